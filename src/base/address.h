@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gosym {
+
+// Where code lies in a running process, or in the kernel.
+enum class RuntimeAddress : uint64_t {};
+
+// Where code lies in an image as its linker laid it out (the p_vaddr and st_value of ELF). The
+// two differ by the load bias; only profile/replay turns the first into the second.
+enum class ImageAddress : uint64_t {};
+
+constexpr uint64_t to_integer(RuntimeAddress address) {
+  return static_cast<uint64_t>(address);
+}
+constexpr uint64_t to_integer(ImageAddress address) {
+  return static_cast<uint64_t>(address);
+}
+
+}  // namespace gosym

@@ -1,0 +1,67 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+namespace gosym {
+
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+  // Not blocking: a FIFO without a writer would hold us here for good.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd)
+    return Error(std::strerror(errno));
+  return map(fd.get());
+}
+
+Result<std::unique_ptr<MappedFile>> MappedFile::map(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0)
+    return Error(std::strerror(errno));
+  if (S_ISDIR(status.st_mode))
+    return Error(std::strerror(EISDIR));
+  if (!S_ISREG(status.st_mode))
+    return Error("not a regular file");
+  auto size = static_cast<size_t>(status.st_size);
+  if (size == 0)
+    return std::unique_ptr<MappedFile>(new MappedFile({}));
+
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (address == MAP_FAILED)
+    return Error(std::strerror(errno));
+  return std::unique_ptr<MappedFile>(
+      new MappedFile({static_cast<const std::byte*>(address), size}));
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty())
+    munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+Result<std::string> read_file(const std::string& path, size_t limit) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd)
+    return Error(std::strerror(errno));
+
+  std::string text;
+  constexpr size_t kStep = 65536;
+  while (true) {
+    size_t old_size = text.size();
+    text.resize(old_size + kStep);
+    ssize_t count = read(fd.get(), text.data() + old_size, kStep);
+    text.resize(old_size + (count > 0 ? static_cast<size_t>(count) : 0));
+    if (count < 0 && errno != EINTR)
+      return Error(std::strerror(errno));
+    if (count == 0)
+      return text;
+    if (text.size() > limit)
+      return errorf("more than {} bytes", limit);
+  }
+}
+
+}  // namespace gosym

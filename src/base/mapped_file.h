@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace gosym {
+
+// A regular file mapped read-only for as long as the object lives. Whatever is parsed from it
+// borrows from it.
+//
+// A mapping of a file that shrinks under us raises SIGBUS. Running executables cannot be
+// truncated (ETXTBSY) and libraries are replaced by rename, so images are mapped; data files
+// and /proc are read into memory (read_file).
+class MappedFile {
+public:
+  static Result<std::unique_ptr<MappedFile>> open(const std::string& path);
+  // Maps an open file; `fd` stays the caller's.
+  static Result<std::unique_ptr<MappedFile>> map(int fd);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  Bytes bytes() const { return bytes_; }
+
+private:
+  explicit MappedFile(Bytes bytes) : bytes_(bytes) {}
+
+  Bytes bytes_;
+};
+
+// The whole contents of a file, such as one of /proc, which has no size beforehand. More than
+// `limit` bytes are an error. Messages do not repeat the path.
+Result<std::string> read_file(const std::string& path, size_t limit);
+
+}  // namespace gosym

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace gosym {
+
+// What went wrong, as one clause a user can act on: lower case, no full stop, culprit first.
+// Whoever passes it on and knows more puts that in front:
+//
+//   cannot read 'cpu.raw': header: cut short at byte 0x10 of 0x40
+//
+// `hint` says what to do, in one line, and is empty unless we are sure. `exit_status` is what
+// the program ends with if nobody handles the error (the values are in exit_status.h).
+class Error {
+public:
+  explicit Error(std::string message) : message_(std::move(message)) {}
+
+  Error context(std::string_view outer) && {
+    message_ = fmt::format("{}: {}", outer, message_);
+    return std::move(*this);
+  }
+  Error with_hint(std::string hint) && {
+    hint_ = std::move(hint);
+    return std::move(*this);
+  }
+  Error with_exit_status(int status) && {
+    exit_status_ = status;
+    return std::move(*this);
+  }
+
+  const std::string& message() const { return message_; }
+  const std::string& hint() const { return hint_; }
+  int exit_status() const { return exit_status_; }
+
+private:
+  std::string message_;
+  std::string hint_;
+  int exit_status_ = 1;
+};
+
+template <class... Args>
+Error errorf(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// "WHAT: No such file or directory", from an errno value.
+Error system_error(std::string_view what, int cause);
+
+struct Ok {};
+
+// A value, or the reason there is none: the part of std::expected that we use, which g++ 12 and
+// clang 14 do not have yet.
+template <class T = Ok>
+class [[nodiscard]] Result {
+public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+
+  T& operator*() & { return std::get<0>(state_); }
+  const T& operator*() const& { return std::get<0>(state_); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &std::get<0>(state_); }
+  const T* operator->() const { return &std::get<0>(state_); }
+  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& { return std::get<1>(state_); }
+
+private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace gosym

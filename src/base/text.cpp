@@ -1,0 +1,165 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace gosym {
+
+namespace {
+
+struct Decoded {
+  uint32_t code_point;
+  size_t size;  // 0: not UTF-8
+};
+
+// One character of strict UTF-8 (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF).
+Decoded decode_utf8(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  uint8_t lead = byte(0);
+  if (lead < 0x80)
+    return {lead, 1};
+  size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < size)
+    return {0, 0};
+  uint32_t code_point = lead & (0x7fu >> size);
+  for (size_t i = 1; i < size; i++) {
+    if ((byte(i) & 0xc0) != 0x80)
+      return {0, 0};
+    code_point = code_point << 6 | (byte(i) & 0x3fu);
+  }
+  static constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  bool is_surrogate = code_point >= 0xd800 && code_point < 0xe000;
+  if (code_point < kSmallest[size] || is_surrogate || code_point > 0x10ffff)
+    return {0, 0};
+  return {code_point, size};
+}
+
+// C0, DEL and C1 controls, line separators, and the marks, embeddings and isolates that change
+// the direction of what follows them on the line.
+bool is_control(uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    auto [code_point, size] = decode_utf8(text);
+    size_t taken = size == 0 ? 1 : size;
+    if (size != 0 && !is_control(code_point)) {
+      result += text.substr(0, size);
+    } else {
+      for (char c : text.substr(0, taken))
+        result += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
+    }
+    text.remove_prefix(taken);
+  }
+  return result;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string result;
+  for (char c : bytes)
+    result += fmt::format("{:02x}", static_cast<uint8_t>(c));
+  return result;
+}
+
+std::string human_size(uint64_t bytes) {
+  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024)
+    return fmt::format("{} B", bytes);
+  double size = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; size >= 1023.95 && unit + 1 < kUnits.size(); unit++)
+    size /= 1024;
+  return fmt::format("{:.1f} {}", size, kUnits[unit]);
+}
+
+std::string with_commas(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t i = digits.size(); i > 3; i -= 3)
+    digits.insert(i - 3, ",");
+  return digits;
+}
+
+namespace {
+
+std::optional<uint64_t> parse_integer(std::string_view text, int base) {
+  uint64_t value = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (problem != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<uint64_t> parse_hex(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X"))
+    text.remove_prefix(2);
+  return parse_integer(text, 16);
+}
+
+std::optional<uint64_t> parse_decimal(std::string_view text) {
+  return parse_integer(text, 10);
+}
+
+std::optional<uint64_t> parse_duration(std::string_view text) {
+  double number = 0;
+  auto [end, problem] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (problem != std::errc())
+    return std::nullopt;
+
+  struct Unit {
+    std::string_view name;
+    double nanoseconds;
+  };
+  static constexpr Unit kUnits[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6}, {"us", 1e3},
+                                    {"m", 60e9}, {"h", 3600e9}, {"ns", 1}};
+  std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
+  for (const Unit& unit : kUnits) {
+    constexpr double kYear = 366 * 86400e9;
+    double nanoseconds = number * unit.nanoseconds;
+    if (name == unit.name && nanoseconds >= 0 && nanoseconds <= kYear)
+      return static_cast<uint64_t>(std::llround(nanoseconds));
+  }
+  return std::nullopt;
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  while (true) {
+    size_t end = text.find(separator);
+    pieces.push_back(text.substr(0, end));
+    if (end == std::string_view::npos)
+      return pieces;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string_view take_line(std::string_view& text) {
+  size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  std::string_view word = text.substr(0, text.find_first_of(" \t"));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+}  // namespace gosym

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gosym {
+
+// Text from outside, made safe for a terminal: control characters, bytes that are not UTF-8,
+// and the Unicode controls that reorder a line become \xNN. Everything else stays as it is.
+std::string printable(std::string_view text);
+
+// Lower case, two digits a byte.
+std::string hex(std::string_view bytes);
+
+// 311 B, 4.1 KiB, 73.2 MiB.
+std::string human_size(uint64_t bytes);
+
+// 29,412.
+std::string with_commas(uint64_t count);
+
+// "4a1b20" or "0x4a1b20"; none for anything else, a sign or white space included.
+std::optional<uint64_t> parse_hex(std::string_view text);
+
+// All digits, and not past 2^64 - 1.
+std::optional<uint64_t> parse_decimal(std::string_view text);
+
+// "10", "10s", "1.5s", "200ms", "2m", "1h": nanoseconds. None for anything else, or beyond a
+// year.
+std::optional<uint64_t> parse_duration(std::string_view text);
+
+// The part after the last slash.
+std::string_view base_name(std::string_view path);
+
+// The pieces between separators; no text has one piece, which is empty.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Cuts off and returns the text before the first newline; all of it when there is none.
+std::string_view take_line(std::string_view& text);
+
+// Cuts off leading spaces and tabs, then cuts off and returns what comes before the next one.
+std::string_view take_word(std::string_view& text);
+
+}  // namespace gosym

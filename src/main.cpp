@@ -1,0 +1,55 @@
+#include <cstdio>
+
+#include "base/exit_status.h"
+#include "commands/command.h"
+
+namespace {
+
+void print_error(const gosym::Error& error) {
+  fmt::print(stderr, "gosym: error: {}\n", error.message());
+  if (!error.hint().empty())
+    fmt::print(stderr, "gosym: hint: {}\n", error.hint());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App root("Find out which functions use the CPU: Go programs as they run in production",
+                "gosym");
+  root.set_version_flag("--version", "gosym " GOSYM_VERSION);
+  root.set_help_flag("-h,--help", "Show this help");
+  root.require_subcommand(1);
+  root.failure_message([](const CLI::App* app, const CLI::Error& problem) {
+    return fmt::format("gosym: error: {}\ngosym: hint: see '{} --help'\n", problem.what(),
+                       app->get_parent() ? "gosym " + app->get_name() : app->get_name());
+  });
+  root.footer(
+      "Examples:\n"
+      "  gosym record -p 4242 -d 10s     sample a running process into cpu.raw\n"
+      "  gosym report                    name what was sampled: top functions of cpu.raw\n"
+      "  gosym inspect ./server          what symbol information is in a binary\n"
+      "  gosym resolve ./server 4a1b20   name an address of a binary\n");
+  const gosym::Command commands[] = {
+      gosym::make_record(root),
+      gosym::make_report(root),
+      gosym::make_inspect(root),
+      gosym::make_resolve(root),
+  };
+
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {  // --help and --version come here too
+    return root.exit(problem) == 0 ? gosym::kSuccess : gosym::kUsage;
+  }
+
+  for (const gosym::Command& command : commands) {
+    if (!command.app->parsed())
+      continue;
+    auto status = command.run();
+    if (status)
+      return *status;
+    print_error(status.error());
+    return status.error().exit_status();
+  }
+  return gosym::kFailure;
+}

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "profile/recording.h"
+#include "profile/string_pool.h"
+
+// The profile: samples of stacks of locations. replay fills it with addresses, the symbolizer
+// puts frames to the locations, outputs read it. It is a plain value: it owns all it names.
+//
+// Ids are indices into the vectors of the Profile.
+
+namespace gosym {
+
+enum class MappingId : uint32_t {};
+enum class LocationId : uint32_t {};
+enum class FunctionId : uint32_t {};
+enum class StackId : uint32_t {};
+
+constexpr size_t to_index(MappingId id) {
+  return static_cast<size_t>(id);
+}
+constexpr size_t to_index(LocationId id) {
+  return static_cast<size_t>(id);
+}
+constexpr size_t to_index(FunctionId id) {
+  return static_cast<size_t>(id);
+}
+constexpr size_t to_index(StackId id) {
+  return static_cast<size_t>(id);
+}
+
+// What code was mapped from.
+struct ProfileImage {
+  enum class Kind : uint8_t {
+    kFile,
+    kKernel,     // the kernel with its modules
+    kVdso,       // the code the kernel maps into each process
+    kAnonymous,  // no file: code made at run time
+  };
+  Kind kind = Kind::kFile;
+  RecordedImage file;  // for the others only `path` is set: "[vdso]", "//anon"
+};
+
+// Part of an image at a place in memory: the same for every process that has it there.
+// Mapping 0 is none; mapping 1 is the kernel.
+struct Mapping {
+  uint32_t image = 0;  // index into Profile::images
+  uint64_t start = 0;
+  uint64_t limit = 0;  // first address after it
+  uint64_t file_offset = 0;
+
+  bool operator==(const Mapping&) const = default;
+};
+inline constexpr MappingId kNoMapping{0};
+inline constexpr MappingId kKernelMapping{1};
+
+// Where a frame's name comes from.
+enum class FrameSource : uint8_t { kPclntab, kSymtab, kDynsym, kKallsyms };
+std::string_view to_string(FrameSource source);
+
+struct Function {
+  StringId name{};          // as the linker has it
+  StringId file{};          // "" if unknown
+  uint32_t start_line = 0;  // 0 if unknown
+
+  bool operator==(const Function&) const = default;
+};
+
+// A call at a location.
+struct Frame {
+  FunctionId function{};
+  StringId file{};    // of the line; "" if unknown
+  uint32_t line = 0;  // 0 if unknown
+  FrameSource source{};
+};
+
+// A distinct address that samples passed through.
+struct Location {
+  MappingId mapping = kNoMapping;
+  RuntimeAddress address{};
+  // Only where `mapping` is of a file whose segments cover the address.
+  std::optional<ImageAddress> image_address;
+  // The address follows a call: the call itself lies before it. The one who looks the address
+  // up subtracts 1.
+  bool is_return = false;
+
+  // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames:
+  // then `reason` says why, as the text to show, "[stripped libc.so.6+0x2724a]".
+  uint32_t first_frame = 0;
+  uint32_t frame_count = 0;
+  StringId reason{};
+};
+
+// Equal samples counted.
+struct SampleCount {
+  StackId stack{};
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  StringId comm{};  // of the thread when the samples were taken
+  uint64_t count = 0;
+};
+
+struct Profile {
+  RecordingInfo info;
+  uint64_t start_realtime_ns = 0;  // since 1970
+  uint64_t duration_ns = 0;
+  RecordingStats stats;
+
+  StringPool strings;
+  std::vector<ProfileImage> images;
+  std::vector<Mapping> mappings;
+  std::vector<Location> locations;
+  std::vector<Function> functions;
+  std::vector<Frame> frames;
+  // Location ids of all stacks, innermost first, one after the other: the kernel's part, then
+  // the user's. Stack i is [stack_begin[i], stack_begin[i + 1]).
+  std::vector<LocationId> stack_locations;
+  std::vector<uint32_t> stack_begin = {0};
+  std::vector<SampleCount> samples;
+
+  std::span<const LocationId> stack(StackId id) const;
+  std::span<const Frame> frames_of(const Location& location) const;
+  const ProfileImage& image_of(MappingId id) const;
+  bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
+
+  // CPU time that one sample stands for.
+  uint64_t period_ns() const;
+  uint64_t total_count() const;
+};
+
+}  // namespace gosym

@@ -1,0 +1,132 @@
+#pragma once
+
+// What a recording consists of, as plain values: the recorder makes them, raw/ stores them,
+// replay turns them into a profile. Addresses here are runtime addresses as the kernel gave
+// them; times are nanoseconds of CLOCK_MONOTONIC.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gosym {
+
+// How and where it was made. Text may be empty, numbers 0, where nothing is known.
+struct RecordingInfo {
+  std::string gosym_version;
+  std::string host;
+  std::string kernel_release;  // uname -r
+  std::string machine;         // uname -m
+  std::string command_line;    // of gosym record
+  std::string event;           // "cycles" or "cpu-clock"
+  uint64_t frequency = 0;      // samples a second of CPU time
+  uint32_t cpu_count = 0;      // online when it started
+  bool has_user = true;        // user code was sampled
+  bool has_kernel = true;      // kernel code was sampled
+  bool is_system_wide = false;
+  std::vector<uint32_t> targets;  // process ids, when not system wide
+};
+
+// One PT_LOAD segment.
+struct LoadSegment {
+  uint64_t file_offset = 0;
+  uint64_t file_size = 0;
+  uint64_t address = 0;  // p_vaddr
+  uint64_t memory_size = 0;
+  uint32_t flags = 0;  // PF_X | PF_W | PF_R
+
+  bool operator==(const LoadSegment&) const = default;
+};
+
+// Number of an image within one recording; 0 is no image.
+enum class ImageId : uint32_t {};
+
+// A file that code was mapped from, with all that is needed to know it again.
+struct RecordedImage {
+  ImageId id{};
+  std::string path;  // as the process saw it, without a " (deleted)"
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t mtime_ns = 0;  // since 1970
+  bool is_deleted = false;
+  std::string gnu_build_id;  // raw bytes
+  std::string go_build_id;   // text
+  std::vector<LoadSegment> segments;
+  std::string problem;  // why size, ids and segments are missing; empty if they are not
+};
+
+// Code was mapped. `image` is 0 for what no file backs: then `path` tells ("[vdso]", "//anon").
+struct MapEvent {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint64_t start = 0;
+  uint64_t length = 0;
+  uint64_t file_offset = 0;
+  ImageId image{};
+  std::string path;
+};
+
+// A thread changed its name. With `is_exec` its process runs a new program: all its mappings
+// and other threads are gone.
+struct CommEvent {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  std::string comm;
+  bool is_exec = false;
+};
+
+// A thread (pid == parent_pid) or a process began; a process has its parent's mappings.
+struct ForkEvent {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint32_t parent_pid = 0;
+  uint32_t parent_tid = 0;
+};
+
+// A thread ended; a process ends with its last thread.
+struct ExitEvent {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+};
+
+using Event = std::variant<MapEvent, CommEvent, ForkEvent, ExitEvent>;
+
+inline uint64_t time_of(const Event& event) {
+  return std::visit([](const auto& e) { return e.time; }, event);
+}
+
+// Why a user stack has no further frame.
+enum class StackEnd : uint8_t {
+  kRoot = 0,        // the frame pointer was 0, or there was no user stack
+  kUnreadable = 1,  // the frame pointer led to memory that could not be read
+  kBadFrame = 2,    // it was misaligned or did not lead upwards
+  kLimit = 3,       // the stack is deeper than the sampler walks
+};
+
+// One tick. Stacks are innermost first: element 0 is where the CPU was, the others are return
+// addresses. With a kernel stack, element 0 of the user stack is where user code entered the
+// kernel. Either may be empty. The spans belong to whoever made the sample.
+struct RecordedSample {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint32_t cpu = 0;
+  StackEnd user_end{};
+  std::span<const uint64_t> kernel_stack;
+  std::span<const uint64_t> user_stack;
+};
+
+// What was counted up to `time`, since the start.
+struct RecordingStats {
+  uint64_t time = 0;
+  uint64_t samples = 0;       // stored
+  uint64_t lost_samples = 0;  // no room in a ring
+  uint64_t lost_events = 0;   // side-band events the kernel had no room for
+};
+
+}  // namespace gosym

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+namespace gosym {
+
+enum class StringId : uint32_t {};
+
+// Keeps one copy of each string and gives out dense ids, in order of first use. Here borrowed
+// text becomes owned: a Profile holds ids only and outlives every file they came from. Id 0 is
+// "".
+class StringPool {
+public:
+  StringPool() { intern(""); }
+  StringPool(const StringPool&) = delete;
+  StringPool& operator=(const StringPool&) = delete;
+  StringPool(StringPool&&) = default;
+  StringPool& operator=(StringPool&&) = default;
+
+  StringId intern(std::string_view text) {
+    if (auto known = ids_.find(text); known != ids_.end())
+      return known->second;
+    auto id = static_cast<StringId>(texts_.size());
+    ids_.emplace(texts_.emplace_back(text), id);
+    return id;
+  }
+
+  // Valid as long as the pool, wherever it is moved.
+  std::string_view operator[](StringId id) const { return texts_[static_cast<size_t>(id)]; }
+  size_t size() const { return texts_.size(); }
+
+private:
+  std::deque<std::string> texts_;  // a deque: the keys below point into it
+  tsl::robin_map<std::string_view, StringId> ids_;
+};
+
+}  // namespace gosym

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/recording.h"
+#include "raw/sample_batch.h"
+
+namespace gosym::raw {
+
+// A recording in memory. Samples stay in their compressed chunks, about ten bytes each, until
+// they are asked for one chunk at a time (read_samples).
+struct Recording {
+  uint16_t major = 0;
+  uint16_t minor = 0;
+  uint64_t monotonic_ns = 0;  // both clocks at the same instant, near the start
+  uint64_t realtime_ns = 0;
+  RecordingInfo info;
+  std::vector<RecordedImage> images;
+  std::vector<Event> events;   // in the order of the file, not of time
+  std::string kernel_symbols;  // the text of /proc/kallsyms; empty: not recorded
+  RecordingStats stats;        // the last ones written
+  uint64_t end_time = 0;       // of CLOCK_MONOTONIC; 0: the recording has no end chunk
+
+  struct SampleChunk {
+    std::string stored;
+    uint32_t raw_size = 0;
+    bool is_compressed = false;
+  };
+  std::vector<SampleChunk> sample_chunks;
+
+  // What could not be read; all 0 for a whole file.
+  uint64_t file_size = 0;
+  uint64_t damaged_bytes = 0;   // in chunks cut short, or whose checksum is wrong
+  uint64_t damaged_chunks = 0;  // whole ones whose payload does not decode
+};
+
+// Reads a whole recording from a file, or from standard input for "-". Chunks that are damaged
+// or cut short cost only themselves and are counted. An error: not a recording at all, a newer
+// major version, no first chunk.
+Result<Recording> read(const std::string& path);
+Result<Recording> parse(Bytes file);
+
+Result<SampleBatch> read_samples(const Recording::SampleChunk& chunk);
+
+}  // namespace gosym::raw

@@ -1,0 +1,127 @@
+#include <doctest/doctest.h>
+
+#include "base/reader.h"
+#include "base/text.h"
+#include "bytes.h"
+
+using namespace gosym;
+
+TEST_CASE("slice: an offset and size that wrap around are out of range") {
+  auto data = bytes(1, 2, 3, 4);
+  CHECK(slice(data, 1, 3).value().size() == 3);
+  CHECK(slice(data, 4, 0).has_value());
+  CHECK_FALSE(slice(data, 5, 0));
+  CHECK_FALSE(slice(data, 1, UINT64_MAX));
+  CHECK_FALSE(slice(data, UINT64_MAX, 2));
+}
+
+TEST_CASE("load: both byte orders, at any alignment, never past the end") {
+  auto data = bytes(0, 1, 2, 3, 4);
+  CHECK(load<uint32_t>(data, 1) == 0x04030201);
+  CHECK(load<uint32_t>(data, 1, ByteOrder::kBig) == 0x01020304);
+  CHECK(load<uint16_t>(data, 3, ByteOrder::kBig) == 0x0304);
+  CHECK_FALSE(load<uint32_t>(data, 2));
+}
+
+TEST_CASE("reader: the first read past the end fails it for good") {
+  auto data = bytes(1, 2, 3);
+  Reader in(data);
+  CHECK(in.u16() == 0x0201);
+  CHECK(in.u32() == 0);
+  CHECK_FALSE(in.ok());
+  CHECK(in.u8() == 0);
+  CHECK(in.offset() == 2);
+  CHECK(in.error("record").message() == "record: malformed or cut short at byte 0x2 of 0x3");
+}
+
+TEST_CASE("reader: varints have a largest value and a largest length") {
+  auto fits = bytes(0xff, 0xff, 0xff, 0xff, 0x0f);
+  CHECK(Reader(fits).uvarint32() == UINT32_MAX);
+  auto too_large = bytes(0xff, 0xff, 0xff, 0xff, 0x1f);
+  Reader large(too_large);
+  large.uvarint32();
+  CHECK_FALSE(large.ok());
+  auto endless = bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x00);
+  Reader reader(endless);
+  reader.uvarint32();
+  CHECK_FALSE(reader.ok());
+  auto widest = bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01);
+  CHECK(Reader(widest).uvarint64() == UINT64_MAX);
+  widest[9] = std::byte{2};
+  Reader past(widest);
+  past.uvarint64();
+  CHECK_FALSE(past.ok());
+}
+
+TEST_CASE("reader: text needs its NUL") {
+  auto data = bytes('a', 'b', 0, 'c');
+  Reader in(data);
+  CHECK(in.cstring() == "ab");
+  CHECK(in.cstring().empty());
+  CHECK_FALSE(in.ok());
+}
+
+TEST_CASE("printable: what could drive a terminal is shown as bytes") {
+  CHECK(printable("main.(*T).M·f/日本") == "main.(*T).M·f/日本");
+  CHECK(printable("a\x1b[2Jb\n") == "a\\x1b[2Jb\\x0a");
+  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");           // C1: CSI
+  CHECK(printable("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // right-to-left override
+  CHECK(printable("\xc0\x80") == "\\xc0\\x80");           // overlong
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+  CHECK(printable("\xe6\x97") == "\\xe6\\x97");  // cut short
+}
+
+TEST_CASE("numbers as people write and read them") {
+  CHECK(human_size(0) == "0 B");
+  CHECK(human_size(1023) == "1023 B");
+  CHECK(human_size(1536) == "1.5 KiB");
+  CHECK(human_size(1048575) == "1.0 MiB");
+  CHECK(human_size(UINT64_MAX) == "16.0 EiB");
+  CHECK(with_commas(0) == "0");
+  CHECK(with_commas(999) == "999");
+  CHECK(with_commas(29412) == "29,412");
+  CHECK(with_commas(1000000) == "1,000,000");
+  CHECK(hex("\x01\xff") == "01ff");
+}
+
+TEST_CASE("parse_hex: with or without 0x, and nothing else") {
+  CHECK(parse_hex("4a1b20") == 0x4a1b20);
+  CHECK(parse_hex("0xFFFFFFFFFFFFFFFF") == UINT64_MAX);
+  for (const char* bad : {"", "0x", "-1", "+1", " 1", "1 ", "0x10000000000000000", "g"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_hex(bad));
+  }
+}
+
+TEST_CASE("parse_duration: seconds unless a unit says otherwise") {
+  CHECK(parse_duration("10") == 10'000'000'000);
+  CHECK(parse_duration("1.5s") == 1'500'000'000);
+  CHECK(parse_duration("200ms") == 200'000'000);
+  CHECK(parse_duration("2m") == 120'000'000'000);
+  CHECK(parse_duration("1h") == 3'600'000'000'000);
+  CHECK(parse_duration("0") == 0);
+  for (const char* bad :
+       {"", "s", "-1", "1x", "1 s", "nan", "inf", "1e3", "1e999", "9999999h"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_duration(bad));
+  }
+}
+
+TEST_CASE("text: pieces, lines and words") {
+  CHECK(split("a,,b", ',') == std::vector<std::string_view>{"a", "", "b"});
+  CHECK(split("", ',') == std::vector<std::string_view>{""});
+  CHECK(base_name("/usr/lib/libc.so.6") == "libc.so.6");
+  CHECK(base_name("demo") == "demo");
+
+  std::string_view text = "one two\n\nthree";
+  CHECK(take_line(text) == "one two");
+  CHECK(take_line(text).empty());
+  CHECK(take_line(text) == "three");
+  CHECK(text.empty());
+
+  std::string_view line = "  a\tb ";
+  CHECK(take_word(line) == "a");
+  CHECK(take_word(line) == "b");
+  CHECK(take_word(line).empty());
+}
