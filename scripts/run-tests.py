@@ -20,7 +20,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ["unit", "golden", "fuzz", "checks", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
-SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
+SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+            "-Dcpp_args=-fno-sanitize-recover=all"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
 
@@ -91,13 +92,15 @@ def run_build(title, folder, suites):
 def main():
     options = argparse.ArgumentParser(description=__doc__, prog="scripts/test",
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("suite", nargs="*", choices=[[], *SUITES], metavar="suite")
+    options.add_argument("suite", nargs="*")
     wanted = options.parse_args().suite or SUITES
+    if unknown := [suite for suite in wanted if suite not in SUITES]:
+        options.error(f"no suite '{unknown[0]}'; there are {' '.join(SUITES)}")
 
     totals = []
     if plain := [suite for suite in SUITES if suite in wanted and suite != "sanitize"]:
-        build("build", "g++")
-        totals.append(run_build("g++", "build", plain))
+        build("build-test", "g++")
+        totals.append(run_build("g++", "build-test", plain))
     if "sanitize" in wanted:
         build("build-sanitize", "clang++", *SANITIZE)
         totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED))
