@@ -28,9 +28,8 @@ Count = collections.namedtuple("Count", "passed failed skipped")
 
 def build(folder, compiler, *options):
     """Configures at first, then builds. Says what went wrong and ends everything if it does."""
-    steps = [] if (ROOT / folder / "build.ninja").exists() else \
-        [["meson", "setup", folder, *options]]
-    for command in [*steps, ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
+    again = ["--reconfigure"] if (ROOT / folder / "build.ninja").exists() else []  # finds new files
+    for command in [["meson", "setup", folder, *again, *options], ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "CXX": compiler},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
