@@ -24,17 +24,17 @@ constexpr size_t kMaxFileSize = size_t{2} << 30;
 // file cannot ask for all memory. 30 million events fit, which take about 35 bytes each.
 constexpr uint64_t kMaxDecodedSize = uint64_t{1} << 30;
 
+// What else people take for a recording.
+constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
+    {"PERFILE2", "a perf.data file: read it with perf"},
+    {"\x1f\x8b", "a gzip file: if it is a pprof profile, read it with go tool pprof"},
+    {"\177ELF", "an ELF file: gosym inspect tells what is in it"},
+};
+
 std::string_view hint_for(Bytes file) {
-  static constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
-      {"PERFILE2", "a perf.data file: read it with perf"},
-      {"\x1f\x8b", "a gzip file: if it is a pprof profile, read it with go tool pprof"},
-      {"\x7f"
-       "ELF",
-       "an ELF file: gosym inspect tells what is in it"},
-  };
   if (file.empty())
     return "the file is empty";
-  for (auto [magic, hint] : kKnown)
+  for (auto [magic, hint] : kOtherFiles)
     if (as_text(file).starts_with(magic))
       return hint;
   return {};
