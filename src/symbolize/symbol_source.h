@@ -1,21 +1,21 @@
 #pragma once
 
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "base/address.h"
+#include "base/call.h"
 #include "profile/profile.h"
 
 namespace gosym {
 
-// One call at an address. The views live as long as the image they came from.
-struct Call {
-  std::string_view function;    // as the linker has it
-  std::string_view file;        // empty if unknown
-  uint32_t line = 0;            // 0 if unknown
-  uint32_t start_line = 0;      // of the function; 0 if unknown
-  std::string_view start_file;  // of the function; empty if unknown
+// A function of an image, without the padding after it. The views live as long as the image.
+struct FunctionRange {
+  ImageAddress address{};
+  uint64_t size = 0;
+  std::string_view name;
+  std::string_view file;  // empty if unknown
+  uint32_t line = 0;      // where it begins; 0 if unknown
 };
 
 // One kind of evidence about one image: its pclntab, its symbol table. A source says what it
@@ -29,6 +29,9 @@ public:
   // Appends the calls at `address`, innermost first. False, and nothing appended, if the source
   // has no function there: that is an answer, not an error.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) const = 0;
+
+  // Appends all its functions, by address.
+  virtual void list(std::vector<FunctionRange>& functions) const = 0;
 };
 
 }  // namespace gosym
