@@ -109,9 +109,9 @@ Result<> Writer::write_header() {
 Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
   if (failure_)
     return *failure_;
-  if (payload.size() > kMaxPayloadSize)
+  if (uint32_t limit = max_payload_size(type); payload.size() > limit)
     return errorf("cannot write {}: a payload of {} bytes, where {} are allowed", output_.name,
-                  payload.size(), kMaxPayloadSize);
+                  payload.size(), limit);
 
   std::string_view stored = compress(payload);
   ChunkHeader header;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 
 #include "bytes.h"

@@ -263,7 +263,7 @@ TEST_CASE("raw file: each field of a chunk header made wrong loses that chunk al
     file = chunk({.flags = raw::kZstdFlag, .extra_raw_size = 0});
   }
   SUBCASE("a payload larger than allowed") {
-    file = chunk({.flags = raw::kZstdFlag, .extra_raw_size = raw::kMaxPayloadSize});
+    file = chunk({.flags = raw::kZstdFlag, .extra_raw_size = raw::kMaxSmallPayloadSize});
   }
   SUBCASE("header checksum") {
     file = chunk({});
@@ -325,11 +325,11 @@ TEST_CASE("raw file: the order and the repetition of chunks are not judged") {
 }
 
 TEST_CASE("raw file: a small file cannot ask for all memory") {
-  // Seventeen times the largest payload allowed, none of which is there.
+  // Sixty-five times the largest payload allowed, none of which is there.
   std::string file = kHeader + kInfo;
-  for (int i = 0; i < 17; i++)
-    file += chunk({.flags = raw::kZstdFlag, .extra_raw_size = raw::kMaxPayloadSize - 1000});
-  CHECK(parse_error(file) == "more than 1073741824 bytes of images, events and symbols");
+  for (int i = 0; i < 65; i++)
+    file += chunk({.type = 5, .flags = 1, .extra_raw_size = raw::kMaxPayloadSize - 1000});
+  CHECK(parse_error(file) == "images, events and symbols take more than 4.0 GiB");
 }
 
 TEST_CASE("raw file: samples that do not unpack are an error") {
