@@ -1,0 +1,23 @@
+#include <cassert>
+
+#include "elf/build_ids.h"
+#include "elf/kind.h"
+#include "elf/symbol_table.h"
+
+using namespace gosym;
+
+// Whatever the bytes are: no crash, no hang, and every fact lies in the file.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto image = elf::parse(std::as_bytes(std::span(data, size)));
+  if (!image)
+    return 0;
+  elf::BuildIds ids = elf::build_ids(*image);
+  assert(ids.gnu.size() <= size && ids.go.size() <= size);
+  (void)elf::kind_of(*image);
+  for (const elf::Section& section : image->sections) {
+    auto table = elf::SymbolTable::read(*image, section);
+    for (const elf::Symbol& symbol : table.all())
+      assert(table.find(symbol.address));
+  }
+  return 0;
+}
