@@ -28,14 +28,15 @@ Result<std::unique_ptr<MappedFile>> MappedFile::map(int fd) {
   if (!S_ISREG(status.st_mode))
     return Error("not a regular file");
   auto size = static_cast<size_t>(status.st_size);
+  int64_t mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (size == 0)
-    return std::unique_ptr<MappedFile>(new MappedFile({}));
+    return std::unique_ptr<MappedFile>(new MappedFile({}, mtime_ns));
 
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (address == MAP_FAILED)
     return Error(std::strerror(errno));
   return std::unique_ptr<MappedFile>(
-      new MappedFile({static_cast<const std::byte*>(address), size}));
+      new MappedFile({static_cast<const std::byte*>(address), size}, mtime_ns));
 }
 
 MappedFile::~MappedFile() {

@@ -24,11 +24,13 @@ public:
   MappedFile& operator=(const MappedFile&) = delete;
 
   Bytes bytes() const { return bytes_; }
+  int64_t mtime_ns() const { return mtime_ns_; }  // since 1970
 
 private:
-  explicit MappedFile(Bytes bytes) : bytes_(bytes) {}
+  MappedFile(Bytes bytes, int64_t mtime_ns) : bytes_(bytes), mtime_ns_(mtime_ns) {}
 
   Bytes bytes_;
+  int64_t mtime_ns_;
 };
 
 // The whole contents of a file, such as one of /proc, which has no size beforehand. More than

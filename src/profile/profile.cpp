@@ -1,6 +1,10 @@
 #include "profile/profile.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
+
+#include "base/text.h"
 
 namespace gosym {
 
@@ -31,6 +35,40 @@ std::span<const Frame> Profile::frames_of(const Location& location) const {
 
 const ProfileImage& Profile::image_of(MappingId id) const {
   return images[mappings[to_index(id)].image];
+}
+
+std::string Profile::unnamed_text(const Location& location) const {
+  std::string_view file = base_name(image_of(location.mapping).file.path);
+  uint64_t address = to_integer(location.address);
+  uint64_t offset = location.image_address
+                        ? to_integer(*location.image_address)
+                        : address - mappings[to_index(location.mapping)].start;
+  switch (location.unnamed) {
+    case Unnamed::kNotAsked:
+      return fmt::format("[{:#x}]", address);
+    case Unnamed::kUnmapped:
+      return fmt::format("[no mapping {:#x}]", address);
+    case Unnamed::kAnonymous:
+      return fmt::format("[anonymous {:#x}]", address);
+    case Unnamed::kVdso:
+      return fmt::format("[vdso+{:#x}]", offset);
+    case Unnamed::kUnidentified:
+      return fmt::format("[unidentified {}+{:#x}]", file, offset);
+    case Unnamed::kDeleted:
+      return fmt::format("[deleted {}+{:#x}]", file, offset);
+    case Unnamed::kMissing:
+      return fmt::format("[missing {}+{:#x}]", file, offset);
+    case Unnamed::kChanged:
+      return fmt::format("[changed {}+{:#x}]", file, offset);
+    case Unnamed::kStripped:
+      return fmt::format("[stripped {}+{:#x}]", file, offset);
+    case Unnamed::kNoSymbol:
+      return fmt::format("[no symbol {}+{:#x}]", file, offset);
+    case Unnamed::kNoKernelSymbols:
+      return fmt::format("[kernel {:#x}]", address);
+  }
+  assert(false);
+  return {};
 }
 
 uint64_t Profile::period_ns() const {

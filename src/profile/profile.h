@@ -72,12 +72,26 @@ struct Function {
   bool operator==(const Function&) const = default;
 };
 
-// A call at a location.
+// A call at a location. The file of the line is the function's.
 struct Frame {
   FunctionId function{};
-  StringId file{};    // of the line; "" if unknown
   uint32_t line = 0;  // 0 if unknown
   FrameSource source{};
+};
+
+// Why a location has no name.
+enum class Unnamed : uint8_t {
+  kNotAsked,         // the symbolizer has not been there
+  kUnmapped,         // nothing was mapped there, as far as is known
+  kAnonymous,        // code that no file holds, made at run time
+  kVdso,             // code the kernel maps into each process
+  kUnidentified,     // the recorder could not open the file, so that none can be trusted now
+  kDeleted,          // the file was deleted or replaced while it was running
+  kMissing,          // the file cannot be opened now
+  kChanged,          // the file is not the one that was running
+  kStripped,         // the file has no symbol table, or none but the dynamic one
+  kNoSymbol,         // the file has symbols, but none for this address
+  kNoKernelSymbols,  // the recording has no symbols of the kernel
 };
 
 // A distinct address that samples passed through.
@@ -91,10 +105,10 @@ struct Location {
   bool is_return = false;
 
   // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames:
-  // then `reason` says why, as the text to show, "[stripped libc.so.6+0x2724a]".
+  // then `unnamed` says why.
   uint32_t first_frame = 0;
   uint32_t frame_count = 0;
-  StringId reason{};
+  Unnamed unnamed{};
 };
 
 // Equal samples counted.
@@ -129,6 +143,10 @@ struct Profile {
   std::span<const Frame> frames_of(const Location& location) const;
   const ProfileImage& image_of(MappingId id) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
+
+  // What to show for a location without frames: "[stripped libc.so.6+0x2724a]", with the image
+  // address, or "[no mapping 0x7f...]", with the runtime address.
+  std::string unnamed_text(const Location& location) const;
 
   // CPU time that one sample stands for.
   uint64_t period_ns() const;

@@ -1,22 +1,12 @@
 #pragma once
 
-#include <memory>
-#include <string_view>
 #include <vector>
 
 #include "base/address.h"
+#include "base/call.h"
 #include "profile/profile.h"
 
 namespace gosym {
-
-// One call at an address. The views live as long as the image they came from.
-struct Call {
-  std::string_view function;    // as the linker has it
-  std::string_view file;        // empty if unknown
-  uint32_t line = 0;            // 0 if unknown
-  uint32_t start_line = 0;      // of the function; 0 if unknown
-  std::string_view start_file;  // of the function; empty if unknown
-};
 
 // One kind of evidence about one image: its pclntab, its symbol table. A source says what it
 // knows, and nothing about who else was asked.

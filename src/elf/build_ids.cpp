@@ -1,0 +1,56 @@
+#include "elf/build_ids.h"
+
+#include "base/reader.h"
+
+namespace gosym::elf {
+
+namespace {
+
+constexpr uint32_t kGnuBuildId = 3;
+constexpr uint32_t kGoBuildId = 4;
+
+// Longer than any id in use: GNU ids have 8 to 64 bytes, Go's up to 83.
+constexpr uint32_t kMaxIdSize = 4096;
+
+uint64_t padding(uint64_t size) {
+  return (4 - size % 4) % 4;
+}
+
+void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
+  Reader in(notes, order);
+  while (in.ok() && in.remaining() > 0) {
+    uint32_t name_size = in.u32();
+    uint32_t description_size = in.u32();
+    uint32_t type = in.u32();
+    std::string_view name = as_text(in.bytes(name_size));
+    in.bytes(padding(name_size));
+    std::string_view description = as_text(in.bytes(description_size));
+    if (!in.ok())
+      return;
+    if (description_size <= kMaxIdSize) {
+      if (type == kGnuBuildId && name == std::string_view("GNU\0", 4) && ids.gnu.empty())
+        ids.gnu = description;
+      if (type == kGoBuildId && name == std::string_view("Go\0\0", 4) && ids.go.empty())
+        ids.go = description;
+    }
+    // The last note may lack its padding.
+    in.bytes(std::min<uint64_t>(padding(description_size), in.remaining()));
+  }
+}
+
+}  // namespace
+
+BuildIds build_ids(const Image& image) {
+  BuildIds ids;
+  for (const Segment& segment : image.segments)
+    if (segment.type == PT_NOTE)
+      if (auto notes = slice(image.file, segment.offset, segment.file_size))
+        read_notes(*notes, image.order, ids);
+  for (const Section& section : image.sections)
+    if (section.type == SHT_NOTE)
+      if (auto notes = image.contents(section))
+        read_notes(*notes, image.order, ids);
+  return ids;
+}
+
+}  // namespace gosym::elf

@@ -1,0 +1,263 @@
+#include "elf/image.h"
+
+#include "base/reader.h"
+
+namespace gosym::elf {
+
+namespace {
+
+struct TableExtent {
+  uint64_t offset = 0;
+  uint64_t entry_size = 0;
+  uint64_t count = 0;
+};
+
+struct Header {
+  TableExtent segments;
+  TableExtent sections;
+  uint32_t name_section = 0;
+};
+
+// An entry of a header table; no entry size of ELF comes near the limit of the subtraction.
+std::optional<Reader> entry_of(const Image& image, const TableExtent& table, uint64_t index) {
+  auto entries = slice(image.file, table.offset, table.count * table.entry_size);
+  if (!entries)
+    return std::nullopt;
+  return Reader(entries->subspan(index * table.entry_size, table.entry_size), image.order);
+}
+
+struct RawSection {
+  uint32_t name_offset = 0;
+  Section section;
+  uint32_t info = 0;
+};
+
+std::optional<RawSection> read_section(const Image& image, const TableExtent& table,
+                                       uint64_t index) {
+  auto in = entry_of(image, table, index);
+  if (!in)
+    return std::nullopt;
+  RawSection raw;
+  uint8_t word = image.pointer_size;
+  raw.name_offset = in->u32();
+  raw.section.type = in->u32();
+  raw.section.flags = in->word(word);
+  raw.section.address = ImageAddress{in->word(word)};
+  raw.section.offset = in->word(word);
+  raw.section.size = in->word(word);
+  raw.section.link = in->u32();
+  raw.info = in->u32();
+  in->word(word);  // alignment
+  raw.section.entry_size = in->word(word);
+  if (!in->ok())
+    return std::nullopt;
+  return raw;
+}
+
+std::optional<Segment> read_segment(const Image& image, const TableExtent& table,
+                                    uint64_t index) {
+  auto in = entry_of(image, table, index);
+  if (!in)
+    return std::nullopt;
+  Segment segment;
+  uint8_t word = image.pointer_size;
+  segment.type = in->u32();
+  if (word == 8)
+    segment.flags = in->u32();
+  segment.offset = in->word(word);
+  segment.address = ImageAddress{in->word(word)};
+  in->word(word);  // physical address
+  segment.file_size = in->word(word);
+  segment.memory_size = in->word(word);
+  if (word == 4)
+    segment.flags = in->u32();
+  if (!in->ok())
+    return std::nullopt;
+  return segment;
+}
+
+Result<> read_ident(Image& image) {
+  Reader in(image.file);
+  Bytes ident = in.bytes(EI_NIDENT);
+  if (!as_text(image.file).starts_with("\177ELF"))
+    return Error("not an ELF file");
+  if (!in.ok())
+    return in.error("ELF header");
+  auto file_class = static_cast<uint8_t>(ident[EI_CLASS]);
+  auto data = static_cast<uint8_t>(ident[EI_DATA]);
+  if (file_class != ELFCLASS32 && file_class != ELFCLASS64)
+    return errorf("ELF header: unknown class {}", file_class);
+  if (data != ELFDATA2LSB && data != ELFDATA2MSB)
+    return errorf("ELF header: unknown byte order {}", data);
+  image.pointer_size = file_class == ELFCLASS32 ? 4 : 8;
+  image.order = data == ELFDATA2LSB ? ByteOrder::kLittle : ByteOrder::kBig;
+  return Ok{};
+}
+
+Result<Header> read_header(Image& image) {
+  Header header;
+  Reader in(tail(image.file, EI_NIDENT), image.order);
+  uint8_t word = image.pointer_size;
+  image.type = in.u16();
+  image.machine = in.u16();
+  in.u32();  // version
+  image.entry = ImageAddress{in.word(word)};
+  header.segments.offset = in.word(word);
+  header.sections.offset = in.word(word);
+  in.u32();  // flags
+  in.u16();  // size of this header
+  header.segments.entry_size = in.u16();
+  header.segments.count = in.u16();
+  header.sections.entry_size = in.u16();
+  header.sections.count = in.u16();
+  header.name_section = in.u16();
+  if (!in.ok())
+    return in.error("ELF header");
+  return header;
+}
+
+// Takes the numbers that did not fit the header from section 0.
+void extend(const Image& image, Header& header) {
+  bool is_extended = header.sections.count == 0 || header.name_section == SHN_XINDEX ||
+                     header.segments.count == PN_XNUM;
+  if (header.sections.offset == 0 || !is_extended)
+    return;
+  TableExtent first = header.sections;
+  first.count = 1;
+  auto zero = read_section(image, first, 0);
+  if (!zero)
+    return;
+  if (header.sections.count == 0)
+    header.sections.count = zero->section.size;
+  if (header.name_section == SHN_XINDEX)
+    header.name_section = zero->section.link;
+  if (header.segments.count == PN_XNUM)
+    header.segments.count = zero->info;
+}
+
+// Whether the table lies in the file; also keeps count * entry_size from overflowing.
+bool fits(const Image& image, const TableExtent& table) {
+  return table.entry_size != 0 && table.offset <= image.file.size() &&
+         table.count <= (image.file.size() - table.offset) / table.entry_size;
+}
+
+Result<> read_segments(Image& image, const TableExtent& table) {
+  if (table.count == 0)
+    return Ok{};
+  if (!fits(image, table))
+    return errorf(
+        "program headers: {} entries of {:#x} bytes at {:#x} do not fit in {:#x} bytes",
+        table.count, table.entry_size, table.offset, image.file.size());
+  for (uint64_t i = 0; i < table.count; i++) {
+    auto segment = read_segment(image, table, i);
+    if (!segment)
+      return errorf("program headers: an entry of {:#x} bytes is too short", table.entry_size);
+    image.segments.push_back(*segment);
+  }
+  return Ok{};
+}
+
+Result<> read_sections(Image& image, const Header& header) {
+  const TableExtent& table = header.sections;
+  if (table.offset == 0 || table.count == 0)
+    return Ok{};
+  if (!fits(image, table))
+    return errorf(
+        "section headers: {} entries of {:#x} bytes at {:#x} do not fit in {:#x} bytes",
+        table.count, table.entry_size, table.offset, image.file.size());
+
+  std::vector<RawSection> raw;
+  for (uint64_t i = 0; i < table.count; i++) {
+    auto section = read_section(image, table, i);
+    if (!section)
+      return errorf("section headers: an entry of {:#x} bytes is too short", table.entry_size);
+    raw.push_back(*section);
+  }
+
+  Bytes names;
+  if (header.name_section < raw.size())
+    names = image.contents(raw[header.name_section].section).value_or(Bytes{});
+  for (size_t i = 1; i < raw.size(); i++) {
+    raw[i].section.name = load_cstring(names, raw[i].name_offset).value_or("");
+    image.sections.push_back(raw[i].section);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Image> parse(Bytes file) {
+  Image image;
+  image.file = file;
+  if (auto ident = read_ident(image); !ident)
+    return std::move(ident).error();
+  auto header = read_header(image);
+  if (!header)
+    return std::move(header).error();
+  extend(image, *header);
+
+  if (auto segments = read_segments(image, header->segments); !segments)
+    return std::move(segments).error();
+  if (auto sections = read_sections(image, *header); !sections) {
+    image.sections.clear();
+    image.section_problem = sections.error().message();
+  }
+  return image;
+}
+
+const Section* Image::find_section(std::string_view name) const {
+  for (const Section& section : sections)
+    if (section.name == name)
+      return &section;
+  return nullptr;
+}
+
+const Section* Image::find_section(uint32_t section_type) const {
+  for (const Section& section : sections)
+    if (section.type == section_type)
+      return &section;
+  return nullptr;
+}
+
+std::optional<Bytes> Image::contents(const Section& section) const {
+  if (section.type == SHT_NOBITS || (section.flags & SHF_COMPRESSED) != 0)
+    return std::nullopt;
+  return slice(file, section.offset, section.size);
+}
+
+std::optional<Bytes> Image::contents(std::string_view section_name) const {
+  const Section* section = find_section(section_name);
+  return section ? contents(*section) : std::nullopt;
+}
+
+std::optional<Bytes> Image::loaded_from(ImageAddress address) const {
+  for (const Segment& segment : segments) {
+    uint64_t offset = to_integer(address) - to_integer(segment.address);
+    if (segment.type != PT_LOAD || address < segment.address || offset >= segment.file_size)
+      continue;
+    Bytes in_file = tail(file, segment.offset);
+    uint64_t size = std::min<uint64_t>(segment.file_size, in_file.size());
+    if (offset < size)
+      return in_file.subspan(offset, size - offset);
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Image::load_word(ImageAddress address) const {
+  auto bytes = loaded_from(address);
+  if (!bytes)
+    return std::nullopt;
+  if (pointer_size == 4)
+    return load<uint32_t>(*bytes, 0, order);
+  return load<uint64_t>(*bytes, 0, order);
+}
+
+bool Image::is_executable_at(ImageAddress address) const {
+  for (const Segment& segment : segments)
+    if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && address >= segment.address &&
+        to_integer(address) - to_integer(segment.address) < segment.memory_size)
+      return true;
+  return false;
+}
+
+}  // namespace gosym::elf

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace gosym::elf {
+
+struct Section {
+  std::string_view name;
+  uint32_t type = 0;   // SHT_*
+  uint64_t flags = 0;  // SHF_*
+  ImageAddress address{};
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t link = 0;
+  uint64_t entry_size = 0;
+};
+
+struct Segment {
+  uint32_t type = 0;   // PT_*
+  uint32_t flags = 0;  // PF_*
+  uint64_t offset = 0;
+  ImageAddress address{};
+  uint64_t file_size = 0;
+  uint64_t memory_size = 0;
+};
+
+// An ELF file of any class and byte order, as its headers describe it (System V gABI, chapters
+// 4 and 5):
+//
+//   ident    16 bytes: 7f 'E' 'L' 'F', class (1: 32 bits, 2: 64), data (1: little, 2: big), ...
+//   header   type, machine, version, entry, phoff, shoff, flags, ehsize,
+//            phentsize, phnum, shentsize, shnum, shstrndx
+//   segments phnum entries of phentsize bytes at phoff: what the kernel maps
+//   sections shnum entries of shentsize bytes at shoff: what the linker made
+//
+// The numbers that do not fit 16 bits are in section 0: shnum in its size, shstrndx in its
+// link, phnum in its info. Sections are optional: a running program does not need them, and a
+// file whose section table is damaged is read by its segments alone, which `section_problem`
+// tells.
+//
+// Everything here borrows from the bytes that were parsed.
+struct Image {
+  Bytes file;
+  ByteOrder order = ByteOrder::kLittle;
+  uint8_t pointer_size = 8;  // 4 or 8
+  uint16_t type = 0;         // ET_*
+  uint16_t machine = 0;      // EM_*
+  ImageAddress entry{};
+  std::vector<Segment> segments;
+  std::vector<Section> sections;  // without section 0
+  std::string section_problem;    // why there are none; empty if the file says there are none
+
+  const Section* find_section(std::string_view name) const;
+  const Section* find_section(uint32_t type) const;
+
+  // The bytes of a section as they lie in the file. None if it has none there (SHT_NOBITS), if
+  // they would lie outside the file, or if they are compressed.
+  std::optional<Bytes> contents(const Section& section) const;
+  std::optional<Bytes> contents(std::string_view section_name) const;
+
+  // The bytes in the file that are loaded at `address`, up to the end of their segment; none if
+  // no loaded segment has file bytes there.
+  std::optional<Bytes> loaded_from(ImageAddress address) const;
+
+  // An integer as wide as a pointer, as it lies in the file: no relocation is applied.
+  std::optional<uint64_t> load_word(ImageAddress address) const;
+
+  bool is_executable_at(ImageAddress address) const;
+};
+
+// Fails for what is not ELF, and for headers that are cut short or contradict themselves.
+Result<Image> parse(Bytes file);
+
+}  // namespace gosym::elf

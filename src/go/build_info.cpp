@@ -1,0 +1,91 @@
+#include "go/build_info.h"
+
+#include "base/reader.h"
+#include "base/text.h"
+
+namespace gosym::go {
+
+namespace {
+
+constexpr std::string_view kMagic("\xff Go buildinf:", 14);
+constexpr uint64_t kAlignment = 16;
+constexpr uint64_t kFrameSize = 16;
+
+std::optional<Bytes> find_record(Bytes bytes) {
+  for (uint64_t i = 0; i < bytes.size(); i += kAlignment)
+    if (as_text(bytes.subspan(i)).starts_with(kMagic))
+      return bytes.subspan(i);
+  return std::nullopt;
+}
+
+std::optional<Bytes> find_record(const elf::Image& image) {
+  if (auto contents = image.contents(".go.buildinfo"))
+    return find_record(*contents);
+  for (const elf::Segment& segment : image.segments)
+    if (segment.type == PT_LOAD && (segment.flags & PF_W) != 0)
+      if (auto bytes = slice(image.file, segment.offset, segment.file_size))
+        return find_record(*bytes);
+  return std::nullopt;
+}
+
+// The Go string whose header lies at `address`.
+std::string_view go_string(const elf::Image& image, uint64_t address) {
+  auto data = image.load_word(ImageAddress{address});
+  auto length = image.load_word(ImageAddress{address + image.pointer_size});
+  if (!data || !length)
+    return {};
+  auto bytes = image.loaded_from(ImageAddress{*data});
+  auto text = bytes ? slice(*bytes, 0, *length) : std::nullopt;
+  return text ? as_text(*text) : std::string_view();
+}
+
+void read_modules(std::string_view text, BuildInfo& info) {
+  bool is_framed = text.size() > 2 * kFrameSize && text[text.size() - kFrameSize - 1] == '\n';
+  if (!is_framed)
+    return;
+  text = text.substr(kFrameSize, text.size() - 2 * kFrameSize);
+  while (!text.empty()) {
+    auto fields = split(take_line(text), '\t');
+    if (fields[0] == "path" && fields.size() >= 2) {
+      info.path = fields[1];
+    } else if (fields[0] == "mod" && fields.size() >= 3) {
+      info.module_path = fields[1];
+      info.module_version = fields[2];
+    } else if (fields[0] == "build" && fields.size() >= 2) {
+      size_t equals = fields[1].find('=');
+      if (equals != std::string_view::npos)
+        info.settings.emplace_back(fields[1].substr(0, equals), fields[1].substr(equals + 1));
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<BuildInfo> read_build_info(const elf::Image& image) {
+  auto record = find_record(image);
+  if (!record)
+    return std::nullopt;
+  Reader in(*record, image.order);
+  in.bytes(kMagic.size());
+  uint8_t pointer_size = in.u8();
+  uint8_t flags = in.u8();
+
+  BuildInfo info;
+  std::string_view modules;
+  if ((flags & 2) != 0) {
+    in.bytes(16);
+    info.go_version = as_text(in.bytes(in.uvarint32()));
+    modules = as_text(in.bytes(in.uvarint32()));
+  } else {
+    if (pointer_size != image.pointer_size)
+      return std::nullopt;
+    info.go_version = go_string(image, in.word(pointer_size));
+    modules = go_string(image, in.word(pointer_size));
+  }
+  if (!in.ok() || info.go_version.empty())
+    return std::nullopt;
+  read_modules(modules, info);
+  return info;
+}
+
+}  // namespace gosym::go

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/reader.h"
+
+namespace gosym::go {
+
+// `value` holds for every pc in [begin, end), counted in bytes from the entry of the function.
+struct PcValue {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  int32_t value = -1;
+};
+
+// Walks a pc-value table, the run-length code in which Go keeps line numbers, file numbers,
+// inline indices and stack depths by program counter:
+//
+//   table = row*, then a zero byte
+//   row   = value_delta  varint, zig-zag coded, added to the last value (before the first: -1)
+//           pc_delta     varint, in units of the instruction quantum
+//
+// A zero value_delta ends the table, except in the first row: there it means that the value
+// starts as -1, as inline-index tables often do. Values wrap as 32-bit integers.
+class PcValueRows {
+public:
+  // `table` begins at the first row and may go on past the end of the table.
+  PcValueRows(Bytes table, uint8_t quantum) : in_(table), quantum_(quantum) {}
+
+  // The next row; none at the end of the table or where its bytes stop making sense.
+  std::optional<PcValue> next() {
+    uint32_t zigzag = in_.uvarint32();
+    if (zigzag == 0 && !is_first_)
+      return std::nullopt;
+    is_first_ = false;
+
+    uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
+    if (!in_.ok() || end > UINT32_MAX)
+      return std::nullopt;
+    uint32_t delta = (zigzag >> 1) ^ -(zigzag & 1);
+    row_ = {row_.end, static_cast<uint32_t>(end),
+            static_cast<int32_t>(static_cast<uint32_t>(row_.value) + delta)};
+    return row_;
+  }
+
+private:
+  Reader in_;
+  uint8_t quantum_;
+  bool is_first_ = true;
+  PcValue row_;
+};
+
+// The value at `pc`, counted from the function entry; none past the last row.
+inline std::optional<int32_t> value_at(PcValueRows rows, uint32_t pc) {
+  while (auto row = rows.next())
+    if (pc < row->end)
+      return row->value;
+  return std::nullopt;
+}
+
+}  // namespace gosym::go

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "elf/image.h"
+#include "symbolize/symbol_source.h"
+
+namespace gosym {
+
+// Everything that names the code of one file, best evidence first: the Go function table, then
+// .symtab, then .dynsym. Owns the file that the answers borrow from.
+class ImageSymbols {
+public:
+  // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
+  // told by `problem` and the symbol tables answer.
+  static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
+  static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
+
+  // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
+  // appended, if nobody did.
+  std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
+
+  const elf::Image& image() const { return image_; }
+  bool has_source(FrameSource kind) const;
+  // Why a source that should be there is not; empty if there is nothing to tell.
+  const std::string& problem() const { return problem_; }
+
+private:
+  ImageSymbols() = default;
+
+  std::unique_ptr<MappedFile> file_;
+  elf::Image image_;
+  std::vector<std::unique_ptr<SymbolSource>> sources_;
+  std::string problem_;
+};
+
+}  // namespace gosym

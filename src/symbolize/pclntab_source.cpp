@@ -1,0 +1,34 @@
+#include "go/module.h"
+#include "symbolize/sources.h"
+
+namespace gosym {
+
+namespace {
+
+class PclntabSource final : public SymbolSource {
+public:
+  explicit PclntabSource(go::Module module) : module_(std::move(module)) {}
+
+  FrameSource kind() const override { return FrameSource::kPclntab; }
+
+  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+    return go::find_calls(module_, address, calls);
+  }
+
+private:
+  go::Module module_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SymbolSource>> open_pclntab_source(const elf::Image& image) {
+  auto module = go::read_module(image);
+  if (!module)
+    return std::move(module).error().context("Go function table");
+  std::unique_ptr<SymbolSource> source;
+  if (*module)
+    source = std::make_unique<PclntabSource>(std::move(**module));
+  return source;
+}
+
+}  // namespace gosym

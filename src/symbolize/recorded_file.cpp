@@ -1,0 +1,57 @@
+#include "symbolize/recorded_file.h"
+
+#include "base/text.h"
+#include "elf/build_ids.h"
+
+namespace gosym {
+
+namespace {
+
+// What differs between the recorded file and this one; empty if nothing does.
+std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
+  elf::BuildIds ids = elf::build_ids(now);
+  if (recorded.gnu_build_id != ids.gnu)
+    return fmt::format("GNU build id is {}, was {}", ids.gnu.empty() ? "none" : hex(ids.gnu),
+                       recorded.gnu_build_id.empty() ? "none" : hex(recorded.gnu_build_id));
+  if (recorded.go_build_id != ids.go)
+    return fmt::format("Go build id is '{}', was '{}'", printable(ids.go),
+                       printable(recorded.go_build_id));
+  if (!ids.gnu.empty() || !ids.go.empty())
+    return {};
+  if (recorded.size != now.file.size())
+    return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
+  if (recorded.mtime_ns != mtime_ns)
+    return "it was written since, and has no build id to tell whether it is the same";
+  return {};
+}
+
+RecordedFile refuse(Unnamed unnamed, std::string problem) {
+  return {.symbols = nullptr, .unnamed = unnamed, .problem = std::move(problem)};
+}
+
+}  // namespace
+
+RecordedFile open_recorded(const RecordedImage& image) {
+  // Where it was deleted, another may have taken its place: then it is that which differs.
+  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
+  if (!image.problem.empty())
+    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
+
+  auto file = MappedFile::open(image.path);
+  if (!file)
+    return refuse(absent, file.error().message());
+  int64_t mtime_ns = (*file)->mtime_ns();
+  auto symbols = ImageSymbols::open(*std::move(file));
+  if (!symbols)
+    return refuse(Unnamed::kChanged, symbols.error().message());
+  if (std::string differs = difference(image, (*symbols)->image(), mtime_ns); !differs.empty())
+    return refuse(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
+                  "not the file that was recorded: " + differs);
+
+  std::string problem = (*symbols)->problem();
+  return {.symbols = *std::move(symbols),
+          .unnamed = Unnamed::kNotAsked,
+          .problem = std::move(problem)};
+}
+
+}  // namespace gosym

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "profile/profile.h"
+#include "symbolize/image_symbols.h"
+
+namespace gosym {
+
+// A file of a recording, found again; or why it was not.
+struct RecordedFile {
+  std::unique_ptr<ImageSymbols> symbols;  // null: `unnamed` says why
+  Unnamed unnamed = Unnamed::kNotAsked;
+  std::string problem;  // for the user; also set where only a part of the file is unusable
+};
+
+// Opens the file at the recorded path if it is the one that was recorded: its build ids are
+// equal, or, where it had none, its size and time of change.
+RecordedFile open_recorded(const RecordedImage& image);
+
+}  // namespace gosym

@@ -1,0 +1,136 @@
+#include "symbolize/symbolizer.h"
+
+#include <tsl/robin_map.h>
+#include <xxhash.h>
+
+#include <vector>
+
+#include "proc/kallsyms.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+namespace {
+
+struct FunctionHash {
+  size_t operator()(const Function& function) const {
+    const uint32_t words[] = {static_cast<uint32_t>(function.name),
+                              static_cast<uint32_t>(function.file), function.start_line};
+    return XXH3_64bits(words, sizeof(words));
+  }
+};
+
+// Appends frames to a profile, each distinct function once.
+class FrameWriter {
+public:
+  explicit FrameWriter(Profile& profile) : profile_(profile) {}
+
+  void write(Location& location, const std::vector<Call>& calls, FrameSource source) {
+    location.first_frame = static_cast<uint32_t>(profile_.frames.size());
+    location.frame_count = static_cast<uint32_t>(calls.size());
+    for (const Call& call : calls)
+      profile_.frames.push_back({intern(call), call.line, source});
+  }
+
+private:
+  FunctionId intern(const Call& call) {
+    Function function{profile_.strings.intern(call.function),
+                      profile_.strings.intern(call.file), call.start_line};
+    auto [known, is_new] =
+        ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
+    if (is_new)
+      profile_.functions.push_back(function);
+    return known->second;
+  }
+
+  Profile& profile_;
+  tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
+};
+
+// The address to look up: the one place that turns a return address into that of the call.
+uint64_t call_address(uint64_t address, const Location& location) {
+  return address - (location.is_return && address > 0 ? 1 : 0);
+}
+
+void symbolize_kernel(const std::vector<Location*>& locations, std::string_view kernel_symbols,
+                      FrameWriter& frames) {
+  Kallsyms kallsyms(kernel_symbols);
+  for (Location* location : locations) {
+    auto symbol = kallsyms.find(call_address(to_integer(location->address), *location));
+    if (symbol)
+      frames.write(*location, {{.function = symbol->name, .file = {}}}, FrameSource::kKallsyms);
+    else
+      location->unnamed = kallsyms.empty() ? Unnamed::kNoKernelSymbols : Unnamed::kNoSymbol;
+  }
+}
+
+Unnamed why_no_symbol(const ImageSymbols& symbols) {
+  bool has_table =
+      symbols.has_source(FrameSource::kPclntab) || symbols.has_source(FrameSource::kSymtab);
+  return has_table ? Unnamed::kNoSymbol : Unnamed::kStripped;
+}
+
+void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
+                    FrameWriter& frames, SymbolizerReport& report) {
+  RecordedFile file = open_recorded(image);
+  if (!file.problem.empty())
+    report.image_problems[image.path] = file.problem;
+
+  std::vector<Call> calls;
+  for (Location* location : locations) {
+    location->unnamed = file.unnamed;
+    if (!file.symbols)
+      continue;
+    location->unnamed = why_no_symbol(*file.symbols);
+    if (!location->image_address)
+      continue;
+    calls.clear();
+    ImageAddress address{call_address(to_integer(*location->image_address), *location)};
+    if (auto source = file.symbols->find(address, calls))
+      frames.write(*location, calls, *source);
+  }
+}
+
+void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
+  for (Location* location : locations)
+    location->unnamed = reason;
+}
+
+}  // namespace
+
+SymbolizerReport symbolize(Profile& profile, std::string_view kernel_symbols) {
+  std::vector<std::vector<Location*>> by_image(profile.images.size());
+  for (Location& location : profile.locations) {
+    location.unnamed = Unnamed::kUnmapped;
+    if (location.mapping != kNoMapping)
+      by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);
+  }
+
+  SymbolizerReport report;
+  FrameWriter frames(profile);
+  for (size_t i = 0; i < by_image.size(); i++) {
+    const ProfileImage& image = profile.images[i];
+    if (by_image[i].empty())
+      continue;
+    switch (image.kind) {
+      case ProfileImage::Kind::kFile:
+        symbolize_file(by_image[i], image.file, frames, report);
+        break;
+      case ProfileImage::Kind::kKernel:
+        symbolize_kernel(by_image[i], kernel_symbols, frames);
+        break;
+      case ProfileImage::Kind::kVdso:
+        set_unnamed(by_image[i], Unnamed::kVdso);
+        break;
+      case ProfileImage::Kind::kAnonymous:
+        set_unnamed(by_image[i], Unnamed::kAnonymous);
+        break;
+    }
+  }
+  for (const Location& location : profile.locations)
+    if (location.frame_count > 0)
+      report.locations_by_source[profile.frames[location.first_frame].source]++;
+  return report;
+}
+
+}  // namespace gosym

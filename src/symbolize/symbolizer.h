@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "profile/profile.h"
+
+namespace gosym {
+
+// What the symbolizer met on its way and a user may want to know.
+struct SymbolizerReport {
+  std::map<FrameSource, uint64_t> locations_by_source;
+  std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
+};
+
+// Puts frames to each location of a profile, or the reason why there are none. Each distinct
+// location is asked once, image after image, so that one file is open at a time. A file that is
+// not the one that was recorded, by its ids or else by size and time of change, is not used.
+// `kernel_symbols` is the text of /proc/kallsyms as recorded.
+SymbolizerReport symbolize(Profile& profile, std::string_view kernel_symbols);
+
+}  // namespace gosym
