@@ -1,14 +1,16 @@
+#include <cerrno>
 #include <cstdio>
 
 #include "base/exit_status.h"
+#include "base/print.h"
 #include "commands/command.h"
 
 namespace {
 
 void print_error(const gosym::Error& error) {
-  fmt::print(stderr, "gosym: error: {}\n", error.message());
+  gosym::print(stderr, "gosym: error: {}\n", error.message());
   if (!error.hint().empty())
-    fmt::print(stderr, "gosym: hint: {}\n", error.hint());
+    gosym::print(stderr, "gosym: hint: {}\n", error.hint());
 }
 
 }  // namespace
@@ -30,8 +32,6 @@ int main(int argc, char** argv) {
       "  gosym inspect ./server          what symbol information is in a binary\n"
       "  gosym resolve ./server 4a1b20   name an address of a binary\n");
   const gosym::Command commands[] = {
-      gosym::make_record(root),
-      gosym::make_report(root),
       gosym::make_inspect(root),
       gosym::make_resolve(root),
   };
@@ -46,6 +46,8 @@ int main(int argc, char** argv) {
     if (!command.app->parsed())
       continue;
     auto status = command.run();
+    if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
+      status = gosym::system_error("cannot write to standard output", errno);
     if (status)
       return *status;
     print_error(status.error());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -59,6 +60,17 @@ std::string printable(std::string_view text) {
         result += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
     }
     text.remove_prefix(taken);
+  }
+  return result;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    size_t size = decode_utf8(text).size;
+    result += size == 0 ? "\ufffd" : text.substr(0, size);
+    text.remove_prefix(std::max<size_t>(size, 1));
   }
   return result;
 }

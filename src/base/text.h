@@ -12,6 +12,9 @@ namespace gosym {
 // and the Unicode controls that reorder a line become \xNN. Everything else stays as it is.
 std::string printable(std::string_view text);
 
+// Text from outside as UTF-8: a byte that is not part of a character becomes U+FFFD.
+std::string valid_utf8(std::string_view text);
+
 // Lower case, two digits a byte.
 std::string hex(std::string_view bytes);
 

@@ -23,14 +23,15 @@ void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
     uint32_t description_size = in.u32();
     uint32_t type = in.u32();
     std::string_view name = as_text(in.bytes(name_size));
+    name = name.substr(0, name.find('\0'));  // Go's linker counts its padding in
     in.bytes(padding(name_size));
     std::string_view description = as_text(in.bytes(description_size));
     if (!in.ok())
       return;
     if (description_size <= kMaxIdSize) {
-      if (type == kGnuBuildId && name == std::string_view("GNU\0", 4) && ids.gnu.empty())
+      if (type == kGnuBuildId && name == "GNU" && ids.gnu.empty())
         ids.gnu = description;
-      if (type == kGoBuildId && name == std::string_view("Go\0\0", 4) && ids.go.empty())
+      if (type == kGoBuildId && name == "Go" && ids.go.empty())
         ids.go = description;
     }
     // The last note may lack its padding.

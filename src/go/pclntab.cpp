@@ -152,7 +152,7 @@ std::optional<int32_t> Pclntab::value(const Function& function, uint32_t table,
                                       uint32_t pc) const {
   if (table == 0)
     return std::nullopt;
-  return value_at(PcValueRows(tail(pc_values_, table), header_.quantum), pc - function.entry);
+  return value_at(rows(table), pc - function.entry);
 }
 
 std::optional<uint32_t> Pclntab::pcdata_table(const Function& function, uint32_t index) const {
@@ -164,6 +164,18 @@ std::optional<uint32_t> Pclntab::funcdata_offset(const Function& function,
                                                  uint32_t index) const {
   auto offset = load<uint32_t>(function.funcdata, uint64_t{index} * 4, order_);
   return offset == kNone ? std::nullopt : offset;
+}
+
+uint32_t code_size(const Pclntab& table, uint32_t index) {
+  uint32_t size = table.entry(index + 1) - table.entry(index);
+  auto function = table.function(index);
+  if (!function || function->pcln == 0)
+    return size;
+  uint32_t code_end = 0;
+  PcValueRows rows = table.rows(function->pcln);
+  while (auto row = rows.next())
+    code_end = row->end;
+  return code_end == 0 ? size : std::min(size, code_end);
 }
 
 }  // namespace gosym::go

@@ -93,6 +93,8 @@ public:
   // `pc` from the text base, `table` one of the offsets of the function; none if it has no such
   // table, or no value there.
   std::optional<int32_t> value(const Function& function, uint32_t table, uint32_t pc) const;
+  // The rows of a table from its start; `table` must not be 0.
+  PcValueRows rows(uint32_t table) const { return {tail(pc_values_, table), header_.quantum}; }
   // The offset of a pcdata table, or of funcdata from gofunc; none if the function has no such.
   std::optional<uint32_t> pcdata_table(const Function& function, uint32_t index) const;
   std::optional<uint32_t> funcdata_offset(const Function& function, uint32_t index) const;
@@ -109,5 +111,9 @@ private:
   Bytes pc_values_;
   Bytes functions_;  // functab and records
 };
+
+// Bytes of code of a function, without the padding up to the next: its line table ends with the
+// code. The distance to the next entry where there is no such table. `index` as in function().
+uint32_t code_size(const Pclntab& table, uint32_t index);
 
 }  // namespace gosym::go

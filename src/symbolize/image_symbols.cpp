@@ -1,5 +1,7 @@
 #include "symbolize/image_symbols.h"
 
+#include <algorithm>
+
 #include "symbolize/sources.h"
 
 namespace gosym {
@@ -38,11 +40,29 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   return std::nullopt;
 }
 
+std::vector<FunctionRange> ImageSymbols::functions() const {
+  std::vector<FunctionRange> result;
+  for (const auto& source : sources_) {
+    std::vector<FunctionRange> listed;
+    source->list(listed);
+    std::vector<Call> calls;
+    for (const FunctionRange& function : listed)
+      if (find(function.address, calls) == source->kind())
+        result.push_back(function);
+  }
+  std::ranges::stable_sort(result, {}, &FunctionRange::address);
+  return result;
+}
+
 bool ImageSymbols::has_source(FrameSource kind) const {
   for (const auto& source : sources_)
     if (source->kind() == kind)
       return true;
   return false;
+}
+
+bool ImageSymbols::has_code_names() const {
+  return has_source(FrameSource::kPclntab) || has_source(FrameSource::kSymtab);
 }
 
 }  // namespace gosym

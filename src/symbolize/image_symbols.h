@@ -24,8 +24,14 @@ public:
   // appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
+  // All functions, by address, each as the best source that knows its start tells it.
+  std::vector<FunctionRange> functions() const;
+
   const elf::Image& image() const { return image_; }
   bool has_source(FrameSource kind) const;
+  // Whether it should know its own functions: it has a Go function table or a .symtab, not just
+  // the names that it exports.
+  bool has_code_names() const;
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
 

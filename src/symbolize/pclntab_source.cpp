@@ -15,6 +15,20 @@ public:
     return go::find_calls(module_, address, calls);
   }
 
+  void list(std::vector<FunctionRange>& functions) const override {
+    std::vector<Call> calls;
+    for (uint32_t i = 0; i < module_.table.function_count(); i++) {
+      ImageAddress entry{to_integer(module_.text) + module_.table.entry(i)};
+      calls.clear();
+      if (!find(entry, calls))
+        continue;
+      const Call& function = calls.back();  // what was inlined at its entry comes before
+      functions.push_back({entry, go::code_size(module_.table, i), function.function,
+                           function.file,
+                           function.start_line == 0 ? function.line : function.start_line});
+    }
+  }
+
 private:
   go::Module module_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -7,6 +8,15 @@
 #include "profile/profile.h"
 
 namespace gosym {
+
+// A function of an image, without the padding after it. The views live as long as the image.
+struct FunctionRange {
+  ImageAddress address{};
+  uint64_t size = 0;
+  std::string_view name;
+  std::string_view file;  // empty if unknown
+  uint32_t line = 0;      // where it begins; 0 if unknown
+};
 
 // One kind of evidence about one image: its pclntab, its symbol table. A source says what it
 // knows, and nothing about who else was asked.
@@ -19,6 +29,9 @@ public:
   // Appends the calls at `address`, innermost first. False, and nothing appended, if the source
   // has no function there: that is an answer, not an error.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) const = 0;
+
+  // Appends all its functions, by address.
+  virtual void list(std::vector<FunctionRange>& functions) const = 0;
 };
 
 }  // namespace gosym

@@ -64,12 +64,6 @@ void symbolize_kernel(const std::vector<Location*>& locations, std::string_view 
   }
 }
 
-Unnamed why_no_symbol(const ImageSymbols& symbols) {
-  bool has_table =
-      symbols.has_source(FrameSource::kPclntab) || symbols.has_source(FrameSource::kSymtab);
-  return has_table ? Unnamed::kNoSymbol : Unnamed::kStripped;
-}
-
 void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
                     FrameWriter& frames, SymbolizerReport& report) {
   RecordedFile file = open_recorded(image);
@@ -81,7 +75,8 @@ void symbolize_file(const std::vector<Location*>& locations, const RecordedImage
     location->unnamed = file.unnamed;
     if (!file.symbols)
       continue;
-    location->unnamed = why_no_symbol(*file.symbols);
+    location->unnamed =
+        file.symbols->has_code_names() ? Unnamed::kNoSymbol : Unnamed::kStripped;
     if (!location->image_address)
       continue;
     calls.clear();

@@ -20,6 +20,11 @@ public:
     return true;
   }
 
+  void list(std::vector<FunctionRange>& functions) const override {
+    for (const elf::Symbol& symbol : table_.all())
+      functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
+  }
+
 private:
   FrameSource kind_;
   elf::SymbolTable table_;

@@ -72,6 +72,11 @@ TEST_CASE("printable: what could drive a terminal is shown as bytes") {
   CHECK(printable("\xe6\x97") == "\\xe6\\x97");  // cut short
 }
 
+TEST_CASE("valid_utf8: only what is no character is replaced") {
+  CHECK(valid_utf8("a\n·") == "a\n·");
+  CHECK(valid_utf8("\xff\xe6\x97!") == "\ufffd\ufffd\ufffd!");
+}
+
 TEST_CASE("numbers as people write and read them") {
   CHECK(human_size(0) == "0 B");
   CHECK(human_size(1023) == "1023 B");

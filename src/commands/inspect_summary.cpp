@@ -1,0 +1,190 @@
+#include "commands/inspect_summary.h"
+
+#include "base/text.h"
+#include "elf/symbol_table.h"
+#include "go/module.h"
+
+namespace gosym {
+
+namespace {
+
+bool matters(const elf::Section& section) {
+  static constexpr std::string_view kNames[] = {
+      ".text",   ".gopclntab", ".data.rel.ro.gopclntab", ".symtab",
+      ".dynsym", ".eh_frame",  ".gnu_debugdata"};
+  return std::ranges::find(kNames, section.name) != std::end(kNames) ||
+         section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_");
+}
+
+uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
+  const elf::Section* section = image.find_section(section_type);
+  return section ? elf::SymbolTable::read(image, *section).size() : 0;
+}
+
+// The Go versions that write a table of this kind.
+std::string_view table_versions(uint32_t magic) {
+  return magic == go::kMagic118 ? "Go 1.18 and 1.19" : "Go 1.20 and later";
+}
+
+std::string_view consequence(const Summary& summary) {
+  if (summary.table && summary.symtab_count > 0)
+    return ".gopclntab names every Go function, with file, line and inlined calls; .symtab "
+           "names "
+           "the rest";
+  if (summary.table)
+    return ".gopclntab names every Go function, with file, line and inlined calls, stripped or "
+           "not";
+  if (summary.symtab_count > 0)
+    return ".symtab names every function, without files, lines and inlined calls";
+  if (summary.dynsym_count > 0)
+    return ".dynsym names the exported functions only; addresses in others stay unnamed";
+  return "nothing here names a function; addresses stay unnamed";
+}
+
+// Lines of a label and a value; a line without a value is left out.
+class Lines {
+public:
+  void add(std::string_view label, std::string_view value) {
+    if (!value.empty())
+      text_ += fmt::format("{:<14} {}\n", label, printable(value));
+  }
+  std::string text_;
+};
+
+std::string describe(const Summary& summary) {
+  const elf::Kind& kind = summary.kind;
+  return fmt::format("{}, {}, {}, {}", kind.type, kind.machine, kind.linking,
+                     kind.is_stripped ? "stripped" : "not stripped");
+}
+
+std::string describe(const Summary::GoTable& table) {
+  return fmt::format("{} functions, layout of {} (magic {:#x}), text at {:#x}, by {}",
+                     with_commas(table.function_count), table_versions(table.magic),
+                     table.magic, table.text, table.found_by);
+}
+
+std::string describe_dwarf(const Summary& summary) {
+  uint64_t size = 0;
+  for (const elf::Section& section : summary.sections)
+    if (section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_"))
+      size += section.size;
+  if (!summary.kind.has_dwarf)
+    return "none";
+  return fmt::format("{}, {:.1f} % of the file", human_size(size),
+                     share_of_file(size, summary.file_size));
+}
+
+}  // namespace
+
+double share_of_file(uint64_t size, uint64_t file_size) {
+  return file_size == 0 ? 0
+                        : 100.0 * static_cast<double>(size) / static_cast<double>(file_size);
+}
+
+Summary summarize(const ImageSymbols& symbols) {
+  const elf::Image& image = symbols.image();
+  Summary summary;
+  summary.file_size = image.file.size();
+  summary.kind = elf::kind_of(image);
+  summary.ids = elf::build_ids(image);
+  summary.go = go::read_build_info(image);
+  if (auto module = go::read_module(image); module && *module)
+    summary.table = {.magic = (*module)->table.header().magic,
+                     .function_count = (*module)->table.function_count(),
+                     .text = to_integer((*module)->text),
+                     .found_by = (*module)->found_by};
+  summary.problem = symbols.problem();
+  summary.symtab_count = count_symbols(image, SHT_SYMTAB);
+  summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
+  for (const elf::Section& section : image.sections)
+    if (matters(section))
+      summary.sections.push_back(section);
+  return summary;
+}
+
+std::string summary_text(const std::string& path, const Summary& summary) {
+  Lines lines;
+  lines.add("file", fmt::format("{}, {}", path, human_size(summary.file_size)));
+  lines.add("kind", describe(summary));
+  lines.add("GNU build id", hex(summary.ids.gnu));
+  lines.add("Go build id", summary.ids.go);
+  if (summary.go) {
+    lines.add("Go version", summary.go->go_version);
+    lines.add("main package", summary.go->path);
+    lines.add("module",
+              fmt::format("{} {}", summary.go->module_path, summary.go->module_version));
+  }
+  lines.add("pclntab", summary.table             ? describe(*summary.table)
+                       : summary.problem.empty() ? "none"
+                                                 : "unusable");
+  lines.add("problem", summary.problem);
+  lines.add(".symtab", fmt::format("{} functions", with_commas(summary.symtab_count)));
+  lines.add(".dynsym", fmt::format("{} functions", with_commas(summary.dynsym_count)));
+  lines.add("DWARF", describe_dwarf(summary));
+  lines.add("gosym uses", consequence(summary));
+  if (!summary.sections.empty())
+    lines.text_ += "\n";
+  for (const elf::Section& section : summary.sections)
+    lines.text_ += fmt::format("{:<26} {:#10x} {:>10} {:5.1f} % of the file\n",
+                               printable(section.name), section.size, human_size(section.size),
+                               share_of_file(section.size, summary.file_size));
+  return lines.text_;
+}
+
+void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_size) {
+  json.field("name", section.name);
+  json.field("address", fmt::format("{:#x}", to_integer(section.address)));
+  json.field("offset", section.offset);
+  json.field("size", section.size);
+  json.field("share_of_file",
+             share_of_file(section.type == SHT_NOBITS ? 0 : section.size, file_size) / 100);
+}
+
+std::string summary_json(const std::string& path, const Summary& summary) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("file", path);
+  json.field("size", summary.file_size);
+  json.field("type", summary.kind.type);
+  json.field("machine", summary.kind.machine);
+  json.field("linking", summary.kind.linking);
+  json.field("stripped", summary.kind.is_stripped);
+  json.field("gnu_build_id", hex(summary.ids.gnu));
+  json.field("go_build_id", summary.ids.go);
+  if (summary.go) {
+    json.key("go");
+    json.begin_object();
+    json.field("version", summary.go->go_version);
+    json.field("path", summary.go->path);
+    json.field("module", summary.go->module_path);
+    json.field("module_version", summary.go->module_version);
+    json.end_object();
+  }
+  if (summary.table) {
+    json.key("pclntab");
+    json.begin_object();
+    json.field("magic", fmt::format("{:#x}", summary.table->magic));
+    json.field("functions", summary.table->function_count);
+    json.field("text", fmt::format("{:#x}", summary.table->text));
+    json.field("found_by", summary.table->found_by);
+    json.end_object();
+  }
+  if (!summary.problem.empty())
+    json.field("problem", summary.problem);
+  json.field("symtab_functions", summary.symtab_count);
+  json.field("dynsym_functions", summary.dynsym_count);
+  json.field("dwarf", summary.kind.has_dwarf);
+  json.field("consequence", consequence(summary));
+  json.key("sections");
+  json.begin_array();
+  for (const elf::Section& section : summary.sections) {
+    json.begin_object();
+    write_section(json, section, summary.file_size);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return std::string(json.text()) + "\n";
+}
+
+}  // namespace gosym

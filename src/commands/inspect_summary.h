@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elf/build_ids.h"
+#include "elf/kind.h"
+#include "go/build_info.h"
+#include "output/json.h"
+#include "symbolize/image_symbols.h"
+
+namespace gosym {
+
+// What `gosym inspect` answers on one screen. Views borrow from the image.
+struct Summary {
+  struct GoTable {
+    uint32_t magic = 0;
+    uint32_t function_count = 0;
+    uint64_t text = 0;
+    std::string found_by;
+  };
+
+  uint64_t file_size = 0;
+  elf::Kind kind;
+  elf::BuildIds ids;
+  std::optional<go::BuildInfo> go;
+  std::optional<GoTable> table;
+  std::string problem;                 // why a table that is there cannot be used
+  uint64_t symtab_count = 0;           // functions in .symtab
+  uint64_t dynsym_count = 0;           // functions in .dynsym
+  std::vector<elf::Section> sections;  // that hold code or say something of it
+};
+
+Summary summarize(const ImageSymbols& symbols);
+std::string summary_text(const std::string& path, const Summary& summary);
+std::string summary_json(const std::string& path, const Summary& summary);
+
+// In percent.
+double share_of_file(uint64_t size, uint64_t file_size);
+void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_size);
+
+}  // namespace gosym

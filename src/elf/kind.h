@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "elf/image.h"
+
+namespace gosym::elf {
+
+// What file(1) says of an image, in words.
+struct Kind {
+  std::string type;          // "executable", "position-independent executable", "shared object"
+  std::string machine;       // "x86-64"
+  std::string linking;       // "statically linked", "dynamically linked"
+  bool is_stripped = false;  // no .symtab
+  bool has_dwarf = false;    // .debug_info, compressed or not
+};
+
+Kind kind_of(const Image& image);
+
+}  // namespace gosym::elf

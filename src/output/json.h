@@ -1,0 +1,42 @@
+#pragma once
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <string>
+#include <string_view>
+
+namespace gosym {
+
+// Writes one JSON value to a string. Text from outside is made valid UTF-8: a byte that is not
+// part of any becomes U+FFFD.
+class JsonWriter {
+public:
+  void begin_object() { writer_.StartObject(); }
+  void end_object() { writer_.EndObject(); }
+  void begin_array() { writer_.StartArray(); }
+  void end_array() { writer_.EndArray(); }
+
+  void key(std::string_view name);
+  void value(std::string_view text);
+  void value(const char* text) { value(std::string_view(text)); }
+  void value(bool flag) { writer_.Bool(flag); }
+  void value(uint64_t number) { writer_.Uint64(number); }
+  void value(uint32_t number) { writer_.Uint(number); }
+  void value(double number) { writer_.Double(number); }
+
+  template <class T>
+  void field(std::string_view name, const T& content) {
+    key(name);
+    value(content);
+  }
+
+  // What was written so far; valid until the next call.
+  std::string_view text() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+
+private:
+  rapidjson::StringBuffer buffer_;
+  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+};
+
+}  // namespace gosym
