@@ -48,13 +48,16 @@ Result<std::string> read_file(const std::string& path, size_t limit) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd)
     return Error(std::strerror(errno));
+  return read_file(fd.get(), limit);
+}
 
+Result<std::string> read_file(int fd, size_t limit) {
   std::string text;
   constexpr size_t kStep = 65536;
   while (true) {
     size_t old_size = text.size();
     text.resize(old_size + kStep);
-    ssize_t count = read(fd.get(), text.data() + old_size, kStep);
+    ssize_t count = read(fd, text.data() + old_size, kStep);
     text.resize(old_size + (count > 0 ? static_cast<size_t>(count) : 0));
     if (count < 0 && errno != EINTR)
       return Error(std::strerror(errno));

@@ -36,5 +36,7 @@ private:
 // The whole contents of a file, such as one of /proc, which has no size beforehand. More than
 // `limit` bytes are an error. Messages do not repeat the path.
 Result<std::string> read_file(const std::string& path, size_t limit);
+// Reads an open file to its end; `fd` stays the caller's.
+Result<std::string> read_file(int fd, size_t limit);
 
 }  // namespace gosym

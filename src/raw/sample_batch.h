@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,14 +29,15 @@ public:
   };
 
   void add(const RecordedSample& sample);
+  // Forgets all samples, but keeps the memory for the next ones.
   void clear();
 
   bool empty() const { return rows_.empty(); }
   std::span<const Row> rows() const { return rows_; }
   // Valid until the batch changes.
   std::span<const uint64_t> stack(uint32_t index) const;
-  uint32_t stack_count() const;
-  // Bytes held, which bound those of encode(), so that a chunk can be cut in time.
+  uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
+  // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;
 
   // The payload of a samples chunk (format.h), and back. A damaged payload is an error and no
@@ -43,7 +46,14 @@ public:
   static Result<SampleBatch> decode(Bytes payload);
 
 private:
+  uint32_t intern(std::span<const uint64_t> stack);
+  uint32_t append(std::span<const uint64_t> stack);
+
   std::vector<Row> rows_;
+  // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses.
+  std::vector<uint64_t> addresses_;
+  std::vector<uint32_t> stack_begin_ = {0, 0};
+  tsl::robin_map<uint64_t, uint32_t> stack_of_hash_;  // of stacks that add() has seen
 };
 
 }  // namespace gosym::raw

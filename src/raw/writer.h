@@ -1,26 +1,31 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "profile/recording.h"
+#include "raw/format.h"
+#include "raw/output_file.h"
 #include "raw/sample_batch.h"
+
+struct ZSTD_CCtx_s;
 
 namespace gosym::raw {
 
-// Appends chunks to a recording (format.h specifies them). Each call writes one chunk with one
-// write(2), compressed, and leaves a file that reads up to there whatever happens next. Written
-// images and events must come before the samples that need them.
+// Appends chunks to a recording (format.h specifies them). Each is compressed, goes out in one
+// write(2), and leaves a file that reads up to there whatever happens next. Written images and
+// events must come before the samples that need them.
 //
-// After the first failure, a full disk for one, the file ends at the last whole chunk.
+// After the first failure, a full disk for one, the file ends at the last whole chunk, and
+// every later call fails in the same way. Such an error ends the program with kPartial.
 class Writer {
 public:
-  // Creates `path` with mode 0600 and writes the header and the info chunk. An existing regular
-  // file is renamed to PATH.old first. "-" is standard output.
+  // Opens `path` as open_output does: "-" is standard output, and an existing file is renamed
+  // to PATH.old. Writes the header and the info chunk.
   static Result<std::unique_ptr<Writer>> create(const std::string& path,
                                                 const RecordingInfo& info);
 
@@ -35,12 +40,24 @@ public:
   uint64_t bytes_written() const { return bytes_written_; }
 
 private:
-  explicit Writer(UniqueFd file) : file_(std::move(file)) {}
-  Result<> write_chunk(uint16_t type, std::string_view payload);
+  struct FreeContext {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
 
-  UniqueFd file_;
+  explicit Writer(OutputFile output);
+  Result<> write_header();
+  Result<> write_chunk(ChunkType type, std::string_view payload);
+  std::string_view compress(std::string_view payload);
+  Result<> write(std::string_view data);
+  Error fail(int cause);
+
+  OutputFile output_;
+  std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
+  std::string compressed_;  // these two are kept for their memory
+  std::string chunk_;
   uint64_t sequence_ = 0;
   uint64_t bytes_written_ = 0;
+  std::optional<Error> failure_;
 };
 
 }  // namespace gosym::raw

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+
+// The cpu.raw file, version 1.0. It holds addresses and what is needed to name them later,
+// never names of functions other than the kernel's own list.
+//
+//   file   = header chunk*
+//   chunk  = chunk header, payload, zeros up to the next multiple of 8 bytes
+//
+// It is only ever appended to, a whole chunk at a time, so that it can be piped and is worth
+// reading wherever it stops. Integers outside of payloads are little-endian.
+//
+// Header, 64 bytes:
+//
+//    0  char[8]   "GOSYMRAW"
+//    8  u16       major version, 1
+//   10  u16       minor version, 0
+//   12  u32       byte order mark: 0x01020304 when read in the right order
+//   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
+//                 version; a multiple of 8, at most 4096
+//   20  u32       flags, 0
+//   24  u64       CLOCK_MONOTONIC in nanoseconds, the clock of all times below
+//   32  u64       CLOCK_REALTIME in nanoseconds at the same instant
+//   40  u8[16]    a random id of the recording
+//   56  u32       0
+//   60  u32       checksum of the 60 bytes before
+//
+// Chunk header, 32 bytes:
+//
+//    0  char[4]   "CHNK"
+//    4  u16       type
+//    6  u16       flags: bit 0 is set when the payload is one zstd frame; the others are 0
+//    8  u32       size of the payload as stored
+//   12  u32       size of the payload uncompressed, at most 64 MiB; equal to the stored size
+//                 without bit 0, larger with it
+//   16  u64       sequence number: 0, 1, 2, ... in the order of writing
+//   24  u32       checksum of the payload as stored
+//   28  u32       checksum of the 28 bytes before
+//
+// Checksums are XXH32 with seed 0.
+//
+// A payload is a protobuf message. Its fields are listed as NUMBER NAME: TYPE in the terms of
+// protobuf, where "packed" is a packed repeated field and "repeated" a message that occurs any
+// number of times. An absent field is 0, false or empty. Times are nanoseconds of
+// CLOCK_MONOTONIC, addresses are those of the running process, strings are bytes of no promised
+// encoding. profile/recording.h says what the values mean.
+//
+//   1 INFO, the first chunk, once
+//       1 gosym_version: string       2 host: string              3 kernel_release: string
+//       4 machine: string             5 command_line: string      6 event: string
+//       7 frequency: uint64           8 cpu_count: uint32         9 has_user: bool
+//      10 has_kernel: bool           11 is_system_wide: bool     12 targets: packed uint32
+//   2 IMAGE, a file that code was mapped from
+//       1 id: uint32, not 0           2 path: string              3 device: uint64
+//       4 inode: uint64               5 size: uint64              6 mtime_ns: sint64
+//       7 is_deleted: bool            8 gnu_build_id: bytes       9 go_build_id: string
+//      10 segments: repeated         11 problem: string
+//     a segment:
+//       1 file_offset: uint64         2 file_size: uint64         3 address: uint64
+//       4 memory_size: uint64         5 flags: uint32
+//   3 EVENTS, in any order of time
+//       1 map: repeated    2 comm: repeated    3 fork: repeated    4 exit: repeated
+//     map:
+//       1 time: uint64     2 pid: uint32       3 start: uint64     4 length: uint64
+//       5 file_offset: uint64     6 image: uint32, an id or 0      7 path: string
+//     comm:
+//       1 time: uint64     2 pid: uint32       3 tid: uint32       4 comm: string
+//       5 is_exec: bool
+//     fork:
+//       1 time: uint64     2 pid: uint32       3 tid: uint32       4 parent_pid: uint32
+//       5 parent_tid: uint32
+//     exit:
+//       1 time: uint64     2 pid: uint32       3 tid: uint32
+//   4 SAMPLES
+//     The distinct stacks of this chunk, numbered from 1; stack 0 is the empty one.
+//       1 stack_sizes: packed uint32, the number of addresses of each stack
+//       2 addresses: packed sint64, those of stack 1 innermost first, then of stack 2, ...;
+//         each as its difference, modulo 2^64, to the one before it (the first: to 0)
+//     One entry a sample in each of these, in any order of time:
+//       3 time: packed sint64, as the difference, modulo 2^64, to the entry before (the first:
+//         to 0)
+//       4 pid: packed uint32          5 tid: packed uint32        6 cpu: packed uint32
+//       7 kernel_stack: packed uint32, a stack of this chunk
+//       8 user_stack: packed uint32, likewise
+//       9 user_end: packed uint32: why the user stack ends there: 0 at its root, 1 unreadable
+//         memory, 2 a bad frame pointer, 3 deeper than the recorder walks; any other number is
+//         to be taken as 1
+//   5 KALLSYMS, at most one
+//       1 text: bytes, that of /proc/kallsyms
+//   6 reserved: perf maps
+//   7 STATS, counts since the start; the last such chunk is the one to use
+//       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
+//       4 lost_events: uint64
+//   8 reserved: labels
+//   9 END, the last chunk of a recording that was ended in order
+//       1 time: uint64
+//
+// Images and events come before the samples that need them; a samples chunk needs nothing else
+// from other chunks.
+//
+// Versions. A minor version only adds: chunk types, fields, columns of samples, bytes of the
+// header after the 64th. A reader of 1.x therefore skips chunk types and fields that it does
+// not know (a field of another wire type than listed is one of them), and reads every 1.y. It
+// refuses another major version; magic, versions and byte order mark stay where they are in
+// all.
+//
+// Damage. A chunk header is sound if its magic, its checksum and its sizes are right and no
+// unknown flag is set.
+//
+// - Sound header, wrong checksum of the payload: that chunk is lost; the next one begins where
+//   the stored size says.
+// - No sound header, or fewer bytes left than its stored size: the next chunk begins at the
+// next
+//   sound header, at any byte from there on. This includes a tail that was cut off.
+// - Sequence numbers tell which chunks are missing; a reader needs them for nothing else.
+//
+// So any file is read in time linear in its size.
+
+namespace gosym::raw {
+
+inline constexpr std::string_view kMagic = "GOSYMRAW";
+inline constexpr uint16_t kMajorVersion = 1;
+inline constexpr uint16_t kMinorVersion = 0;
+inline constexpr uint32_t kByteOrderMark = 0x01020304;
+
+struct FileHeader {
+  std::array<char, 8> magic{'G', 'O', 'S', 'Y', 'M', 'R', 'A', 'W'};
+  uint16_t major = kMajorVersion;
+  uint16_t minor = kMinorVersion;
+  uint32_t byte_order_mark = kByteOrderMark;
+  uint32_t header_size = 64;
+  uint32_t flags = 0;
+  uint64_t monotonic_ns = 0;
+  uint64_t realtime_ns = 0;
+  std::array<uint8_t, 16> id{};
+  uint32_t reserved = 0;
+  uint32_t checksum = 0;
+};
+static_assert(sizeof(FileHeader) == 64);
+
+inline constexpr std::string_view kChunkMagic = "CHNK";
+
+enum class ChunkType : uint16_t {
+  kInfo = 1,
+  kImage = 2,
+  kEvents = 3,
+  kSamples = 4,
+  kKernelSymbols = 5,
+  kStats = 7,
+  kEnd = 9,
+};
+
+inline constexpr uint16_t kZstdFlag = 1;
+
+struct ChunkHeader {
+  std::array<char, 4> magic{'C', 'H', 'N', 'K'};
+  ChunkType type{};
+  uint16_t flags = 0;
+  uint32_t stored_size = 0;
+  uint32_t raw_size = 0;
+  uint64_t sequence = 0;
+  uint32_t payload_checksum = 0;
+  uint32_t header_checksum = 0;
+};
+static_assert(sizeof(ChunkHeader) == 32);
+
+inline constexpr size_t kAlignment = 8;
+constexpr uint64_t padded(uint64_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// A reader allocates this much on the word of a header. The largest payload there is, the text
+// of /proc/kallsyms, takes 5 to 15 MB with the kernels of distributions.
+inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
+
+// Room for what a later minor version may add.
+inline constexpr uint32_t kMaxHeaderSize = 4096;
+
+// Samples and events are written whenever so many bytes of them have come together: large
+// enough to compress well, small enough to lose.
+inline constexpr size_t kUsualPayloadSize = 256 << 10;
+
+uint32_t checksum(Bytes data);
+uint32_t checksum(const FileHeader& header);   // of what precedes its checksum
+uint32_t checksum(const ChunkHeader& header);  // likewise
+
+}  // namespace gosym::raw

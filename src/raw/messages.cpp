@@ -1,0 +1,326 @@
+#include "raw/messages.h"
+
+#include <concepts>
+#include <protozero/pbf_writer.hpp>
+#include <type_traits>
+
+#include "raw/protobuf.h"
+
+namespace gosym::raw {
+
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+using protozero::pbf_writer;
+
+struct KernelSymbols {
+  std::string text;
+};
+
+struct End {
+  uint64_t time = 0;
+};
+
+// The fields of each message, for writing and for reading alike: `field` takes the number and
+// the value. The numbers are those of format.h.
+
+template <class T, class Message>
+concept Either = std::same_as<std::remove_const_t<T>, Message>;
+
+void visit(auto& field, Either<RecordingInfo> auto& info) {
+  field(1, info.gosym_version);
+  field(2, info.host);
+  field(3, info.kernel_release);
+  field(4, info.machine);
+  field(5, info.command_line);
+  field(6, info.event);
+  field(7, info.frequency);
+  field(8, info.cpu_count);
+  field(9, info.has_user);
+  field(10, info.has_kernel);
+  field(11, info.is_system_wide);
+  field(12, info.targets);
+}
+
+void visit(auto& field, Either<LoadSegment> auto& segment) {
+  field(1, segment.file_offset);
+  field(2, segment.file_size);
+  field(3, segment.address);
+  field(4, segment.memory_size);
+  field(5, segment.flags);
+}
+
+void visit(auto& field, Either<RecordedImage> auto& image) {
+  field(1, image.id);
+  field(2, image.path);
+  field(3, image.device);
+  field(4, image.inode);
+  field(5, image.size);
+  field(6, image.mtime_ns);
+  field(7, image.is_deleted);
+  field(8, image.gnu_build_id);
+  field(9, image.go_build_id);
+  field(10, image.segments);
+  field(11, image.problem);
+}
+
+void visit(auto& field, Either<MapEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.pid);
+  field(3, event.start);
+  field(4, event.length);
+  field(5, event.file_offset);
+  field(6, event.image);
+  field(7, event.path);
+}
+
+void visit(auto& field, Either<CommEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.pid);
+  field(3, event.tid);
+  field(4, event.comm);
+  field(5, event.is_exec);
+}
+
+void visit(auto& field, Either<ForkEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.pid);
+  field(3, event.tid);
+  field(4, event.parent_pid);
+  field(5, event.parent_tid);
+}
+
+void visit(auto& field, Either<ExitEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.pid);
+  field(3, event.tid);
+}
+
+void visit(auto& field, Either<KernelSymbols> auto& symbols) {
+  field(1, symbols.text);
+}
+
+void visit(auto& field, Either<RecordingStats> auto& stats) {
+  field(1, stats.time);
+  field(2, stats.samples);
+  field(3, stats.lost_samples);
+  field(4, stats.lost_events);
+}
+
+void visit(auto& field, Either<End> auto& end) {
+  field(1, end.time);
+}
+
+template <class Message>
+std::string encode_message(const Message& message);
+
+// Writes the fields that are not 0, false or empty. (Nested messages are encoded on their own:
+// a pbf_writer for a part of another one drops it when it is empty.)
+class FieldWriter {
+public:
+  explicit FieldWriter(pbf_writer& out) : out_(out) {}
+
+  void operator()(uint32_t number, const std::string& value) {
+    if (!value.empty())
+      out_.add_bytes(number, value);
+  }
+
+  void operator()(uint32_t number, const std::vector<uint32_t>& values) {
+    out_.add_packed_uint32(number, values.begin(), values.end());
+  }
+
+  void operator()(uint32_t number, const std::vector<LoadSegment>& segments) {
+    for (const LoadSegment& segment : segments)
+      out_.add_message(number, encode_message(segment));
+  }
+
+  // Numbers, bools and ids.
+  template <class T>
+  void operator()(uint32_t number, const T& value) {
+    if (value == T{})
+      return;
+    if constexpr (std::is_signed_v<T>)
+      out_.add_sint64(number, value);
+    else
+      out_.add_uint64(number, static_cast<uint64_t>(value));
+  }
+
+private:
+  pbf_writer& out_;
+};
+
+template <class Message>
+std::string encode_message(const Message& message) {
+  std::string payload;
+  pbf_writer out(payload);
+  FieldWriter field(out);
+  visit(field, message);
+  return payload;
+}
+
+template <class Message>
+void read(pbf_reader in, Message& message);
+
+// Takes the value at which `in` stands, if it is that of the field.
+class FieldReader {
+public:
+  explicit FieldReader(pbf_reader& in) : in_(in) {}
+
+  bool has_read() const { return has_read_; }
+
+  void operator()(uint32_t number, std::string& value) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      value = in_.get_string();
+  }
+
+  void operator()(uint32_t number, std::vector<uint32_t>& values) {
+    if (!is_at(number, pbf_wire_type::length_delimited))
+      return;
+    for (uint32_t value : in_.get_packed_uint32())
+      values.push_back(value);
+  }
+
+  void operator()(uint32_t number, std::vector<LoadSegment>& segments) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      read(in_.get_message(), segments.emplace_back());
+  }
+
+  template <class T>
+  void operator()(uint32_t number, T& value) {
+    if (!is_at(number, pbf_wire_type::varint))
+      return;
+    if constexpr (std::is_signed_v<T>)
+      value = in_.get_sint64();
+    else
+      value = static_cast<T>(in_.get_uint64());
+  }
+
+private:
+  bool is_at(uint32_t number, pbf_wire_type type) {
+    if (in_.tag_and_type() != protozero::tag_and_type(number, type))
+      return false;
+    has_read_ = true;
+    return true;
+  }
+
+  pbf_reader& in_;
+  bool has_read_ = false;
+};
+
+template <class Message>
+void read(pbf_reader in, Message& message) {
+  while (in.next()) {
+    FieldReader field(in);
+    visit(field, message);
+    if (!field.has_read())
+      in.skip();
+  }
+}
+
+template <class Message>
+Result<Message> decode(Bytes payload, Message message = {}) {
+  auto done = read_protobuf(payload, [&](pbf_reader in) { read(in, message); });
+  if (!done)
+    return std::move(done).error();
+  return message;
+}
+
+template <class T>
+Event read_event(pbf_reader& in) {
+  T event;
+  read(in.get_message(), event);
+  return event;
+}
+
+constexpr uint32_t message_tag(uint32_t number) {
+  return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
+}
+
+void read_events(pbf_reader in, std::vector<Event>& events) {
+  while (in.next()) {
+    switch (in.tag_and_type()) {
+      case message_tag(1):
+        events.push_back(read_event<MapEvent>(in));
+        break;
+      case message_tag(2):
+        events.push_back(read_event<CommEvent>(in));
+        break;
+      case message_tag(3):
+        events.push_back(read_event<ForkEvent>(in));
+        break;
+      case message_tag(4):
+        events.push_back(read_event<ExitEvent>(in));
+        break;
+      default:
+        in.skip();
+    }
+  }
+}
+
+}  // namespace
+
+std::string encode(const RecordingInfo& info) {
+  return encode_message(info);
+}
+
+std::string encode(const RecordedImage& image) {
+  return encode_message(image);
+}
+
+std::string encode(const RecordingStats& stats) {
+  return encode_message(stats);
+}
+
+std::string encode_kernel_symbols(std::string_view kallsyms) {
+  return encode_message(KernelSymbols{std::string(kallsyms)});
+}
+
+std::string encode_end(uint64_t time) {
+  return encode_message(End{time});
+}
+
+void append(const Event& event, std::string& payload) {
+  // Field 1 is the first alternative of Event, and so on.
+  auto number = static_cast<uint32_t>(event.index() + 1);
+  std::string message = std::visit([](const auto& e) { return encode_message(e); }, event);
+  pbf_writer(payload).add_message(number, message);
+}
+
+Result<RecordingInfo> decode_info(Bytes payload) {
+  RecordingInfo info;
+  info.has_user = info.has_kernel = false;  // unless the message says it
+  return decode(payload, std::move(info));
+}
+
+Result<RecordedImage> decode_image(Bytes payload) {
+  return decode<RecordedImage>(payload);
+}
+
+Result<RecordingStats> decode_stats(Bytes payload) {
+  return decode<RecordingStats>(payload);
+}
+
+Result<std::string> decode_kernel_symbols(Bytes payload) {
+  auto symbols = decode<KernelSymbols>(payload);
+  if (!symbols)
+    return std::move(symbols).error();
+  return std::move(symbols->text);
+}
+
+Result<uint64_t> decode_end(Bytes payload) {
+  auto end = decode<End>(payload);
+  if (!end)
+    return std::move(end).error();
+  return end->time;
+}
+
+Result<std::vector<Event>> decode_events(Bytes payload) {
+  std::vector<Event> events;
+  auto done = read_protobuf(payload, [&](pbf_reader in) { read_events(in, events); });
+  if (!done)
+    return std::move(done).error();
+  return events;
+}
+
+}  // namespace gosym::raw

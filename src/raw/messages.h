@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "profile/recording.h"
+
+// The payloads of all chunks but those of samples, as format.h specifies them.
+
+namespace gosym::raw {
+
+std::string encode(const RecordingInfo& info);
+std::string encode(const RecordedImage& image);
+std::string encode(const RecordingStats& stats);
+std::string encode_kernel_symbols(std::string_view kallsyms);
+std::string encode_end(uint64_t time);
+// Any number of events make one payload.
+void append(const Event& event, std::string& payload);
+
+// Whole or not at all: an error if the payload is malformed.
+Result<RecordingInfo> decode_info(Bytes payload);
+Result<RecordedImage> decode_image(Bytes payload);
+Result<RecordingStats> decode_stats(Bytes payload);
+Result<std::string> decode_kernel_symbols(Bytes payload);
+Result<uint64_t> decode_end(Bytes payload);
+Result<std::vector<Event>> decode_events(Bytes payload);
+
+}  // namespace gosym::raw

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace gosym::raw {
+
+// Where a recording goes.
+struct OutputFile {
+  UniqueFd fd;
+  std::string name;  // for messages
+  // A regular file made by open_output, of which nobody else knows: it may be cut.
+  bool is_new = false;
+};
+
+// A recorder often runs as root in a directory of somebody else, so what is at `path` is never
+// overwritten, nor is a link followed to a place that was not named:
+//
+//   nothing         a new file, mode 0600
+//   regular file    is renamed to PATH.old, replacing an older one; then as above
+//   device, FIFO    is written to, as with `>`; block devices are refused
+//   symbolic link   is followed to a character device or FIFO (/dev/stdout may be one), else
+//                   refused
+//
+// "-" is standard output.
+Result<OutputFile> open_output(const std::string& path);
+
+}  // namespace gosym::raw

@@ -1,0 +1,166 @@
+#include "raw/writer.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <bit>
+#include <cerrno>
+#include <ctime>
+
+#include "base/exit_status.h"
+#include "raw/messages.h"
+
+namespace gosym::raw {
+
+namespace {
+
+constexpr int kCompressionLevel = 1;
+
+uint64_t now_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+template <class Header>
+void append(const Header& header, std::string& out) {
+  auto raw = std::bit_cast<std::array<char, sizeof(Header)>>(header);
+  out.append(raw.data(), raw.size());
+}
+
+}  // namespace
+
+void Writer::FreeContext::operator()(ZSTD_CCtx_s* context) const {
+  ZSTD_freeCCtx(context);
+}
+
+Writer::Writer(OutputFile output) : output_(std::move(output)), zstd_(ZSTD_createCCtx()) {}
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
+                                               const RecordingInfo& info) {
+  auto output = open_output(path);
+  if (!output)
+    return std::move(output).error();
+  std::unique_ptr<Writer> writer(new Writer(*std::move(output)));
+
+  auto begun = writer->write_header();
+  if (begun)
+    begun = writer->write_chunk(ChunkType::kInfo, encode(info));
+  if (begun)
+    return writer;
+  if (writer->output_.is_new)
+    ::unlink(path.c_str());  // nothing can be read from it
+  return std::move(begun).error().with_exit_status(kFailure);
+}
+
+Result<> Writer::write_image(const RecordedImage& image) {
+  return write_chunk(ChunkType::kImage, encode(image));
+}
+
+Result<> Writer::write_events(std::span<const Event> events) {
+  std::string payload;
+  for (const Event& event : events) {
+    append(event, payload);
+    if (payload.size() < kUsualPayloadSize)
+      continue;
+    if (auto done = write_chunk(ChunkType::kEvents, payload); !done)
+      return done;
+    payload.clear();
+  }
+  return payload.empty() ? Ok{} : write_chunk(ChunkType::kEvents, payload);
+}
+
+Result<> Writer::write_samples(const SampleBatch& batch) {
+  return write_chunk(ChunkType::kSamples, batch.encode());
+}
+
+Result<> Writer::write_kernel_symbols(std::string_view kallsyms) {
+  return write_chunk(ChunkType::kKernelSymbols, encode_kernel_symbols(kallsyms));
+}
+
+Result<> Writer::write_stats(const RecordingStats& stats) {
+  return write_chunk(ChunkType::kStats, encode(stats));
+}
+
+Result<> Writer::write_end(uint64_t time) {
+  if (auto done = write_chunk(ChunkType::kEnd, encode_end(time)); !done)
+    return done;
+  // Some file systems say only now that there was no room.
+  if (output_.is_new && fsync(output_.fd.get()) != 0)
+    return fail(errno);
+  return Ok{};
+}
+
+Result<> Writer::write_header() {
+  FileHeader header;
+  header.monotonic_ns = now_ns(CLOCK_MONOTONIC);
+  header.realtime_ns = now_ns(CLOCK_REALTIME);
+  if (getentropy(header.id.data(), header.id.size()) != 0)
+    return system_error("cannot get random bytes", errno);
+  header.checksum = checksum(header);
+  std::string text;
+  append(header, text);
+  return write(text);
+}
+
+Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
+  if (failure_)
+    return *failure_;
+  if (payload.size() > kMaxPayloadSize)
+    return errorf("cannot write {}: a payload of {} bytes, where {} are allowed", output_.name,
+                  payload.size(), kMaxPayloadSize);
+
+  std::string_view stored = compress(payload);
+  ChunkHeader header;
+  header.type = type;
+  header.flags = stored.size() < payload.size() ? kZstdFlag : 0;
+  header.stored_size = static_cast<uint32_t>(stored.size());
+  header.raw_size = static_cast<uint32_t>(payload.size());
+  header.sequence = sequence_;
+  header.payload_checksum = checksum(as_bytes(stored));
+  header.header_checksum = checksum(header);
+
+  chunk_.clear();
+  append(header, chunk_);
+  chunk_ += stored;
+  chunk_.resize(padded(chunk_.size()));
+  auto done = write(chunk_);
+  if (done)
+    sequence_++;
+  return done;
+}
+
+// The payload as it shall be stored: compressed only if that is smaller.
+std::string_view Writer::compress(std::string_view payload) {
+  compressed_.resize(payload.size());  // zstd gives up where that is not enough
+  size_t size = ZSTD_compressCCtx(zstd_.get(), compressed_.data(), compressed_.size(),
+                                  payload.data(), payload.size(), kCompressionLevel);
+  if (ZSTD_isError(size) || size >= payload.size())
+    return payload;
+  return std::string_view(compressed_).substr(0, size);
+}
+
+Result<> Writer::write(std::string_view data) {
+  std::string_view rest = data;
+  while (!rest.empty()) {
+    ssize_t count = ::write(output_.fd.get(), rest.data(), rest.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return fail(count == 0 ? EIO : errno);
+    rest.remove_prefix(static_cast<size_t>(count));
+  }
+  bytes_written_ += data.size();
+  return Ok{};
+}
+
+Error Writer::fail(int cause) {
+  // If this fails as well, the reader finds a chunk that is cut short, and knows what to do.
+  if (output_.is_new && ftruncate(output_.fd.get(), static_cast<off_t>(bytes_written_)) != 0)
+    errno = 0;
+  failure_ = system_error("cannot write " + output_.name, cause).with_exit_status(kPartial);
+  return *failure_;
+}
+
+}  // namespace gosym::raw

@@ -1,0 +1,210 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bytes.h"
+#include "raw/format.h"
+#include "raw/messages.h"
+#include "raw/reader.h"
+#include "raw_files.h"
+
+using namespace gosym;
+
+namespace {
+
+std::string some_file() {
+  TemporaryDirectory directory;
+  write_some(directory / "cpu.raw");
+  return contents(directory / "cpu.raw");
+}
+
+// All that a recording says, a piece for each chunk and event, in the order of write_some().
+std::vector<std::string> pieces(const raw::Recording& recording) {
+  std::vector<std::string> result = {raw::encode(recording.info)};
+  for (const RecordedImage& image : recording.images)
+    result.push_back(raw::encode(image));
+  for (const Event& event : recording.events)
+    raw::append(event, result.emplace_back());
+  for (const auto& chunk : recording.sample_chunks)
+    if (auto batch = raw::read_samples(chunk))
+      result.push_back(batch->encode());
+  if (!recording.kernel_symbols.empty())
+    result.push_back(recording.kernel_symbols);
+  if (recording.stats.time != 0)
+    result.push_back(raw::encode(recording.stats));
+  if (recording.end_time != 0)
+    result.push_back(raw::encode_end(recording.end_time));
+  return result;
+}
+
+bool is_part_of(const std::vector<std::string>& some, const std::vector<std::string>& all) {
+  auto at = all.begin();
+  for (const std::string& piece : some) {
+    at = std::find(at, all.end(), piece);
+    if (at++ == all.end())
+      return false;
+  }
+  return true;
+}
+
+raw::Recording parsed(std::string_view file) {
+  auto recording = raw::parse(as_bytes(file));
+  REQUIRE(recording);
+  return *std::move(recording);
+}
+
+std::string parse_error(std::string_view file) {
+  auto recording = raw::parse(as_bytes(file));
+  REQUIRE_FALSE(recording);
+  return recording.error().message();
+}
+
+raw::FileHeader header_of(std::string_view file) {
+  raw::FileHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  return header;
+}
+
+// The file with another header, whose checksum is right.
+std::string with_header(std::string file, raw::FileHeader header) {
+  header.checksum = raw::checksum(header);
+  std::memcpy(file.data(), &header, sizeof header);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("raw file: what was written comes back") {
+  raw::Recording recording = parsed(some_file());
+  CHECK(recording.major == 1);
+  CHECK(recording.minor == 0);
+  CHECK(recording.monotonic_ns > 0);
+  CHECK(recording.realtime_ns > recording.monotonic_ns);
+  CHECK(recording.file_size == some_file().size());
+  CHECK(recording.damaged_bytes == 0);
+  CHECK(recording.damaged_chunks == 0);
+  CHECK(recording.end_time == 201);
+
+  std::vector<std::string> expected = {raw::encode(some_info()), raw::encode(some_image())};
+  for (const Event& event : some_events())
+    raw::append(event, expected.emplace_back());
+  expected.push_back(some_samples().encode());
+  expected.push_back("ffffffff81000000 T _text\n");
+  expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4}));
+  expected.push_back(raw::encode_end(201));
+  CHECK(pieces(recording) == expected);
+}
+
+TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else") {
+  TemporaryDirectory directory;
+  std::vector<uint64_t> ends = write_some(directory / "cpu.raw");
+  std::string file = contents(directory / "cpu.raw");
+  std::vector<std::string> all = pieces(parsed(file));
+
+  for (size_t size = 0; size <= file.size(); size++) {
+    CAPTURE(size);
+    auto recording = raw::parse(as_bytes(file).first(size));
+    if (!recording) {
+      CHECK(size < ends[0]);
+      continue;
+    }
+    std::vector<std::string> some = pieces(*recording);
+    CHECK(is_part_of(some, all));
+    auto has = [&](size_t chunk) { return size >= ends[chunk]; };
+    CHECK(some.size() == 1 + has(1) + 5 * has(2) + has(3) + has(4) + has(5) + has(6));
+    bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
+    CHECK((recording->damaged_bytes == 0) == is_between_chunks);
+  }
+}
+
+TEST_CASE("raw file: with any byte changed, what is read is what was written") {
+  std::string file = some_file();
+  std::vector<std::string> all = pieces(parsed(file));
+  for (size_t i = 0; i < file.size(); i++) {
+    for (unsigned bits : {0x01u, 0x80u, 0xffu}) {
+      CAPTURE(i);
+      std::string changed = file;
+      changed[i] = static_cast<char>(changed[i] ^ bits);
+      auto recording = raw::parse(as_bytes(changed));
+      if (!recording)
+        continue;
+      std::vector<std::string> some = pieces(*recording);
+      CHECK(is_part_of(some, all));
+      // A piece is lost only where bytes are counted as damaged, and only one chunk.
+      CHECK((some.size() == all.size()) == (recording->damaged_bytes == 0));
+      CHECK(some.size() + 5 >= all.size());
+    }
+  }
+}
+
+TEST_CASE("raw file: what is not a recording says what it is instead") {
+  auto hint = [](std::string_view file) {
+    CHECK(parse_error(file) == "not a gosym recording");
+    return raw::parse(as_bytes(file)).error().hint();
+  };
+  CHECK(hint("") == "the file is empty");
+  CHECK(hint("hello").empty());
+  CHECK(hint("GOSYMRA").empty());
+  CHECK(hint("PERFILE2....") == "a perf.data file: read it with perf");
+  CHECK(hint("\x1f\x8b\x08") ==
+        "a gzip file: if it is a pprof profile, read it with go tool pprof");
+  CHECK(hint("\x7f"
+             "ELF") == "an ELF file: gosym inspect tells what is in it");
+}
+
+TEST_CASE("raw file: each field of the header made wrong") {
+  std::string file = some_file();
+  raw::FileHeader header = header_of(file);
+  CHECK(parse_error(file.substr(0, 63)) == "header: cut short at byte 0x3f of 0x40");
+  CHECK(parse_error(file.substr(0, 64)) == "first chunk: missing or damaged");
+
+  SUBCASE("byte order") {
+    header.byte_order_mark = 0x04030201;
+    CHECK(parse_error(with_header(file, header)) ==
+          "header: byte order mark is 0x04030201, not 0x01020304");
+  }
+  SUBCASE("newer major version") {
+    header.major = 2;
+    auto newer = raw::parse(as_bytes(with_header(file, header)));
+    REQUIRE_FALSE(newer);
+    CHECK(newer.error().message() == "raw format 2.0 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().hint() == "use a newer gosym");
+    CHECK(newer.error().exit_status() == 1);
+  }
+  SUBCASE("no major version") {
+    header.major = 0;
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.0 is unknown");
+  }
+  SUBCASE("newer minor version") {
+    header.minor = 9;
+    CHECK(parsed(with_header(file, header)).minor == 9);
+  }
+  SUBCASE("checksum") {
+    header.realtime_ns++;
+    std::memcpy(file.data(), &header, sizeof header);
+    CHECK(parse_error(file) == fmt::format("header: checksum is {:#010x}, not {:#010x}",
+                                           header.checksum, raw::checksum(header)));
+  }
+  SUBCASE("size") {
+    for (uint32_t size : {0u, 56u, 65u, 4104u, UINT32_MAX - 7}) {
+      header.header_size = size;
+      CHECK(parse_error(with_header(file, header)) ==
+            fmt::format("header: size is {:#x}", size));
+    }
+  }
+  SUBCASE("size beyond the file") {
+    header.header_size = 4096;
+    CHECK(parse_error(with_header(file, header)) == "first chunk: missing or damaged");
+  }
+}
+
+TEST_CASE("raw file: a longer header of a later minor version is passed over") {
+  std::string file = some_file();
+  raw::FileHeader header = header_of(file);
+  header.header_size = 80;
+  file.insert(64, "later minor ver.");
+  raw::Recording recording = parsed(with_header(file, header));
+  CHECK(pieces(recording) == pieces(parsed(some_file())));
+  CHECK(recording.damaged_bytes == 0);
+}

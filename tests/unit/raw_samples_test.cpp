@@ -1,0 +1,207 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <protozero/pbf_writer.hpp>
+#include <vector>
+
+#include "bytes.h"
+#include "raw/sample_batch.h"
+
+using namespace gosym;
+using raw::SampleBatch;
+
+namespace {
+
+using Stack = std::vector<uint64_t>;
+
+RecordedSample sample(uint64_t time, const Stack& kernel, const Stack& user) {
+  return {.time = time,
+          .pid = 4242,
+          .tid = 4243,
+          .cpu = 3,
+          .user_end = StackEnd::kBadFrame,
+          .kernel_stack = kernel,
+          .user_stack = user};
+}
+
+const Stack kKernel = {0xffffffff81000010, 0xffffffff81000020};
+const Stack kUser = {0x4a1b20, 0x4a1c00, 0x43f2a0};
+
+bool same_samples(const SampleBatch& a, const SampleBatch& b) {
+  auto same_stack = [&](uint32_t x, uint32_t y) {
+    return std::ranges::equal(a.stack(x), b.stack(y));
+  };
+  return std::ranges::equal(a.rows(), b.rows(), [&](const auto& x, const auto& y) {
+    return x.time == y.time && x.pid == y.pid && x.tid == y.tid && x.cpu == y.cpu &&
+           x.user_end == y.user_end && same_stack(x.kernel_stack, y.kernel_stack) &&
+           same_stack(x.user_stack, y.user_stack);
+  });
+}
+
+// The columns of a samples payload, to be made wrong one at a time.
+struct Columns {
+  std::vector<uint32_t> stack_sizes = {2, 1};
+  std::vector<int64_t> addresses = {0x1000, 0x10, -0x20};
+  std::vector<int64_t> time = {100, 10};
+  std::vector<uint32_t> pid = {1, 2};
+  std::vector<uint32_t> tid = {1, 2};
+  std::vector<uint32_t> cpu = {0, 1};
+  std::vector<uint32_t> kernel_stack = {0, 2};
+  std::vector<uint32_t> user_stack = {1, 1};
+  std::vector<uint32_t> user_end = {0, 3};
+
+  std::string encode() const {
+    std::string payload;
+    protozero::pbf_writer out(payload);
+    out.add_packed_uint32(1, stack_sizes.begin(), stack_sizes.end());
+    out.add_packed_sint64(2, addresses.begin(), addresses.end());
+    out.add_packed_sint64(3, time.begin(), time.end());
+    uint32_t number = 4;
+    for (const auto* column : {&pid, &tid, &cpu, &kernel_stack, &user_stack, &user_end})
+      out.add_packed_uint32(number++, column->begin(), column->end());
+    return payload;
+  }
+  Result<SampleBatch> decode() const { return SampleBatch::decode(as_bytes(encode())); }
+  std::string error() const { return decode().error().message(); }
+};
+
+}  // namespace
+
+TEST_CASE("samples: a distinct stack is kept once, the empty one is stack 0") {
+  SampleBatch batch;
+  batch.add(sample(1, kKernel, kUser));
+  batch.add(sample(2, {}, kUser));
+  batch.add(sample(3, {}, kKernel));
+  CHECK(batch.stack_count() == 3);
+  CHECK(batch.rows()[0].kernel_stack == batch.rows()[2].user_stack);
+  CHECK(batch.rows()[0].user_stack == batch.rows()[1].user_stack);
+  CHECK(batch.rows()[1].kernel_stack == 0);
+  CHECK(batch.stack(0).empty());
+  CHECK(std::ranges::equal(batch.stack(batch.rows()[0].user_stack), kUser));
+}
+
+TEST_CASE("samples: what is encoded comes back, extremes included") {
+  SampleBatch batch;
+  batch.add(sample(UINT64_MAX, kKernel, {0, UINT64_MAX, 0, 1}));
+  batch.add(sample(0, {}, {}));
+  batch.add({.time = 5,
+             .pid = UINT32_MAX,
+             .tid = UINT32_MAX,
+             .cpu = UINT32_MAX,
+             .user_end = StackEnd::kLimit,
+             .kernel_stack = kKernel,
+             .user_stack = Stack(1024, 0x7fffffffffff)});
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->encode() == payload);
+}
+
+TEST_CASE("samples: the size told bounds the payload") {
+  SampleBatch batch;
+  for (uint64_t i = 0; i < 100; i++) {
+    // Distances of 2^63 take ten bytes each.
+    Stack stack(i % 7 + 1, i << 1);
+    for (size_t j = 0; j < stack.size(); j += 2)
+      stack[j] ^= uint64_t{1} << 63;
+    batch.add({.time = (i % 2) << 63,
+               .pid = UINT32_MAX,
+               .tid = UINT32_MAX,
+               .cpu = UINT32_MAX,
+               .user_end = {},
+               .kernel_stack = stack,
+               .user_stack = {}});
+    REQUIRE(batch.encode().size() <= batch.size_in_memory());
+  }
+}
+
+TEST_CASE("samples: an empty batch is an empty payload, and a cleared one is empty") {
+  SampleBatch batch;
+  CHECK(batch.encode().empty());
+  CHECK(batch.stack_count() == 1);
+  batch.add(sample(1, kKernel, kUser));
+  batch.clear();
+  CHECK(batch.empty());
+  CHECK(batch.encode().empty());
+  batch.add(sample(1, {}, kUser));
+  CHECK(batch.stack_count() == 2);
+  REQUIRE(SampleBatch::decode({}));
+  CHECK(SampleBatch::decode({})->empty());
+}
+
+TEST_CASE("samples: the columns mean what the format says") {
+  auto batch = Columns{}.decode();
+  REQUIRE(batch);
+  REQUIRE(batch->rows().size() == 2);
+  CHECK(batch->rows()[0].time == 100);
+  CHECK(batch->rows()[1].time == 110);
+  CHECK(batch->rows()[1].user_end == StackEnd::kLimit);
+  CHECK(std::ranges::equal(batch->stack(1), Stack{0x1000, 0x1010}));
+  CHECK(std::ranges::equal(batch->stack(2), Stack{0xff0}));
+}
+
+TEST_CASE("samples: each part of a payload that is wrong is an error") {
+  Columns columns;
+  SUBCASE("a stack beyond the table") {
+    columns.user_stack = {3, 1};
+    CHECK(columns.error() == "stack 3 of 2");
+  }
+  SUBCASE("a kernel stack beyond the table") {
+    columns.kernel_stack = {0, UINT32_MAX};
+    CHECK(columns.error() == "stack 4294967295 of 2");
+  }
+  SUBCASE("stacks larger than all addresses") {
+    columns.stack_sizes = {2, UINT32_MAX};
+    CHECK(columns.error() == "stacks of more than 3 addresses");
+  }
+  SUBCASE("addresses of no stack") {
+    columns.stack_sizes = {2};
+    CHECK(columns.error() == "stacks leave 1 of 3 addresses over");
+  }
+  for (auto column : {&Columns::pid, &Columns::tid, &Columns::cpu, &Columns::kernel_stack,
+                      &Columns::user_stack, &Columns::user_end}) {
+    Columns shorter;
+    (shorter.*column).pop_back();
+    CHECK(shorter.error() == "columns of 2 and of 1 samples");
+  }
+  columns = {};
+  columns.time.push_back(1);
+  CHECK(columns.error() == "columns of 3 and of 2 samples");
+}
+
+TEST_CASE("samples: a stack end of a later version is one that is unreadable") {
+  Columns columns;
+  columns.user_end = {4, 3};
+  auto batch = columns.decode();
+  REQUIRE(batch);
+  CHECK(batch->rows()[0].user_end == StackEnd::kUnreadable);
+}
+
+TEST_CASE("samples: columns of a later version are skipped") {
+  std::string payload = Columns{}.encode();
+  protozero::pbf_writer out(payload);
+  out.add_packed_uint32(10, payload.begin(), payload.begin());
+  out.add_uint64(99, 7);
+  out.add_uint64(4, 7);  // the number of a column, but not its type
+  auto batch = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(batch);
+  CHECK(batch->encode() == Columns{}.encode());
+}
+
+TEST_CASE("samples: no prefix of a payload gives a sample") {
+  std::string payload = Columns{}.encode();
+  for (size_t size = 1; size < payload.size(); size++) {
+    CAPTURE(size);
+    auto batch = SampleBatch::decode(as_bytes(payload).first(size));
+    CHECK((!batch || batch->empty()));
+  }
+}
+
+TEST_CASE("samples: a length beyond the payload allocates nothing") {
+  // Field 2, packed, said to be of 2^32 - 1 bytes.
+  auto payload = bytes(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f, 0);
+  CHECK(SampleBatch::decode(payload).error().message() ==
+        "malformed protobuf: end of buffer exception");
+}
