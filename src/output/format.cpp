@@ -11,10 +11,12 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", false,
+    {"text", false, "",
      [](const Profile& p, const OutputOptions& o) { return make_text(p, o.top); }},
-    {"folded", false, [](const Profile& p, const OutputOptions&) { return make_folded(p); }},
-    {"pprof", true, [](const Profile& p, const OutputOptions&) { return make_pprof(p); }},
+    {"folded", false, "flamegraph.pl {} > cpu.svg",
+     [](const Profile& p, const OutputOptions&) { return make_folded(p); }},
+    {"pprof", true, "go tool pprof -http=: {}",
+     [](const Profile& p, const OutputOptions&) { return make_pprof(p); }},
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ struct OutputOptions {
 struct Format {
   std::string_view name;
   bool is_binary;
+  std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
   std::string (*make)(const Profile& profile, const OutputOptions& options);
 };
 

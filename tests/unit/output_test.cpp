@@ -1,7 +1,4 @@
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -13,26 +10,9 @@
 #include "output/output_file.h"
 #include "output/text.h"
 #include "profile/function_totals.h"
+#include "temporary_directory.h"
 
 using namespace gosym;
-
-namespace {
-
-// A directory of its own that goes away with everything in it.
-struct TemporaryDirectory {
-  TemporaryDirectory() {
-    char name[] = "/tmp/gosym-test-XXXXXX";
-    REQUIRE(mkdtemp(name));
-    path = name;
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::filesystem::path path;
-};
-
-}  // namespace
 
 TEST_CASE("text: what was sampled, the table, and what has no name") {
   CHECK(make_text(make_demo_profile(), 20) ==
@@ -120,31 +100,31 @@ TEST_CASE("formats: by name") {
 
 TEST_CASE("output file: a regular file is replaced whole") {
   TemporaryDirectory directory;
-  std::string path = directory.path / "out";
+  std::string path = directory / "out";
   REQUIRE(write_output(path, "one"));
   REQUIRE(write_output(path, "two"));
   CHECK(*read_file(path, 10) == "two");
-  CHECK(std::distance(std::filesystem::directory_iterator(directory.path), {}) == 1);
+  CHECK(std::distance(std::filesystem::directory_iterator(directory / ""), {}) == 1);
 }
 
 TEST_CASE("output file: a link is followed") {
   TemporaryDirectory directory;
-  std::filesystem::create_symlink("target", directory.path / "link");
-  REQUIRE(write_output(directory.path / "link", "text"));
-  CHECK(std::filesystem::is_symlink(directory.path / "link"));
-  CHECK(*read_file(directory.path / "target", 10) == "text");
+  std::filesystem::create_symlink("target", directory / "link");
+  REQUIRE(write_output(directory / "link", "text"));
+  CHECK(std::filesystem::is_symlink(directory / "link"));
+  CHECK(*read_file(directory / "target", 10) == "text");
 }
 
 TEST_CASE("output file: what goes wrong is told, and leaves nothing") {
   TemporaryDirectory directory;
-  std::string missing = directory.path / "no" / "out";
+  std::string missing = directory / "no/out";
   auto result = write_output(missing, "x");
   REQUIRE_FALSE(result);
   CHECK(result.error().message() ==
         fmt::format("cannot write '{}': No such file or directory", missing));
   CHECK(result.error().exit_status() == kFailure);
 
-  std::string subdirectory = directory.path / "sub";
+  std::string subdirectory = directory / "sub";
   std::filesystem::create_directory(subdirectory);
   CHECK(write_output(subdirectory, "x").error().message() ==
         fmt::format("cannot write '{}': Is a directory", subdirectory));
