@@ -124,8 +124,9 @@ bool is_whole(const raw::Recording& recording, const Options& options) {
          recording.end_time != 0;
 }
 
+// For a reader of anything but the text, which has a line for it.
 void tell_loss(const RecordingStats& stats, const Options& options) {
-  if (stats.lost_samples > 0)
+  if (stats.lost_samples > 0 && options.format != "text")
     warn(options, "{} of {} samples lost", with_commas(stats.lost_samples),
          with_commas(stats.lost_samples + stats.samples));
 }

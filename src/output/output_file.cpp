@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace gosym {
@@ -33,7 +34,8 @@ int close_checked(UniqueFd fd) {
 }
 
 Error write_error(const std::string& path, int cause) {
-  Error error = system_error(fmt::format("cannot write '{}'", path), cause);
+  std::string name = path == "-" ? "standard output" : fmt::format("'{}'", printable(path));
+  Error error = system_error("cannot write " + name, cause);
   bool is_full = cause == ENOSPC || cause == EDQUOT;
   return std::move(error).with_exit_status(is_full ? kPartial : kFailure);
 }
@@ -71,12 +73,9 @@ int write_and_rename(const std::string& path, std::string_view data) {
 }  // namespace
 
 Result<> write_output(const std::string& path, std::string_view data) {
-  if (path == "-") {
-    int cause = write_all(STDOUT_FILENO, data);
-    return cause == 0 ? Result<>(Ok()) : write_error("standard output", cause);
-  }
-  int cause =
-      must_write_in_place(path) ? write_in_place(path, data) : write_and_rename(path, data);
+  int cause = path == "-"                 ? write_all(STDOUT_FILENO, data)
+              : must_write_in_place(path) ? write_in_place(path, data)
+                                          : write_and_rename(path, data);
   return cause == 0 ? Result<>(Ok()) : write_error(path, cause);
 }
 
