@@ -13,12 +13,11 @@ bool is_sound(const ChunkHeader& header) {
   if (std::string_view(header.magic.data(), header.magic.size()) != kChunkMagic ||
       header.header_checksum != checksum(header))
     return false;
-  bool is_compressed = header.flags == kZstdFlag;
-  if (header.flags != 0 && !is_compressed)
+  if (header.raw_size > max_payload_size(header.type))
     return false;
-  return header.raw_size <= kMaxPayloadSize &&
-         (is_compressed ? header.stored_size < header.raw_size
-                        : header.stored_size == header.raw_size);
+  if (header.flags == kZstdFlag)
+    return header.stored_size < header.raw_size;
+  return header.flags == 0 && header.stored_size == header.raw_size;
 }
 
 std::optional<ChunkHeader> header_at(Bytes file, uint64_t offset) {

@@ -6,6 +6,17 @@
 
 namespace gosym::raw {
 
+bool is_known(ChunkType type) {
+  using enum ChunkType;
+  return type == kInfo || type == kImage || type == kEvents || type == kSamples ||
+         type == kKernelSymbols || type == kStats || type == kEnd;
+}
+
+uint32_t max_payload_size(ChunkType type) {
+  bool is_small = is_known(type) && type != ChunkType::kKernelSymbols;
+  return is_small ? kMaxSmallPayloadSize : kMaxPayloadSize;
+}
+
 uint32_t checksum(Bytes data) {
   return XXH32(data.data(), data.size(), 0);
 }

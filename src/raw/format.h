@@ -37,8 +37,8 @@
 //    4  u16       type
 //    6  u16       flags: bit 0 is set when the payload is one zstd frame; the others are 0
 //    8  u32       size of the payload as stored
-//   12  u32       size of the payload uncompressed, at most 64 MiB; equal to the stored size
-//                 without bit 0, larger with it
+//   12  u32       size of the payload uncompressed: equal to the stored size without bit 0,
+//                 larger with it. At most 64 MiB, in types 1 to 4, 7 and 9 at most 4 MiB
 //   16  u64       sequence number: 0, 1, 2, ... in the order of writing
 //   24  u32       checksum of the payload as stored
 //   28  u32       checksum of the 28 bytes before
@@ -175,16 +175,21 @@ constexpr uint64_t padded(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A reader allocates this much on the word of a header. The largest payload there is, the text
-// of /proc/kallsyms, takes 5 to 15 MB with the kernels of distributions.
+// A reader allocates this much on the word of a header. The text of /proc/kallsyms takes 5 to
+// 15 MB with the kernels of distributions; later types may be as large.
 inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
+
+// A command line has at most 2 MiB (ARG_MAX), and images are smaller. Samples and events are
+// written whenever kUsualPayloadSize of them have come together: large enough to compress well,
+// small enough to lose.
+inline constexpr uint32_t kMaxSmallPayloadSize = 4 << 20;
+inline constexpr size_t kUsualPayloadSize = 256 << 10;
+
+bool is_known(ChunkType type);  // not of a later version
+uint32_t max_payload_size(ChunkType type);
 
 // Room for what a later minor version may add.
 inline constexpr uint32_t kMaxHeaderSize = 4096;
-
-// Samples and events are written whenever so many bytes of them have come together: large
-// enough to compress well, small enough to lose.
-inline constexpr size_t kUsualPayloadSize = 256 << 10;
 
 uint32_t checksum(Bytes data);
 uint32_t checksum(const FileHeader& header);   // of what precedes its checksum

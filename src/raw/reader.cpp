@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/mapped_file.h"
-#include "base/reader.h"
+#include "base/text.h"
 #include "raw/chunks.h"
 #include "raw/format.h"
 #include "raw/messages.h"
@@ -20,21 +22,21 @@ namespace {
 // 99 samples a second, an hour takes about 240 MB.
 constexpr size_t kMaxFileSize = size_t{2} << 30;
 
-// What the payloads of all images, events and so on may come to, uncompressed, so that a small
-// file cannot ask for all memory. 30 million events fit, which take about 35 bytes each.
-constexpr uint64_t kMaxDecodedSize = uint64_t{1} << 30;
+// For images, events and kernel symbols together, so that a small file cannot ask for all
+// memory. It is enough for 30 million events.
+constexpr uint64_t kMaxMemory = uint64_t{4} << 30;
+
+// What else people take for a recording.
+constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
+    {"PERFILE2", "a perf.data file: read it with perf"},
+    {"\x1f\x8b", "a gzip file: if it is a pprof profile, read it with go tool pprof"},
+    {"\177ELF", "an ELF file: gosym inspect tells what is in it"},
+};
 
 std::string_view hint_for(Bytes file) {
-  static constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
-      {"PERFILE2", "a perf.data file: read it with perf"},
-      {"\x1f\x8b", "a gzip file: if it is a pprof profile, read it with go tool pprof"},
-      {"\x7f"
-       "ELF",
-       "an ELF file: gosym inspect tells what is in it"},
-  };
   if (file.empty())
     return "the file is empty";
-  for (auto [magic, hint] : kKnown)
+  for (auto [magic, hint] : kOtherFiles)
     if (as_text(file).starts_with(magic))
       return hint;
   return {};
@@ -65,6 +67,12 @@ Result<FileHeader> parse_header(Bytes file) {
   return header;
 }
 
+struct Parsing {
+  Recording recording;
+  bool has_info = false;
+  uint64_t memory = 0;  // about what the recording takes, samples apart
+};
+
 // Moves what was decoded to its place; the error says why it was not.
 template <class T>
 Result<> put(Result<T> decoded, T& place) {
@@ -74,57 +82,58 @@ Result<> put(Result<T> decoded, T& place) {
   return Ok{};
 }
 
-Result<> add_image(Result<RecordedImage> decoded, Recording& recording) {
+Result<> add_info(Result<RecordingInfo> decoded, Parsing& parsing) {
+  parsing.has_info |= bool(decoded);
+  return put(std::move(decoded), parsing.recording.info);
+}
+
+Result<> add_image(Result<RecordedImage> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  recording.images.push_back(*std::move(decoded));
+  parsing.memory += sizeof(RecordedImage) + decoded->segments.size() * sizeof(LoadSegment);
+  parsing.recording.images.push_back(*std::move(decoded));
   return Ok{};
 }
 
-Result<> add_events(Result<std::vector<Event>> decoded, Recording& recording) {
+Result<> add_events(Result<std::vector<Event>> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  std::ranges::move(*decoded, std::back_inserter(recording.events));
+  parsing.memory += decoded->size() * sizeof(Event);
+  std::ranges::move(*decoded, std::back_inserter(parsing.recording.events));
   return Ok{};
 }
 
-bool is_known(ChunkType type) {
-  using enum ChunkType;
-  return type == kInfo || type == kImage || type == kEvents || type == kSamples ||
-         type == kKernelSymbols || type == kStats || type == kEnd;
-}
-
-Result<> decode(ChunkType type, Bytes payload, Recording& recording) {
+Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   switch (type) {
     case ChunkType::kInfo:
-      return put(decode_info(payload), recording.info);
+      return add_info(decode_info(payload), parsing);
     case ChunkType::kImage:
-      return add_image(decode_image(payload), recording);
+      return add_image(decode_image(payload), parsing);
     case ChunkType::kEvents:
-      return add_events(decode_events(payload), recording);
+      return add_events(decode_events(payload), parsing);
     case ChunkType::kKernelSymbols:
-      return put(decode_kernel_symbols(payload), recording.kernel_symbols);
+      return put(decode_kernel_symbols(payload), parsing.recording.kernel_symbols);
     case ChunkType::kStats:
-      return put(decode_stats(payload), recording.stats);
-    case ChunkType::kEnd:
-      return put(decode_end(payload), recording.end_time);
-    case ChunkType::kSamples:
-      break;
+      return put(decode_stats(payload), parsing.recording.stats);
+    default:
+      assert(type == ChunkType::kEnd);
+      return put(decode_end(payload), parsing.recording.end_time);
   }
-  assert(false);
-  return Ok{};
 }
 
-Result<> add(const Chunk& chunk, Recording& recording) {
+Result<> add(const Chunk& chunk, Parsing& parsing) {
+  if (!is_known(chunk.type))
+    return Ok{};
   if (chunk.type == ChunkType::kSamples) {
-    recording.sample_chunks.push_back(
+    parsing.recording.sample_chunks.push_back(
         {std::string(as_text(chunk.stored)), chunk.raw_size, chunk.is_compressed});
     return Ok{};
   }
+  parsing.memory += chunk.raw_size;  // all text that is in it
   auto payload = unpack(chunk.stored, chunk.raw_size, chunk.is_compressed);
   if (!payload)
     return std::move(payload).error();
-  return decode(chunk.type, as_bytes(*payload), recording);
+  return add_payload(chunk.type, as_bytes(*payload), parsing);
 }
 
 }  // namespace
@@ -133,32 +142,25 @@ Result<Recording> parse(Bytes file) {
   auto header = parse_header(file);
   if (!header)
     return std::move(header).error();
-  Recording recording;
+  Parsing parsing;
+  Recording& recording = parsing.recording;
   recording.major = header->major;
   recording.minor = header->minor;
   recording.monotonic_ns = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
   recording.file_size = file.size();
 
-  bool has_info = false;
-  uint64_t decoded_size = 0;
   Chunks chunks(file, header->header_size);
   while (auto chunk = chunks.next()) {
-    if (!is_known(chunk->type))
-      continue;
-    if (chunk->type != ChunkType::kSamples)
-      decoded_size += chunk->raw_size;
-    if (decoded_size > kMaxDecodedSize)
-      return errorf("more than {} bytes of images, events and symbols", kMaxDecodedSize);
-    auto added = add(*chunk, recording);
-    if (!added)
+    if (!add(*chunk, parsing))
       recording.damaged_chunks++;
-    has_info |= added && chunk->type == ChunkType::kInfo;
+    if (parsing.memory > kMaxMemory)
+      return errorf("images, events and symbols take more than {}", human_size(kMaxMemory));
   }
-  if (!has_info)
+  if (!parsing.has_info)
     return Error("first chunk: missing or damaged");
   recording.damaged_bytes = chunks.damaged_bytes();
-  return recording;
+  return std::move(parsing.recording);
 }
 
 Result<Recording> read(const std::string& path) {

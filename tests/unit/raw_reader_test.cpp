@@ -73,6 +73,35 @@ std::string with_header(std::string file, raw::FileHeader header) {
   return file;
 }
 
+struct ChunkParts {
+  std::string_view magic = raw::kChunkMagic;
+  uint16_t type = 2;
+  uint16_t flags = 0;
+  uint32_t extra_raw_size = 0;
+  std::string payload = raw::encode(some_image());
+};
+
+// A chunk whose checksums are right, whatever is in it.
+std::string chunk(const ChunkParts& parts) {
+  raw::ChunkHeader header;
+  std::ranges::copy(parts.magic, header.magic.begin());
+  header.type = static_cast<raw::ChunkType>(parts.type);
+  header.flags = parts.flags;
+  header.stored_size = static_cast<uint32_t>(parts.payload.size());
+  header.raw_size = header.stored_size + parts.extra_raw_size;
+  header.payload_checksum = raw::checksum(as_bytes(parts.payload));
+  header.header_checksum = raw::checksum(header);
+  std::string result(sizeof header, '\0');
+  std::memcpy(result.data(), &header, sizeof header);
+  result += parts.payload;
+  result.resize(raw::padded(result.size()));
+  return result;
+}
+
+const std::string kHeader = with_header(std::string(64, '\0'), {});
+const std::string kInfo = chunk({.type = 1, .payload = raw::encode(some_info())});
+const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
+
 }  // namespace
 
 TEST_CASE("raw file: what was written comes back") {
@@ -207,4 +236,117 @@ TEST_CASE("raw file: a longer header of a later minor version is passed over") {
   raw::Recording recording = parsed(with_header(file, header));
   CHECK(pieces(recording) == pieces(parsed(some_file())));
   CHECK(recording.damaged_bytes == 0);
+}
+
+TEST_CASE("raw file: chunk types of a later version are skipped unseen") {
+  std::string unknown =
+      chunk({.type = 300, .payload = "not protobuf \xff"}) +
+      chunk({.type = 6, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
+  raw::Recording recording = parsed(kHeader + kInfo + unknown + kEnd);
+  CHECK(recording.end_time == 201);
+  CHECK(recording.damaged_bytes == 0);
+  CHECK(recording.damaged_chunks == 0);
+}
+
+TEST_CASE("raw file: each field of a chunk header made wrong loses that chunk alone") {
+  std::string file;
+  SUBCASE("magic") {
+    file = chunk({.magic = "CHNC"});
+  }
+  SUBCASE("unknown flag") {
+    file = chunk({.flags = 2});
+  }
+  SUBCASE("two sizes without compression") {
+    file = chunk({.extra_raw_size = 1});
+  }
+  SUBCASE("compressed to the same size") {
+    file = chunk({.flags = raw::kZstdFlag, .extra_raw_size = 0});
+  }
+  SUBCASE("a payload larger than allowed") {
+    file = chunk({.flags = raw::kZstdFlag, .extra_raw_size = raw::kMaxSmallPayloadSize});
+  }
+  SUBCASE("header checksum") {
+    file = chunk({});
+    file[28] ^= 1;
+  }
+  SUBCASE("payload checksum") {
+    file = chunk({});
+    file[32] ^= 1;
+  }
+  raw::Recording recording = parsed(kHeader + kInfo + file + kEnd);
+  CHECK(recording.images.empty());
+  CHECK(recording.end_time == 201);
+  CHECK(recording.damaged_bytes == file.size());
+  CHECK(recording.damaged_chunks == 0);
+}
+
+TEST_CASE("raw file: a whole chunk that does not decode is counted, and used in no part") {
+  std::string events;
+  raw::append(ExitEvent{1, 2, 3}, events);
+  static constexpr uint16_t kDecoded[] = {1, 2, 3, 5, 7, 9};
+  for (uint16_t type : kDecoded) {
+    CAPTURE(type);
+    raw::Recording recording =
+        parsed(kHeader + kInfo + chunk({.type = type, .payload = events + '\x08'}));
+    CHECK(recording.damaged_chunks == 1);
+    CHECK(recording.damaged_bytes == 0);
+    CHECK(pieces(recording) == pieces(parsed(kHeader + kInfo)));
+  }
+  raw::Recording packed =
+      parsed(kHeader + kInfo + chunk({.flags = raw::kZstdFlag, .extra_raw_size = 9}));
+  CHECK(packed.damaged_chunks == 1);
+}
+
+TEST_CASE("raw file: junk between chunks, of any length and with decoys, costs no chunk") {
+  std::string cut_header = chunk({}).substr(0, 31);
+  for (const std::string& junk :
+       {std::string("x"), std::string("CHN"), std::string("CHNKCHNKCHNK"), cut_header,
+        std::string(4096, '\0'), kHeader, "CHNK" + std::string(28, '\0')}) {
+    CAPTURE(junk.size());
+    raw::Recording recording = parsed(kHeader + junk + kInfo + junk + kEnd + junk);
+    CHECK(recording.info.host == some_info().host);
+    CHECK(recording.end_time == 201);
+    CHECK(recording.damaged_bytes == 3 * junk.size());
+  }
+}
+
+TEST_CASE("raw file: a chunk larger than the file hides none of those after it") {
+  std::string large = chunk({.payload = std::string(1000, 'x')}).substr(0, 40);
+  raw::Recording recording = parsed(kHeader + kInfo + large + large + kEnd);
+  CHECK(recording.end_time == 201);
+  CHECK(recording.damaged_bytes == 2 * large.size());
+}
+
+TEST_CASE("raw file: the order and the repetition of chunks are not judged") {
+  raw::Recording recording = parsed(kHeader + kEnd + chunk({}) + kInfo + chunk({}) + kInfo);
+  CHECK(recording.end_time == 201);
+  CHECK(recording.images.size() == 2);
+  CHECK(recording.damaged_bytes == 0);
+}
+
+TEST_CASE("raw file: a small file cannot ask for all memory") {
+  // Sixty-five times the largest payload allowed, none of which is there.
+  std::string file = kHeader + kInfo;
+  for (int i = 0; i < 65; i++)
+    file += chunk({.type = 5, .flags = 1, .extra_raw_size = raw::kMaxPayloadSize - 1000});
+  CHECK(parse_error(file) == "images, events and symbols take more than 4.0 GiB");
+}
+
+TEST_CASE("raw file: samples that do not unpack are an error") {
+  auto error = [](raw::Recording::SampleChunk stored) {
+    auto batch = raw::read_samples(stored);
+    REQUIRE_FALSE(batch);
+    return batch.error().message();
+  };
+  raw::Recording recording = parsed(some_file());
+  raw::Recording::SampleChunk good = recording.sample_chunks.at(0);
+  REQUIRE(good.is_compressed);
+  CHECK(raw::read_samples(good)->rows().size() == 50);
+  CHECK(error({good.stored, good.raw_size + 1, true}) == "compressed payload of another size");
+  CHECK(error({good.stored, UINT32_MAX, true}) == "compressed payload of another size");
+  CHECK(error({"not zstd", 100, true}) == "compressed payload of another size");
+  std::string cut = good.stored.substr(0, good.stored.size() - 1);
+  CHECK(error({cut, good.raw_size, true}) ==
+        "cannot decompress the payload: Src size is incorrect");
+  CHECK(error({good.stored, 100, false}).starts_with("malformed protobuf: "));
 }

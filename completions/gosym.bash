@@ -1,0 +1,51 @@
+# bash completion for gosym
+
+_gosym_pids() {
+  COMPREPLY=($(cd /proc && compgen -W "$(echo [0-9]*)" -- "${1##*,}"))
+}
+
+_gosym() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]} options
+  COMPREPLY=()
+
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "record report inspect resolve -h --help --version" -- "$current"))
+    return
+  fi
+
+  case $command in
+    record)
+      options="-h --help -p --pid -a --all -F --freq -d --duration -o --output -U --user-only
+        -K --kernel-only --no-inherit -v --verbose -q --quiet"
+      ;;
+    report)
+      options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
+        --comm --time --strict -v --verbose -q --quiet"
+      ;;
+    inspect) options="-h --help --functions --sort --sections --json" ;;
+    resolve) options="-h --help --json --no-inlines" ;;
+    *) return ;;
+  esac
+
+  case $command:$previous in
+    record:-p | record:--pid | report:--pid) _gosym_pids "$current" ;;
+    record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
+    record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
+    report:-f | report:--format)
+      COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
+      ;;
+    report:--top | report:--tid | report:--comm | report:--time) ;;
+    inspect:--sort) COMPREPLY=($(compgen -W "address size name" -- "$current")) ;;
+    *)
+      if [[ $current == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$current"))
+      else
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -- "$current"))
+      fi
+      ;;
+  esac
+}
+
+complete -F _gosym gosym

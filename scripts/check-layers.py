@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+"""Fails if a file below src/ includes a header of a layer that its own may not see."""
+import pathlib
+import re
+import sys
+
+SEES = {  # layer, a directory of src/: those it may include besides itself
+    "base": "",
+    "elf": "base",
+    "go": "base elf",
+    "proc": "base",
+    "profile": "base",
+    "raw": "base profile",
+    "symbolize": "base elf go proc profile",
+    "record": "base elf proc profile raw",
+    "output": "base profile",
+    "commands": "base elf go proc profile raw symbolize record output",
+}
+
+source = pathlib.Path(__file__).resolve().parent.parent / "src"
+bad = 0
+for file in sorted(source.glob("*/*.[hc]*")):
+    layer = file.parent.name
+    if layer not in SEES:
+        print(f"src/{layer}: a layer that is not in the table of {pathlib.Path(__file__).name}")
+        bad += 1
+        continue
+    allowed = {layer, *SEES[layer].split()}
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        found = re.match(r'#include "(\w+)/', line)
+        if found and found[1] in SEES and found[1] not in allowed:
+            print(f"src/{layer}/{file.name}:{number}: {layer} may not include {found[1]}")
+            bad += 1
+sys.exit(bad > 0)

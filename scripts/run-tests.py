@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""Builds gosym and runs its tests, the live ones (which need root) included.
+
+    scripts/test                  all of it, in both builds
+    scripts/test unit golden      only these suites: unit, golden, fuzz, checks, live, sanitize
+
+The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
+UBSan. The output of what failed is shown; the last line is `N passed, M failed`.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUITES = ["unit", "golden", "fuzz", "checks", "live", "sanitize"]
+SANITIZED = ["unit", "golden", "fuzz"]
+SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+            "-Dcpp_args=-fno-sanitize-recover=all"]
+
+Count = collections.namedtuple("Count", "passed failed skipped")
+
+
+def build(folder, compiler, *options):
+    """Configures at first, then builds. Says what went wrong and ends everything if it does."""
+    again = ["--reconfigure"] if (ROOT / folder / "build.ninja").exists() else []  # finds new files
+    for command in [["meson", "setup", folder, *again, *options], ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "CXX": compiler},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            print(done.stdout[-20000:], f"{folder}: {' '.join(command)} failed\n",
+                  "0 passed, 1 failed", sep="\n")
+            sys.exit(1)
+
+
+def run_suites(folder, suites):
+    """The results of the suites, one dict a test as meson logs it."""
+    log = ROOT / folder / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    selection = [word for suite in suites for word in ("--suite", suite)]
+    done = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", *selection], cwd=ROOT,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if not log.exists():  # meson itself failed, or the suites are empty
+        return [] if "No tests" in done.stdout else \
+            [{"name": "meson test", "result": "ERROR", "stdout": done.stdout}]
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def count(test):
+    """The cases inside a test, where its output counts them, else the test itself."""
+    output, good = test.get("stdout", ""), test["result"] in ("OK", "EXPECTEDFAIL")
+    if doctest := re.search(r"test cases: *\d+ \| *(\d+) passed \| *(\d+) failed", output):
+        passed, failed, skipped = int(doctest[1]), int(doctest[2]), 0
+    elif tap := re.findall(r"^(not )?ok\b(.*)", output, re.MULTILINE):
+        skipped = sum("# SKIP" in rest for _, rest in tap)
+        failed = sum(bool(bad) for bad, _ in tap)
+        passed = len(tap) - failed - skipped
+    else:
+        passed, failed, skipped = int(good), 0, int(test["result"] == "SKIP")
+    if not good and test["result"] != "SKIP" and not failed:
+        failed = 1  # it crashed, timed out or counted wrongly
+    return Count(passed, failed, skipped)
+
+
+def show_failure(test):
+    lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
+    kept = [line for line in lines if not re.match(r"ok\b", line)]
+    print(f"--- {test['name']}: {test['result']}", *kept[-100:], sep="\n")
+
+
+def run_build(title, folder, suites):
+    start, total = time.monotonic(), Count(0, 0, 0)
+    for suite in suites:
+        tests = run_suites(folder, [suite])
+        counts = [count(test) for test in tests]
+        for test, counted in zip(tests, counts):
+            if counted.failed:
+                show_failure(test)
+        both = Count(*map(sum, zip(*counts))) if counts else Count(0, 0, 0)
+        print(f"{title} {suite}: {both.passed} passed, {both.failed} failed, {both.skipped} skipped"
+              f" ({time.monotonic() - start:.0f} s)", flush=True)
+        start, total = time.monotonic(), Count(*map(sum, zip(total, both)))
+    return total
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, prog="scripts/test",
+                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("suite", nargs="*")
+    wanted = options.parse_args().suite or SUITES
+    if unknown := [suite for suite in wanted if suite not in SUITES]:
+        options.error(f"no suite '{unknown[0]}'; there are {' '.join(SUITES)}")
+
+    totals = []
+    if plain := [suite for suite in SUITES if suite in wanted and suite != "sanitize"]:
+        build("build-test", "g++")
+        totals.append(run_build("g++", "build-test", plain))
+    if "sanitize" in wanted:
+        build("build-sanitize", "clang++", *SANITIZE)
+        totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED))
+
+    passed, failed, skipped = map(sum, zip(*totals))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    sys.exit(failed > 0 or passed == 0)
+
+
+main()

@@ -1,0 +1,36 @@
+#include <cassert>
+
+#include "raw/messages.h"
+#include "raw/reader.h"
+
+using namespace gosym;
+
+namespace {
+
+void check_samples(const Result<raw::SampleBatch>& batch) {
+  if (!batch)
+    return;
+  for (const auto& row : batch->rows())
+    assert(row.kernel_stack < batch->stack_count() && row.user_stack < batch->stack_count());
+  assert(raw::SampleBatch::decode(as_bytes(batch->encode())));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes input = std::as_bytes(std::span(data, size));
+  if (auto recording = raw::parse(input)) {
+    assert(recording->damaged_bytes <= size);
+    for (const auto& chunk : recording->sample_chunks)
+      check_samples(raw::read_samples(chunk));
+  }
+  // Few inputs have their checksums right, so each payload is tried on its own as well.
+  check_samples(raw::SampleBatch::decode(input));
+  (void)raw::decode_info(input);
+  (void)raw::decode_image(input);
+  (void)raw::decode_events(input);
+  (void)raw::decode_stats(input);
+  (void)raw::decode_kernel_symbols(input);
+  (void)raw::decode_end(input);
+  return 0;
+}

@@ -1,0 +1,205 @@
+"""What the live tests share: programs to profile, recordings of them, and judges that are not ours.
+
+Each test file is run as `FILE.py GOSYM` and prints TAP. Its cases are functions that assert.
+"""
+import collections
+import contextlib
+import functools
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FIXTURES = ROOT / "tests" / "fixtures"
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="gosym-live-"))
+GOSYM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "gosym"
+
+# Nothing is fetched: neither a module nor another toolchain.
+GO_ENVIRONMENT = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOPROXY": "off",
+                  "GOTOOLCHAIN": "local"}
+
+Done = collections.namedtuple("Done", "status out err")
+
+
+def call(*command, check=True, **options):
+    """Runs a command to its end. Unless told otherwise it has to succeed."""
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300, **options)
+    if check:
+        assert done.returncode == 0, f"{command} gave {done.returncode}:\n{done.stdout}{done.stderr}"
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def gosym(*arguments, **options):
+    return call(GOSYM, *arguments, **options)
+
+
+def fetched(name):
+    """A program that is not installed but unpacked; see scripts/fetch."""
+    return call(ROOT / "scripts" / "fetch", name).out.strip()
+
+
+@functools.cache
+def go(which):
+    return "/usr/bin/go" if which == "debian" else fetched("go") + "/bin/go"
+
+
+@functools.cache
+def build_demo(which, *flags):
+    """The Go demo, by Debian's Go or the newest."""
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "demo"
+    call(go(which), "build", "-buildvcs=false", *flags, "-o", program, cwd=FIXTURES / "demo",
+         env=GO_ENVIRONMENT)
+    return program
+
+
+@functools.cache
+def build_fib(*flags):
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "fib"
+    call("gcc", "-Og", *flags, FIXTURES / "fib.c", "-o", program)
+    return program
+
+
+def wait_for(condition, what):
+    """Waits until the condition holds. The limit only tells a hang from an answer."""
+    for _ in range(6000):
+        if answer := condition():
+            return answer
+        time.sleep(0.01)
+    raise AssertionError(f"no {what} in a minute")
+
+
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@contextlib.contextmanager
+def running(*command, **options):
+    """A program that is at work, and is ended afterwards."""
+    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    try:
+        wait_for(lambda: process.poll() is not None or cpu_ticks(process.pid) > 0, "CPU time used")
+        assert process.poll() is None, f"{command[0]} ended early, with {process.returncode}"
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def record(*arguments, seconds=3, hertz=499):
+    """A new recording; the arguments say of what."""
+    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+    gosym("record", "-q", "-F", hertz, "-d", f"{seconds}s", "-o", file, *arguments)
+    return file
+
+
+Stack = collections.namedtuple("Stack", "comm frames count")  # frames: outermost first
+
+
+def folded(recording, *options):
+    lines = gosym("report", recording, "--folded", *options).out.splitlines()
+    stacks = []
+    for line in lines:
+        stack, _, count = line.rpartition(" ")
+        comm, *frames = stack.split(";")
+        stacks.append(Stack(comm, frames, int(count)))
+    return stacks
+
+
+def is_kernel(frame):
+    return frame.endswith("_[k]")
+
+
+def user_frames(stacks):
+    """Each user frame with the number of samples it is in."""
+    for stack in stacks:
+        for frame in stack.frames:
+            if not is_kernel(frame):
+                yield frame, stack.count
+
+
+def is_unnamed(frame):
+    return frame.startswith("[") or frame.startswith("0x") or frame == "??"
+
+
+Line = collections.namedtuple("Line", "function file line")
+Location = collections.namedtuple("Location", "address mapping lines")  # lines: innermost first
+Mapping = collections.namedtuple("Mapping", "start limit offset file")
+Sample = collections.namedtuple("Sample", "count nanoseconds locations labels")
+Profile = collections.namedtuple("Profile", "samples locations mappings")
+
+
+def pprof_file(recording, *options):
+    file = recording.with_suffix(".pb.gz")
+    gosym("report", "-q", recording, "--pprof", file, *options)
+    return file
+
+
+def pprof(recording, *options):
+    """The pprof file of a recording, as `go tool pprof -raw` reads it."""
+    raw = call("/usr/bin/go", "tool", "pprof", "-raw", pprof_file(recording, *options),
+               env=GO_ENVIRONMENT).out
+    head, locations = raw.split("\nLocations\n")
+    locations, mappings = locations.split("\nMappings\n")
+    return Profile(parse_samples(head), parse_locations(locations), parse_mappings(mappings))
+
+
+def parse_samples(text):
+    """Lines `3  30300000: 1 2 3` of count, nanoseconds and locations, each with lines of labels."""
+    samples = []
+    for line in text.partition("\nSamples:\n")[2].splitlines()[1:]:
+        if found := re.match(r" *(\d+) +(\d+): ([\d ]*)$", line):
+            samples.append(Sample(int(found[1]), int(found[2]), found[3].split(), {}))
+        else:
+            samples[-1].labels.update(re.findall(r"(\w+):\[(.*?)\]", line))
+    return samples
+
+
+def parse_locations(text):
+    """Lines `4: 0x4a1b20 M=1 main.f /src/main.go:19 s=0`; callers of an inlined call follow."""
+    locations = {}
+    for line in text.splitlines():
+        if found := re.match(r" *(\d+): (0x[0-9a-f]+) (?:M=(\d+) )?(.*)", line):
+            number, address, mapping, line = found.groups()
+            locations[number] = Location(int(address, 16), mapping, [])
+        if found := re.match(r"\s*(.+?) (\S*):(\d+)(?::\d+)? s=\d+", line):
+            locations[number].lines.append(Line(found[1], found[2], int(found[3])))
+    return locations
+
+
+def parse_mappings(text):
+    """Lines `1: 0x400000/0x49e000/0x0 /usr/bin/demo 3f2a... [FN][FL][LN][IN]`."""
+    mappings = {}
+    for line in text.splitlines():
+        if found := re.match(r" *(\d+): (0x\w+)/(0x\w+)/(0x\w+) (\S*)", line):
+            mappings[found[1]] = Mapping(*(int(n, 16) for n in found.group(2, 3, 4)), found[5])
+    return mappings
+
+
+def run(cases, root=True):
+    """Runs the cases, titles with functions, and prints what came of them."""
+    if root and os.geteuid() != 0:
+        print("1..0 # SKIP needs root")
+        return
+    failed = 0
+    for number, (title, case) in enumerate(cases, 1):
+        try:
+            case()
+            print(f"ok {number} - {title}", flush=True)
+        except Exception as problem:  # a case that broke is a case that failed
+            failed += 1
+            print(f"not ok {number} - {title}")
+            text = str(problem) if isinstance(problem, AssertionError) and str(problem) else \
+                traceback.format_exc()
+            print("\n".join("# " + line for line in text.splitlines()), flush=True)
+    print(f"1..{len(cases)}")
+    call("rm", "-rf", WORK)
+    sys.exit(failed > 0)

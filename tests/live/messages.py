@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""What goes wrong is told in one clear line, with its own exit status."""
+import functools
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+from common import GOSYM, WORK, call, gosym, record, run, running
+
+WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all",
+                  "--inh-caps=-all", GOSYM]
+
+
+def told(arguments, status, *patterns, program=(GOSYM,)):
+    done = call(*program, *arguments, check=False, cwd=WORK)
+    assert done.status == status, f"status {done.status}, not {status}: {done.err}"
+    assert not done.out, f"on standard output: {done.out}"
+    for pattern in patterns:
+        assert re.search(pattern, done.err), f"nothing like '{pattern}' in: {done.err}"
+    assert "gosym: error: " in done.err, done.err
+
+
+def ended_pid():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def without_rights():
+    WORK.chmod(0o777)
+    with running("sh", "-c", "while :; do :; done") as pid:
+        told(["record", "-p", pid, "-d", "1s"], 4, "CAP_", "gosym: hint: ", program=WITHOUT_RIGHTS)
+
+
+def empty_profile():
+    (WORK / "empty.raw").unlink(missing_ok=True)
+    gosym("record", "-q", "-o", WORK / "empty.raw", "-F", "1", "--", "true")
+    told(["report", "empty.raw"], 5, "no samples", "gosym: hint: ")
+
+
+def other_version():
+    """A recording of a format to come: its version number is the four bytes after the magic."""
+    gosym("record", "-q", "-o", WORK / "newer.raw", "--", "true")
+    data = bytearray((WORK / "newer.raw").read_bytes())
+    data[8] = 0x7f
+    (WORK / "newer.raw").write_bytes(data)
+    told(["report", "newer.raw"], 1, "newer|version")
+
+
+def files():
+    (WORK / "text").write_text("hello\n" * 100)
+    (WORK / "nothing").write_text("")
+
+
+CASES = {
+    "no such process": (["record", "-p", ended_pid()], 5, r"process \d+ does not exist"),
+    "nothing to record": (["record"], 2, "gosym: hint: "),
+    "two things to record": (["record", "-a", "-p", "1"], 2, ""),
+    "a rate out of range": (["record", "-a", "-F", "0"], 2, "--freq"),
+    "a time that is none": (["record", "-a", "-d", "soon"], 2, "--duration|soon"),
+    "an unknown option": (["record", "--frob"], 2, "--frob", "gosym record --help"),
+    "no recording": (["report", "nowhere.raw"], 1, "'nowhere.raw'", "gosym: hint: "),
+    "not a recording": (["report", "text"], 1, "'text'"),
+    "an empty file as recording": (["report", "nothing"], 1, "'nothing'"),
+    "inspect: no file": (["inspect", "nowhere"], 1, "'nowhere': No such file"),
+    "inspect: not an ELF file": (["inspect", "text"], 1, "'text': .*ELF"),
+    "inspect: a directory": (["inspect", "/"], 1, "'/'"),
+    "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
+    "resolve: not an address": (["resolve", GOSYM, "main"], 2, "'main'"),
+}
+
+files()
+run([(title, functools.partial(told, *case)) for title, case in CASES.items()] +
+    [("missing rights", without_rights), ("a recording without samples", empty_profile),
+     ("a recording of a newer version", other_version)])

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""However a recording ends, it is a recording; and what was started gives its status."""
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+
+from common import (GOSYM, WORK, build_demo, folded, gosym, record, run, running, wait_for)
+
+
+def new_file():
+    return pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+
+
+def stopped_by(number):
+    file = new_file()
+    with running(build_demo("debian"), 600) as pid:
+        recorder = subprocess.Popen([GOSYM, "record", "-p", str(pid), "-F", "499", "-o", file],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: file.exists() and file.stat().st_size > 0, "recording begun")
+        recorder.send_signal(number)
+        told = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 0, f"status {recorder.returncode}: {told}"
+    assert "recorded " in told and "gosym report" in told, told
+    gosym("report", file, check=False)
+    return told
+
+
+def killed_outright():
+    """What was written stays readable; only the last part may be lost, and that is said."""
+    file = new_file()
+    with running(build_demo("debian"), 600) as pid:
+        recorder = subprocess.Popen([GOSYM, "record", "-q", "-p", str(pid), "-F", "999", "-o", file],
+                                    stdin=subprocess.DEVNULL)
+        wait_for(lambda: file.exists() and file.stat().st_size > 16384, "16 KiB recorded")
+        recorder.kill()
+        recorder.wait()
+    assert any("main.fetchData" in stack.frames for stack in folded(file))
+
+
+def torn_tail():
+    with running(build_demo("debian"), 600) as pid:
+        file = record("-p", pid)
+    whole = sum(stack.count for stack in folded(file))
+    os.truncate(file, file.stat().st_size - 7)
+    told = gosym("report", file)
+    assert "warning" in told.err, told
+    assert gosym("report", "--strict", file, check=False).status == 3
+    assert sum(stack.count for stack in folded(file)) <= whole
+
+
+def command_status():
+    for command, status in [(["true"], 0), (["sh", "-c", "exit 7"], 7),
+                            (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
+                            (["/nowhere/program"], 127), (["/etc/passwd"], 126)]:
+        found = gosym("record", "-q", "-o", new_file(), "--", *command, check=False).status
+        assert found == status, f"{command} gave {found}, not {status}"
+
+
+def command_is_profiled():
+    file = new_file()
+    gosym("record", "-q", "-F", "499", "-o", file, "--", build_demo("debian"), "2")
+    stacks = folded(file)
+    assert any("main.fetchData" in stack.frames for stack in stacks), stacks
+
+
+def children_are_followed():
+    file, demo = new_file(), build_demo("debian")
+    for options, expected in [([], True), (["--no-inherit"], False)]:
+        gosym("record", "-q", "-F", "499", "-o", file, *options, "--", "sh", "-c", f"{demo} 1; true")
+        found = any(stack.comm == "demo" for stack in folded_or_empty(file))
+        assert found == expected, f"{options}: child seen: {found}"
+
+
+def folded_or_empty(file):
+    return folded(file) if gosym("report", file, check=False).status == 0 else []
+
+
+def old_recording_is_kept():
+    file = new_file()
+    gosym("record", "-q", "-o", file, "--", "true")
+    first = file.read_bytes()
+    gosym("record", "-q", "-o", file, "--", "true")
+    assert (file.parent / "cpu.raw.old").read_bytes() == first
+    assert file.read_bytes() != first
+
+
+run([("Ctrl-C ends a recording well", lambda: stopped_by(signal.SIGINT)),
+     ("SIGTERM ends a recording well", lambda: stopped_by(signal.SIGTERM)),
+     ("a killed recorder leaves what it wrote", killed_outright),
+     ("a torn tail is survived, told, and an error under --strict", torn_tail),
+     ("record -- COMMAND gives the status of COMMAND", command_status),
+     ("record -- COMMAND profiles it from its start", command_is_profiled),
+     ("children are followed, unless --no-inherit is given", children_are_followed),
+     ("an earlier recording is kept as cpu.raw.old", old_recording_is_kept)])

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+"""The whole system at once: each process found, told apart, and the kernel named."""
+import collections
+import functools
+
+from common import build_demo, build_fib, folded, is_kernel, pprof, record, run, running
+
+
+@functools.cache
+def recording():
+    """A Go program, a C program and one that mostly asks the kernel; with their pids."""
+    with running(build_demo("debian", "-ldflags=-s -w"), 600) as demo, \
+            running(build_fib("-fno-omit-frame-pointer")) as fib, \
+            running("dd", "if=/dev/zero", "of=/dev/null", "bs=64k") as dd:
+        return record("-a"), {"demo": demo, "fib": fib, "dd": dd}
+
+
+def both_are_found():
+    counts = collections.Counter()
+    for stack in folded(recording()[0]):
+        counts.update({(stack.comm, frame): stack.count for frame in set(stack.frames)})
+    for comm, function in [("demo", "main.fetchData"), ("fib", "fibNaive")]:
+        assert counts[comm, function] > 10, f"{counts[comm, function]} samples of {function}"
+        assert {c for c, f in counts if f == function} == {comm}, f"{function} in other processes"
+
+
+def pids_and_names_belong_together():
+    file, pids = recording()
+    seen = collections.defaultdict(set)
+    for sample in pprof(file).samples:
+        seen[sample.labels.get("comm", sample.labels.get("thread"))].add(
+            int(sample.labels["pid"].split()[0]))
+    for comm, pid in pids.items():
+        assert seen[comm] == {pid}, f"{comm} is {seen[comm]}, not {pid}"
+
+
+def kernel_is_named():
+    frames = {frame for stack in folded(recording()[0]) for frame in stack.frames
+              if is_kernel(frame)}
+    assert frames, "no kernel frame"
+    nameless = {f for f in frames if not f[0].isalpha() and f[0] != "_"}
+    assert not nameless, f"without a name: {nameless}"
+
+
+def one_process_can_be_picked():
+    file, pids = recording()
+    assert {stack.comm for stack in folded(file, "--pid", pids["fib"])} == {"fib"}
+    assert {stack.comm for stack in folded(file, "--comm", "demo")} == {"demo"}
+
+
+run([("both programs are found", both_are_found),
+     ("pid and name of a sample belong together", pids_and_names_belong_together),
+     ("kernel frames have names", kernel_is_named),
+     ("--pid and --comm pick one of them", one_process_can_be_picked)])
