@@ -125,6 +125,7 @@ struct Profile {
   uint64_t start_realtime_ns = 0;  // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
+  std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
 
   StringPool strings;
   std::vector<ProfileImage> images;

@@ -66,6 +66,9 @@ struct MapEvent {
   uint64_t file_offset = 0;
   ImageId image{};
   std::string path;
+
+  // First address after it; the end of memory for a length that would lead past it.
+  uint64_t limit() const { return length > UINT64_MAX - start ? UINT64_MAX : start + length; }
 };
 
 // A thread changed its name. With `is_exec` its process runs a new program: all its mappings

@@ -3,36 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "raw/writer.h"
+#include "temporary_directory.h"
 
 // Recordings for the tests of raw/: each value of a kind that some field of it could be lost.
 
 namespace gosym {
-
-// An empty directory, gone with the test.
-class TemporaryDirectory {
-public:
-  TemporaryDirectory() {
-    std::string name = std::filesystem::temp_directory_path() / "gosym-test-XXXXXX";
-    REQUIRE(mkdtemp(name.data()));
-    path_ = name;
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string operator/(std::string_view name) const { return path_ / name; }
-
-private:
-  std::filesystem::path path_;
-};
 
 inline std::string contents(const std::string& path) {
   auto text = read_file(path, SIZE_MAX);

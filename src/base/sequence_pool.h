@@ -1,0 +1,58 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace gosym {
+
+// Hashes a key by its bytes, so the key must not have padding.
+struct BytesHash {
+  template <class Key>
+  size_t operator()(const Key& key) const {
+    static_assert(std::has_unique_object_representations_v<Key>);
+    return XXH3_64bits(&key, sizeof(key));
+  }
+};
+
+// Keeps one copy of each sequence of integers, a stack for one, and gives out dense ids in
+// order of first use.
+//
+// Sequences are told apart by 128 bits of hash alone. A recording made to collide mixes up its
+// own stacks, and no other's.
+template <class T>
+class SequencePool {
+public:
+  uint32_t intern(std::span<const T> sequence) {
+    XXH128_hash_t hash = XXH3_128bits(sequence.data(), sequence.size_bytes());
+    auto [known, is_new] = ids_.try_emplace(Key{hash.low64, hash.high64}, size());
+    if (is_new) {
+      items_.insert(items_.end(), sequence.begin(), sequence.end());
+      begins_.push_back(items_.size());
+    }
+    return known->second;
+  }
+
+  // Valid until the next call of intern().
+  std::span<const T> operator[](uint32_t id) const {
+    return std::span(items_).subspan(begins_[id], begins_[id + 1] - begins_[id]);
+  }
+  uint32_t size() const { return static_cast<uint32_t>(begins_.size() - 1); }
+
+private:
+  struct Key {
+    uint64_t low;
+    uint64_t high;
+    bool operator==(const Key&) const = default;
+  };
+
+  std::vector<T> items_;
+  std::vector<size_t> begins_ = {0};  // of sequence i, and where the last one ends
+  tsl::robin_map<Key, uint32_t, BytesHash> ids_;
+};
+
+}  // namespace gosym

@@ -1,0 +1,285 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "output/format.h"
+#include "output/output_file.h"
+#include "profile/filter.h"
+#include "profile/replay.h"
+#include "raw/reader.h"
+#include "symbolize/symbolizer.h"
+
+namespace gosym {
+
+namespace {
+
+// So many images with a problem are told one by one, unless more was asked for.
+constexpr size_t kMaxProblemsTold = 5;
+
+struct Options {
+  std::string input = "cpu.raw";
+  std::string format = "text";
+  std::string output = "-";
+  std::string time = ",";
+  OutputOptions page;
+  Filter filter;
+  bool is_strict = false;
+  bool is_verbose = false;
+  bool is_quiet = false;
+};
+
+std::string quoted(const std::string& path) {
+  return path == "-" ? "standard input" : fmt::format("'{}'", printable(path));
+}
+
+template <class... Args>
+void warn(const Options& options, fmt::format_string<Args...> format, Args&&... args) {
+  if (!options.is_quiet)
+    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+Result<raw::Recording> read(const Options& options) {
+  auto recording = raw::read(options.input);
+  if (recording || options.input == "-")
+    return recording;
+  if (access(options.input.c_str(), F_OK) != 0 && errno == ENOENT)
+    return std::move(recording).error().with_hint(
+        "make a recording first: gosym record -p PID -d 10s");
+  return recording;
+}
+
+RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::Row& row) {
+  return {.time = row.time,
+          .pid = row.pid,
+          .tid = row.tid,
+          .cpu = row.cpu,
+          .user_end = row.user_end,
+          .kernel_stack = batch.stack(row.kernel_stack),
+          .user_stack = batch.stack(row.user_stack)};
+}
+
+// The time that the profile is of: that of the recording, or the filter's part of it.
+void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRange& range,
+               Profile& profile) {
+  uint64_t duration = end_time - std::min(recording.monotonic_ns, end_time);
+  uint64_t begin = std::min(range.begin, duration);
+  profile.start_realtime_ns = recording.realtime_ns + begin;
+  profile.duration_ns = std::min(range.end, duration) - begin;
+}
+
+Profile replay(raw::Recording& recording, const Filter& filter) {
+  Replay replay(std::move(recording.info), std::move(recording.images),
+                std::move(recording.events));
+  uint64_t end_time = std::max(recording.end_time, recording.stats.time);
+  for (const raw::Recording::SampleChunk& chunk : recording.sample_chunks) {
+    auto batch = raw::read_samples(chunk);
+    if (!batch) {
+      recording.damaged_chunks++;
+      continue;
+    }
+    for (const raw::SampleBatch::Row& row : batch->rows()) {
+      RecordedSample sample = sample_of(*batch, row);
+      end_time = std::max(end_time, sample.time);
+      if (filter.keeps(sample, replay.comm(sample), recording.monotonic_ns))
+        replay.add(sample);
+    }
+  }
+
+  Profile profile = std::move(replay).finish();
+  profile.stats = recording.stats;
+  profile.filter = filter.to_string();
+  set_times(recording, end_time, filter.time, profile);
+  return profile;
+}
+
+Error no_samples(const Options& options, const Profile& profile) {
+  std::string name = quoted(options.input);
+  if (profile.filter.empty())
+    return errorf("{}: no samples", name)
+        .with_hint("what was recorded used no CPU: record it while it is busy, or for longer")
+        .with_exit_status(kNoTarget);
+  return errorf("{}: no samples with {}", name, printable(profile.filter))
+      .with_hint("gosym report without filters lists the processes that were sampled")
+      .with_exit_status(kNoTarget);
+}
+
+// Whether all of the recording is there; what is not is told.
+bool is_whole(const raw::Recording& recording, const Options& options) {
+  std::string name = quoted(options.input);
+  if (recording.damaged_bytes > 0)
+    warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
+         human_size(recording.damaged_bytes), human_size(recording.file_size),
+         100.0 - 100.0 * static_cast<double>(recording.damaged_bytes) /
+                     static_cast<double>(recording.file_size));
+  if (recording.damaged_chunks > 0)
+    warn(options, "{}: chunks that do not decode: {}", name, recording.damaged_chunks);
+  if (recording.end_time == 0 && recording.damaged_bytes == 0)
+    warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
+  return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
+         recording.end_time != 0;
+}
+
+// For a reader of anything but the text, which has a line for it.
+void tell_loss(const RecordingStats& stats, const Options& options) {
+  if (stats.lost_samples > 0 && options.format != "text")
+    warn(options, "{} of {} samples lost", with_commas(stats.lost_samples),
+         with_commas(stats.lost_samples + stats.samples));
+}
+
+void tell_problems(const SymbolizerReport& symbols, const Options& options) {
+  size_t told = 0;
+  for (const auto& [path, problem] : symbols.image_problems) {
+    if (told == kMaxProblemsTold && !options.is_verbose) {
+      warn(options, "{} more files without symbols; -v lists them",
+           symbols.image_problems.size() - told);
+      return;
+    }
+    warn(options, "'{}': {}", printable(path), printable(problem));
+    told++;
+  }
+}
+
+void tell_details(const raw::Recording& recording, const Profile& profile,
+                  const SymbolizerReport& symbols) {
+  print(stderr, "recording   {}, raw format {}.{}, {} chunks of samples\n",
+        human_size(recording.file_size), recording.major, recording.minor,
+        recording.sample_chunks.size());
+  print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
+        with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
+        with_commas(profile.mappings.size() - 1));
+  for (const auto& [source, locations] : symbols.locations_by_source)
+    print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
+  for (const ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      print(stderr, "image       {}\n", printable(image.file.path));
+}
+
+Result<> write(const Profile& profile, const Format& format, const Options& options) {
+  std::string data = format.make(profile, options.page);
+  auto written = write_output(options.output, data);
+  if (!written || options.output == "-" || options.is_quiet)
+    return written;
+  std::string path = printable(options.output);
+  print(stderr, "wrote {}, {}\n", path, human_size(data.size()));
+  if (!format.next_command.empty())
+    print(stderr, "next: {}\n", fmt::format(fmt::runtime(format.next_command), path));
+  return Ok{};
+}
+
+Result<int> run(const Options& options) {
+  const Format& format = *find_format(options.format);
+  if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
+    return errorf("a {} profile is not for a terminal", format.name)
+        .with_hint("name a file: gosym report --pprof cpu.pb.gz")
+        .with_exit_status(kUsage);
+
+  auto recording = read(options);
+  if (!recording)
+    return std::move(recording).error();
+  Profile profile = replay(*recording, options.filter);
+  bool has_all = is_whole(*recording, options);
+  if (profile.samples.empty())
+    return no_samples(options, profile);
+  SymbolizerReport symbols = symbolize(profile, recording->kernel_symbols);
+  auto written = write(profile, format, options);
+  if (!written)
+    return std::move(written).error();
+
+  tell_loss(profile.stats, options);
+  tell_problems(symbols, options);
+  if (options.is_verbose)
+    tell_details(*recording, profile, symbols);
+  return options.is_strict && !has_all ? kPartial : kSuccess;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats())
+    names.emplace_back(format.name);
+  return names;
+}
+
+// Checks for CLI11: what is wrong with the text, or nothing.
+std::string check_count(const std::string& text) {
+  return parse_decimal(text) ? std::string() : fmt::format("'{}' is not a count", text);
+}
+
+std::string check_time(const std::string& text) {
+  auto range = parse_time_range(text);
+  return range ? std::string() : range.error().message();
+}
+
+void add_output_options(CLI::App& app, Options& options) {
+  app.add_option("--top", options.page.top, "Show this many functions; 0 for all (default 20)")
+      ->check(check_count, "")
+      ->type_name("N");
+  CLI::Option* format =
+      app.add_option("-f,--format", options.format, "Form of the output (default text)")
+          ->check(CLI::IsMember(format_names()))
+          ->type_name("FORMAT");
+  CLI::Option* output =
+      app.add_option("-o,--output", options.output, "Write to FILE, not to standard output")
+          ->type_name("FILE");
+  CLI::Option* folded = app.add_flag_callback(
+      "--folded", [&options] { options.format = "folded"; },
+      "Write folded stacks, for flame graphs");
+  app.add_option_function<std::string>(
+         "--pprof",
+         [&options](const std::string& file) {
+           options.format = "pprof";
+           options.output = file;
+         },
+         "Write a profile for go tool pprof and go build -pgo")
+      ->excludes(format)
+      ->excludes(output)
+      ->excludes(folded)
+      ->type_name("FILE");
+  folded->excludes(format);
+}
+
+void add_filter_options(CLI::App& app, Options& options) {
+  auto as_list = [](CLI::Option* option, const char* type) {
+    option->delimiter(',')->allow_extra_args(false)->type_name(type);
+  };
+  Filter& filter = options.filter;
+  as_list(app.add_option("--pid", filter.pids, "Only these processes: 1,2 or repeated"), "PID");
+  as_list(app.add_option("--tid", filter.tids, "Only these threads"), "TID");
+  as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
+  app.add_option("--time", options.time,
+                 "Only from A to B, in seconds since the start; either may be empty")
+      ->check(check_time, "")
+      ->type_name("A,B");
+}
+
+}  // namespace
+
+Command make_report(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand("report", "Name what was sampled");
+  app->add_option("-i,--input,FILE", options->input,
+                  "Recording to read (default cpu.raw; - for standard input)")
+      ->type_name("");
+  add_output_options(*app, *options);
+  add_filter_options(*app, *options);
+  app->add_flag("--strict", options->is_strict,
+                "Exit with status 3 if the recording is damaged or cut short");
+  CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
+  app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);
+  app->footer(
+      "Examples:\n"
+      "  gosym report                                 top functions of cpu.raw\n"
+      "  gosym report --pprof cpu.pb.gz               then: go tool pprof -http=: cpu.pb.gz\n"
+      "  gosym report --folded | flamegraph.pl > cpu.svg\n"
+      "  gosym report --comm nginx --time 2,5 old.raw\n");
+  return {app, [options] {
+            options->filter.time = *parse_time_range(options->time);
+            return run(*options);
+          }};
+}
+
+}  // namespace gosym

@@ -1,0 +1,33 @@
+#include "output/format.h"
+
+#include <algorithm>
+
+#include "output/folded.h"
+#include "output/pprof.h"
+#include "output/text.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr Format kFormats[] = {
+    {"text", false, "",
+     [](const Profile& p, const OutputOptions& o) { return make_text(p, o.top); }},
+    {"folded", false, "flamegraph.pl {} > cpu.svg",
+     [](const Profile& p, const OutputOptions&) { return make_folded(p); }},
+    {"pprof", true, "go tool pprof -http=: {}",
+     [](const Profile& p, const OutputOptions&) { return make_pprof(p); }},
+};
+
+}  // namespace
+
+std::span<const Format> formats() {
+  return kFormats;
+}
+
+const Format* find_format(std::string_view name) {
+  auto found = std::ranges::find(kFormats, name, &Format::name);
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+}  // namespace gosym

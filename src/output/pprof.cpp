@@ -1,0 +1,285 @@
+#include "output/pprof.h"
+
+#include <fmt/format.h>
+#include <tsl/robin_map.h>
+
+#include <map>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/text.h"
+#include "output/gzip.h"
+#include "output/unnamed.h"
+
+namespace gosym {
+
+namespace {
+
+// Field numbers of github.com/google/pprof, proto/profile.proto.
+namespace field {
+enum Profile {
+  kSampleType = 1,
+  kSample = 2,
+  kMapping = 3,
+  kLocation = 4,
+  kFunction = 5,
+  kStringTable = 6,
+  kTimeNanos = 9,
+  kDurationNanos = 10,
+  kPeriodType = 11,
+  kPeriod = 12,
+  kComment = 13,
+  kDefaultSampleType = 14,
+};
+enum ValueType { kType = 1, kUnit = 2 };
+enum Sample { kSampleLocations = 1, kValues = 2, kLabel = 3 };
+enum Label { kKey = 1, kText = 2, kNumber = 3 };
+enum Mapping {
+  kMappingId = 1,
+  kStart = 2,
+  kLimit = 3,
+  kOffset = 4,
+  kFile = 5,
+  kBuildId = 6,
+  kHasFunctions = 7,
+  kHasFilenames = 8,
+  kHasLineNumbers = 9,
+  kHasInlineFrames = 10,
+};
+enum Location { kLocationId = 1, kLocationMapping = 2, kAddress = 3, kLine = 4 };
+enum Line { kLineFunction = 1, kLineNumber = 2 };
+enum Function { kFunctionId = 1, kName = 2, kSystemName = 3, kFilename = 4, kStartLine = 5 };
+}  // namespace field
+
+// What a mapping's locations have.
+struct Named {
+  bool is_used = false;
+  bool functions = false;
+  bool files = false;
+  bool lines = false;
+  bool inlined = false;
+};
+
+std::vector<Named> find_named(const Profile& profile) {
+  std::vector<Named> named(profile.mappings.size());
+  for (const Location& location : profile.locations) {
+    Named& mapping = named[to_index(location.mapping)];
+    mapping.is_used = true;
+    mapping.inlined |= location.frame_count > 1;
+    for (const Frame& frame : profile.frames_of(location)) {
+      mapping.functions = true;
+      mapping.files |= profile.functions[to_index(frame.function)].file != StringId{};
+      mapping.lines |= frame.line != 0;
+    }
+  }
+  return named;
+}
+
+uint32_t most_sampled_process(const Profile& profile) {
+  tsl::robin_map<uint32_t, uint64_t> counts;
+  uint32_t most = 0;
+  for (const SampleCount& sample : profile.samples) {
+    counts[sample.pid] += sample.count;
+    if (counts[sample.pid] > counts[most])
+      most = sample.pid;
+  }
+  return most;
+}
+
+// The mapping of the program that the most sampled process runs: of all files mapped there,
+// Linux puts the program lowest.
+MappingId main_mapping(const Profile& profile) {
+  uint32_t pid = most_sampled_process(profile);
+  MappingId lowest = kNoMapping;
+  uint64_t lowest_start = UINT64_MAX;
+  for (const SampleCount& sample : profile.samples) {
+    if (sample.pid != pid)
+      continue;
+    for (LocationId id : profile.stack(sample.stack)) {
+      MappingId mapping = profile.locations[to_index(id)].mapping;
+      uint64_t start = profile.mappings[to_index(mapping)].start;
+      bool is_file = profile.image_of(mapping).kind == ProfileImage::Kind::kFile;
+      if (!is_file || start >= lowest_start)
+        continue;
+      lowest = mapping;
+      lowest_start = start;
+    }
+  }
+  return lowest;
+}
+
+class PprofWriter {
+public:
+  explicit PprofWriter(const Profile& profile) : profile_(profile) {}
+
+  std::string write() && {
+    write_header();
+    write_mappings();
+    write_locations();
+    write_functions();
+    write_samples();
+    write_comments();
+    for (size_t i = 0; i < strings_.size(); i++)
+      out_.add_string(field::kStringTable, std::string(strings_[StringId(i)]));
+    return std::move(data_);
+  }
+
+private:
+  void write_header() {
+    write_value_type(field::kSampleType, "samples", "count");
+    write_value_type(field::kSampleType, "cpu", "nanoseconds");
+    write_value_type(field::kPeriodType, "cpu", "nanoseconds");
+    out_.add_int64(field::kPeriod, signed_of(profile_.period_ns()));
+    out_.add_int64(field::kDefaultSampleType, string("cpu"));
+    out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
+    out_.add_int64(field::kDurationNanos, signed_of(profile_.duration_ns));
+  }
+
+  void write_value_type(field::Profile where, std::string_view type, std::string_view unit) {
+    protozero::pbf_writer value(out_, where);
+    value.add_int64(field::kType, string(type));
+    value.add_int64(field::kUnit, string(unit));
+  }
+
+  // Readers take the first for the program.
+  void write_mappings() {
+    named_ = find_named(profile_);
+    MappingId first = main_mapping(profile_);
+    if (first != kNoMapping)
+      write_mapping(first);
+    for (size_t i = 0; i < profile_.mappings.size(); i++) {
+      MappingId id{static_cast<uint32_t>(i)};
+      if (id != kNoMapping && id != first && named_[i].is_used)
+        write_mapping(id);
+    }
+  }
+
+  void write_mapping(MappingId id) {
+    const Mapping& mapping = profile_.mappings[to_index(id)];
+    const RecordedImage& file = profile_.image_of(id).file;
+    const Named& named = named_[to_index(id)];
+    protozero::pbf_writer out(out_, field::kMapping);
+    out.add_uint64(field::kMappingId, to_index(id));
+    out.add_uint64(field::kStart, mapping.start);
+    out.add_uint64(field::kLimit, mapping.limit);
+    out.add_uint64(field::kOffset, mapping.file_offset);
+    out.add_int64(field::kFile, string(file.path));
+    out.add_int64(field::kBuildId, string(file.gnu_build_id.empty() ? file.go_build_id
+                                                                    : hex(file.gnu_build_id)));
+    out.add_bool(field::kHasFunctions, named.functions);
+    out.add_bool(field::kHasFilenames, named.files);
+    out.add_bool(field::kHasLineNumbers, named.lines);
+    out.add_bool(field::kHasInlineFrames, named.inlined);
+  }
+
+  void write_locations() {
+    for (size_t i = 0; i < profile_.locations.size(); i++) {
+      const Location& location = profile_.locations[i];
+      uint64_t address = to_integer(location.address);
+      protozero::pbf_writer out(out_, field::kLocation);
+      out.add_uint64(field::kLocationId, i + 1);
+      out.add_uint64(field::kLocationMapping, to_index(location.mapping));
+      out.add_uint64(field::kAddress, address - (location.is_return && address > 0 ? 1 : 0));
+      for (const Frame& frame : profile_.frames_of(location))
+        write_line(out, to_index(frame.function) + 1, frame.line);
+      bool may_be_named_later =
+          location.mapping != kNoMapping && !named_[to_index(location.mapping)].functions;
+      if (location.frame_count == 0 && !may_be_named_later)
+        write_line(out, reason_function(location), 0);
+    }
+  }
+
+  void write_line(protozero::pbf_writer& location, uint64_t function, uint32_t line) {
+    protozero::pbf_writer out(location, field::kLine);
+    out.add_uint64(field::kLineFunction, function);
+    out.add_int64(field::kLineNumber, line);
+  }
+
+  // The id of the function that stands for all code without a name for this reason.
+  uint64_t reason_function(const Location& location) {
+    std::string text = unnamed_group(location.unnamed, profile_.image_of(location.mapping));
+    auto next = profile_.functions.size() + reasons_.size() + 1;
+    return reasons_.try_emplace(string(text), next).first->second;
+  }
+
+  void write_functions() {
+    for (size_t i = 0; i < profile_.functions.size(); i++) {
+      const Function& function = profile_.functions[i];
+      write_function(i + 1, string(profile_.strings[function.name]),
+                     string(profile_.strings[function.file]), function.start_line);
+    }
+    for (const auto& [text, id] : reasons_)
+      write_function(id, text, 0, 0);
+  }
+
+  void write_function(uint64_t id, int64_t name, int64_t file, uint32_t start_line) {
+    protozero::pbf_writer out(out_, field::kFunction);
+    out.add_uint64(field::kFunctionId, id);
+    out.add_int64(field::kName, name);
+    out.add_int64(field::kSystemName, name);
+    out.add_int64(field::kFilename, file);
+    out.add_int64(field::kStartLine, start_line);
+  }
+
+  void write_samples() {
+    std::vector<uint64_t> locations;
+    for (const SampleCount& sample : profile_.samples) {
+      locations.clear();
+      for (LocationId id : profile_.stack(sample.stack))
+        locations.push_back(to_index(id) + 1);
+      const int64_t values[] = {signed_of(sample.count),
+                                signed_of(sample.count * profile_.period_ns())};
+      protozero::pbf_writer out(out_, field::kSample);
+      out.add_packed_uint64(field::kSampleLocations, locations.begin(), locations.end());
+      out.add_packed_int64(field::kValues, std::begin(values), std::end(values));
+      write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
+      write_label(out, "pid", field::kNumber, sample.pid);
+      write_label(out, "tid", field::kNumber, sample.tid);
+    }
+  }
+
+  void write_label(protozero::pbf_writer& sample, std::string_view key, field::Label kind,
+                   int64_t value) {
+    protozero::pbf_writer out(sample, field::kLabel);
+    out.add_int64(field::kKey, string(key));
+    out.add_int64(kind, value);
+  }
+
+  void write_comments() {
+    const RecordingInfo& info = profile_.info;
+    write_comment("gosym " GOSYM_VERSION);
+    write_comment(fmt::format("recorded by: {}", info.command_line));
+    write_comment(fmt::format("event: {} at {} Hz", info.event, info.frequency));
+    if (!profile_.filter.empty())
+      write_comment(fmt::format("filter: {}", profile_.filter));
+    if (uint64_t lost = profile_.stats.lost_samples; lost > 0)
+      write_comment(fmt::format("lost: {} of {} samples", lost, lost + profile_.stats.samples));
+  }
+
+  void write_comment(std::string_view text) { out_.add_int64(field::kComment, string(text)); }
+
+  // The wire format of a string is UTF-8; readers refuse a file with any other.
+  int64_t string(std::string_view text) {
+    return static_cast<int64_t>(strings_.intern(printable(text)));
+  }
+
+  static int64_t signed_of(uint64_t value) { return static_cast<int64_t>(value); }
+
+  const Profile& profile_;
+  std::string data_;
+  protozero::pbf_writer out_{data_};
+  StringPool strings_;
+  std::vector<Named> named_;             // by mapping
+  std::map<int64_t, uint64_t> reasons_;  // text -> function id
+};
+
+}  // namespace
+
+std::string encode_pprof(const Profile& profile) {
+  return PprofWriter(profile).write();
+}
+
+std::string make_pprof(const Profile& profile) {
+  return gzip(encode_pprof(profile));
+}
+
+}  // namespace gosym

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "profile/profile.h"
+
+namespace gosym {
+
+// A profile.proto as `go tool pprof`, Go's PGO and profile stores read it, compressed by gzip.
+// Equal profiles give equal bytes.
+//
+//   values     samples/count, cpu/nanoseconds
+//   mappings   the main program's first; build_id is the GNU one, else Go's. One without any
+//              name has no lines and no has_* flag, so that whoever reads it may add names
+//   locations  the address is the call's: one less than a return address. Lines are innermost
+//              first; where there is no name in a mapping with names, or no mapping at all, the
+//              one line's function tells why
+//   functions  name and system_name are both the linker's
+//   labels     thread (its name), pid, tid
+//   comments   gosym's version, the command that recorded, the filter, what was lost
+std::string make_pprof(const Profile& profile);
+
+// The same before compression.
+std::string encode_pprof(const Profile& profile);
+
+}  // namespace gosym

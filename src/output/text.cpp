@@ -1,0 +1,152 @@
+#include "output/text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "output/unnamed.h"
+#include "profile/function_totals.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr size_t kMaxProcessesShown = 5;
+// A longer name pushes the rest of its own row, not that of all rows.
+constexpr size_t kMaxNameWidth = 56;
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double seconds(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
+double cpu_seconds(const Profile& profile, uint64_t samples) {
+  return seconds(samples * profile.period_ns());
+}
+
+std::string utc_time(uint64_t realtime_ns) {
+  auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
+// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %": those with the most samples.
+std::string list_processes(const Profile& profile) {
+  std::map<std::pair<uint32_t, StringId>, uint64_t> by_name;
+  std::map<uint32_t, uint64_t> by_pid;
+  for (const SampleCount& sample : profile.samples) {
+    by_name[{sample.pid, sample.comm}] += sample.count;
+    by_pid[sample.pid] += sample.count;
+  }
+
+  // Each process goes by the name that most of its samples have.
+  std::map<uint32_t, std::pair<uint64_t, StringId>> names;
+  for (const auto& [key, count] : by_name)
+    names[key.first] = std::max(names[key.first], {count, key.second});
+
+  std::vector<std::pair<uint64_t, uint32_t>> order;
+  for (const auto& [pid, count] : by_pid)
+    order.push_back({count, pid});
+  std::ranges::stable_sort(order, std::greater<>(), &decltype(order)::value_type::first);
+
+  std::vector<std::string> shown;
+  for (const auto& [count, pid] : order) {
+    if (shown.size() == kMaxProcessesShown)
+      break;
+    shown.push_back(fmt::format("{} ({}) {:.1f} %",
+                                printable(profile.strings[names[pid].second]), pid,
+                                percent(count, profile.total_count())));
+  }
+  if (order.size() > shown.size())
+    shown.push_back(fmt::format("and {} more", order.size() - shown.size()));
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+std::string make_header(const Profile& profile) {
+  const RecordingInfo& info = profile.info;
+  const RecordingStats& stats = profile.stats;
+  uint64_t count = profile.total_count();
+
+  std::string text =
+      fmt::format("{} samples of {} at {} Hz: {:.2f} s of CPU time in {:.2f} s\n",
+                  with_commas(count), printable(info.event), info.frequency,
+                  cpu_seconds(profile, count), seconds(profile.duration_ns));
+  text += fmt::format("recorded   {} on {}, Linux {} {}\n", utc_time(profile.start_realtime_ns),
+                      printable(info.host), printable(info.kernel_release),
+                      printable(info.machine));
+  text += fmt::format("by         {}\n", printable(info.command_line));
+  text += fmt::format("processes  {}\n", list_processes(profile));
+  if (!profile.filter.empty())
+    text += fmt::format("only       {}\n", printable(profile.filter));
+  if (stats.lost_samples > 0) {
+    uint64_t taken = stats.samples + stats.lost_samples;
+    text +=
+        fmt::format("lost       {} of {} samples ({:.1f} %)\n", with_commas(stats.lost_samples),
+                    with_commas(taken), percent(stats.lost_samples, taken));
+  }
+  if (stats.lost_events > 0)
+    text += fmt::format("lost       {} events; mappings and names may be missing\n",
+                        with_commas(stats.lost_events));
+  return text;
+}
+
+std::string name_of(const Profile& profile, const FunctionTotal& total) {
+  if (!total.is_named())
+    return unnamed_group(total.unnamed, profile.images[total.image]);
+  return printable(profile.strings[profile.functions[to_index(total.function)].name]);
+}
+
+// The line where it is hottest; without lines, the image.
+std::string place_of(const Profile& profile, const FunctionTotal& total) {
+  std::string_view file;
+  if (total.is_named())
+    file = profile.strings[profile.functions[to_index(total.function)].file];
+  if (file.empty())
+    return printable(profile.images[total.image].file.path);
+  return total.hottest_line == 0 ? printable(file)
+                                 : fmt::format("{}:{}", printable(file), total.hottest_line);
+}
+
+std::string make_table(const Profile& profile, size_t top) {
+  std::vector<FunctionTotal> totals = function_totals(profile);
+  size_t shown = top == 0 ? totals.size() : std::min(top, totals.size());
+  size_t width = std::string_view("function").size();
+  for (size_t i = 0; i < shown; i++)
+    width = std::max(width, name_of(profile, totals[i]).size());
+  width = std::min(width, kMaxNameWidth);
+
+  std::string text = fmt::format("{:>7} {:>9} {:>8} {:>9}  {:<{}}  {}\n", "self %", "self s",
+                                 "total %", "total s", "function", width, "hottest line");
+  uint64_t all = profile.total_count();
+  for (size_t i = 0; i < shown; i++) {
+    const FunctionTotal& total = totals[i];
+    std::string row = fmt::format("{:>7.2f} {:>9.2f} {:>8.2f} {:>9.2f}  {:<{}}  {}",
+                                  percent(total.self, all), cpu_seconds(profile, total.self),
+                                  percent(total.total, all), cpu_seconds(profile, total.total),
+                                  name_of(profile, total), width, place_of(profile, total));
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + '\n';
+  }
+  if (shown < totals.size())
+    text += fmt::format("{} of {} functions; --top 0 shows all\n", shown, totals.size());
+  return text;
+}
+
+}  // namespace
+
+std::string make_text(const Profile& profile, size_t top) {
+  std::string text = make_header(profile);
+  text += fmt::format("\n{}", make_table(profile, top));
+  text += fmt::format("% and s are of these {} samples\n", with_commas(profile.total_count()));
+  for (StackPart part : {StackPart::kUser, StackPart::kKernel})
+    if (std::string note = make_unnamed_note(profile, part); !note.empty())
+      text += fmt::format("\n{}", note);
+  return text;
+}
+
+}  // namespace gosym

@@ -1,0 +1,73 @@
+#include "profile/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// The kernel keeps so much of a thread's name (TASK_COMM_LEN less its NUL).
+constexpr size_t kMaxCommSize = 15;
+
+bool is_same_comm(std::string_view wanted, std::string_view comm) {
+  return wanted.substr(0, kMaxCommSize) == comm;
+}
+
+bool keeps_number(const std::vector<uint32_t>& wanted, uint32_t number) {
+  return wanted.empty() || std::ranges::find(wanted, number) != wanted.end();
+}
+
+std::string seconds(uint64_t nanoseconds) {
+  return fmt::format("{}", static_cast<double>(nanoseconds) / 1e9);
+}
+
+}  // namespace
+
+Result<TimeRange> parse_time_range(std::string_view text) {
+  std::vector<std::string_view> sides = split(text, ',');
+  if (sides.size() != 2)
+    return errorf("'{}' is not a range such as 1.5,3", text);
+
+  TimeRange range;
+  auto parse_side = [](std::string_view side, uint64_t& value) {
+    auto parsed = parse_duration(side);
+    value = parsed.value_or(value);
+    return parsed || side.empty();
+  };
+  if (!parse_side(sides[0], range.begin) || !parse_side(sides[1], range.end))
+    return errorf("'{}' is not a range such as 1.5,3", text);
+  if (range.begin >= range.end)
+    return errorf("'{}' ends before it begins", text);
+  return range;
+}
+
+bool Filter::keeps(const RecordedSample& sample, std::string_view comm,
+                   uint64_t recording_start) const {
+  // The recorder's first samples may be a little older than its note of when it started.
+  uint64_t since_start = sample.time - std::min(sample.time, recording_start);
+  bool keeps_comm = comms.empty() || std::ranges::any_of(comms, [&](const std::string& wanted) {
+                      return is_same_comm(wanted, comm);
+                    });
+  return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) && keeps_comm &&
+         since_start >= time.begin && since_start < time.end;
+}
+
+std::string Filter::to_string() const {
+  std::vector<std::string> options;
+  if (!pids.empty())
+    options.push_back(fmt::format("--pid {}", fmt::join(pids, ",")));
+  if (!tids.empty())
+    options.push_back(fmt::format("--tid {}", fmt::join(tids, ",")));
+  if (!comms.empty())
+    options.push_back(fmt::format("--comm {}", fmt::join(comms, ",")));
+  if (time != TimeRange())
+    options.push_back(fmt::format("--time {},{}", time.begin == 0 ? "" : seconds(time.begin),
+                                  time.end == UINT64_MAX ? "" : seconds(time.end)));
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
+}  // namespace gosym

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/recording.h"
+
+namespace gosym {
+
+// Nanoseconds since the start of a recording, `end` not included.
+struct TimeRange {
+  uint64_t begin = 0;
+  uint64_t end = UINT64_MAX;
+
+  bool operator==(const TimeRange&) const = default;
+};
+
+// "1.5,3": durations as parse_duration has them. Either may be left out: ",3", "2,".
+Result<TimeRange> parse_time_range(std::string_view text);
+
+// Which samples of a recording a profile is made of: those that match each list that is not
+// empty, and the time.
+struct Filter {
+  std::vector<uint32_t> pids;
+  std::vector<uint32_t> tids;
+  std::vector<std::string> comms;
+  TimeRange time;
+
+  // `recording_start` is on the clock of the samples.
+  bool keeps(const RecordedSample& sample, std::string_view comm,
+             uint64_t recording_start) const;
+  // As the options that make this filter; empty if it keeps everything.
+  std::string to_string() const;
+};
+
+}  // namespace gosym

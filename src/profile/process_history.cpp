@@ -1,0 +1,114 @@
+#include "profile/process_history.h"
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+// How many ancestors are asked for a mapping. Forks that lead to code without an exec between
+// them are few: a shell's subshells, a server's workers. The limit is against recordings made
+// to be slow.
+constexpr int kMaxForkDepth = 64;
+
+// How many of the elements, in order of time, are not after `time`.
+template <class Elements, class Time>
+size_t count_until(const Elements& elements, uint64_t time, Time time_of_element) {
+  auto after = std::ranges::upper_bound(elements, time, {}, time_of_element);
+  return static_cast<size_t>(after - elements.begin());
+}
+
+}  // namespace
+
+ProcessHistory::ProcessHistory(std::vector<Event> events) : events_(std::move(events)) {
+  // Stable: an exec and the mappings that follow it may bear the same time.
+  std::ranges::stable_sort(events_, {}, time_of);
+  for (const Event& event : events_)
+    std::visit([this](const auto& e) { apply(e); }, event);
+
+  std::vector<RangeHistory::Range> ranges;
+  for (Program& program : programs_) {
+    ranges.clear();
+    for (const MapEvent* map : program.maps)
+      ranges.push_back({map->start, map->limit()});
+    program.ranges = RangeHistory(ranges);
+  }
+}
+
+void ProcessHistory::apply(const MapEvent& event) {
+  // A process that was there before the recording began.
+  if (!programs_of_.contains(event.pid))
+    begin_program(event.pid, 0, {});
+  programs_[programs_of_[event.pid].back()].maps.push_back(&event);
+}
+
+void ProcessHistory::apply(const CommEvent& event) {
+  names_of_[event.tid].push_back({event.time, event.comm});
+  if (event.is_exec)
+    begin_program(event.pid, event.time, {});
+}
+
+void ProcessHistory::apply(const ForkEvent& event) {
+  names_of_[event.tid].push_back(
+      {event.time, comm(event.parent_pid, event.parent_tid, event.time)});
+  if (event.pid != event.parent_pid)
+    begin_program(event.pid, event.time, current_space(event.parent_pid));
+}
+
+void ProcessHistory::begin_program(uint32_t pid, uint64_t time, AddressSpace parent) {
+  programs_of_[pid].push_back(static_cast<uint32_t>(programs_.size()));
+  programs_.push_back({time, parent, {}, {}});
+}
+
+// As of the last event applied. A fork that mapped nothing itself is passed over, so that
+// chains of forks do not grow long.
+AddressSpace ProcessHistory::current_space(uint32_t pid) const {
+  auto known = programs_of_.find(pid);
+  if (known == programs_of_.end())
+    return {};
+  uint32_t index = known->second.back();
+  const Program& program = programs_[index];
+  if (program.maps.empty())
+    return program.parent;
+  return {index, static_cast<uint32_t>(program.maps.size())};
+}
+
+AddressSpace ProcessHistory::address_space(uint32_t pid, uint64_t time) const {
+  auto known = programs_of_.find(pid);
+  if (known == programs_of_.end())
+    return {};
+  size_t begun = count_until(known->second, time,
+                             [this](uint32_t index) { return programs_[index].begin; });
+  if (begun == 0)
+    return {};
+  uint32_t index = known->second[begun - 1];
+  size_t mapped = count_until(programs_[index].maps, time, &MapEvent::time);
+  return {index, static_cast<uint32_t>(mapped)};
+}
+
+const MapEvent* ProcessHistory::find(AddressSpace space, uint64_t address) const {
+  for (int depth = 0; depth < kMaxForkDepth; depth++) {
+    if (space.program == AddressSpace::kUnknown)
+      return nullptr;
+    const Program& program = programs_[space.program];
+    if (auto index = program.ranges.find(address, space.map_count))
+      return program.maps[*index];
+    space = program.parent;
+  }
+  return nullptr;
+}
+
+std::string_view ProcessHistory::name_of(uint32_t tid, uint64_t time) const {
+  auto known = names_of_.find(tid);
+  if (known == names_of_.end())
+    return {};
+  size_t given = count_until(known->second, time, &Name::time);
+  return given == 0 ? std::string_view() : known->second[given - 1].comm;
+}
+
+std::string_view ProcessHistory::comm(uint32_t pid, uint32_t tid, uint64_t time) const {
+  std::string_view name = name_of(tid, time);
+  return name.empty() ? name_of(pid, time) : name;
+}
+
+}  // namespace gosym

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "profile/range_history.h"
+#include "profile/recording.h"
+
+namespace gosym {
+
+// The mappings of a process at a moment: those with equal values are equal.
+struct AddressSpace {
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  uint32_t program = kUnknown;
+  uint32_t map_count = 0;  // how many of the program's mappings were there
+
+  bool operator==(const AddressSpace&) const = default;
+};
+
+// What the side-band events tell of all processes, for any moment: which mapping was where and
+// what each thread was called.
+//
+// A process runs a program from its fork or exec until the next one of the same process id. A
+// fork has the mappings that its parent had at that moment, below its own; an exec has none.
+// Later mappings hide earlier ones: the kernel does not tell when one goes away.
+//
+// Owns the events; views and pointers into them live as long as it.
+class ProcessHistory {
+public:
+  explicit ProcessHistory(std::vector<Event> events);
+  ProcessHistory(const ProcessHistory&) = delete;
+  ProcessHistory& operator=(const ProcessHistory&) = delete;
+
+  AddressSpace address_space(uint32_t pid, uint64_t time) const;
+  // Null if nothing was mapped there.
+  const MapEvent* find(AddressSpace space, uint64_t address) const;
+  // The name of the thread; before it is known, that of its process's first thread; or empty.
+  std::string_view comm(uint32_t pid, uint32_t tid, uint64_t time) const;
+
+private:
+  struct Program {
+    uint64_t begin = 0;
+    AddressSpace parent;  // as of the fork
+    std::vector<const MapEvent*> maps;
+    RangeHistory ranges;  // of `maps`
+  };
+  struct Name {
+    uint64_t time;
+    std::string_view comm;
+  };
+
+  void apply(const MapEvent& event);
+  void apply(const CommEvent& event);
+  void apply(const ForkEvent& event);
+  void apply(const ExitEvent&) {}
+  void begin_program(uint32_t pid, uint64_t time, AddressSpace parent);
+  AddressSpace current_space(uint32_t pid) const;
+  std::string_view name_of(uint32_t tid, uint64_t time) const;
+
+  std::vector<Event> events_;
+  std::vector<Program> programs_;
+  tsl::robin_map<uint32_t, std::vector<uint32_t>> programs_of_;  // by pid, in order of time
+  tsl::robin_map<uint32_t, std::vector<Name>> names_of_;         // by tid, in order of time
+};
+
+}  // namespace gosym

@@ -1,0 +1,162 @@
+#include "profile/replay.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
+constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
+
+// The upper half of memory, as x86-64 and arm64 have it: the same in every profile, so that
+// profiles can be merged.
+constexpr uint64_t kKernelStart = 0xffff800000000000;
+constexpr uint64_t kKernelLimit = UINT64_MAX;
+
+// Images and mappings 0 and 1, as profile.h has them.
+void add_fixed_mappings(Profile& profile) {
+  ProfileImage none;
+  none.kind = ProfileImage::Kind::kAnonymous;
+  ProfileImage kernel;
+  kernel.kind = ProfileImage::Kind::kKernel;
+  kernel.file.path = "[kernel.kallsyms]";
+  profile.images = {none, kernel};
+  profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
+}
+
+ProfileImage make_image(const MapEvent& event) {
+  ProfileImage image;
+  image.file.id = event.image;
+  image.file.path = event.path;
+  if (event.path == "[vdso]")
+    image.kind = ProfileImage::Kind::kVdso;
+  else if (event.image == ImageId{})
+    image.kind = ProfileImage::Kind::kAnonymous;
+  else
+    image.file.problem = "not described in the recording";
+  return image;
+}
+
+}  // namespace
+
+std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
+                                             RuntimeAddress address) {
+  uint64_t offset = mapping.file_offset + (to_integer(address) - mapping.start);
+  size_t count = std::min(image.segments.size(), kMaxSegments);
+  for (const LoadSegment& segment : std::span(image.segments).first(count)) {
+    bool is_code = (segment.flags & PF_X) != 0;
+    if (is_code && offset - segment.file_offset < segment.file_size)
+      return ImageAddress{segment.address + (offset - segment.file_offset)};
+  }
+  return std::nullopt;
+}
+
+Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events)
+    : history_(std::move(events)) {
+  profile_.info = std::move(info);
+  add_fixed_mappings(profile_);
+  for (RecordedImage& image : images)
+    recorded_.insert_or_assign(image.id, std::move(image));
+}
+
+std::string Replay::comm(const RecordedSample& sample) const {
+  std::string_view name = history_.comm(sample.pid, sample.tid, sample.time);
+  return name.empty() ? fmt::format(":{}", sample.tid) : std::string(name);
+}
+
+void Replay::add(const RecordedSample& sample) {
+  AddressSpace space = history_.address_space(sample.pid, sample.time);
+  SeenStack seen = {space.program, space.map_count, raw_stacks_.intern(sample.kernel_stack),
+                    raw_stacks_.intern(sample.user_stack)};
+  auto known = seen_.find(seen);
+  uint32_t stack =
+      known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
+
+  SampleKey key = {stack, sample.pid, sample.tid, profile_.strings.intern(comm(sample))};
+  auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
+  if (is_new)
+    profile_.samples.push_back({StackId{stack}, key.pid, key.tid, key.comm, 0});
+  profile_.samples[slot->second].count++;
+}
+
+uint32_t Replay::resolve(const SeenStack& seen) {
+  AddressSpace space = {seen.program, seen.map_count};
+  resolved_.clear();
+  bool is_return = false;
+  for (uint64_t address : raw_stacks_[seen.kernel]) {
+    resolved_.push_back(location(kKernelMapping, address, is_return));
+    is_return = true;
+  }
+  // Under a kernel stack, the innermost user frame is where the kernel was entered.
+  is_return = false;
+  for (uint64_t address : raw_stacks_[seen.user]) {
+    resolved_.push_back(location(mapping_at(space, address), address, is_return));
+    is_return = true;
+  }
+  return stacks_.intern(resolved_);
+}
+
+LocationId Replay::location(MappingId mapping, uint64_t address, bool is_return) {
+  auto next = static_cast<LocationId>(profile_.locations.size());
+  auto [slot, is_new] = locations_.try_emplace({address, mapping, is_return}, next);
+  if (!is_new)
+    return slot->second;
+
+  Location location;
+  location.mapping = mapping;
+  location.address = RuntimeAddress{address};
+  location.is_return = is_return;
+  const ProfileImage& image = profile_.image_of(mapping);
+  if (image.kind == ProfileImage::Kind::kFile)
+    location.image_address =
+        to_image_address(profile_.mappings[to_index(mapping)], image.file, location.address);
+  profile_.locations.push_back(location);
+  return next;
+}
+
+MappingId Replay::mapping_at(AddressSpace space, uint64_t address) {
+  const MapEvent* event = history_.find(space, address);
+  if (!event)
+    return kNoMapping;
+  auto [of_event, is_new_event] = mapping_of_event_.try_emplace(event, kNoMapping);
+  if (!is_new_event)
+    return of_event->second;
+
+  Mapping mapping = {image_of(*event), event->start, event->limit(), event->file_offset};
+  MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset};
+  auto next = static_cast<MappingId>(profile_.mappings.size());
+  auto [slot, is_new] = mappings_.try_emplace(key, next);
+  if (is_new)
+    profile_.mappings.push_back(mapping);
+  of_event.value() = slot->second;
+  return slot->second;
+}
+
+uint32_t Replay::image_of(const MapEvent& event) {
+  auto next = static_cast<uint32_t>(profile_.images.size());
+  auto recorded = recorded_.find(event.image);
+  bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
+  uint32_t& index = is_recorded
+                        ? images_.try_emplace(event.image, next).first.value()
+                        : unrecorded_images_.try_emplace(event.path, next).first.value();
+  if (index == next && is_recorded)
+    profile_.images.push_back({ProfileImage::Kind::kFile, recorded->second});
+  else if (index == next)
+    profile_.images.push_back(make_image(event));
+  return index;
+}
+
+Profile Replay::finish() && {
+  for (uint32_t id = 0; id < stacks_.size(); id++) {
+    std::span<const LocationId> stack = stacks_[id];
+    profile_.stack_locations.insert(profile_.stack_locations.end(), stack.begin(), stack.end());
+    profile_.stack_begin.push_back(static_cast<uint32_t>(profile_.stack_locations.size()));
+  }
+  return std::move(profile_);
+}
+
+}  // namespace gosym

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/sequence_pool.h"
+#include "profile/process_history.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// Where in its image the code lies that is mapped at `address`; none if no segment has it.
+std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
+                                             RuntimeAddress address);
+
+// Turns recorded samples into a profile: each runtime address becomes a location in the image
+// that was mapped there at that moment.
+//
+// Samples may come in any order, as those of different CPUs do. A stack is looked at once for
+// each address space it was seen in; to count it again costs two hashes of it.
+class Replay {
+public:
+  Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events);
+
+  // The name of the sample's thread; ":TID" if it is not known.
+  std::string comm(const RecordedSample& sample) const;
+
+  void add(const RecordedSample& sample);
+
+  // The profile without frames, and without what only the file knows: times and statistics.
+  Profile finish() &&;
+
+private:
+  // Keys of the tables below, made of integers of one size because they are hashed by bytes.
+  struct SeenStack {
+    uint32_t program;
+    uint32_t map_count;
+    uint32_t kernel;
+    uint32_t user;
+    bool operator==(const SeenStack&) const = default;
+  };
+  struct SampleKey {
+    uint32_t stack;
+    uint32_t pid;
+    uint32_t tid;
+    StringId comm;
+    bool operator==(const SampleKey&) const = default;
+  };
+  struct LocationKey {
+    uint64_t address;
+    MappingId mapping;
+    uint32_t is_return;
+    bool operator==(const LocationKey&) const = default;
+  };
+  struct MappingKey {
+    uint64_t image;
+    uint64_t start;
+    uint64_t limit;
+    uint64_t file_offset;
+    bool operator==(const MappingKey&) const = default;
+  };
+
+  uint32_t resolve(const SeenStack& seen);
+  LocationId location(MappingId mapping, uint64_t address, bool is_return);
+  MappingId mapping_at(AddressSpace space, uint64_t address);
+  uint32_t image_of(const MapEvent& event);
+
+  ProcessHistory history_;
+  tsl::robin_map<ImageId, RecordedImage> recorded_;
+  SequencePool<uint64_t> raw_stacks_;
+  SequencePool<LocationId> stacks_;
+  std::vector<LocationId> resolved_;  // scratch of resolve()
+
+  tsl::robin_map<SeenStack, uint32_t, BytesHash> seen_;
+  tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
+  tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
+  tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
+  tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
+  tsl::robin_map<ImageId, uint32_t> images_;
+  tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
+  Profile profile_;
+};
+
+}  // namespace gosym

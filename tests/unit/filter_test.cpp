@@ -1,0 +1,70 @@
+#include "profile/filter.h"
+
+#include <doctest/doctest.h>
+
+using namespace gosym;
+
+namespace {
+
+RecordedSample sample_of(uint32_t pid, uint32_t tid, uint64_t time = 0) {
+  RecordedSample sample;
+  sample.pid = pid;
+  sample.tid = tid;
+  sample.time = time;
+  return sample;
+}
+
+}  // namespace
+
+TEST_CASE("time range: either side may be left out") {
+  CHECK(*parse_time_range("1.5,3") == TimeRange{1'500'000'000, 3'000'000'000});
+  CHECK(*parse_time_range(",3") == TimeRange{0, 3'000'000'000});
+  CHECK(*parse_time_range("2,") == TimeRange{2'000'000'000, UINT64_MAX});
+  CHECK(*parse_time_range("200ms,1m") == TimeRange{200'000'000, 60'000'000'000});
+  CHECK(*parse_time_range(",") == TimeRange{});
+}
+
+TEST_CASE("time range: anything else is told") {
+  for (const char* bad : {"", "1", "1,2,3", "a,2", "1,b", "-1,2", "1 ,2"}) {
+    CAPTURE(bad);
+    auto range = parse_time_range(bad);
+    REQUIRE_FALSE(range);
+    CHECK(range.error().message() == fmt::format("'{}' is not a range such as 1.5,3", bad));
+  }
+  CHECK(parse_time_range("3,1").error().message() == "'3,1' ends before it begins");
+  CHECK(parse_time_range("1,1").error().message() == "'1,1' ends before it begins");
+}
+
+TEST_CASE("filter: an empty one keeps everything and is not told") {
+  CHECK(Filter().keeps(sample_of(1, 2, 3), "", 0));
+  CHECK(Filter().to_string().empty());
+}
+
+TEST_CASE("filter: all kinds must match, one value of each is enough") {
+  Filter filter = {{1, 2}, {11}, {"worker", "main"}, {}};
+  CHECK(filter.keeps(sample_of(1, 11), "main", 0));
+  CHECK(filter.keeps(sample_of(2, 11), "worker", 0));
+  CHECK_FALSE(filter.keeps(sample_of(3, 11), "main", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 12), "main", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 11), "mai", 0));
+  CHECK(filter.to_string() == "--pid 1,2 --tid 11 --comm worker,main");
+}
+
+TEST_CASE("filter: a name longer than the kernel keeps matches what it keeps") {
+  Filter filter = {{}, {}, {"prometheus-server"}, {}};
+  CHECK(filter.keeps(sample_of(1, 1), "prometheus-serv", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1), "prometheus", 0));
+}
+
+TEST_CASE("filter: the time is that since the start, its end left out") {
+  Filter filter = {{}, {}, {}, {10, 20}};
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 110), "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 119), "", 100));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 120), "", 100));
+
+  filter.time = {0, 20};
+  CHECK(filter.keeps(sample_of(1, 1, 99), "", 100));
+  filter.time = *parse_time_range(",1.5");
+  CHECK(filter.to_string() == "--time ,1.5");
+}

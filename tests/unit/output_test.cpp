@@ -1,0 +1,136 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "base/exit_status.h"
+#include "base/mapped_file.h"
+#include "demo_profile.h"
+#include "output/folded.h"
+#include "output/format.h"
+#include "output/output_file.h"
+#include "output/text.h"
+#include "profile/function_totals.h"
+#include "temporary_directory.h"
+
+using namespace gosym;
+
+TEST_CASE("text: what was sampled, the table, and what has no name") {
+  CHECK(make_text(make_demo_profile(), 20) ==
+        R"(8 samples of cpu-clock at 100 Hz: 0.08 s of CPU time in 2.50 s
+recorded   2023-11-14T22:13:20Z on box, Linux 6.1.0 x86_64
+by         gosym record -a
+processes  demo (42) 87.5 %, a; b (7) 12.5 %
+
+ self %    self s  total %   total s  function              hottest line
+  62.50      0.05    62.50      0.05  main.compute          /src/demo.go:12
+  25.00      0.02    25.00      0.02  write                 [kernel.kallsyms]
+  12.50      0.01    12.50      0.01  main.loop             /src/demo
+   0.00      0.00    87.50      0.07  main.main             /src/demo.go:31
+   0.00      0.00    87.50      0.07  main.process          /src/demo.go:22
+   0.00      0.00    25.00      0.02  [stripped libc.so.6]  /lib/libc.so.6
+   0.00      0.00    12.50      0.01  [no mapping]
+% and s are of these 8 samples
+
+3 of 24 user frames (12.5 %) have no name:
+         2  [stripped libc.so.6]            needs a build with a symbol table; separate debug files are not read
+         1  [no mapping]                    code without frame pointers led the stack walk astray, or a mapping was lost
+)");
+}
+
+TEST_CASE("text: the first N, the filter and the loss are told") {
+  Profile profile = make_demo_profile();
+  profile.filter = "--pid 42";
+  profile.stats.lost_samples = 2;
+  profile.stats.lost_events = 1;
+  std::string text = make_text(profile, 1);
+  auto contains = [&](std::string_view part) { return text.find(part) != text.npos; };
+  CHECK(contains("\nonly       --pid 42\n"));
+  CHECK(contains("\nlost       2 of 10 samples (20.0 %)\n"));
+  CHECK(contains("\nlost       1 events; mappings and names may be missing\n"));
+  CHECK(contains(" main.compute  /src/demo.go:12\n1 of 7 functions; --top 0 shows all\n"));
+  CHECK_FALSE(contains("main.main"));
+  CHECK(make_text(profile, 0).find("main.main") != text.npos);
+}
+
+TEST_CASE("text: names cannot drive the terminal, and long ones are whole") {
+  Profile profile = make_demo_profile();
+  std::string name = "\x1b[31m" + std::string(300, 'x');
+  profile.functions[0].name = profile.strings.intern(name);
+  profile.info.host = "\x1b]0;";
+  std::string text = make_text(profile, 0);
+  CHECK(text.find('\x1b') == text.npos);
+  CHECK(text.find("\\x1b[31m" + std::string(300, 'x') + "  /src/demo.go:31\n") != text.npos);
+}
+
+TEST_CASE("function totals: a recursion counts once, inlined functions count") {
+  Profile profile = make_demo_profile();
+  std::vector<FunctionTotal> totals = function_totals(profile);
+  REQUIRE(totals.size() == 7);
+  CHECK(totals[2].function == FunctionId{3});
+  CHECK(totals[2].total == 1);
+  CHECK(totals[0].function == FunctionId{2});
+  CHECK(totals[0].hottest_line == 12);
+  CHECK(function_totals(Profile()).empty());
+}
+
+TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {
+  CHECK(make_folded(make_demo_profile()) ==
+        "a:_b;[no_mapping_0x1234];main.loop;main.loop 1\n"
+        "demo;main.main;main.process;[stripped_libc.so.6+0x1000];write_[k] 2\n"
+        "demo;main.main;main.process;main.compute 5\n");
+}
+
+TEST_CASE("folded: equal lines of different threads are one") {
+  Profile profile = make_demo_profile();
+  SampleCount other = profile.samples[0];
+  other.tid++;
+  profile.samples.push_back(other);
+  CHECK(make_folded(profile).find("main.compute 10\n") != std::string::npos);
+}
+
+TEST_CASE("formats: by name") {
+  CHECK(formats().front().name == "text");
+  CHECK(find_format("folded")->make(make_demo_profile(), {}) ==
+        make_folded(make_demo_profile()));
+  CHECK(find_format("text")->make(make_demo_profile(), {.top = 1}) ==
+        make_text(make_demo_profile(), 1));
+  CHECK(find_format("pprof")->is_binary);
+  CHECK(find_format("svg") == nullptr);
+}
+
+TEST_CASE("output file: a regular file is replaced whole") {
+  TemporaryDirectory directory;
+  std::string path = directory / "out";
+  REQUIRE(write_output(path, "one"));
+  REQUIRE(write_output(path, "two"));
+  CHECK(*read_file(path, 10) == "two");
+  CHECK(std::distance(std::filesystem::directory_iterator(directory / ""), {}) == 1);
+}
+
+TEST_CASE("output file: a link is followed") {
+  TemporaryDirectory directory;
+  std::filesystem::create_symlink("target", directory / "link");
+  REQUIRE(write_output(directory / "link", "text"));
+  CHECK(std::filesystem::is_symlink(directory / "link"));
+  CHECK(*read_file(directory / "target", 10) == "text");
+}
+
+TEST_CASE("output file: what goes wrong is told, and leaves nothing") {
+  TemporaryDirectory directory;
+  std::string missing = directory / "no/out";
+  auto result = write_output(missing, "x");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().message() ==
+        fmt::format("cannot write '{}': No such file or directory", missing));
+  CHECK(result.error().exit_status() == kFailure);
+
+  std::string subdirectory = directory / "sub";
+  std::filesystem::create_directory(subdirectory);
+  CHECK(write_output(subdirectory, "x").error().message() ==
+        fmt::format("cannot write '{}': Is a directory", subdirectory));
+
+  auto full = write_output("/dev/full", "x");
+  REQUIRE_FALSE(full);
+  CHECK(full.error().message() == "cannot write '/dev/full': No space left on device");
+  CHECK(full.error().exit_status() == kPartial);
+}

@@ -1,0 +1,297 @@
+#include "profile/replay.h"
+
+#include <doctest/doctest.h>
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kSize = 0x1000;
+
+MapEvent map(uint64_t time, uint32_t pid, uint64_t start, std::string path,
+             uint64_t length = kSize) {
+  return {time, pid, start, length, 0, ImageId{}, std::move(path)};
+}
+CommEvent comm(uint64_t time, uint32_t pid, uint32_t tid, std::string name) {
+  return {time, pid, tid, std::move(name), false};
+}
+CommEvent exec(uint64_t time, uint32_t pid, std::string name) {
+  return {time, pid, pid, std::move(name), true};
+}
+ForkEvent fork(uint64_t time, uint32_t parent_pid, uint32_t pid) {
+  return {time, pid, pid, parent_pid, parent_pid};
+}
+
+// One by one: g++ 12 warns falsely of a braced list of variants.
+template <class... Events>
+std::vector<Event> events(Events... values) {
+  std::vector<Event> result;
+  (result.emplace_back(std::move(values)), ...);
+  return result;
+}
+
+// What is mapped at an address, or "-".
+std::string path_at(const ProcessHistory& history, uint32_t pid, uint64_t time,
+                    uint64_t address) {
+  const MapEvent* event = history.find(history.address_space(pid, time), address);
+  return event ? event->path : "-";
+}
+
+RecordedSample sample_of(uint64_t time, uint32_t pid, std::span<const uint64_t> user,
+                         std::span<const uint64_t> kernel = {}) {
+  RecordedSample sample;
+  sample.time = time;
+  sample.pid = pid;
+  sample.tid = pid;
+  sample.user_stack = user;
+  sample.kernel_stack = kernel;
+  return sample;
+}
+
+// "IMAGE ADDRESS" of each frame of a stack, with "<" where the address follows a call.
+std::vector<std::string> frames_of(const Profile& profile, StackId id) {
+  std::vector<std::string> frames;
+  for (LocationId location_id : profile.stack(id)) {
+    const Location& location = profile.locations[to_index(location_id)];
+    frames.push_back(fmt::format("{} {:#x}{}", profile.image_of(location.mapping).file.path,
+                                 to_integer(location.address), location.is_return ? "<" : ""));
+  }
+  return frames;
+}
+
+using Frames = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("range history: the latest of the first n shows") {
+  RangeHistory::Range ranges[] = {{10, 50}, {20, 30}, {0, 25}, {40, 40}, {25, 26}};
+  RangeHistory history(ranges);
+  CHECK_FALSE(history.find(20, 0));
+  CHECK(history.find(20, 1) == 0);
+  CHECK(history.find(20, 2) == 1);
+  CHECK(history.find(20, 3) == 2);
+  CHECK(history.find(25, 3) == 1);
+  CHECK(history.find(25, 5) == 4);
+  CHECK(history.find(40, 5) == 0);
+  CHECK(history.find(49, 5) == 0);
+  CHECK_FALSE(history.find(50, 5));
+  CHECK_FALSE(history.find(UINT64_MAX, 5));
+  CHECK_FALSE(RangeHistory().find(0, 1));
+}
+
+TEST_CASE("range history: it agrees with looking at each range") {
+  uint64_t state = 1;
+  auto next = [&state] { return (state = state * 6364136223846793005 + 1) >> 33; };
+  std::vector<RangeHistory::Range> ranges;
+  for (int i = 0; i < 200; i++) {
+    uint64_t start = next() % 100;
+    ranges.push_back({start, start + next() % 40});
+  }
+  RangeHistory history(ranges);
+  for (uint64_t address = 0; address < 150; address++) {
+    for (uint32_t count = 0; count <= ranges.size(); count += 7) {
+      std::optional<uint32_t> expected;
+      for (uint32_t i = 0; i < count; i++)
+        if (address >= ranges[i].start && address < ranges[i].limit)
+          expected = i;
+      REQUIRE(history.find(address, count) == expected);
+    }
+  }
+}
+
+TEST_CASE("history: mappings count from their time on, later ones hide earlier ones") {
+  ProcessHistory history(events(map(20, 1, 0x1800, "later"), map(10, 1, 0x1000, "first")));
+  CHECK(path_at(history, 1, 9, 0x1000) == "-");
+  CHECK(path_at(history, 1, 10, 0x1000) == "first");
+  CHECK(path_at(history, 1, 19, 0x1900) == "first");
+  CHECK(path_at(history, 1, 20, 0x1900) == "later");
+  CHECK(path_at(history, 1, 20, 0x17ff) == "first");
+  CHECK(path_at(history, 1, 20, 0x2800) == "-");
+  CHECK(path_at(history, 2, 20, 0x1900) == "-");
+}
+
+TEST_CASE("history: an exec leaves no mapping, and the next ones may bear its time") {
+  ProcessHistory history(
+      {map(0, 1, 0x1000, "old"), exec(10, 1, "new"), map(10, 1, 0x5000, "new")});
+  CHECK(path_at(history, 1, 9, 0x1000) == "old");
+  CHECK(path_at(history, 1, 10, 0x1000) == "-");
+  CHECK(path_at(history, 1, 10, 0x5000) == "new");
+  CHECK(history.comm(1, 1, 10) == "new");
+}
+
+TEST_CASE("history: a fork has its parent's mappings as they were") {
+  ProcessHistory history(events(map(0, 1, 0x1000, "before"), fork(10, 1, 2),
+                                map(11, 1, 0x1000, "after"), map(12, 2, 0x3000, "own"),
+                                fork(13, 2, 3)));
+  CHECK(path_at(history, 2, 9, 0x1000) == "-");
+  CHECK(path_at(history, 2, 20, 0x1000) == "before");
+  CHECK(path_at(history, 2, 20, 0x3000) == "own");
+  CHECK(path_at(history, 3, 20, 0x1000) == "before");
+  CHECK(path_at(history, 3, 20, 0x3000) == "own");
+  CHECK(path_at(history, 1, 20, 0x3000) == "-");
+}
+
+TEST_CASE("history: a fork is not disturbed by its parent's exec") {
+  ProcessHistory history(
+      events(map(0, 1, 0x1000, "shell"), fork(10, 1, 2), exec(11, 1, "other")));
+  CHECK(path_at(history, 2, 12, 0x1000) == "shell");
+}
+
+TEST_CASE("history: a process id that is used again begins anew") {
+  ProcessHistory history(events(map(0, 2, 0x1000, "first"), comm(0, 2, 2, "first"),
+                                ExitEvent{5, 2, 2}, map(0, 1, 0x9000, "parent"),
+                                comm(0, 1, 1, "parent"), fork(10, 1, 2)));
+  CHECK(path_at(history, 2, 9, 0x1000) == "first");
+  CHECK(path_at(history, 2, 10, 0x1000) == "-");
+  CHECK(path_at(history, 2, 10, 0x9000) == "parent");
+  CHECK(history.comm(2, 2, 9) == "first");
+  CHECK(history.comm(2, 2, 10) == "parent");
+}
+
+TEST_CASE("history: a thread has its own name, else its creator's, else its process's") {
+  ProcessHistory history(events(comm(0, 1, 1, "main"), ForkEvent{5, 1, 11, 1, 1},
+                                comm(8, 1, 11, "worker"), ForkEvent{9, 1, 12, 1, 11}));
+  CHECK(history.comm(1, 11, 4) == "main");
+  CHECK(history.comm(1, 11, 7) == "main");
+  CHECK(history.comm(1, 11, 8) == "worker");
+  CHECK(history.comm(1, 12, 9) == "worker");
+  CHECK(history.comm(1, 13, 9) == "main");
+  CHECK(history.comm(7, 7, 9).empty());
+}
+
+TEST_CASE("history: forks that loop or never end cost no more than their number") {
+  std::vector<Event> forks = events(map(0, 1, 0x1000, "root"));
+  for (uint32_t i = 1; i < 100'000; i++) {
+    forks.push_back(fork(i, i, i + 1));
+    forks.push_back(map(i, i + 1, 0x9000 + i * kSize, "own"));
+  }
+  forks.push_back(fork(200'000, 100'000, 1));
+  forks.push_back(fork(200'001, 5, 5));
+  ProcessHistory history(std::move(forks));
+  CHECK(path_at(history, 3, 100'000, 0x1000) == "root");
+  CHECK(path_at(history, 100'000, 100'000, 0x1000) == "-");  // too far up
+  CHECK(path_at(history, 1, 300'000, 0x9000 + 99'999 * kSize) == "own");
+}
+
+TEST_CASE("history: ranges past the end of memory stop there") {
+  ProcessHistory history(events(map(0, 1, 0xfffffffffffff000, "top", UINT64_MAX),
+                                map(0, 1, 0x1000, "empty", 0),
+                                map(0, 0, 0, "all", UINT64_MAX)));
+  CHECK(path_at(history, 1, 0, UINT64_MAX - 1) == "top");
+  CHECK(path_at(history, 1, 0, 0) == "-");
+  CHECK(path_at(history, 1, 0, 0x1000) == "-");
+  CHECK(path_at(history, 0, 0, 0) == "all");
+}
+
+TEST_CASE("image address: by the code segment that holds the byte of the file") {
+  RecordedImage image;
+  image.segments = {{0x0, 0x900, 0x400000, 0x900, PF_R},
+                    {0x800, 0x1000, 0x401800, 0x1000, PF_R | PF_X},
+                    {0x1800, 0x100, 0x700000, 0x9000, PF_R | PF_W}};
+  Mapping mapping = {2, 0x555500000000, 0x555500002000, 0x0};
+  auto at = [&](uint64_t offset) {
+    return to_image_address(mapping, image, RuntimeAddress{mapping.start + offset});
+  };
+  CHECK_FALSE(at(0x7ff));
+  CHECK(at(0x800) == ImageAddress{0x401800});  // the data segment before it has this byte, too
+  CHECK(at(0x17ff) == ImageAddress{0x4027ff});
+  CHECK_FALSE(at(0x1800));
+  mapping.file_offset = 0x1000;
+  CHECK(at(0x10) == ImageAddress{0x402010});
+  mapping.file_offset = UINT64_MAX;
+  CHECK(at(0x801) == ImageAddress{0x401800});
+}
+
+TEST_CASE("replay: kernel frames, then user frames, and what follows a call") {
+  Replay replay({}, {}, events(map(0, 1, 0x1000, "a")));
+  uint64_t user[] = {0x1010, 0x1020, 0x9999};
+  uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
+  replay.add(sample_of(1, 1, user, kernel));
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.samples.size() == 1);
+  CHECK(frames_of(profile, profile.samples[0].stack) ==
+        Frames{"[kernel.kallsyms] 0xffffffff81000010", "[kernel.kallsyms] 0xffffffff81000020<",
+               "a 0x1010", "a 0x1020<", " 0x9999<"});
+  CHECK(profile.locations[4].mapping == kNoMapping);
+  CHECK(profile.is_kernel(profile.locations[0]));
+}
+
+TEST_CASE("replay: equal samples are counted, in whatever order they come") {
+  Replay replay(
+      {}, {}, events(map(10, 1, 0x1000, "a"), map(20, 1, 0x1000, "b"), comm(0, 1, 1, "demo")));
+  uint64_t stack[] = {0x1010};
+  for (uint64_t time : {25, 12, 21, 15, 29})
+    replay.add(sample_of(time, 1, stack));
+  replay.add(sample_of(25, 2, stack));
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.samples.size() == 3);
+  CHECK(profile.samples[0].count == 3);
+  CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"b 0x1010"});
+  CHECK(profile.samples[1].count == 2);
+  CHECK(frames_of(profile, profile.samples[1].stack) == Frames{"a 0x1010"});
+  CHECK(profile.strings[profile.samples[1].comm] == "demo");
+  CHECK(frames_of(profile, profile.samples[2].stack) == Frames{" 0x1010"});
+  CHECK(profile.strings[profile.samples[2].comm] == ":2");
+  CHECK(profile.total_count() == 6);
+}
+
+TEST_CASE("replay: a new mapping elsewhere makes no new stack, location or mapping") {
+  Replay replay({}, {},
+                events(map(0, 1, 0x1000, "a"), map(5, 1, 0x8000, "b"), map(0, 2, 0x1000, "a")));
+  uint64_t stack[] = {0x1010};
+  replay.add(sample_of(1, 1, stack));
+  replay.add(sample_of(6, 1, stack));
+  replay.add(sample_of(6, 2, stack));
+  Profile profile = std::move(replay).finish();
+  CHECK(profile.samples.size() == 2);
+  CHECK(profile.samples[0].count == 2);
+  CHECK(profile.samples[0].stack == profile.samples[1].stack);
+  CHECK(profile.stack_begin.size() == 2);
+  CHECK(profile.locations.size() == 1);
+  CHECK(profile.mappings.size() == 3);
+}
+
+TEST_CASE("replay: a file's image comes with its addresses, the others with their kind") {
+  RecordedImage image;
+  image.id = ImageId{7};
+  image.path = "/bin/demo";
+  image.segments = {{0, 0x1000, 0x400000, 0x1000, PF_R | PF_X}};
+  MapEvent file = map(0, 1, 0x10000, "");
+  file.image = ImageId{7};
+  MapEvent unknown = map(0, 1, 0x20000, "/bin/gone");
+  unknown.image = ImageId{99};
+  Replay replay(
+      {}, {image},
+      events(file, unknown, map(0, 1, 0x30000, "[vdso]"), map(0, 1, 0x40000, "//anon")));
+  uint64_t stack[] = {0x10020, 0x20020, 0x30020, 0x40020};
+  replay.add(sample_of(1, 1, stack));
+  Profile profile = std::move(replay).finish();
+
+  using Kind = ProfileImage::Kind;
+  auto kind = [&](size_t i) { return profile.image_of(profile.locations[i].mapping).kind; };
+  CHECK(frames_of(profile, StackId{0}) == Frames{"/bin/demo 0x10020", "/bin/gone 0x20020<",
+                                                 "[vdso] 0x30020<", "//anon 0x40020<"});
+  CHECK(profile.locations[0].image_address == ImageAddress{0x400020});
+  CHECK_FALSE(profile.locations[1].image_address);
+  CHECK(kind(0) == Kind::kFile);
+  CHECK(kind(1) == Kind::kFile);
+  CHECK(profile.image_of(profile.locations[1].mapping).file.problem ==
+        "not described in the recording");
+  CHECK(kind(2) == Kind::kVdso);
+  CHECK(kind(3) == Kind::kAnonymous);
+}
+
+TEST_CASE("replay: no samples, empty stacks") {
+  Profile none = Replay({}, {}, {}).finish();
+  CHECK(none.samples.empty());
+  CHECK(none.total_count() == 0);
+
+  Replay replay({}, {}, {});
+  replay.add(sample_of(0, 1, {}));
+  Profile profile = std::move(replay).finish();
+  CHECK(profile.stack(profile.samples[0].stack).empty());
+}
