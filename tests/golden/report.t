@@ -1,0 +1,46 @@
+Without a recording.
+
+  $ gosym report
+  gosym: error: 'cpu.raw': No such file or directory
+  gosym: hint: make a recording first: gosym record -p PID -d 10s
+  [1]
+
+  $ gosym report --pprof out.pb.gz nowhere.raw; ls out.pb.gz
+  gosym: error: 'nowhere.raw': No such file or directory
+  gosym: hint: make a recording first: gosym record -p PID -d 10s
+  ls: cannot access 'out.pb.gz': No such file or directory
+  [2]
+
+Files that are none.
+
+  $ printf 'hello, world, this is no recording\n' > text; gosym report text
+  gosym: error: 'text': not a gosym recording
+  [1]
+
+  $ : > empty.raw; gosym report empty.raw
+  gosym: error: 'empty.raw': not a gosym recording
+  gosym: hint: the file is empty
+  [1]
+
+Options that are wrong in themselves.
+
+  $ gosym report --format svg
+  gosym: error: --format: svg not in {text,folded,pprof}
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --time 3,1
+  gosym: error: --time: '3,1' ends before it begins
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --top -1
+  gosym: error: --top: '-1' is not a count
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --folded --pprof out.pb.gz
+  gosym: error: --folded excludes --pprof
+  gosym: hint: see 'gosym report --help'
+  [2]
+
