@@ -22,8 +22,9 @@ int main(int argc, char** argv) {
   root.set_help_flag("-h,--help", "Show this help");
   root.require_subcommand(1);
   root.failure_message([](const CLI::App* app, const CLI::Error& problem) {
-    return fmt::format("gosym: error: {}\ngosym: hint: see '{} --help'\n", problem.what(),
-                       app->get_parent() ? "gosym " + app->get_name() : app->get_name());
+    auto commands = app->get_subcommands();
+    return fmt::format("gosym: error: {}\ngosym: hint: see 'gosym {}--help'\n", problem.what(),
+                       commands.empty() ? "" : commands.front()->get_name() + " ");
   });
   root.footer(
       "Examples:\n"
