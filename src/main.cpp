@@ -8,6 +8,7 @@
 namespace {
 
 void print_error(const gosym::Error& error) {
+  std::fflush(stdout);  // what was answered before stands before the error
   gosym::print(stderr, "gosym: error: {}\n", error.message());
   if (!error.hint().empty())
     gosym::print(stderr, "gosym: hint: {}\n", error.hint());

@@ -1,67 +1,110 @@
-An address inside inlined calls of a stripped Go program: the innermost call first, as the program
-was written, with the callers indented.
+The functions of a Go program, stripped, with the calls that the compiler inlined.
 
-  $ gosym inspect --functions demo-stripped | grep ' main\.main '
+  $ gosym inspect --functions demo-stripped | grep main.main | cut -c1-100
   0000000000482660      158 main.main demo/main.go:33
+  $ start=$(gosym inspect --functions demo-stripped | awk '$3 == "main.main" { print $1 }')
+  > for offset in $(seq 0 343); do printf '%x\n' $((0x$start + offset)); done >addresses
+  > gosym resolve demo-stripped <addresses | sed 's/^0x[0-9a-f]*/ADDRESS/' | sed -z 's/\n  (inlined by)/ <-/g' | uniq
+  ADDRESS main.main demo/main.go:33
+  ADDRESS main.main demo/main.go:35
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:36
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:43
+  ADDRESS fmt.Println fmt/print.go:294 <- main.main demo/main.go:43
+  ADDRESS main.main demo/main.go:44
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:16 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:24 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:33
 
-  $ gosym resolve demo-stripped 0x4826f6
-  0x4826f6 main.processRequest demo/main.go:30
-    (inlined by) main.main demo/main.go:41
+Stripping changes no answer.
 
-The same without the callers, and as JSON.
+  $ gosym resolve demo <addresses >full; gosym resolve demo-stripped <addresses | cmp - full
 
-  $ gosym resolve --no-inlines demo-stripped 0x4826f6
-  0x4826f6 main.main demo/main.go:41
+  $ gosym resolve --no-inlines demo-stripped <addresses | sed 's/^0x[0-9a-f]*/ADDRESS/' | sed -z 's/\n  (inlined by)/ <-/g' | uniq
+  ADDRESS main.main demo/main.go:33
+  ADDRESS main.main demo/main.go:35
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:36
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:43
+  ADDRESS main.main demo/main.go:44
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:33
 
-  $ gosym resolve --json demo-stripped 0x4826f6
-  {"address":"0x4826f6","frames":[{"function":"main.processRequest","file":"demo/main.go","line":30,"inlined":true,"source":"pclntab"},{"function":"main.main","file":"demo/main.go","line":41,"inlined":false,"source":"pclntab"}]}
+A C program has its symbol table, and nothing when that is gone.
 
-Symbols or not make no difference.
+  $ start=$(nm fib | awk '$3 == "fibNaive" { print $1 }')
+  > gosym resolve fib $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
+  > gosym resolve fib-stripped $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
+  ADDRESS fibNaive
+  ADDRESS ?? (no symbols in this file)
 
-  $ diff <(gosym resolve demo 4826f6) <(gosym resolve demo-stripped 4826f6)
+Whatever cannot be answered says why.
 
-Addresses come one a line on standard input when none is given; answers keep their order.
+  $ gosym resolve demo-stripped 10
+  0x10 ?? (not in a code segment)
+  $ gosym resolve --json fib-stripped 0x10
+  {"address":"0x10","frames":[],"reason":"not in a code segment"}
 
-  $ printf '401126\n0x401130\n401155\n' | gosym resolve fib
-  0x401126 fibNaive
-  0x401130 fibNaive
-  0x401155 main
+JSON has one object a line, innermost frame first.
 
-No answer is an answer, with its reason.
+  $ gosym resolve --json fib $(nm fib | awk '$3 == "fibNaive" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"fibNaive","inlined":false,"source":"symtab"}]}
+  $ gosym resolve --json fib $(nm fib | awk '$3 == "main" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"main","inlined":false,"source":"symtab"}]}
 
-  $ gosym resolve fib-stripped 401126 1
-  0x401126 ?? (no symbols in this file)
-  0x1 ?? (not in a code segment)
+Input lines may be blank and may end as on Windows; what is no address ends the answers.
 
-  $ gosym resolve --json fib-stripped 401126
-  {"address":"0x401126","frames":[],"reason":"no symbols in this file"}
-
-What is no address is an error, after the answers before it.
-
-  $ gosym resolve fib 401126 main
-  gosym: error: 'main' is not a hexadecimal address
+  $ printf '0x10\r\n\n20\nrubbish\n30\n' | gosym resolve demo-stripped
+  0x10 ?? (not in a code segment)
+  0x20 ?? (not in a code segment)
+  gosym: error: standard input, line 4: 'rubbish' is not a hexadecimal address
+  [1]
+  $ printf '10' | gosym resolve demo-stripped
+  0x10 ?? (not in a code segment)
+  $ gosym resolve demo-stripped 10 rubbish
+  gosym: error: 'rubbish' is not a hexadecimal address
   [2]
-
-  $ printf '401126\nmain\n' | gosym resolve fib
-  gosym: error: standard input, line 2: 'main' is not a hexadecimal address
-  0x401126 fibNaive
+  $ head -c 5000 /dev/zero | tr '\0' 1 | gosym resolve demo-stripped
+  gosym: error: standard input, line 1: longer than 4096 bytes
   [1]
 
-Nor can every file be looked into.
+Files that cannot be asked.
 
-  $ gosym resolve nowhere 1
+  $ gosym resolve nowhere 10
   gosym: error: 'nowhere': No such file or directory
   [1]
-
-  $ echo hello > text; gosym resolve text 1
+  $ echo text >text; gosym resolve text 10
   gosym: error: 'text': not an ELF file
   [1]
-
-  $ gosym resolve . 1
+  $ gosym resolve . 10
   gosym: error: '.': Is a directory
   [1]
-
-  $ head -c 100 fib > torn; gosym resolve torn 1
-  gosym: error: 'torn': program headers: 13 entries of 0x38 bytes at 0x40 do not fit in 0x64 bytes
+  $ head -c 100 fib >cut; gosym resolve cut 10
+  gosym: error: 'cut': program headers: 13 entries of 0x38 bytes at 0x40 do not fit in 0x64 bytes
   [1]
-
+  $ gosym resolve
+  gosym: error: BINARY is required
+  gosym: hint: see 'gosym resolve --help'
+  [2]
+  $ gosym resolve demo-stripped 10 >/dev/full
+  gosym: error: cannot write to standard output: No space left on device
+  [1]
