@@ -194,11 +194,12 @@ Result<> Recorder::write() {
   if (!events_.empty())
     if (auto written = writer_->write_events(std::exchange(events_, {})); !written)
       return written;
-  if (has_kernel_samples_ && !was_asked_for_symbols_)
-    if (auto written = write_kernel_symbols(); !written)
-      return written;
   for (const raw::SampleBatch& batch : std::exchange(batches_, {}))
     if (auto written = writer_->write_samples(batch); !written)
+      return written;
+  // The largest chunk by far comes when what is precious is safe.
+  if (has_kernel_samples_ && !was_asked_for_symbols_)
+    if (auto written = write_kernel_symbols(); !written)
       return written;
   return writer_->write_stats(stats());
 }
