@@ -9,8 +9,8 @@
 
 using namespace gosym;
 
-// The input is three payloads of a recording, each behind its size in one byte but the last: an
-// image, events and samples.
+// The input is three payloads of a recording, an image, events and samples, each behind its
+// size in one byte, save the last, which goes on to the end.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes rest = std::as_bytes(std::span(data, size));
   auto take = [&rest] {
