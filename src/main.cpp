@@ -8,6 +8,7 @@
 namespace {
 
 void print_error(const gosym::Error& error) {
+  std::fflush(stdout);  // what was answered before stands before the error
   gosym::print(stderr, "gosym: error: {}\n", error.message());
   if (!error.hint().empty())
     gosym::print(stderr, "gosym: hint: {}\n", error.hint());
@@ -22,8 +23,9 @@ int main(int argc, char** argv) {
   root.set_help_flag("-h,--help", "Show this help");
   root.require_subcommand(1);
   root.failure_message([](const CLI::App* app, const CLI::Error& problem) {
-    return fmt::format("gosym: error: {}\ngosym: hint: see '{} --help'\n", problem.what(),
-                       app->get_parent() ? "gosym " + app->get_name() : app->get_name());
+    auto commands = app->get_subcommands();
+    return fmt::format("gosym: error: {}\ngosym: hint: see 'gosym {}--help'\n", problem.what(),
+                       commands.empty() ? "" : commands.front()->get_name() + " ");
   });
   root.footer(
       "Examples:\n"

@@ -63,6 +63,10 @@ std::string describe(const Summary::GoTable& table) {
                      table.magic, table.text, table.found_by);
 }
 
+std::string describe_count(uint64_t functions) {
+  return functions == 0 ? "no functions" : fmt::format("{} functions", with_commas(functions));
+}
+
 std::string describe_dwarf(const Summary& summary) {
   uint64_t size = 0;
   for (const elf::Section& section : summary.sections)
@@ -118,8 +122,8 @@ std::string summary_text(const std::string& path, const Summary& summary) {
                        : summary.problem.empty() ? "none"
                                                  : "unusable");
   lines.add("problem", summary.problem);
-  lines.add(".symtab", fmt::format("{} functions", with_commas(summary.symtab_count)));
-  lines.add(".dynsym", fmt::format("{} functions", with_commas(summary.dynsym_count)));
+  lines.add(".symtab", describe_count(summary.symtab_count));
+  lines.add(".dynsym", describe_count(summary.dynsym_count));
   lines.add("DWARF", describe_dwarf(summary));
   lines.add("gosym uses", consequence(summary));
   if (!summary.sections.empty())

@@ -179,9 +179,9 @@ constexpr uint64_t padded(uint64_t size) {
 // 15 MB with the kernels of distributions; later types may be as large.
 inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
 
-// A command line has at most 2 MiB (ARG_MAX), and images are smaller. Samples and events are
-// written whenever kUsualPayloadSize of them have come together: large enough to compress well,
-// small enough to lose.
+// A command line has 2 MiB at most by default (ARG_MAX), images are smaller. Samples and events
+// are written whenever kUsualPayloadSize of them have come together: large enough to compress
+// well, small enough to lose.
 inline constexpr uint32_t kMaxSmallPayloadSize = 4 << 20;
 inline constexpr size_t kUsualPayloadSize = 256 << 10;
 

@@ -3,10 +3,10 @@
 import functools
 import itertools
 import re
-
-from common import (FIXTURES, GO_ENVIRONMENT, build_demo, call, folded, go, is_kernel, is_unnamed,
-                    pprof, record, run, running, user_frames)
 import subprocess
+
+from common import (FIXTURES, GO_ENVIRONMENT, build_demo, folded, go, is_kernel, is_unnamed, pprof,
+                    record, run, running, user_frames)
 
 LEAVES = {"main.fetchData", "main.computeResult"}
 INLINING = {"inlined": [], "not inlined": ["-gcflags=all=-N -l"]}

@@ -1,13 +1,10 @@
 #!/usr/bin/python3
 """What goes wrong is told in one clear line, with its own exit status."""
 import functools
-import os
-import pathlib
 import re
-import signal
 import subprocess
 
-from common import GOSYM, WORK, call, gosym, record, run, running
+from common import GOSYM, WORK, call, gosym, run, running
 
 WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all",
                   "--inh-caps=-all", GOSYM]

@@ -28,8 +28,7 @@ def pids_and_names_belong_together():
     file, pids = recording()
     seen = collections.defaultdict(set)
     for sample in pprof(file).samples:
-        seen[sample.labels.get("comm", sample.labels.get("thread"))].add(
-            int(sample.labels["pid"].split()[0]))
+        seen[sample.labels["thread"]].add(int(sample.labels["pid"].split()[0]))
     for comm, pid in pids.items():
         assert seen[comm] == {pid}, f"{comm} is {seen[comm]}, not {pid}"
 

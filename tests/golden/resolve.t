@@ -1,0 +1,110 @@
+The functions of a Go program, stripped, with the calls that the compiler inlined.
+
+  $ gosym inspect --functions demo-stripped | grep main.main | cut -c1-100
+  0000000000482660      158 main.main demo/main.go:33
+  $ start=$(gosym inspect --functions demo-stripped | awk '$3 == "main.main" { print $1 }')
+  > for offset in $(seq 0 343); do printf '%x\n' $((0x$start + offset)); done >addresses
+  > gosym resolve demo-stripped <addresses | sed 's/^0x[0-9a-f]*/ADDRESS/' | sed -z 's/\n  (inlined by)/ <-/g' | uniq
+  ADDRESS main.main demo/main.go:33
+  ADDRESS main.main demo/main.go:35
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:36
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:43
+  ADDRESS fmt.Println fmt/print.go:294 <- main.main demo/main.go:43
+  ADDRESS main.main demo/main.go:44
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:16 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.fetchData demo/main.go:15 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:24 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.computeResult demo/main.go:23 <- main.processRequest demo/main.go:30 <- main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:33
+
+Stripping changes no answer.
+
+  $ gosym resolve demo <addresses >full; gosym resolve demo-stripped <addresses | cmp - full
+
+  $ gosym resolve --no-inlines demo-stripped <addresses | sed 's/^0x[0-9a-f]*/ADDRESS/' | sed -z 's/\n  (inlined by)/ <-/g' | uniq
+  ADDRESS main.main demo/main.go:33
+  ADDRESS main.main demo/main.go:35
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:36
+  ADDRESS main.main demo/main.go:38
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:40
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:43
+  ADDRESS main.main demo/main.go:44
+  ADDRESS main.main demo/main.go:41
+  ADDRESS main.main demo/main.go:33
+
+A C program has its symbol table, and nothing when that is gone.
+
+  $ start=$(nm fib | awk '$3 == "fibNaive" { print $1 }')
+  > gosym resolve fib $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
+  > gosym resolve fib-stripped $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
+  ADDRESS fibNaive
+  ADDRESS ?? (no symbols in this file)
+
+Whatever cannot be answered says why.
+
+  $ gosym resolve demo-stripped 10
+  0x10 ?? (not in a code segment)
+  $ gosym resolve --json fib-stripped 0x10
+  {"address":"0x10","frames":[],"reason":"not in a code segment"}
+
+JSON has one object a line, innermost frame first.
+
+  $ gosym resolve --json fib $(nm fib | awk '$3 == "fibNaive" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"fibNaive","inlined":false,"source":"symtab"}]}
+  $ gosym resolve --json fib $(nm fib | awk '$3 == "main" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"main","inlined":false,"source":"symtab"}]}
+
+Input lines may be blank and may end as on Windows; what is no address ends the answers.
+
+  $ printf '0x10\r\n\n20\nrubbish\n30\n' | gosym resolve demo-stripped
+  0x10 ?? (not in a code segment)
+  0x20 ?? (not in a code segment)
+  gosym: error: standard input, line 4: 'rubbish' is not a hexadecimal address
+  [1]
+  $ printf '10' | gosym resolve demo-stripped
+  0x10 ?? (not in a code segment)
+  $ gosym resolve demo-stripped 10 rubbish
+  gosym: error: 'rubbish' is not a hexadecimal address
+  [2]
+  $ head -c 5000 /dev/zero | tr '\0' 1 | gosym resolve demo-stripped
+  gosym: error: standard input, line 1: longer than 4096 bytes
+  [1]
+
+Files that cannot be asked.
+
+  $ gosym resolve nowhere 10
+  gosym: error: 'nowhere': No such file or directory
+  [1]
+  $ echo text >text; gosym resolve text 10
+  gosym: error: 'text': not an ELF file
+  [1]
+  $ gosym resolve . 10
+  gosym: error: '.': Is a directory
+  [1]
+  $ head -c 100 fib >cut; gosym resolve cut 10
+  gosym: error: 'cut': program headers: 13 entries of 0x38 bytes at 0x40 do not fit in 0x64 bytes
+  [1]
+  $ gosym resolve
+  gosym: error: BINARY is required
+  gosym: hint: see 'gosym resolve --help'
+  [2]
+  $ gosym resolve demo-stripped 10 >/dev/full
+  gosym: error: cannot write to standard output: No space left on device
+  [1]

@@ -1,0 +1,229 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "elf/build_ids.h"
+#include "pclntab_builder.h"
+#include "proc/kallsyms.h"
+#include "symbolize/image_symbols.h"
+#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
+#include "temporary_directory.h"
+
+using namespace gosym;
+
+TEST_CASE("kallsyms: a function reaches up to the next symbol") {
+  Kallsyms symbols(
+      "ffffffff81000000 T _text\n"
+      "ffffffff81000010 t inner\n"
+      "ffffffff81000010 T alias\n"
+      "ffffffff81000018 d data\n"
+      "ffffffffc0201000 w in_module\t[ext4]\n");
+  CHECK_FALSE(symbols.find(0xffffffff80ffffff));
+  CHECK(symbols.find(0xffffffff8100000f).value().name == "_text");
+  CHECK(symbols.find(0xffffffff81000010).value().name == "inner");
+  CHECK(symbols.find(0xffffffff81000020).value().name == "inner");
+  CHECK(symbols.find(0xffffffffc0201001).value().name == "in_module");
+  CHECK(symbols.find(0xffffffffc0201001).value().module == "ext4");
+  CHECK_FALSE(symbols.find(0xffffffff91000010));  // too far to be the same function
+}
+
+TEST_CASE("kallsyms: hidden addresses and lines of another form give no symbols") {
+  CHECK(Kallsyms("").empty());
+  CHECK(Kallsyms("0000000000000000 T _text\n0000000000000000 t other\n").empty());
+  CHECK(Kallsyms("not kallsyms\n\n123\nffffffff81000000 T\n-1 T name\n").empty());
+}
+
+TEST_CASE("kallsyms: every prefix has symbols of the whole text only") {
+  std::string text = "ffffffff81000000 T first\nffffffffc0201000 t second\t[mod]\n";
+  for (size_t size = 0; size < text.size(); size++) {
+    CAPTURE(size);
+    std::string prefix = text.substr(0, size);
+    auto symbol = Kallsyms(prefix).find(0xffffffff81000001);
+    if (symbol)
+      CHECK(std::string_view("first").starts_with(symbol->name));
+  }
+}
+
+namespace {
+
+// A file of a Go program, and how it is recorded.
+struct WrittenImage {
+  std::string path;
+  RecordedImage recorded;
+};
+
+RecordedImage record(const std::string& path) {
+  auto file = MappedFile::open(path);
+  REQUIRE(file);
+  auto image = elf::parse((*file)->bytes());
+  REQUIRE(image);
+  elf::BuildIds ids = elf::build_ids(*image);
+  RecordedImage recorded;
+  recorded.id = ImageId{1};
+  recorded.path = path;
+  recorded.size = (*file)->bytes().size();
+  recorded.mtime_ns = (*file)->mtime_ns();
+  recorded.gnu_build_id = ids.gnu;
+  recorded.go_build_id = ids.go;
+  return recorded;
+}
+
+void write_file(const std::string& path, const std::string& contents) {
+  std::ofstream(path, std::ios::binary) << contents;
+}
+
+ImageSpec with_build_id(std::string_view id) {
+  ImageSpec spec = GoProgram{}.image();
+  spec.parts.push_back(
+      {.name = ".note.gnu.build-id", .type = SHT_NOTE, .contents = build_note("GNU", 3, id)});
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("recorded file: the same ids make it the same file, whatever its time") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(with_build_id("one")));
+  RecordedImage image = record(path);
+  image.mtime_ns -= 1;
+  CHECK(open_recorded(image).symbols);
+
+  write_file(path, build_image(with_build_id("two")));
+  RecordedFile changed = open_recorded(image);
+  CHECK_FALSE(changed.symbols);
+  CHECK(changed.unnamed == Unnamed::kChanged);
+  CHECK(changed.problem ==
+        "not the file that was recorded: GNU build id is 74776f, was 6f6e65");
+
+  image.is_deleted = true;
+  CHECK(open_recorded(image).unnamed == Unnamed::kDeleted);
+}
+
+TEST_CASE("recorded file: without ids, size and time tell") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(GoProgram{}.image()));
+  RecordedImage image = record(path);
+  CHECK(open_recorded(image).symbols);
+  image.mtime_ns -= 1;
+  CHECK(open_recorded(image).unnamed == Unnamed::kChanged);
+  image.mtime_ns += 1;
+  image.size -= 1;
+  CHECK(open_recorded(image).problem.starts_with("not the file that was recorded: size is "));
+}
+
+TEST_CASE("recorded file: gone, unreadable and never identified are different answers") {
+  TemporaryDirectory folder;
+  RecordedImage image;
+  image.path = folder / "nowhere";
+  CHECK(open_recorded(image).unnamed == Unnamed::kMissing);
+  CHECK(open_recorded(image).problem == "No such file or directory");
+  image.is_deleted = true;
+  CHECK(open_recorded(image).unnamed == Unnamed::kDeleted);
+  image.problem = "permission denied";
+  CHECK(open_recorded(image).unnamed == Unnamed::kUnidentified);
+
+  RecordedImage no_elf;
+  no_elf.path = folder / "text";
+  write_file(no_elf.path, "text");
+  CHECK(open_recorded(no_elf).unnamed == Unnamed::kChanged);
+}
+
+namespace {
+
+// A profile with an image, mapped where it was linked, and the kernel.
+Profile profile_of(const RecordedImage& image) {
+  Profile profile;
+  ProfileImage none{.kind = ProfileImage::Kind::kAnonymous, .file = {}};
+  ProfileImage kernel{.kind = ProfileImage::Kind::kKernel, .file = {}};
+  ProfileImage file{.kind = ProfileImage::Kind::kFile, .file = image};
+  profile.images = {none, kernel, file};
+  profile.mappings = {{}, {.image = 1}, {.image = 2, .start = 0x401000, .limit = 0x402000}};
+  return profile;
+}
+
+void add_location(Profile& profile, uint64_t address, bool is_return, MappingId mapping) {
+  Location location;
+  location.mapping = mapping;
+  location.address = RuntimeAddress{address};
+  if (mapping == MappingId{2})
+    location.image_address = ImageAddress{address};
+  location.is_return = is_return;
+  profile.locations.push_back(location);
+}
+
+std::string frames_text(const Profile& profile, size_t index) {
+  std::string text;
+  for (const Frame& frame : profile.frames_of(profile.locations[index]))
+    text +=
+        fmt::format("{}:{} ", profile.strings[profile.functions[to_index(frame.function)].name],
+                    frame.line);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("symbolize: a return address is looked up one before") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(GoProgram{}.image()));
+  Profile profile = profile_of(record(path));
+  add_location(profile, 0x401040, false, MappingId{2});
+  add_location(profile, 0x401040, true, MappingId{2});
+  add_location(profile, 0x401014, true, MappingId{2});
+  add_location(profile, 0x401070, false, MappingId{2});
+  add_location(profile, 0xffffffff81000010, true, kKernelMapping);
+  add_location(profile, 0xffffffff80000000, true, kKernelMapping);
+  add_location(profile, 0x10, true, kNoMapping);
+
+  SymbolizerReport report =
+      symbolize(profile, "ffffffff81000000 T caller\nffffffff81000010 T next\n");
+  CHECK(frames_text(profile, 0) == "main.leaf:30 ");
+  CHECK(frames_text(profile, 1) == "main.caller:0 ");
+  CHECK(frames_text(profile, 2) == "main.outer:22 main.caller:12 ");
+  CHECK(profile.locations[3].unnamed == Unnamed::kNoSymbol);
+  CHECK(frames_text(profile, 4) == "caller:0 ");
+  CHECK(profile.locations[5].unnamed == Unnamed::kNoSymbol);
+  CHECK(profile.locations[6].unnamed == Unnamed::kUnmapped);
+  CHECK(report.locations_by_source[FrameSource::kPclntab] == 3);
+  CHECK(report.locations_by_source[FrameSource::kKallsyms] == 1);
+  CHECK(report.image_problems.empty());
+}
+
+TEST_CASE("symbolize: without kernel symbols the kernel says so") {
+  Profile profile = profile_of({});
+  add_location(profile, 0xffffffff81000010, false, kKernelMapping);
+  symbolize(profile, "");
+  CHECK(profile.unnamed_text(profile.locations[0]) == "[kernel 0xffffffff81000010]");
+}
+
+TEST_CASE("image symbols: the Go table answers first, .symtab for what it does not know") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  ImageSpec spec = GoProgram{}.image();
+  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x80}};
+  spec.parts.push_back({.name = ".symtab",
+                        .type = SHT_SYMTAB,
+                        .contents = build_symbols(spec, symbols),
+                        .link = 5});
+  spec.parts.push_back(
+      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0", 5)});
+  write_file(path, build_image(spec));
+  auto image = ImageSymbols::open(path);
+  REQUIRE(image);
+  std::vector<Call> calls;
+  CHECK((*image)->find(ImageAddress{0x401041}, calls) == FrameSource::kPclntab);
+  CHECK(calls.back().function == "main.leaf");
+  CHECK((*image)->find(ImageAddress{0x401070}, calls) == FrameSource::kSymtab);
+  CHECK(calls.back().function == "all");
+  CHECK_FALSE((*image)->find(ImageAddress{0x401080}, calls));
+
+  auto functions = (*image)->functions();
+  REQUIRE(functions.size() == 2);
+  CHECK(functions[0].name == "main.caller");
+  CHECK(functions[0].size == 0x30);
+  CHECK(functions[0].line == 10);
+}
