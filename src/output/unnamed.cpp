@@ -27,7 +27,7 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kUnidentified:
       return "record with the right to read this file";
     case Unnamed::kDeleted:
-      return "replaced while it ran: restart the program and record again";
+      return "gone or replaced while it ran: restart the program and record again";
     case Unnamed::kMissing:
       return "report where it was recorded, or put the file in its place";
     case Unnamed::kChanged:
@@ -115,8 +115,12 @@ std::string make_unnamed_note(const Profile& profile, StackPart part) {
       "{} of {} {} frames ({:.1f} %) have no name:\n", with_commas(census.unnamed_frames),
       with_commas(census.frames), part == StackPart::kKernel ? "kernel" : "user",
       100.0 * static_cast<double>(census.unnamed_frames) / static_cast<double>(census.frames));
-  for (const Row& row : rows_of(profile, census))
-    note += fmt::format("{:>10}  {:<30}  {}\n", with_commas(row.frames), row.name, row.remedy);
+  std::vector<Row> rows = rows_of(profile, census);
+  size_t width =
+      std::ranges::max(rows, {}, [](const Row& row) { return row.name.size(); }).name.size();
+  for (const Row& row : rows)
+    note += fmt::format("{:>10}  {:<{}}  {}\n", with_commas(row.frames), row.name, width,
+                        row.remedy);
   return note;
 }
 

@@ -32,8 +32,8 @@ processes  demo (42) 87.5 %, a; b (7) 12.5 %
 percentages are of these 8 samples
 
 3 of 24 user frames (12.5 %) have no name:
-         2  [stripped libc.so.6]            needs a build with a symbol table; separate debug files are not read
-         1  [no mapping]                    code without frame pointers led the stack walk astray, or a mapping was lost
+         2  [stripped libc.so.6]  needs a build with a symbol table; separate debug files are not read
+         1  [no mapping]          code without frame pointers led the stack walk astray, or a mapping was lost
 )");
 }
 
