@@ -43,16 +43,10 @@ std::string_view remedy_of(Unnamed unnamed) {
   return {};
 }
 
-struct Group {
-  uint32_t image;
-  Unnamed unnamed;
-  auto operator<=>(const Group&) const = default;
-};
-
 struct Census {
   uint64_t frames = 0;
   uint64_t unnamed_frames = 0;
-  std::map<Group, uint64_t> groups;  // unnamed frames of each
+  std::map<std::pair<uint32_t, Unnamed>, uint64_t> groups;  // image, reason -> unnamed frames
 };
 
 Census count_frames(const Profile& profile, StackPart part) {
@@ -85,11 +79,13 @@ struct Row {
 // One for groups that read the same, anonymous code for one; the most frames first.
 std::vector<Row> rows_of(const Profile& profile, const Census& census) {
   std::map<std::pair<std::string, std::string_view>, uint64_t> merged;
-  for (const auto& [group, frames] : census.groups)
-    merged[{unnamed_group(group.unnamed, profile.images[group.image]),
-            remedy_of(group.unnamed)}] += frames;
+  for (const auto& [group, frames] : census.groups) {
+    auto [image, reason] = group;
+    merged[{unnamed_group(reason, profile.images[image]), remedy_of(reason)}] += frames;
+  }
 
   std::vector<Row> rows;
+  rows.reserve(merged.size());
   for (const auto& [texts, frames] : merged)
     rows.push_back({texts.first, texts.second, frames});
   std::ranges::stable_sort(rows, std::greater<>(), &Row::frames);
