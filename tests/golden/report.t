@@ -1,8 +1,25 @@
-What cannot be read is told, with what to do where that is sure.
+Without a recording.
 
   $ gosym report
   gosym: error: 'cpu.raw': No such file or directory
   gosym: hint: make a recording first: gosym record -p PID -d 10s
+  [1]
+
+  $ gosym report --pprof out.pb.gz nowhere.raw; ls out.pb.gz
+  gosym: error: 'nowhere.raw': No such file or directory
+  gosym: hint: make a recording first: gosym record -p PID -d 10s
+  ls: cannot access 'out.pb.gz': No such file or directory
+  [2]
+
+Files that are none.
+
+  $ printf 'hello, world, this is no recording\n' > text; gosym report text
+  gosym: error: 'text': not a gosym recording
+  [1]
+
+  $ : > empty.raw; gosym report empty.raw
+  gosym: error: 'empty.raw': not a gosym recording
+  gosym: hint: the file is empty
   [1]
 
   $ gosym report demo-stripped
@@ -10,45 +27,35 @@ What cannot be read is told, with what to do where that is sure.
   gosym: hint: an ELF file: gosym inspect tells what is in it
   [1]
 
-  $ gosym report -i no/such.raw
-  gosym: error: 'no/such.raw': No such file or directory
-  gosym: hint: make a recording first: gosym record -p PID -d 10s
-  [1]
-
   $ : | gosym report -
   gosym: error: standard input: not a gosym recording
   gosym: hint: the file is empty
   [1]
 
-What the options of report must be.
+Options that are wrong in themselves.
+
+  $ gosym report one.raw two.raw
+  gosym: error: The following argument was not expected: two.raw
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --format svg
+  gosym: error: --format: svg not in {text,folded,pprof}
+  gosym: hint: see 'gosym report --help'
+  [2]
 
   $ gosym report --time 3,1
   gosym: error: --time: '3,1' ends before it begins
   gosym: hint: see 'gosym report --help'
   [2]
 
-  $ gosym report --time soon
-  gosym: error: --time: 'soon' is not a range such as 1.5,3
+  $ gosym report --top -1
+  gosym: error: --top: '-1' is not a count
   gosym: hint: see 'gosym report --help'
   [2]
 
-  $ gosym report --top few
-  gosym: error: --top: 'few' is not a count
-  gosym: hint: see 'gosym report --help'
-  [2]
-
-  $ gosym report --pid 12x
-  gosym: error: Could not convert: --pid = 12x
-  gosym: hint: see 'gosym report --help'
-  [2]
-
-  $ gosym report --folded --pprof cpu.pb.gz
+  $ gosym report --folded --pprof out.pb.gz
   gosym: error: --folded excludes --pprof
-  gosym: hint: see 'gosym report --help'
-  [2]
-
-  $ gosym report one.raw two.raw
-  gosym: error: The following argument was not expected: two.raw
   gosym: hint: see 'gosym report --help'
   [2]
 

@@ -1,0 +1,34 @@
+What is to be recorded has to be said, and only once.
+
+  $ gosym record
+  gosym: error: nothing to record: no -p PID, no -a, no command
+  gosym: hint: record a process: gosym record -p PID, or a command: gosym record -- CMD
+  [2]
+
+  $ gosym record -a -p 1
+  gosym: error: -p PID, -a and a command exclude one another
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a -- true
+  gosym: error: -p PID, -a and a command exclude one another
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+Options that are wrong in themselves.
+
+  $ gosym record -a --freq 0
+  gosym: error: --freq: '0' is not between 1 and 1,000,000
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --duration soon
+  gosym: error: --duration: 'soon' is not a time such as 10s, 1.5s or 2m
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --user-only --kernel-only
+  gosym: error: -U and -K exclude one another
+  gosym: hint: see 'gosym record --help'
+  [2]
+

@@ -1,0 +1,53 @@
+What it says of itself.
+
+  $ gosym --version
+  gosym 0.1.0
+
+  $ gosym --help
+  Find out which functions use the CPU: Go programs as they run in production
+  Usage: gosym [OPTIONS] SUBCOMMAND
+
+  Options:
+    --version                   Display program version information and exit
+    -h,--help                   Show this help
+
+  Subcommands:
+    record                      Sample running code into a file
+    report                      Name what was sampled
+    inspect                     Show what symbol information is in a binary
+    resolve                     Name the code at addresses of a binary, inlined calls included
+
+  Examples:
+    gosym record -p 4242 -d 10s     sample a running process into cpu.raw
+    gosym report                    name what was sampled: top functions of cpu.raw
+    gosym inspect ./server          what symbol information is in a binary
+    gosym resolve ./server 4a1b20   name an address of a binary
+
+A command is needed, and known.
+
+  $ gosym
+  gosym: error: A subcommand is required
+  gosym: hint: see 'gosym --help'
+  [2]
+
+  $ gosym frobnicate
+  gosym: error: A subcommand is required
+  gosym: hint: see 'gosym --help'
+  [2]
+
+Each command points to its own help.
+
+  $ gosym resolve
+  gosym: error: BINARY is required
+  gosym: hint: see 'gosym resolve --help'
+  [2]
+
+  $ gosym resolve --frob demo
+  gosym: error: The following argument was not expected: --frob
+  gosym: hint: see 'gosym resolve --help'
+  [2]
+
+  $ gosym inspect --sort color --functions demo
+  gosym: error: --sort: color not in {address,size,name}
+  gosym: hint: see 'gosym inspect --help'
+  [2]
