@@ -2,7 +2,8 @@
 """Builds gosym and runs its tests, the live ones (which need root) included.
 
     scripts/test                  all of it, in both builds
-    scripts/test unit golden      only these suites: unit, golden, fuzz, checks, live, sanitize
+    scripts/test unit golden      only these suites: unit, golden, fuzz, checks,
+                                  conformance, live, sanitize
 
 The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
 UBSan. The output of what failed is shown; the last line is `N passed, M failed`.
@@ -18,7 +19,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = ["unit", "golden", "fuzz", "checks", "live", "sanitize"]
+SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
             "-Dcpp_args=-fno-sanitize-recover=all"]

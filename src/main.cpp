@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
       "  gosym inspect ./server          what symbol information is in a binary\n"
       "  gosym resolve ./server 4a1b20   name an address of a binary\n");
   const gosym::Command commands[] = {
+      gosym::make_record(root),
       gosym::make_report(root),
       gosym::make_inspect(root),
       gosym::make_resolve(root),

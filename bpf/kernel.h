@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The parts of the kernel's own types that we read. libbpf finds where the running kernel has
+// each field (CO-RE), so neither the order nor what is left out matters. What follows "___" in
+// a name is not part of it.
+
+// By this name the skeleton can be used from C++.
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+  int counter;
+} atomic_t___gosym;
+
+struct signal_struct {
+  atomic_t___gosym live;  // threads that have not begun to exit
+};
+
+struct task_struct {
+  int tgid;
+  unsigned int flags;
+  void* stack;
+  void* mm;
+  struct signal_struct* signal;
+};
+
+// UAPI has a pt_regs of its own, with other names.
+struct pt_regs___kernel {
+#if defined(__TARGET_ARCH_x86)
+  unsigned long bp;
+  unsigned long ip;
+  unsigned long sp;
+#elif defined(__TARGET_ARCH_arm64)
+  __u64 regs[31];
+  __u64 sp;
+  __u64 pc;
+#endif
+};
+
+#pragma clang attribute pop
+
+#define PF_KTHREAD 0x00200000  // include/linux/sched.h

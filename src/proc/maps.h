@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gosym::proc {
+
+// /proc/PID/maps: one line a mapping, in order of address.
+//
+//   line   := start "-" end " " rights " " offset " " major ":" minor " " inode [spaces path]
+//   rights := [r-] [w-] [x-] [ps]
+//
+// start, end, offset, major and minor are hexadecimal without 0x; inode is decimal. No path:
+// anonymous memory. In a path a newline is written \012 and nothing else is escaped; a path
+// that no longer leads to the file ends in " (deleted)". "[vdso]" and other names in brackets
+// are memory of the kernel's making; they and anonymous memory have inode 0.
+struct MapsEntry {
+  uint64_t start = 0;
+  uint64_t end = 0;  // first address after it
+  bool is_executable = false;
+  uint64_t file_offset = 0;
+  uint64_t device = 0;  // as st_dev of stat(2)
+  uint64_t inode = 0;
+  std::string path;  // unescaped
+};
+
+std::optional<MapsEntry> parse_maps_line(std::string_view line);
+
+// An error names the first line that is not as above.
+Result<std::vector<MapsEntry>> parse_maps(std::string_view text);
+
+}  // namespace gosym::proc

@@ -1,0 +1,104 @@
+#include "proc/process.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/mapped_file.h"
+#include "base/text.h"
+
+namespace gosym::proc {
+
+namespace {
+
+// The largest such file is maps; vm.max_map_count allows 65530 mappings unless it was raised,
+// of 4 KiB of path at most. This is as much for ordinary paths and ten times the mappings.
+constexpr size_t kMaxFileSize = 64 << 20;
+
+// The value of the line "name:\tvalue"; none if there is no such line.
+std::optional<std::string_view> find_field(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (!line.starts_with(name) || !line.substr(name.size()).starts_with(":\t"))
+      continue;
+    return line.substr(name.size() + 2);
+  }
+  return std::nullopt;
+}
+
+std::vector<uint32_t> numbered_entries(const std::string& path) {
+  std::vector<uint32_t> numbers;
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (!directory)
+    return numbers;
+  while (const dirent* entry = readdir(directory.get())) {
+    auto number = parse_decimal(entry->d_name);
+    if (number && *number <= INT32_MAX)
+      numbers.push_back(static_cast<uint32_t>(*number));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<Status> parse_status(std::string_view text) {
+  auto state = find_field(text, "State");
+  if (!state || state->empty())
+    return Error("'State': missing or malformed");
+  auto pid = parse_decimal(find_field(text, "Tgid").value_or(""));
+  if (!pid || *pid > INT32_MAX)
+    return Error("'Tgid': missing or malformed");
+  auto capabilities = parse_hex(find_field(text, "CapEff").value_or(""));
+  if (!capabilities)
+    return Error("'CapEff': missing or malformed");
+  auto seccomp = parse_decimal(find_field(text, "Seccomp").value_or("0"));
+  if (!seccomp)
+    return Error("'Seccomp': malformed");
+  return Status{state->front(), static_cast<uint32_t>(*pid), *capabilities, *seccomp};
+}
+
+std::optional<Status> status_of(uint32_t pid) {
+  auto text = read_file(fmt::format("/proc/{}/status", pid), kMaxFileSize);
+  if (!text)
+    return std::nullopt;
+  auto status = parse_status(*text);
+  return status ? std::optional(*status) : std::nullopt;
+}
+
+std::vector<uint32_t> process_ids() {
+  return numbered_entries("/proc");
+}
+
+std::vector<uint32_t> thread_ids(uint32_t pid) {
+  return numbered_entries(fmt::format("/proc/{}/task", pid));
+}
+
+std::string command_line_of(uint32_t pid) {
+  auto text = read_file(fmt::format("/proc/{}/cmdline", pid), kMaxFileSize);
+  if (!text || text->empty())
+    return {};
+  text->pop_back();  // each argument ends in NUL
+  std::ranges::replace(*text, '\0', ' ');
+  return *std::move(text);
+}
+
+std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {
+  auto text = read_file(fmt::format("/proc/{}/task/{}/comm", pid, tid), kMaxFileSize);
+  if (!text || !text->ends_with('\n'))
+    return std::nullopt;
+  text->pop_back();
+  return std::move(*text);
+}
+
+Result<std::vector<MapsEntry>> mappings_of(uint32_t pid) {
+  auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxFileSize);
+  if (text)
+    return parse_maps(*text);
+  bool is_gone = !status_of(pid);
+  if (is_gone)
+    return std::vector<MapsEntry>{};
+  return std::move(text).error();
+}
+
+}  // namespace gosym::proc

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "proc/maps.h"
+
+// What /proc says of processes and threads. They come and go as they like, so none of these
+// functions fails because one is gone: it is then as if it had never been there.
+
+namespace gosym::proc {
+
+// /proc/PID/status: lines "Name:<tab>value". Only these are read:
+//
+//   State    one letter and its meaning: "S (sleeping)", "Z (zombie)"
+//   Tgid     decimal: the process that the thread belongs to
+//   CapEff   hexadecimal: effective capabilities, bit n for capability n
+//   Seccomp  decimal: 0 off, 1 strict, 2 filter; missing if the kernel has no seccomp
+struct Status {
+  char state = 0;
+  uint32_t pid = 0;
+  uint64_t capabilities = 0;
+  uint64_t seccomp = 0;
+};
+
+// An error names the line that is missing or malformed.
+Result<Status> parse_status(std::string_view text);
+
+// Of a process or a thread; none if there is none of that number.
+std::optional<Status> status_of(uint32_t pid);
+
+std::vector<uint32_t> process_ids();
+std::vector<uint32_t> thread_ids(uint32_t pid);
+
+// The arguments with spaces between them; empty if there are none.
+std::string command_line_of(uint32_t pid);
+
+// The name of a thread; none if it is gone.
+std::optional<std::string> comm_of(uint32_t pid, uint32_t tid);
+
+// The mappings of a process; of a kernel thread and one that is gone, none. An error: they may
+// not be read.
+Result<std::vector<MapsEntry>> mappings_of(uint32_t pid);
+
+}  // namespace gosym::proc

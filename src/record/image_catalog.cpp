@@ -1,0 +1,90 @@
+#include "record/image_catalog.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/mapped_file.h"
+#include "elf/build_ids.h"
+#include "elf/image.h"
+#include "record/image_file.h"
+
+namespace gosym {
+
+namespace {
+
+Result<> read_headers(int file, RecordedImage& image) {
+  auto content = MappedFile::map(file);
+  if (!content)
+    return std::move(content).error();
+  auto parsed = elf::parse((*content)->bytes());
+  if (!parsed)
+    return std::move(parsed).error();
+  elf::BuildIds ids = elf::build_ids(*parsed);
+  image.gnu_build_id = std::move(ids.gnu);
+  image.go_build_id = std::move(ids.go);
+  for (const elf::Segment& segment : parsed->segments)
+    if (segment.type == PT_LOAD)
+      image.segments.push_back({.file_offset = segment.offset,
+                                .file_size = segment.file_size,
+                                .address = to_integer(segment.address),
+                                .memory_size = segment.memory_size,
+                                .flags = segment.flags});
+  return Ok{};
+}
+
+RecordedImage describe(int file, const struct stat& status) {
+  RecordedImage image;
+  image.device = status.st_dev;
+  image.inode = status.st_ino;
+  image.size = static_cast<uint64_t>(status.st_size);
+  image.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (auto read = read_headers(file, image); !read)
+    image.problem = read.error().message();
+  return image;
+}
+
+}  // namespace
+
+ImageId ImageCatalog::identify(const RawMapping& mapping) {
+  if (mapping.file.inode == 0)
+    return ImageId{};
+  auto file = open_mapped_file(mapping);
+  if (!file)
+    return identify_unopened(mapping, file.error().message());
+  struct stat status {};
+  if (fstat(file->get(), &status) != 0)
+    return identify_unopened(mapping, system_error("cannot be read", errno).message());
+
+  Version version{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+                  status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+  ImageId& id = known_[version];
+  if (id == ImageId{})
+    id = add(mapping, describe(file->get(), status));
+  return latest_[mapping.file] = id;
+}
+
+ImageId ImageCatalog::identify_unopened(const RawMapping& mapping, const std::string& problem) {
+  ImageId& id = latest_[mapping.file];
+  if (id == ImageId{}) {
+    RecordedImage image;
+    image.device = mapping.file.device;
+    image.inode = mapping.file.inode;
+    image.problem = problem;
+    id = add(mapping, std::move(image));
+  }
+  return id;
+}
+
+ImageId ImageCatalog::add(const RawMapping& mapping, RecordedImage image) {
+  image.id = static_cast<ImageId>(++count_);
+  image.path = mapping.path;
+  image.is_deleted = strip_deleted(image.path);
+  return new_.emplace_back(std::move(image)).id;
+}
+
+std::vector<RecordedImage> ImageCatalog::take_new() {
+  return std::exchange(new_, {});
+}
+
+}  // namespace gosym

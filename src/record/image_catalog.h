@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "profile/recording.h"
+#include "record/sideband_record.h"
+
+namespace gosym {
+
+// Gives every file that was mapped during a recording its number, and reads once what is needed
+// to know it again later: size, time, ids and segments. It looks at headers and notes, never at
+// symbols.
+class ImageCatalog {
+public:
+  // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
+  // image says why.
+  ImageId identify(const RawMapping& mapping);
+
+  // Those identified since the last call.
+  std::vector<RecordedImage> take_new();
+
+private:
+  // A file that is written anew keeps its inode.
+  struct Version {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size;
+    int64_t mtime_ns;
+    auto operator<=>(const Version&) const = default;
+  };
+  ImageId identify_unopened(const RawMapping& mapping, const std::string& problem);
+  ImageId add(const RawMapping& mapping, RecordedImage image);
+
+  std::map<Version, ImageId> known_;
+  std::map<FileKey, ImageId> latest_;  // for files that can no longer be opened
+  std::vector<RecordedImage> new_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace gosym

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace gosym {
+
+// The bytes [from, to) of a ring, whose size is a power of two, in one piece: in place, or put
+// together in `copy` where they run over its end.
+Bytes unwrap(Bytes ring, uint64_t from, uint64_t to, std::vector<std::byte>& copy);
+
+// A perf event and the ring that the kernel writes its records to, mapped.
+class PerfRing {
+public:
+  // Takes over `event`.
+  static Result<std::unique_ptr<PerfRing>> map(UniqueFd event, size_t size);
+  ~PerfRing();
+  PerfRing(const PerfRing&) = delete;
+  PerfRing& operator=(const PerfRing&) = delete;
+
+  int fd() const { return event_.get(); }
+
+  // What was written and not yet consumed; valid until consume().
+  Bytes read();
+  // Makes room: all that the last read() gave is done with.
+  void consume();
+
+private:
+  PerfRing(UniqueFd event, std::byte* pages, size_t size)
+      : event_(std::move(event)), pages_(pages), size_(size) {}
+  perf_event_mmap_page& control() { return *reinterpret_cast<perf_event_mmap_page*>(pages_); }
+
+  UniqueFd event_;
+  std::byte* pages_;  // the control page, then the ring
+  size_t size_;       // of the ring
+  uint64_t head_ = 0;
+  std::vector<std::byte> copy_;
+};
+
+}  // namespace gosym

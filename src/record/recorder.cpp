@@ -1,0 +1,237 @@
+#include "record/recorder.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/mapped_file.h"
+#include "proc/kallsyms.h"
+#include "proc/process.h"
+#include "record/rights.h"
+
+namespace gosym {
+
+namespace {
+
+// A chunk is what a damaged file loses at once, so it is written at least each second; beyond
+// this size zstd gains nothing more from a larger one.
+constexpr size_t kChunkSize = 256 << 10;
+constexpr uint64_t kChunkTime = 1'000'000'000;
+
+// The text of a distribution's kernel is 5 to 15 MB.
+constexpr size_t kMaxKernelSymbols = 256 << 20;
+
+}  // namespace
+
+uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options) {
+  if (auto usable = check_kernel(); !usable)
+    return std::move(usable).error();
+  std::unique_ptr<Recorder> recorder(new Recorder(options));
+  auto sampler = Sampler::open(options);
+  if (!sampler)
+    return std::move(sampler).error();
+  recorder->sampler_ = *std::move(sampler);
+  auto sideband = Sideband::open();
+  if (!sideband)
+    return std::move(sideband).error();
+  recorder->sideband_ = *std::move(sideband);
+  return recorder;
+}
+
+Result<> Recorder::add_target(uint32_t pid) {
+  targets_.push_back(pid);
+  followed_.insert(pid);
+  return sampler_->add_target(pid);
+}
+
+Result<> Recorder::start(const std::string& path) {
+  auto writer = raw::Writer::create(path, info());
+  if (!writer)
+    return std::move(writer).error();
+  writer_ = *std::move(writer);
+
+  // The side-band runs, so whatever changes from here on is an event after this time.
+  start_time_ = last_write_ = monotonic_ns();
+  bool is_system_wide = options_.is_system_wide;
+  for (uint32_t pid : is_system_wide ? proc::process_ids() : targets_)
+    snapshot(pid);
+  if (auto written = write(); !written)
+    return written;
+  return sampler_->start();
+}
+
+RecordingInfo Recorder::info() const {
+  utsname system{};
+  uname(&system);
+  return {
+      .gosym_version = GOSYM_VERSION,
+      .host = system.nodename,
+      .kernel_release = system.release,
+      .machine = system.machine,
+      .command_line = proc::command_line_of(static_cast<uint32_t>(getpid())),
+      .event = sampler_->event(),
+      .frequency = options_.frequency,
+      .cpu_count = sampler_->cpu_count(),
+      .has_user = options_.has_user,
+      .has_kernel = options_.has_kernel,
+      .is_system_wide = options_.is_system_wide,
+      .targets = targets_,
+  };
+}
+
+bool Recorder::is_followed(uint32_t pid) const {
+  return options_.is_system_wide || followed_.contains(pid);
+}
+
+void Recorder::snapshot(uint32_t pid) {
+  for (uint32_t tid : proc::thread_ids(pid))
+    if (auto comm = proc::comm_of(pid, tid))
+      events_.emplace_back(CommEvent{start_time_, pid, tid, *std::move(comm), false});
+  auto mappings = proc::mappings_of(pid);
+  if (!mappings) {
+    unreadable_.push_back(pid);
+    return;
+  }
+  for (proc::MapsEntry& entry : *mappings)
+    if (entry.is_executable)
+      keep(RawMapping{
+          .time = start_time_,
+          .pid = pid,
+          .start = entry.start,
+          .length = entry.end - entry.start,
+          .file_offset = entry.file_offset,
+          .file = {.device = entry.device, .inode = entry.inode},
+          .path = entry.path.empty() ? "//anon" : std::move(entry.path),  // as the side-band
+      });
+}
+
+Result<> Recorder::collect() {
+  drain_samples();
+  drain_events(monotonic_ns());
+  bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
+  return is_due ? write() : Ok{};
+}
+
+Result<> Recorder::finish() {
+  sampler_->stop();
+  end_time_ = monotonic_ns();
+  drain_samples();
+  drain_events(UINT64_MAX);
+  if (auto written = write(); !written)
+    return written;
+  if (auto written = writer_->write_stats(stats()); !written)
+    return written;
+  return writer_->write_end(end_time_);
+}
+
+void Recorder::drain_samples() {
+  sampler_->drain([this](const RecordedSample& sample) {
+    if (batches_.empty() || batches_.back().size_in_memory() >= kChunkSize)
+      batches_.emplace_back();
+    batches_.back().add(sample);
+    sampled_.insert(sample.pid);
+    has_kernel_samples_ |= !sample.kernel_stack.empty();
+  });
+}
+
+// The rings of the CPUs are read one after the other, so what lies in the first may have been
+// overtaken by what lies in the last: a process is told before its parent's fork. Only up to
+// the moment before the first was read is the account complete.
+void Recorder::drain_events(uint64_t until) {
+  sideband_->drain(pending_);
+  std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
+  size_t taken = 0;
+  for (; taken < pending_.size() && time_of(pending_[taken]) <= until; taken++)
+    std::visit([this](auto& record) { keep(std::move(record)); }, pending_[taken]);
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(taken));
+}
+
+void Recorder::keep(RawMapping mapping) {
+  if (!is_followed(mapping.pid))
+    return;
+  ImageId image = images_.identify(mapping);
+  MapEvent event{mapping.time, mapping.pid, mapping.start, mapping.length, mapping.file_offset,
+                 image,        {}};
+  if (image == ImageId{})
+    event.path = std::move(mapping.path);
+  events_.emplace_back(std::move(event));
+}
+
+void Recorder::keep(CommEvent event) {
+  if (is_followed(event.pid))
+    events_.emplace_back(std::move(event));
+}
+
+void Recorder::keep(ForkEvent event) {
+  if (!is_followed(event.parent_pid))
+    return;
+  if (event.pid != event.parent_pid && !options_.follows_children)
+    return;
+  followed_.insert(event.pid);
+  events_.emplace_back(event);
+}
+
+void Recorder::keep(ExitEvent event) {
+  if (is_followed(event.pid))
+    events_.emplace_back(event);
+}
+
+Result<> Recorder::write() {
+  last_write_ = monotonic_ns();
+  if (events_.empty() && batches_.empty())
+    return Ok{};
+  for (const RecordedImage& image : images_.take_new())
+    if (auto written = writer_->write_image(image); !written)
+      return written;
+  if (!events_.empty())
+    if (auto written = writer_->write_events(std::exchange(events_, {})); !written)
+      return written;
+  for (const raw::SampleBatch& batch : std::exchange(batches_, {}))
+    if (auto written = writer_->write_samples(batch); !written)
+      return written;
+  // The largest chunk by far comes when what is precious is safe.
+  if (has_kernel_samples_ && !was_asked_for_symbols_)
+    if (auto written = write_kernel_symbols(); !written)
+      return written;
+  return writer_->write_stats(stats());
+}
+
+Result<> Recorder::write_kernel_symbols() {
+  was_asked_for_symbols_ = true;
+  auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
+  if (!text || Kallsyms(*text).empty())
+    return Ok{};
+  has_kernel_symbols_ = true;
+  return writer_->write_kernel_symbols(*text);
+}
+
+RecordingStats Recorder::stats() const {
+  Sampler::Counters counters = sampler_->counters();
+  return {last_write_, counters.stored, counters.lost, sideband_->lost()};
+}
+
+Recorder::Summary Recorder::summary() const {
+  RecordingStats counted = stats();
+  return {
+      .samples = counted.samples,
+      .lost_samples = counted.lost_samples,
+      .lost_events = counted.lost_events,
+      .unfollowed = sampler_->counters().unfollowed,
+      .unreadable = static_cast<uint64_t>(std::ranges::count_if(
+          unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
+      .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
+      .process_count = sampled_.size(),
+      .duration_ns = end_time_ - start_time_,
+      .file_size = writer_->bytes_written(),
+  };
+}
+
+}  // namespace gosym

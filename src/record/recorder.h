@@ -1,0 +1,99 @@
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "raw/writer.h"
+#include "record/image_catalog.h"
+#include "record/sampler.h"
+#include "record/sideband.h"
+
+namespace gosym {
+
+uint64_t monotonic_ns();
+
+// Joins samples and side-band events into a recording. The caller decides when:
+//
+//   open, add_target..., start, then collect at every wake-up, finish
+//
+// Events reach the file before the samples that need them: a mapping is announced before code
+// runs in it, and each collect() drains the samples first.
+class Recorder {
+public:
+  struct Summary {
+    uint64_t samples = 0;
+    uint64_t lost_samples = 0;
+    uint64_t lost_events = 0;
+    uint64_t unfollowed = 0;            // children that were not sampled: too many
+    uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
+    bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
+    size_t process_count = 0;           // that samples are of
+    uint64_t duration_ns = 0;
+    uint64_t file_size = 0;
+  };
+
+  // Everything is set up and the side-band runs; no sample is taken yet.
+  static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options);
+
+  Result<> add_target(uint32_t pid);
+
+  // Creates the file, writes what is mapped now, and lets the sampler run.
+  Result<> start(const std::string& path);
+
+  // Takes what has come in, and writes it if that is worth a chunk.
+  Result<> collect();
+
+  // Stops sampling and ends the file.
+  Result<> finish();
+
+  // Worth a collect() when one is readable; 50 ms after the last one is soon enough.
+  int sample_fd() const { return sampler_->poll_fd(); }
+  int event_fd() const { return sideband_->poll_fd(); }
+
+  Summary summary() const;
+  const Sampler& sampler() const { return *sampler_; }
+  uint64_t frequency() const { return options_.frequency; }
+
+private:
+  explicit Recorder(const SamplerOptions& options) : options_(options) {}
+  RecordingInfo info() const;
+  bool is_followed(uint32_t pid) const;
+  void snapshot(uint32_t pid);
+  void drain_samples();
+  void drain_events(uint64_t until);
+  void keep(RawMapping mapping);
+  void keep(CommEvent event);
+  void keep(ForkEvent event);
+  void keep(ExitEvent event);
+  void keep(const LostRecords&) {}
+  void keep(const OtherRecord&) {}
+  Result<> write();
+  Result<> write_kernel_symbols();
+  RecordingStats stats() const;
+
+  SamplerOptions options_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Sideband> sideband_;
+  std::unique_ptr<raw::Writer> writer_;
+  std::vector<uint32_t> targets_;
+  std::unordered_set<uint32_t> followed_;  // the targets and their children
+  std::unordered_set<uint32_t> sampled_;
+  ImageCatalog images_;
+
+  // Drained and not yet written.
+  std::vector<SidebandRecord> pending_;  // too young: an older one may still come
+  std::vector<Event> events_;
+  std::vector<raw::SampleBatch> batches_;
+
+  std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read
+  bool has_kernel_samples_ = false;
+  bool has_kernel_symbols_ = false;
+  bool was_asked_for_symbols_ = false;
+  uint64_t start_time_ = 0;
+  uint64_t end_time_ = 0;
+  uint64_t last_write_ = 0;
+};
+
+}  // namespace gosym

@@ -1,0 +1,179 @@
+#include "record/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sample.h>
+#include <sampler.skel.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "record/rights.h"
+
+namespace gosym {
+
+static_assert(GOSYM_END_ROOT == static_cast<int>(StackEnd::kRoot));
+static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
+static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
+static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
+
+namespace {
+
+int open_perf_event(perf_event_attr& attr, int cpu) {
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+perf_event_attr clock_event(const SamplerOptions& options) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.freq = 1;
+  attr.sample_freq = options.frequency;
+  attr.disabled = 1;
+  attr.exclude_idle = 1;
+  attr.exclude_user = !options.has_user;
+  attr.exclude_kernel = !options.has_kernel;
+  return attr;
+}
+
+// What the kernel says where there is no such counter: in many virtual machines.
+bool is_missing_event(int cause) {
+  return cause == ENOENT || cause == EOPNOTSUPP;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
+  std::unique_ptr<Sampler> sampler(new Sampler);
+  if (auto loaded = sampler->load(options); !loaded)
+    return std::move(loaded).error();
+  for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++)
+    if (auto opened = sampler->open_event(options, cpu); !opened)
+      return std::move(opened).error();
+  return sampler;
+}
+
+Sampler::~Sampler() = default;
+
+Result<> Sampler::load(const SamplerOptions& options) {
+  bpf_ = {sampler_bpf__open(), sampler_bpf__destroy};
+  if (!bpf_)
+    return system_error("cannot open the BPF program", errno);
+  bpf_->rodata->is_system_wide = options.is_system_wide;
+  bpf_->rodata->has_user = options.has_user;
+  bpf_->rodata->has_kernel = options.has_kernel;
+  bool follows = options.follows_children && !options.is_system_wide;
+  bpf_program__set_autoload(bpf_->progs.follow_child, follows);
+  bpf_map__set_max_entries(bpf_->maps.rings, static_cast<uint32_t>(libbpf_num_possible_cpus()));
+  if (int status = sampler_bpf__load(bpf_.get()); status != 0)
+    return denied_or_failed("cannot load the BPF program", -status);
+  // The perf event program is not among those that this attaches.
+  if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
+    return denied_or_failed("cannot attach to the scheduler's trace points", -status);
+  return Ok{};
+}
+
+Result<> Sampler::open_event(const SamplerOptions& options, int cpu) {
+  perf_event_attr attr = clock_event(options);
+  UniqueFd event;
+  if (event_ != "cpu-clock") {
+    perf_event_attr cycles = attr;
+    cycles.type = PERF_TYPE_HARDWARE;
+    cycles.config = PERF_COUNT_HW_CPU_CYCLES;
+    event.reset(open_perf_event(cycles, cpu));
+    event_ = event || !is_missing_event(errno) ? "cycles" : "cpu-clock";
+  }
+  if (event_ == "cpu-clock")
+    event.reset(open_perf_event(attr, cpu));
+  if (!event && errno == ENODEV)  // the CPU is offline
+    return Ok{};
+  if (!event)
+    return denied_or_failed(fmt::format("cannot open a {} event", event_), errno);
+  // Without a link: it would start the event at once, and need Linux 5.15.
+  int program = bpf_program__fd(bpf_->progs.take_sample);
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0)
+    return denied_or_failed("cannot attach the BPF program", errno);
+  events_.push_back(std::move(event));
+  return open_ring(cpu);
+}
+
+Result<> Sampler::open_ring(int cpu) {
+  UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, GOSYM_RING_SIZE, nullptr));
+  if (!map)
+    return denied_or_failed("cannot create a ring buffer", errno);
+  auto key = static_cast<uint32_t>(cpu);
+  int fd = map.get();
+  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &key, &fd, BPF_ANY) != 0)
+    return system_error("cannot install a ring buffer", errno);
+  ring_maps_.push_back(std::move(map));
+
+  int status = 0;
+  if (rings_)
+    status = ring_buffer__add(rings_.get(), fd, on_sample, this);
+  else
+    rings_ = {ring_buffer__new(fd, on_sample, this, nullptr), ring_buffer__free};
+  if (!rings_ || status != 0)
+    return system_error("cannot map a ring buffer", rings_ ? -status : errno);
+  return Ok{};
+}
+
+Result<> Sampler::add_target(uint32_t pid) {
+  uint8_t present = 1;
+  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.targets), &pid, &present, BPF_ANY) != 0)
+    return system_error(fmt::format("cannot sample process {}", pid), errno);
+  return Ok{};
+}
+
+Result<> Sampler::start() {
+  for (const UniqueFd& event : events_)
+    if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+      return system_error("cannot start sampling", errno);
+  return Ok{};
+}
+
+void Sampler::stop() {
+  for (const UniqueFd& event : events_)
+    ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int Sampler::poll_fd() const {
+  return ring_buffer__epoll_fd(rings_.get());
+}
+
+void Sampler::drain(const Handler& handler) {
+  handler_ = &handler;
+  ring_buffer__consume(rings_.get());
+  handler_ = nullptr;
+}
+
+// Called by libbpf: a C frame lies below, so nothing may be thrown across it.
+int Sampler::on_sample(void* context, void* data, size_t size) noexcept {
+  constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
+  const auto& sample = *static_cast<const gosym_sample*>(data);
+  if (size < kHeaderSize ||
+      size != kHeaderSize + 8 * (uint64_t{sample.user_depth} + sample.kernel_depth))
+    return 0;
+  // __u64 and uint64_t are different types of the same shape.
+  const auto* stack = reinterpret_cast<const uint64_t*>(sample.stack);
+  (*static_cast<const Sampler*>(context)->handler_)({
+      .time = sample.time,
+      .pid = sample.pid,
+      .tid = sample.tid,
+      .cpu = sample.cpu,
+      .user_end = static_cast<StackEnd>(sample.user_end),
+      .kernel_stack = {stack + sample.user_depth, sample.kernel_depth},
+      .user_stack = {stack, sample.user_depth},
+  });
+  return 0;
+}
+
+Sampler::Counters Sampler::counters() const {
+  const gosym_counters& counters = bpf_->bss->counters;
+  return {counters.stored, counters.lost, counters.unfollowed};
+}
+
+}  // namespace gosym

@@ -1,0 +1,105 @@
+#include "record/sideband_record.h"
+
+#include <linux/perf_event.h>
+#include <sys/sysmacros.h>
+
+#include "base/reader.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr size_t kHeaderSize = sizeof(perf_event_header);
+constexpr size_t kTrailerSize = 16;
+
+LostRecords read_lost(Reader& in, uint64_t time) {
+  in.u64();  // the event's id
+  return {.time = time, .count = in.u64()};
+}
+
+CommEvent read_comm(Reader& in, uint64_t time, uint16_t misc) {
+  CommEvent event;
+  event.time = time;
+  event.pid = in.u32();
+  event.tid = in.u32();
+  event.comm = in.cstring();
+  event.is_exec = (misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+  return event;
+}
+
+ForkEvent read_fork(Reader& in, uint64_t time) {
+  ForkEvent event{.time = time};
+  event.pid = in.u32();
+  event.parent_pid = in.u32();
+  event.tid = in.u32();
+  event.parent_tid = in.u32();
+  return event;
+}
+
+ExitEvent read_exit(Reader& in, uint64_t time) {
+  ForkEvent same_layout = read_fork(in, time);
+  return {.time = time, .pid = same_layout.pid, .tid = same_layout.tid};
+}
+
+RawMapping read_mapping(Reader& in, uint64_t time) {
+  RawMapping mapping;
+  mapping.time = time;
+  mapping.pid = in.u32();
+  in.u32();  // tid
+  mapping.start = in.u64();
+  mapping.length = in.u64();
+  mapping.file_offset = in.u64();
+  uint32_t major = in.u32();
+  uint32_t minor = in.u32();
+  mapping.file.device = makedev(major, minor);
+  mapping.file.inode = in.u64();
+  mapping.file.generation = in.u64();
+  in.u64();  // protection, flags
+  mapping.path = in.cstring();
+  return mapping;
+}
+
+SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc) {
+  switch (type) {
+    case PERF_RECORD_LOST:
+      return read_lost(in, time);
+    case PERF_RECORD_COMM:
+      return read_comm(in, time, misc);
+    case PERF_RECORD_EXIT:
+      return read_exit(in, time);
+    case PERF_RECORD_FORK:
+      return read_fork(in, time);
+    case PERF_RECORD_MMAP2:
+      return read_mapping(in, time);
+    default:
+      return OtherRecord{.time = time};
+  }
+}
+
+}  // namespace
+
+std::optional<Bytes> first_record(Bytes data) {
+  auto size = load<uint16_t>(data, offsetof(perf_event_header, size));
+  if (!size || *size < kHeaderSize)
+    return std::nullopt;
+  return slice(data, 0, *size);
+}
+
+Result<SidebandRecord> parse_sideband_record(Bytes data) {
+  Reader header(data);
+  uint32_t type = header.u32();
+  uint16_t misc = header.u16();
+  uint16_t size = header.u16();
+  if (!header.ok() || size != data.size() || size < kHeaderSize + kTrailerSize)
+    return errorf("side-band record: {:#x} bytes, its header says {:#x}", data.size(), size);
+
+  size_t trailer = size - kTrailerSize;
+  uint64_t time = load<uint64_t>(data, trailer + 8).value();
+  Reader body(data.first(trailer).subspan(kHeaderSize));
+  SidebandRecord record = read_body(body, time, type, misc);
+  if (!body.ok())
+    return body.error(fmt::format("side-band record of type {}", type));
+  return record;
+}
+
+}  // namespace gosym

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "profile/recording.h"
+
+// A record as the kernel writes it into the ring of a perf event (linux/perf_event.h), for the
+// attributes that Sideband sets. Integers have the byte order of the machine.
+//
+//   record := u32 type, u16 misc, u16 size, body, trailer     size: of the whole record
+//   trailer (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME):
+//             u32 pid, u32 tid, u64 time
+//   body of
+//     LOST  (2)   u64 id, u64 lost
+//     COMM  (3)   u32 pid, u32 tid, text             misc bit 13: by exec
+//     EXIT  (4)   u32 pid, u32 parent pid, u32 tid, u32 parent tid, u64 time
+//     FORK  (7)   as EXIT
+//     MMAP2 (10)  u32 pid, u32 tid, u64 start, u64 length, u64 file offset,
+//                 u32 device major, u32 device minor, u64 inode, u64 inode generation,
+//                 u32 protection, u32 flags, text    executable mappings only
+//
+// Text ends in NUL and is padded with more of them to a multiple of 8.
+
+namespace gosym {
+
+// A file as the kernel tells one from another. The generation differs where an inode number was
+// used again; it is 0 where it is not known.
+struct FileKey {
+  uint64_t device = 0;  // as st_dev of stat(2)
+  uint64_t inode = 0;   // 0: no file
+  uint64_t generation = 0;
+
+  auto operator<=>(const FileKey&) const = default;
+};
+
+// An executable mapping whose file was not looked at yet.
+struct RawMapping {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint64_t start = 0;
+  uint64_t length = 0;
+  uint64_t file_offset = 0;
+  FileKey file;
+  std::string path;  // may end in " (deleted)"
+};
+
+// The ring was full.
+struct LostRecords {
+  uint64_t time = 0;
+  uint64_t count = 0;
+};
+
+// Of a type that is of no interest.
+struct OtherRecord {
+  uint64_t time = 0;
+};
+
+using SidebandRecord =
+    std::variant<OtherRecord, LostRecords, RawMapping, CommEvent, ForkEvent, ExitEvent>;
+
+inline uint64_t time_of(const SidebandRecord& record) {
+  return std::visit([](const auto& r) { return r.time; }, record);
+}
+
+// `data` is exactly one record.
+Result<SidebandRecord> parse_sideband_record(Bytes data);
+
+// The record at the front of data that may hold more; none if it is not all there.
+std::optional<Bytes> first_record(Bytes data);
+
+}  // namespace gosym

@@ -1,0 +1,139 @@
+#include "record/target.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/exit_status.h"
+#include "base/text.h"
+#include "proc/process.h"
+
+namespace gosym {
+
+namespace {
+
+Error no_process(uint32_t pid) {
+  return errorf("process {} does not exist", pid).with_exit_status(kNoTarget);
+}
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool is_executable(const std::string& path) {
+  return access(path.c_str(), X_OK) == 0;
+}
+
+std::vector<std::string> candidates(const std::string& command) {
+  if (command.find('/') != std::string::npos)
+    return {command};
+  const char* path = getenv("PATH");
+  std::vector<std::string> result;
+  for (std::string_view directory : split(path ? path : "/usr/bin:/bin", ':'))
+    result.push_back(fmt::format("{}/{}", directory.empty() ? "." : directory, command));
+  return result;
+}
+
+std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
+  for (const std::string& argument : arguments)
+    argv.push_back(const_cast<char*>(argument.c_str()));  // exec does not write to them
+  argv.push_back(nullptr);
+  return argv;
+}
+
+// The child. Only what is safe after fork is called here.
+[[noreturn]] void await_and_execute(int channel, const char* file, char* const* argv) {
+  char go = 0;
+  if (read(channel, &go, 1) == 1) {
+    execv(file, argv);
+    int cause = errno;
+    [[maybe_unused]] ssize_t sent = write(channel, &cause, sizeof(cause));
+  }
+  _exit(kNotExecutable);
+}
+
+}  // namespace
+
+Result<UniqueFd> open_process(uint32_t pid) {
+  auto status = proc::status_of(pid);
+  if (!status)
+    return no_process(pid);
+  if (status->pid != pid)
+    return errorf("{} is a thread, not a process", pid)
+        .with_hint(fmt::format("its process is {}", status->pid))
+        .with_exit_status(kNoTarget);
+  if (status->state == 'Z')
+    return errorf("process {} has ended already (its parent has not noticed yet)", pid)
+        .with_exit_status(kNoTarget);
+  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process && errno == ESRCH)
+    return no_process(pid);
+  if (!process)
+    return system_error(fmt::format("cannot watch process {}", pid), errno);
+  return process;
+}
+
+Result<std::string> find_executable(const std::string& command) {
+  bool exists = false;
+  for (const std::string& path : candidates(command)) {
+    bool is_there = is_file(path);
+    if (is_there && is_executable(path))
+      return path;
+    exists |= is_there;
+  }
+  if (exists)
+    return errorf("'{}': not executable", printable(command)).with_exit_status(kNotExecutable);
+  return errorf("'{}': command not found", printable(command)).with_exit_status(kNotFound);
+}
+
+Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments) {
+  auto file = find_executable(arguments.front());
+  if (!file)
+    return std::move(file).error();
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return system_error("cannot start a command", errno);
+  UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  std::vector<char*> argv = as_argv(arguments);
+  int pid = fork();
+  if (pid < 0)
+    return system_error("cannot start a command", errno);
+  if (pid == 0) {
+    ours.reset(-1);  // so that it sees the end of the channel when we are gone
+    await_and_execute(theirs.get(), file->c_str(), argv.data());
+  }
+  return HeldCommand(pid, std::move(ours));
+}
+
+Result<> HeldCommand::release() {
+  char go = 1;
+  int cause = 0;
+  // exec closes the other end: then there is nothing to read.
+  if (::send(channel_.get(), &go, 1, MSG_NOSIGNAL) != 1 ||
+      read(channel_.get(), &cause, sizeof(cause)) != sizeof(cause))
+    return Ok{};
+  return system_error("cannot execute the command", cause).with_exit_status(kNotExecutable);
+}
+
+void HeldCommand::send(int signal) const {
+  kill(pid_, signal);
+}
+
+int HeldCommand::wait() const {
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace gosym

@@ -1,0 +1,3 @@
+module runtimeframes
+
+go 1.19

@@ -1,0 +1,20 @@
+#include <cassert>
+
+#include "proc/maps.h"
+#include "proc/process.h"
+#include "record/sideband_record.h"
+
+// Texts of /proc and records of the side-band: no crash, and what is walked gets shorter.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gosym::Bytes bytes = std::as_bytes(std::span(data, size));
+  if (auto entries = gosym::proc::parse_maps(gosym::as_text(bytes)))
+    for (const gosym::proc::MapsEntry& entry : *entries)
+      assert(entry.start < entry.end && entry.path.size() <= size);
+  (void)gosym::proc::parse_status(gosym::as_text(bytes));
+  while (auto record = gosym::first_record(bytes)) {
+    assert(!record->empty());
+    (void)gosym::parse_sideband_record(*record);
+    bytes = gosym::tail(bytes, record->size());
+  }
+  return 0;
+}

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+#include <sys/sysmacros.h>
+
+#include "proc/maps.h"
+#include "proc/process.h"
+
+using namespace gosym;
+
+namespace {
+
+constexpr std::string_view kLine =
+    "7f1c2a000000-7f1c2a156000 r-xp 00026000 fe:10 332835                     "
+    "/usr/lib/x86_64-linux-gnu/libc.so.6";
+
+std::string with_word(size_t index, std::string_view replacement) {
+  std::string words[] = {"1000-2000", "r-xp", "0", "0:0", "0"};
+  words[index] = replacement;
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace
+
+TEST_CASE("maps: a mapping of a file") {
+  auto entry = proc::parse_maps_line(kLine);
+  REQUIRE(entry);
+  CHECK(entry->start == 0x7f1c2a000000);
+  CHECK(entry->end == 0x7f1c2a156000);
+  CHECK(entry->is_executable);
+  CHECK(entry->file_offset == 0x26000);
+  CHECK(entry->device == makedev(0xfe, 0x10));
+  CHECK(entry->inode == 332835);
+  CHECK(entry->path == "/usr/lib/x86_64-linux-gnu/libc.so.6");
+}
+
+TEST_CASE("maps: memory without a file has no path or one in brackets") {
+  auto anonymous = proc::parse_maps_line("c000000000-c000400000 rw-p 00000000 00:00 0 ");
+  REQUIRE(anonymous);
+  CHECK_FALSE(anonymous->is_executable);
+  CHECK(anonymous->inode == 0);
+  CHECK(anonymous->path.empty());
+
+  auto vsyscall = proc::parse_maps_line(
+      "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]");
+  REQUIRE(vsyscall);
+  CHECK(vsyscall->is_executable);
+  CHECK(vsyscall->path == "[vsyscall]");
+}
+
+TEST_CASE("maps: a path keeps its spaces and gets its newlines back") {
+  auto entry = proc::parse_maps_line("1000-2000 r-xp 0 0:0 1 /a b\\012c\\x (deleted)");
+  REQUIRE(entry);
+  CHECK(entry->path == "/a b\nc\\x (deleted)");
+}
+
+TEST_CASE("maps: a prefix of a line is a mapping only if it has all fields") {
+  size_t inode_begin = kLine.find("332835");
+  size_t inode_end = inode_begin + 6;
+  for (size_t size = 0; size <= kLine.size(); size++) {
+    CAPTURE(size);
+    auto entry = proc::parse_maps_line(kLine.substr(0, size));
+    REQUIRE(entry.has_value() == (size > inode_begin));
+    if (!entry)
+      continue;
+    CHECK((size < inode_end || entry->inode == 332835));
+    CHECK(std::string_view("/usr/lib/x86_64-linux-gnu/libc.so.6").starts_with(entry->path));
+  }
+}
+
+TEST_CASE("maps: a wrong field is not a mapping") {
+  CHECK(proc::parse_maps_line(with_word(0, "1000-2000")));
+  struct Case {
+    size_t word;
+    const char* text;
+  };
+  for (auto [word, text] : {Case{0, "1000"},    {0, "1000-"},
+                            {0, "-2000"},       {0, "1000-2000-3000"},
+                            {0, "2000-2000"},   {0, "2000-1000"},
+                            {0, "0x1000-2000"}, {0, "1000-10000000000000000"},
+                            {1, "r-x"},         {1, "r-xq"},
+                            {1, "rrxp"},        {1, "r-xpp"},
+                            {2, "g"},           {2, "-1"},
+                            {3, "0"},           {3, "0:0:0"},
+                            {3, "100000000:0"}, {3, "0:100000000"},
+                            {4, "a"},           {4, "18446744073709551616"}}) {
+    CAPTURE(text);
+    CHECK_FALSE(proc::parse_maps_line(with_word(word, text)));
+  }
+}
+
+TEST_CASE("maps: an error names the line") {
+  std::string text = fmt::format("{}\n{}\n", kLine, kLine);
+  CHECK(proc::parse_maps(text)->size() == 2);
+  CHECK(proc::parse_maps("")->empty());
+  CHECK(proc::parse_maps(text + "nonsense\n").error().message() == "line 3: not a mapping");
+  CHECK(proc::parse_maps("\n" + text).error().message() == "line 1: not a mapping");
+}
+
+TEST_CASE("status: the fields that are read") {
+  auto status = proc::parse_status(
+      "Name:\tState\nState:\tS (sleeping)\nTgid:\t4242\nPid:\t4243\n"
+      "CapEff:\t000000c000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+  REQUIRE(status);
+  CHECK(status->state == 'S');
+  CHECK(status->pid == 4242);
+  CHECK(status->capabilities == 0xc000000000);
+  CHECK(status->seccomp == 2);
+}
+
+TEST_CASE("status: an error names the field that is missing or wrong") {
+  auto message = [](std::string_view text) {
+    return proc::parse_status(text).error().message();
+  };
+  CHECK(message("") == "'State': missing or malformed");
+  CHECK(message("State:\t\n") == "'State': missing or malformed");
+  CHECK(message("State:\tR\n") == "'Tgid': missing or malformed");
+  CHECK(message("State:\tR\nTgid:\t-1\n") == "'Tgid': missing or malformed");
+  CHECK(message("State:\tR\nTgid:\t4294967296\n") == "'Tgid': missing or malformed");
+  CHECK(message("State:\tR\nTgid:\t1\n") == "'CapEff': missing or malformed");
+  CHECK(message("State:\tR\nTgid:\t1\nCapEff:\tx\n") == "'CapEff': missing or malformed");
+  CHECK(message("State:\tR\nTgid:\t1\nCapEff:\t0\nSeccomp:\tx\n") == "'Seccomp': malformed");
+  CHECK(proc::parse_status("State:\tR\nTgid:\t1\nCapEff:\t0\n")->seccomp == 0);
+}
+
+TEST_CASE("proc: this process is there, and process 0 never is") {
+  auto self = static_cast<uint32_t>(getpid());
+  CHECK(proc::status_of(self)->pid == self);
+  CHECK(proc::comm_of(self, self).has_value());
+  CHECK(proc::mappings_of(self)->size() > 1);
+  CHECK_FALSE(proc::status_of(0));
+  CHECK_FALSE(proc::comm_of(0, 0));
+  CHECK(proc::mappings_of(0)->empty());
+  CHECK(proc::thread_ids(0).empty());
+}
