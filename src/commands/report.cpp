@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -97,31 +98,40 @@ Profile replay(raw::Recording& recording, const Filter& filter) {
   return profile;
 }
 
-Error no_samples(const Options& options, const Profile& profile) {
-  std::string name = quoted(options.input);
-  if (profile.filter.empty())
-    return errorf("{}: no samples", name)
-        .with_hint("what was recorded used no CPU: record it while it is busy, or for longer")
-        .with_exit_status(kNoTarget);
-  return errorf("{}: no samples with {}", name, printable(profile.filter))
-      .with_hint("gosym report without filters lists the processes that were sampled")
-      .with_exit_status(kNoTarget);
+// Rounded down: 100.0 is for whole recordings.
+double recovered_percent(const raw::Recording& recording) {
+  double share =
+      static_cast<double>(recording.damaged_bytes) / static_cast<double>(recording.file_size);
+  return std::floor(1000.0 * (1.0 - share)) / 10.0;
 }
 
-// Whether all of the recording is there; what is not is told.
-bool is_whole(const raw::Recording& recording, const Options& options) {
+bool is_whole(const raw::Recording& recording) {
+  return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
+         recording.end_time != 0;
+}
+
+void tell_damage(const raw::Recording& recording, const Options& options) {
   std::string name = quoted(options.input);
   if (recording.damaged_bytes > 0)
     warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
          human_size(recording.damaged_bytes), human_size(recording.file_size),
-         100.0 - 100.0 * static_cast<double>(recording.damaged_bytes) /
-                     static_cast<double>(recording.file_size));
+         recovered_percent(recording));
   if (recording.damaged_chunks > 0)
     warn(options, "{}: chunks that do not decode: {}", name, recording.damaged_chunks);
   if (recording.end_time == 0 && recording.damaged_bytes == 0)
     warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
-  return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
-         recording.end_time != 0;
+}
+
+Error no_samples(const Options& options, const raw::Recording& recording,
+                 const Profile& profile) {
+  Error error = errorf("{}: no samples{}", quoted(options.input),
+                       profile.filter.empty() ? "" : " with " + printable(profile.filter));
+  std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
+  if (!profile.filter.empty())
+    hint = "gosym report without filters lists the processes that were sampled";
+  else if (!is_whole(recording))
+    hint = "the part that held them is damaged, or was never written";
+  return std::move(error).with_hint(hint).with_exit_status(kNoTarget);
 }
 
 // For a reader of anything but the text, which has a line for it.
@@ -182,9 +192,9 @@ Result<int> run(const Options& options) {
   if (!recording)
     return std::move(recording).error();
   Profile profile = replay(*recording, options.filter);
-  bool has_all = is_whole(*recording, options);
+  tell_damage(*recording, options);
   if (profile.samples.empty())
-    return no_samples(options, profile);
+    return no_samples(options, *recording, profile);
   SymbolizerReport symbols = symbolize(profile, recording->kernel_symbols);
   auto written = write(profile, format, options);
   if (!written)
@@ -194,7 +204,7 @@ Result<int> run(const Options& options) {
   tell_problems(symbols, options);
   if (options.is_verbose)
     tell_details(*recording, profile, symbols);
-  return options.is_strict && !has_all ? kPartial : kSuccess;
+  return options.is_strict && !is_whole(*recording) ? kPartial : kSuccess;
 }
 
 std::vector<std::string> format_names() {

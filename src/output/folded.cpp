@@ -14,7 +14,6 @@ namespace {
 std::string safe(std::string_view name) {
   std::string text = printable(name);
   std::ranges::replace(text, ';', ':');
-  std::ranges::replace(text, ' ', '_');
   return text;
 }
 

@@ -11,7 +11,7 @@ namespace gosym {
 //   line = comm (";" frame)* " " count     outermost frame first
 //
 // Inlined calls are frames of their own; kernel frames end in "_[k]". Readers split at ";" and
-// at the last space, so in names ";" becomes ":" and a space "_".
+// at the last space, so that names may have spaces; in them ";" becomes ":".
 std::string make_folded(const Profile& profile);
 
 }  // namespace gosym

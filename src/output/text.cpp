@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/text.h"
@@ -35,41 +36,62 @@ std::string utc_time(uint64_t realtime_ns) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
 }
 
-// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %": those with the most samples.
+struct Process {
+  uint32_t pid;
+  StringId comm;  // the name that most of its samples have
+  uint64_t count;
+};
+
+// The most samples first.
+std::vector<Process> find_processes(const Profile& profile) {
+  std::map<std::pair<uint32_t, StringId>, uint64_t> counts;
+  for (const SampleCount& sample : profile.samples)
+    counts[{sample.pid, sample.comm}] += sample.count;
+
+  std::vector<Process> processes;
+  uint64_t most = 0;
+  for (const auto& [name, count] : counts) {
+    if (processes.empty() || processes.back().pid != name.first) {
+      processes.push_back({name.first, name.second, 0});
+      most = 0;
+    }
+    processes.back().count += count;
+    if (count > most)
+      processes.back().comm = name.second;
+    most = std::max(most, count);
+  }
+  std::ranges::stable_sort(processes, std::greater<>(), &Process::count);
+  return processes;
+}
+
+// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
 std::string list_processes(const Profile& profile) {
-  std::map<std::pair<uint32_t, StringId>, uint64_t> by_name;
-  std::map<uint32_t, uint64_t> by_pid;
-  for (const SampleCount& sample : profile.samples) {
-    by_name[{sample.pid, sample.comm}] += sample.count;
-    by_pid[sample.pid] += sample.count;
-  }
+  std::vector<Process> processes = find_processes(profile);
+  size_t shown = std::min(processes.size(), kMaxProcessesShown);
+  std::vector<std::string> items;
+  for (const Process& process : std::span(processes).first(shown))
+    items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
+                                process.pid, percent(process.count, profile.total_count())));
+  if (shown < processes.size())
+    items.push_back(fmt::format("and {} more", processes.size() - shown));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
 
-  // Each process goes by the name that most of its samples have.
-  std::map<uint32_t, std::pair<uint64_t, StringId>> names;
-  for (const auto& [key, count] : by_name)
-    names[key.first] = std::max(names[key.first], {count, key.second});
-
-  std::vector<std::pair<uint64_t, uint32_t>> order;
-  for (const auto& [pid, count] : by_pid)
-    order.push_back({count, pid});
-  std::ranges::stable_sort(order, std::greater<>(), &decltype(order)::value_type::first);
-
-  std::vector<std::string> shown;
-  for (const auto& [count, pid] : order) {
-    if (shown.size() == kMaxProcessesShown)
-      break;
-    shown.push_back(fmt::format("{} ({}) {:.1f} %",
-                                printable(profile.strings[names[pid].second]), pid,
-                                percent(count, profile.total_count())));
-  }
-  if (order.size() > shown.size())
-    shown.push_back(fmt::format("and {} more", order.size() - shown.size()));
-  return fmt::format("{}", fmt::join(shown, ", "));
+std::string make_loss(const RecordingStats& stats) {
+  std::string text;
+  uint64_t taken = stats.samples + stats.lost_samples;
+  if (stats.lost_samples > 0)
+    text +=
+        fmt::format("lost       {} of {} samples ({:.1f} %)\n", with_commas(stats.lost_samples),
+                    with_commas(taken), percent(stats.lost_samples, taken));
+  if (stats.lost_events > 0)
+    text += fmt::format("lost       {} events; mappings and names may be missing\n",
+                        with_commas(stats.lost_events));
+  return text;
 }
 
 std::string make_header(const Profile& profile) {
   const RecordingInfo& info = profile.info;
-  const RecordingStats& stats = profile.stats;
   uint64_t count = profile.total_count();
 
   std::string text =
@@ -83,16 +105,7 @@ std::string make_header(const Profile& profile) {
   text += fmt::format("processes  {}\n", list_processes(profile));
   if (!profile.filter.empty())
     text += fmt::format("only       {}\n", printable(profile.filter));
-  if (stats.lost_samples > 0) {
-    uint64_t taken = stats.samples + stats.lost_samples;
-    text +=
-        fmt::format("lost       {} of {} samples ({:.1f} %)\n", with_commas(stats.lost_samples),
-                    with_commas(taken), percent(stats.lost_samples, taken));
-  }
-  if (stats.lost_events > 0)
-    text += fmt::format("lost       {} events; mappings and names may be missing\n",
-                        with_commas(stats.lost_events));
-  return text;
+  return text + make_loss(profile.stats);
 }
 
 std::string name_of(const Profile& profile, const FunctionTotal& total) {
@@ -142,7 +155,8 @@ std::string make_table(const Profile& profile, size_t top) {
 std::string make_text(const Profile& profile, size_t top) {
   std::string text = make_header(profile);
   text += fmt::format("\n{}", make_table(profile, top));
-  text += fmt::format("% and s are of these {} samples\n", with_commas(profile.total_count()));
+  text +=
+      fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
   for (StackPart part : {StackPart::kUser, StackPart::kKernel})
     if (std::string note = make_unnamed_note(profile, part); !note.empty())
       text += fmt::format("\n{}", note);

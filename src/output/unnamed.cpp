@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
+#include <functional>
 #include <map>
+#include <vector>
 
 #include "base/text.h"
 
@@ -13,53 +14,39 @@ namespace gosym {
 
 namespace {
 
-struct Explanation {
-  std::string_view word;
-  bool names_file;  // the image's file is worth naming
-  std::string_view remedy;
-};
-
-Explanation explain(Unnamed unnamed) {
+std::string_view remedy_of(Unnamed unnamed) {
   switch (unnamed) {
     case Unnamed::kNotAsked:
-      return {"not symbolized", false, "names were not looked for"};
+      return "names were not looked for";
     case Unnamed::kUnmapped:
-      return {"no mapping", false,
-              "code without frame pointers led the stack walk astray, or a mapping was lost"};
+      return "code without frame pointers led the stack walk astray, or a mapping was lost";
     case Unnamed::kAnonymous:
-      return {"anonymous", false, "code made at run time; no file names it"};
+      return "code made at run time; no file names it";
     case Unnamed::kVdso:
-      return {"vdso", false, "the kernel's own code; nothing is missing"};
+      return "the kernel's own code; nothing is missing";
     case Unnamed::kUnidentified:
-      return {"unidentified", true, "record with the right to read this file"};
+      return "record with the right to read this file";
     case Unnamed::kDeleted:
-      return {"deleted", true, "replaced while it ran: restart the program and record again"};
+      return "gone or replaced while it ran: restart the program and record again";
     case Unnamed::kMissing:
-      return {"missing", true, "report where it was recorded, or put the file in its place"};
+      return "report where it was recorded, or put the file in its place";
     case Unnamed::kChanged:
-      return {"changed", true, "put the file back that was recorded"};
+      return "put the file back that was recorded";
     case Unnamed::kStripped:
-      return {"stripped", true,
-              "needs a build with a symbol table; separate debug files are not read"};
+      return "needs a build with a symbol table; separate debug files are not read";
     case Unnamed::kNoSymbol:
-      return {"no symbol", true, "its symbol tables leave this code out"};
+      return "its symbol tables leave this code out";
     case Unnamed::kNoKernelSymbols:
-      return {"kernel", false, "record with the right to read /proc/kallsyms (CAP_SYSLOG)"};
+      return "record with the right to read /proc/kallsyms (CAP_SYSLOG)";
   }
   assert(false);
   return {};
 }
 
-struct Group {
-  uint32_t image;
-  Unnamed unnamed;
-  auto operator<=>(const Group&) const = default;
-};
-
 struct Census {
   uint64_t frames = 0;
   uint64_t unnamed_frames = 0;
-  std::map<Group, uint64_t> groups;  // unnamed frames of each
+  std::map<std::pair<uint32_t, Unnamed>, uint64_t> groups;  // image, reason -> unnamed frames
 };
 
 Census count_frames(const Profile& profile, StackPart part) {
@@ -83,30 +70,36 @@ Census count_frames(const Profile& profile, StackPart part) {
   return census;
 }
 
-// Of the groups that are equal to a reader, the most frames first.
-std::vector<std::pair<uint64_t, std::array<std::string, 2>>> rows_of(const Profile& profile,
-                                                                     const Census& census) {
-  std::map<std::array<std::string, 2>, uint64_t> merged;
-  for (const auto& [group, frames] : census.groups)
-    merged[{unnamed_group(group.unnamed, profile.images[group.image]),
-            std::string(explain(group.unnamed).remedy)}] += frames;
+struct Row {
+  std::string name;
+  std::string_view remedy;
+  uint64_t frames;
+};
 
-  std::vector<std::pair<uint64_t, std::array<std::string, 2>>> rows;
+// One for groups that read the same, anonymous code for one; the most frames first.
+std::vector<Row> rows_of(const Profile& profile, const Census& census) {
+  std::map<std::pair<std::string, std::string_view>, uint64_t> merged;
+  for (const auto& [group, frames] : census.groups) {
+    auto [image, reason] = group;
+    merged[{unnamed_group(reason, profile.images[image]), remedy_of(reason)}] += frames;
+  }
+
+  std::vector<Row> rows;
+  rows.reserve(merged.size());
   for (const auto& [texts, frames] : merged)
-    rows.push_back({frames, texts});
-  std::ranges::stable_sort(rows, std::greater<>(), &decltype(rows)::value_type::first);
+    rows.push_back({texts.first, texts.second, frames});
+  std::ranges::stable_sort(rows, std::greater<>(), &Row::frames);
   return rows;
 }
 
 }  // namespace
 
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
-  Explanation explanation = explain(unnamed);
-  if (!explanation.names_file)
-    return fmt::format("[{}]", explanation.word);
   if (image.kind == ProfileImage::Kind::kKernel)
-    return fmt::format("[{} kernel]", explanation.word);
-  return fmt::format("[{} {}]", explanation.word, printable(base_name(image.file.path)));
+    return "[kernel]";
+  if (!is_about_file(unnamed))
+    return fmt::format("[{}]", to_string(unnamed));
+  return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
 }
 
 std::string make_unnamed_note(const Profile& profile, StackPart part) {
@@ -118,8 +111,12 @@ std::string make_unnamed_note(const Profile& profile, StackPart part) {
       "{} of {} {} frames ({:.1f} %) have no name:\n", with_commas(census.unnamed_frames),
       with_commas(census.frames), part == StackPart::kKernel ? "kernel" : "user",
       100.0 * static_cast<double>(census.unnamed_frames) / static_cast<double>(census.frames));
-  for (const auto& [frames, texts] : rows_of(profile, census))
-    note += fmt::format("{:>10}  {:<30}  {}\n", with_commas(frames), texts[0], texts[1]);
+  std::vector<Row> rows = rows_of(profile, census);
+  size_t width =
+      std::ranges::max(rows, {}, [](const Row& row) { return row.name.size(); }).name.size();
+  for (const Row& row : rows)
+    note += fmt::format("{:>10}  {:<{}}  {}\n", with_commas(row.frames), row.name, width,
+                        row.remedy);
   return note;
 }
 

@@ -53,7 +53,9 @@ private:
   struct Weight {
     uint64_t self = 0;
     uint64_t total = 0;
-    auto operator<=>(const Weight&) const = default;
+    bool operator<(const Weight& other) const {
+      return std::tie(self, total) < std::tie(other.self, other.total);
+    }
   };
 
   // Which rows a sample at this location counts for: one a frame, innermost first.
@@ -92,7 +94,7 @@ private:
         Weight& weight = lines[{rows[depth], frames[depth].line}];
         weight.self += depth == 0 ? weights_[i].self : 0;
         weight.total += weights_[i].total;
-        if (weight <= hottest[rows[depth]])
+        if (!(hottest[rows[depth]] < weight))
           continue;
         hottest[rows[depth]] = weight;
         totals_[rows[depth]].hottest_line = frames[depth].line;

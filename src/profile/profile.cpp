@@ -23,6 +23,49 @@ std::string_view to_string(FrameSource source) {
   return {};
 }
 
+std::string_view to_string(Unnamed reason) {
+  switch (reason) {
+    case Unnamed::kNotAsked:
+      return "not symbolized";
+    case Unnamed::kUnmapped:
+      return "no mapping";
+    case Unnamed::kAnonymous:
+      return "anonymous";
+    case Unnamed::kVdso:
+      return "vdso";
+    case Unnamed::kUnidentified:
+      return "unidentified";
+    case Unnamed::kDeleted:
+      return "deleted";
+    case Unnamed::kMissing:
+      return "missing";
+    case Unnamed::kChanged:
+      return "changed";
+    case Unnamed::kStripped:
+      return "stripped";
+    case Unnamed::kNoSymbol:
+      return "no symbol";
+    case Unnamed::kNoKernelSymbols:
+      return "kernel";
+  }
+  assert(false);
+  return {};
+}
+
+bool is_about_file(Unnamed reason) {
+  switch (reason) {
+    case Unnamed::kUnidentified:
+    case Unnamed::kDeleted:
+    case Unnamed::kMissing:
+    case Unnamed::kChanged:
+    case Unnamed::kStripped:
+    case Unnamed::kNoSymbol:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::span<const LocationId> Profile::stack(StackId id) const {
   uint32_t begin = stack_begin[to_index(id)];
   uint32_t end = stack_begin[to_index(id) + 1];
@@ -38,37 +81,19 @@ const ProfileImage& Profile::image_of(MappingId id) const {
 }
 
 std::string Profile::unnamed_text(const Location& location) const {
-  std::string_view file = base_name(image_of(location.mapping).file.path);
   uint64_t address = to_integer(location.address);
+  if (is_kernel(location))
+    return fmt::format("[kernel {:#x}]", address);
   uint64_t offset = location.image_address
                         ? to_integer(*location.image_address)
                         : address - mappings[to_index(location.mapping)].start;
-  switch (location.unnamed) {
-    case Unnamed::kNotAsked:
-      return fmt::format("[{:#x}]", address);
-    case Unnamed::kUnmapped:
-      return fmt::format("[no mapping {:#x}]", address);
-    case Unnamed::kAnonymous:
-      return fmt::format("[anonymous {:#x}]", address);
-    case Unnamed::kVdso:
-      return fmt::format("[vdso+{:#x}]", offset);
-    case Unnamed::kUnidentified:
-      return fmt::format("[unidentified {}+{:#x}]", file, offset);
-    case Unnamed::kDeleted:
-      return fmt::format("[deleted {}+{:#x}]", file, offset);
-    case Unnamed::kMissing:
-      return fmt::format("[missing {}+{:#x}]", file, offset);
-    case Unnamed::kChanged:
-      return fmt::format("[changed {}+{:#x}]", file, offset);
-    case Unnamed::kStripped:
-      return fmt::format("[stripped {}+{:#x}]", file, offset);
-    case Unnamed::kNoSymbol:
-      return fmt::format("[no symbol {}+{:#x}]", file, offset);
-    case Unnamed::kNoKernelSymbols:
-      return fmt::format("[kernel {:#x}]", address);
-  }
-  assert(false);
-  return {};
+  std::string_view word = to_string(location.unnamed);
+  if (location.unnamed == Unnamed::kVdso)
+    return fmt::format("[{}+{:#x}]", word, offset);
+  if (!is_about_file(location.unnamed))
+    return fmt::format("[{} {:#x}]", word, address);
+  std::string_view file = base_name(image_of(location.mapping).file.path);
+  return fmt::format("[{} {}+{:#x}]", word, file, offset);
 }
 
 uint64_t Profile::period_ns() const {

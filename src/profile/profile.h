@@ -94,6 +94,10 @@ enum class Unnamed : uint8_t {
   kNoKernelSymbols,  // the recording has no symbols of the kernel
 };
 
+std::string_view to_string(Unnamed reason);
+// Whether the reason lies in the image's file, so that it is worth naming.
+bool is_about_file(Unnamed reason);
+
 // A distinct address that samples passed through.
 struct Location {
   MappingId mapping = kNoMapping;

@@ -1,8 +1,10 @@
-// Writes the seeds of the corpora elf and pclntab: make_corpus DIRECTORY.
+// Writes the seeds of the corpora elf, pclntab and replay: make_corpus DIRECTORY.
 
 #include <fstream>
 
 #include "../unit/pclntab_builder.h"
+#include "raw/messages.h"
+#include "raw/sample_batch.h"
 
 using namespace gosym;
 
@@ -32,6 +34,29 @@ std::string image_with_symbols(ByteOrder order, uint8_t pointer_size) {
   return build_image(spec);
 }
 
+// As fuzz_replay.cpp has it.
+std::string replay_input(std::initializer_list<Event> events) {
+  RecordedImage image;
+  image.id = ImageId{1};
+  image.path = "a";
+  image.segments = {{0, 0x1000, 0x400000, 0x1000, PF_X}};
+  std::string side_band;
+  for (const Event& event : events)
+    raw::append(event, side_band);
+
+  const uint64_t user[] = {0x1010, 0x1020, 0x9000};
+  const uint64_t kernel[] = {0xffffffff81000010};
+  raw::SampleBatch batch;
+  for (uint32_t pid = 1; pid < 4; pid++)
+    batch.add({.time = 30, .pid = pid, .tid = pid, .kernel_stack = kernel, .user_stack = user});
+  batch.add({.time = 5, .pid = 1, .tid = 9, .kernel_stack = {}, .user_stack = user});
+
+  std::string input;
+  for (const std::string& part : {raw::encode(image), side_band})
+    input += static_cast<char>(part.size()) + part;
+  return input + batch.encode();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,5 +81,14 @@ int main(int argc, char** argv) {
   ImageSpec scanned = GoProgram{}.image();
   scanned.parts[1].name = ".rodata";
   write(folder + "/pclntab/go127-scan", build_image(scanned));
+
+  MapEvent map{10, 1, 0x1000, 0x1000, 0, ImageId{1}, ""};
+  MapEvent wrapping{10, 1, 0x9000, UINT64_MAX, 0, ImageId{}, "//anon"};
+  CommEvent exec{.time = 20, .pid = 2, .tid = 2, .comm = "new", .is_exec = true};
+  ForkEvent fork{.time = 15, .pid = 2, .tid = 2, .parent_pid = 1, .parent_tid = 1};
+  ForkEvent back{.time = 16, .pid = 1, .tid = 1, .parent_pid = 2, .parent_tid = 2};
+  write(folder + "/replay/mapped-twice", replay_input({map, wrapping, map}));
+  write(folder + "/replay/fork-and-exec", replay_input({map, fork, exec}));
+  write(folder + "/replay/forks-in-a-loop", replay_input({map, fork, back, fork, back}));
   return 0;
 }

@@ -22,7 +22,22 @@ Files that are none.
   gosym: hint: the file is empty
   [1]
 
+  $ gosym report demo-stripped
+  gosym: error: 'demo-stripped': not a gosym recording
+  gosym: hint: an ELF file: gosym inspect tells what is in it
+  [1]
+
+  $ : | gosym report -
+  gosym: error: standard input: not a gosym recording
+  gosym: hint: the file is empty
+  [1]
+
 Options that are wrong in themselves.
+
+  $ gosym report one.raw two.raw
+  gosym: error: The following argument was not expected: two.raw
+  gosym: hint: see 'gosym report --help'
+  [2]
 
   $ gosym report --format svg
   gosym: error: --format: svg not in {text,folded,pprof}

@@ -29,11 +29,11 @@ processes  demo (42) 87.5 %, a; b (7) 12.5 %
    0.00      0.00    87.50      0.07  main.process          /src/demo.go:22
    0.00      0.00    25.00      0.02  [stripped libc.so.6]  /lib/libc.so.6
    0.00      0.00    12.50      0.01  [no mapping]
-% and s are of these 8 samples
+percentages are of these 8 samples
 
 3 of 24 user frames (12.5 %) have no name:
-         2  [stripped libc.so.6]            needs a build with a symbol table; separate debug files are not read
-         1  [no mapping]                    code without frame pointers led the stack walk astray, or a mapping was lost
+         2  [stripped libc.so.6]  needs a build with a symbol table; separate debug files are not read
+         1  [no mapping]          code without frame pointers led the stack walk astray, or a mapping was lost
 )");
 }
 
@@ -75,8 +75,8 @@ TEST_CASE("function totals: a recursion counts once, inlined functions count") {
 
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {
   CHECK(make_folded(make_demo_profile()) ==
-        "a:_b;[no_mapping_0x1234];main.loop;main.loop 1\n"
-        "demo;main.main;main.process;[stripped_libc.so.6+0x1000];write_[k] 2\n"
+        "a: b;[no mapping 0x1234];main.loop;main.loop 1\n"
+        "demo;main.main;main.process;[stripped libc.so.6+0x1000];write_[k] 2\n"
         "demo;main.main;main.process;main.compute 5\n");
 }
 

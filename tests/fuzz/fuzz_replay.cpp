@@ -1,0 +1,43 @@
+#include <cassert>
+
+#include "output/folded.h"
+#include "output/pprof.h"
+#include "output/text.h"
+#include "profile/replay.h"
+#include "raw/messages.h"
+#include "raw/sample_batch.h"
+
+using namespace gosym;
+
+// The input is three payloads of a recording, an image, events and samples, each behind its
+// size in one byte, save the last, which goes on to the end.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes rest = std::as_bytes(std::span(data, size));
+  auto take = [&rest] {
+    size_t wanted = rest.empty() ? 0 : 1 + std::to_integer<size_t>(rest[0]);
+    Bytes taken = rest.first(std::min(wanted, rest.size()));
+    rest = rest.subspan(taken.size());
+    return tail(taken, 1);
+  };
+  auto image = raw::decode_image(take());
+  auto events = raw::decode_events(take());
+  auto batch = raw::SampleBatch::decode(rest);
+  if (!image || !events || !batch)
+    return 0;
+
+  Replay replay({}, {*std::move(image)}, *std::move(events));
+  for (const auto& row : batch->rows())
+    replay.add({.time = row.time,
+                .pid = row.pid,
+                .tid = row.tid,
+                .cpu = row.cpu,
+                .user_end = row.user_end,
+                .kernel_stack = batch->stack(row.kernel_stack),
+                .user_stack = batch->stack(row.user_stack)});
+  Profile profile = std::move(replay).finish();
+  assert(profile.total_count() == batch->rows().size());
+  (void)make_text(profile, 0);
+  (void)make_folded(profile);
+  (void)encode_pprof(profile);
+  return 0;
+}
