@@ -26,11 +26,11 @@ def both_are_found():
 
 def pids_and_names_belong_together():
     file, pids = recording()
-    seen = collections.defaultdict(set)
+    names = collections.defaultdict(set)
     for sample in pprof(file).samples:
-        seen[sample.labels["thread"]].add(int(sample.labels["pid"].split()[0]))
-    for comm, pid in pids.items():
-        assert seen[comm] == {pid}, f"{comm} is {seen[comm]}, not {pid}"
+        names[int(sample.labels["pid"].split()[0])].add(sample.labels["thread"])
+    for name, pid in pids.items():
+        assert names[pid] == {name}, f"{pid} is {names[pid]}, not {name}"
 
 
 def kernel_is_named():
