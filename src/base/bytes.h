@@ -60,9 +60,13 @@ std::optional<T> load(Bytes data, uint64_t offset, ByteOrder order = ByteOrder::
   return order == ByteOrder::kLittle ? value : byte_swap(value);
 }
 
-// The text at `offset` up to its NUL; none if there is no NUL before the end.
+// Longer names than this are taken for damage. C++ and Go make names of a few KiB; the limit
+// keeps a table without NULs from being searched to its end for each of its names.
+inline constexpr size_t kMaxNameSize = 65536;
+
+// The text at `offset` up to its NUL; none if there is no NUL near, or before the end.
 inline std::optional<std::string_view> load_cstring(Bytes data, uint64_t offset) {
-  std::string_view rest = as_text(tail(data, offset));
+  std::string_view rest = as_text(tail(data, offset)).substr(0, kMaxNameSize);
   size_t end = rest.find('\0');
   if (end == std::string_view::npos)
     return std::nullopt;

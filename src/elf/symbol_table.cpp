@@ -92,37 +92,40 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   }
   std::sort(candidates.begin(), candidates.end(), is_before);
 
-  uint64_t covered_end = 0;
-  for (const Candidate& candidate : candidates) {
-    covered_end =
-        std::max(covered_end, to_integer(candidate.symbol.address) + candidate.symbol.size);
-    table.symbols_.push_back({candidate.symbol, covered_end});
-  }
+  for (const Candidate& candidate : candidates)
+    table.symbols_.push_back(candidate.symbol);
+  table.lay_out();
   return table;
 }
 
-std::optional<Symbol> SymbolTable::find(ImageAddress address) const {
-  auto next = std::upper_bound(
-      symbols_.begin(), symbols_.end(), address,
-      [](ImageAddress value, const Entry& entry) { return value < entry.symbol.address; });
-  // Back through symbols that begin before; none before the first whose covered end is at or
-  // below the address can hold it.
-  while (next != symbols_.begin()) {
-    --next;
-    if (next->covered_end <= to_integer(address))
-      return std::nullopt;
-    if (to_integer(address) - to_integer(next->symbol.address) < next->symbol.size)
-      return next->symbol;
+// Goes through the symbols by address with those that are open, the one that answers on top.
+void SymbolTable::lay_out() {
+  std::vector<uint32_t> open;
+  uint64_t position = 0;
+  auto answer_until = [&](uint64_t limit) {
+    while (!open.empty() && position < limit) {
+      const Symbol& top = symbols_[open.back()];
+      uint64_t end = std::min(to_integer(top.address) + top.size, limit);
+      if (position < end)
+        ranges_.push_back({position, end, open.back()});
+      position = std::max(position, end);
+      if (position < limit)
+        open.pop_back();
+    }
+    position = limit;
+  };
+  for (uint32_t i = 0; i < symbols_.size(); i++) {
+    answer_until(to_integer(symbols_[i].address));
+    open.push_back(i);
   }
-  return std::nullopt;
+  answer_until(UINT64_MAX);
 }
 
-std::vector<Symbol> SymbolTable::all() const {
-  std::vector<Symbol> result;
-  result.reserve(symbols_.size());
-  for (const Entry& entry : symbols_)
-    result.push_back(entry.symbol);
-  return result;
+std::optional<Symbol> SymbolTable::find(ImageAddress address) const {
+  auto next = std::ranges::upper_bound(ranges_, to_integer(address), {}, &Range::begin);
+  if (next == ranges_.begin() || std::prev(next)->end <= to_integer(address))
+    return std::nullopt;
+  return symbols_[std::prev(next)->symbol];
 }
 
 }  // namespace gosym::elf

@@ -36,15 +36,20 @@ public:
   // the shortest name, then the first in the alphabet.
   std::optional<Symbol> find(ImageAddress address) const;
 
-  size_t size() const { return symbols_.size(); }
-  std::vector<Symbol> all() const;  // by address
+  const std::vector<Symbol>& symbols() const { return symbols_; }  // by address
 
 private:
-  struct Entry {
-    Symbol symbol;
-    uint64_t covered_end;  // the furthest end of this symbol and all before it
+  // Where one symbol answers. Ranges do not overlap, so that a table of symbols that all lie in
+  // one another is searched as fast as any.
+  struct Range {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t symbol;
   };
-  std::vector<Entry> symbols_;
+  void lay_out();
+
+  std::vector<Symbol> symbols_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace gosym::elf

@@ -10,13 +10,8 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 
-// The longest name and file name looked at. Instantiated names of a few KiB occur; the limit
-// keeps a table without NULs from being searched to its end for each function.
-constexpr uint64_t kMaxText = 65536;
-
 std::string_view text_at(Bytes table, uint64_t offset) {
-  Bytes rest = tail(table, offset);
-  return load_cstring(rest.first(std::min<uint64_t>(rest.size(), kMaxText)), 0).value_or("");
+  return load_cstring(table, offset).value_or("");
 }
 
 Result<> check_header(const PclntabHeader& header, uint16_t padding, uint8_t pointer_size,

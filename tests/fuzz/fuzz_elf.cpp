@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)elf::kind_of(*image);
   for (const elf::Section& section : image->sections) {
     auto table = elf::SymbolTable::read(*image, section);
-    for (const elf::Symbol& symbol : table.all())
+    for (const elf::Symbol& symbol : table.symbols())
       assert(table.find(symbol.address));
   }
   return 0;

@@ -61,6 +61,16 @@ TEST_CASE("reader: text needs its NUL") {
   CHECK_FALSE(in.ok());
 }
 
+TEST_CASE("load_cstring: a name has its NUL within 64 KiB") {
+  std::string text = std::string(kMaxNameSize - 1, 'x') + '\0' + std::string(kMaxNameSize, 'y');
+  CHECK(load_cstring(as_bytes(text), 0).value().size() == kMaxNameSize - 1);
+  CHECK(load_cstring(as_bytes(text), kMaxNameSize - 1) == "");
+  text += '\0';
+  CHECK_FALSE(load_cstring(as_bytes(text), kMaxNameSize));
+  CHECK(load_cstring(as_bytes(text), kMaxNameSize + 1).value().size() == kMaxNameSize - 1);
+  CHECK_FALSE(load_cstring(as_bytes(text), text.size()));
+}
+
 TEST_CASE("printable: what could drive a terminal is shown as bytes") {
   CHECK(printable("main.(*T).M·f/日本") == "main.(*T).M·f/日本");
   CHECK(printable("a\x1b[2Jb\n") == "a\\x1b[2Jb\\x0a");

@@ -218,7 +218,7 @@ TEST_CASE("symbols: what is no function with a size answers for nothing") {
   auto only = [](const SymbolSpec& symbol) {
     std::string file = image_with_symbols(sample_spec(), {symbol});
     elf::Image image = parse(file);
-    return symbols_of(image).size();
+    return symbols_of(image).symbols().size();
   };
   CHECK(only({.name = kOuter, .address = 0x401000, .size = 4}) == 1);
   CHECK(only({.name = kOuter, .address = 0x401000, .size = 0}) == 0);
@@ -255,6 +255,21 @@ TEST_CASE("symbols: among aliases the global, then the weak, then the longest") 
   CHECK(best({outer, global}) == "inner");  // same length: the first in the alphabet
 }
 
+TEST_CASE("symbols: where ranges overlap, the one that begins last answers while it lasts") {
+  std::string file =
+      image_with_symbols(sample_spec(), {{.name = kOuter, .address = 0x401000, .size = 0x10},
+                                         {.name = kInner, .address = 0x401008, .size = 0x10},
+                                         {.name = kWeak, .address = 0x40100c, .size = 2},
+                                         {.name = kZz, .address = 0x401000, .size = 4},
+                                         {.name = kLocal, .address = 0x401030, .size = 4}});
+  elf::Image image = parse(file);
+  elf::SymbolTable table = symbols_of(image);
+  std::string answers;
+  for (uint64_t address = 0x401000; address < 0x401038; address += 2)
+    answers += name_at(table, address).empty() ? '-' : name_at(table, address)[0];
+  CHECK(answers == "ooooiiwiiiii------------ll--");
+}
+
 TEST_CASE("symbols: tables cut anywhere give whole symbols only") {
   std::string file =
       image_with_symbols(sample_spec(), {{.name = kOuter, .address = 0x401000, .size = 4},
@@ -264,12 +279,14 @@ TEST_CASE("symbols: tables cut anywhere give whole symbols only") {
   for (uint64_t size = 0; size <= 72; size++) {
     CAPTURE(size);
     section.size = size;
-    CHECK(elf::SymbolTable::read(image, section).size() == (size < 48 ? 0 : size < 72 ? 1 : 2));
+    CHECK(elf::SymbolTable::read(image, section).symbols().size() == (size < 48   ? 0
+                                                                      : size < 72 ? 1
+                                                                                  : 2));
   }
   section.link = 0;
-  CHECK(elf::SymbolTable::read(image, section).size() == 0);
+  CHECK(elf::SymbolTable::read(image, section).symbols().size() == 0);
   section.link = 99;
-  CHECK(elf::SymbolTable::read(image, section).size() == 0);
+  CHECK(elf::SymbolTable::read(image, section).symbols().size() == 0);
 }
 
 TEST_CASE("kind: what file(1) says") {
