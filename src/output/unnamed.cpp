@@ -19,11 +19,11 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kNotAsked:
       return "names were not looked for";
     case Unnamed::kUnmapped:
-      return "code without frame pointers led the stack walk astray, or a mapping was lost";
+      return "the CPU was outside all mapped code, or a mapping was lost";
     case Unnamed::kAnonymous:
       return "code made at run time; no file names it";
     case Unnamed::kVdso:
-      return "the kernel's own code; nothing is missing";
+      return "code of the kernel that the recording has no symbol for";
     case Unnamed::kUnidentified:
       return "record with the right to read this file";
     case Unnamed::kDeleted:

@@ -18,6 +18,8 @@ std::string_view to_string(FrameSource source) {
       return "dynsym";
     case FrameSource::kKallsyms:
       return "kallsyms";
+    case FrameSource::kVdso:
+      return "vdso";
   }
   assert(false);
   return {};

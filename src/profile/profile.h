@@ -61,7 +61,7 @@ inline constexpr MappingId kNoMapping{0};
 inline constexpr MappingId kKernelMapping{1};
 
 // Where a frame's name comes from.
-enum class FrameSource : uint8_t { kPclntab, kSymtab, kDynsym, kKallsyms };
+enum class FrameSource : uint8_t { kPclntab, kSymtab, kDynsym, kKallsyms, kVdso };
 std::string_view to_string(FrameSource source);
 
 struct Function {
@@ -102,7 +102,7 @@ bool is_about_file(Unnamed reason);
 struct Location {
   MappingId mapping = kNoMapping;
   RuntimeAddress address{};
-  // Only where `mapping` is of a file whose segments cover the address.
+  // Only where `mapping` is of a file whose segments cover the address, or of the vdso.
   std::optional<ImageAddress> image_address;
   // The address follows a call: the call itself lies before it. The one who looks the address
   // up subtracts 1.
@@ -129,6 +129,7 @@ struct Profile {
   uint64_t start_realtime_ns = 0;  // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
+  uint64_t cut_sample_count = 0;  // whose user stack was ended where it left mapped code
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
 
   StringPool strings;

@@ -73,9 +73,11 @@ void Replay::add(const RecordedSample& sample) {
   SeenStack seen = {space.program, space.map_count, raw_stacks_.intern(sample.kernel_stack),
                     raw_stacks_.intern(sample.user_stack)};
   auto known = seen_.find(seen);
-  uint32_t stack =
+  ResolvedStack resolved =
       known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
+  profile_.cut_sample_count += resolved.is_cut;
 
+  uint32_t stack = resolved.stack;
   SampleKey key = {stack, sample.pid, sample.tid, profile_.strings.intern(comm(sample))};
   auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
   if (is_new)
@@ -83,7 +85,7 @@ void Replay::add(const RecordedSample& sample) {
   profile_.samples[slot->second].count++;
 }
 
-uint32_t Replay::resolve(const SeenStack& seen) {
+Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
   AddressSpace space = {seen.program, seen.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -93,11 +95,16 @@ uint32_t Replay::resolve(const SeenStack& seen) {
   }
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
+  bool is_cut = false;
   for (uint64_t address : raw_stacks_[seen.user]) {
-    resolved_.push_back(location(mapping_at(space, address), address, is_return));
+    MappingId mapping = mapping_at(space, address);
+    is_cut = is_return && mapping == kNoMapping;
+    if (is_cut)
+      break;
+    resolved_.push_back(location(mapping, address, is_return));
     is_return = true;
   }
-  return stacks_.intern(resolved_);
+  return {stacks_.intern(resolved_), is_cut};
 }
 
 LocationId Replay::location(MappingId mapping, uint64_t address, bool is_return) {
@@ -111,9 +118,11 @@ LocationId Replay::location(MappingId mapping, uint64_t address, bool is_return)
   location.address = RuntimeAddress{address};
   location.is_return = is_return;
   const ProfileImage& image = profile_.image_of(mapping);
+  const Mapping& place = profile_.mappings[to_index(mapping)];
   if (image.kind == ProfileImage::Kind::kFile)
-    location.image_address =
-        to_image_address(profile_.mappings[to_index(mapping)], image.file, location.address);
+    location.image_address = to_image_address(place, image.file, location.address);
+  else if (image.kind == ProfileImage::Kind::kVdso)
+    location.image_address = ImageAddress{address - place.start};  // it is linked at 0
   profile_.locations.push_back(location);
   return next;
 }

@@ -17,6 +17,10 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
 // that was mapped there at that moment.
 //
+// A return address lies in mapped code. Where the chain of frame pointers leads to one that does
+// not, it has left the stack, and the user stack ends before it; such samples are counted. Only a
+// leaf may lie in no mapping.
+//
 // Samples may come in any order, as those of different CPUs do. A stack is looked at once for
 // each address space it was seen in; to count it again costs two hashes of it.
 class Replay {
@@ -61,7 +65,12 @@ private:
     bool operator==(const MappingKey&) const = default;
   };
 
-  uint32_t resolve(const SeenStack& seen);
+  struct ResolvedStack {
+    uint32_t stack;
+    bool is_cut;  // at a return address that lies in no mapping
+  };
+
+  ResolvedStack resolve(const SeenStack& seen);
   LocationId location(MappingId mapping, uint64_t address, bool is_return);
   MappingId mapping_at(AddressSpace space, uint64_t address);
   uint32_t image_of(const MapEvent& event);
@@ -72,7 +81,7 @@ private:
   SequencePool<LocationId> stacks_;
   std::vector<LocationId> resolved_;  // scratch of resolve()
 
-  tsl::robin_map<SeenStack, uint32_t, BytesHash> seen_;
+  tsl::robin_map<SeenStack, ResolvedStack, BytesHash> seen_;
   tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;

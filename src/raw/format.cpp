@@ -9,7 +9,7 @@ namespace gosym::raw {
 bool is_known(ChunkType type) {
   using enum ChunkType;
   return type == kInfo || type == kImage || type == kEvents || type == kSamples ||
-         type == kKernelSymbols || type == kStats || type == kEnd;
+         type == kKernelSymbols || type == kStats || type == kEnd || type == kVdso;
 }
 
 uint32_t max_payload_size(ChunkType type) {

@@ -100,6 +100,8 @@
 //   8 reserved: labels
 //   9 END, the last chunk of a recording that was ended in order
 //       1 time: uint64
+//  10 VDSO, at most one
+//       1 contents: bytes, the ELF image that the kernel maps into each process as [vdso]
 //
 // Images and events come before the samples that need them; a samples chunk needs nothing else
 // from other chunks.
@@ -154,6 +156,7 @@ enum class ChunkType : uint16_t {
   kKernelSymbols = 5,
   kStats = 7,
   kEnd = 9,
+  kVdso = 10,
 };
 
 inline constexpr uint16_t kZstdFlag = 1;

@@ -14,8 +14,8 @@ using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
-struct KernelSymbols {
-  std::string text;
+struct Contents {
+  std::string bytes;
 };
 
 struct End {
@@ -97,8 +97,8 @@ void visit(auto& field, Either<ExitEvent> auto& event) {
   field(3, event.tid);
 }
 
-void visit(auto& field, Either<KernelSymbols> auto& symbols) {
-  field(1, symbols.text);
+void visit(auto& field, Either<Contents> auto& contents) {
+  field(1, contents.bytes);
 }
 
 void visit(auto& field, Either<RecordingStats> auto& stats) {
@@ -272,8 +272,8 @@ std::string encode(const RecordingStats& stats) {
   return encode_message(stats);
 }
 
-std::string encode_kernel_symbols(std::string_view kallsyms) {
-  return encode_message(KernelSymbols{std::string(kallsyms)});
+std::string encode_contents(std::string_view contents) {
+  return encode_message(Contents{std::string(contents)});
 }
 
 std::string encode_end(uint64_t time) {
@@ -301,11 +301,11 @@ Result<RecordingStats> decode_stats(Bytes payload) {
   return decode<RecordingStats>(payload);
 }
 
-Result<std::string> decode_kernel_symbols(Bytes payload) {
-  auto symbols = decode<KernelSymbols>(payload);
-  if (!symbols)
-    return std::move(symbols).error();
-  return std::move(symbols->text);
+Result<std::string> decode_contents(Bytes payload) {
+  auto contents = decode<Contents>(payload);
+  if (!contents)
+    return std::move(contents).error();
+  return std::move(contents->bytes);
 }
 
 Result<uint64_t> decode_end(Bytes payload) {

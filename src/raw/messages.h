@@ -15,7 +15,7 @@ namespace gosym::raw {
 std::string encode(const RecordingInfo& info);
 std::string encode(const RecordedImage& image);
 std::string encode(const RecordingStats& stats);
-std::string encode_kernel_symbols(std::string_view kallsyms);
+std::string encode_contents(std::string_view contents);  // of a file that is kept as it is
 std::string encode_end(uint64_t time);
 // Any number of events make one payload.
 void append(const Event& event, std::string& payload);
@@ -24,7 +24,7 @@ void append(const Event& event, std::string& payload);
 Result<RecordingInfo> decode_info(Bytes payload);
 Result<RecordedImage> decode_image(Bytes payload);
 Result<RecordingStats> decode_stats(Bytes payload);
-Result<std::string> decode_kernel_symbols(Bytes payload);
+Result<std::string> decode_contents(Bytes payload);
 Result<uint64_t> decode_end(Bytes payload);
 Result<std::vector<Event>> decode_events(Bytes payload);
 

@@ -112,7 +112,9 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
     case ChunkType::kEvents:
       return add_events(decode_events(payload), parsing);
     case ChunkType::kKernelSymbols:
-      return put(decode_kernel_symbols(payload), parsing.recording.kernel_symbols);
+      return put(decode_contents(payload), parsing.recording.kernel_symbols);
+    case ChunkType::kVdso:
+      return put(decode_contents(payload), parsing.recording.vdso);
     case ChunkType::kStats:
       return put(decode_stats(payload), parsing.recording.stats);
     default:

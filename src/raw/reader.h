@@ -20,6 +20,7 @@ struct Recording {
   std::vector<RecordedImage> images;
   std::vector<Event> events;   // in the order of the file, not of time
   std::string kernel_symbols;  // the text of /proc/kallsyms; empty: not recorded
+  std::string vdso;            // the vdso's ELF image; empty: not recorded
   RecordingStats stats;        // the last ones written
   uint64_t end_time = 0;       // of CLOCK_MONOTONIC; 0: the recording has no end chunk
 

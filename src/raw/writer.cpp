@@ -77,8 +77,12 @@ Result<> Writer::write_samples(const SampleBatch& batch) {
   return write_chunk(ChunkType::kSamples, batch.encode());
 }
 
+Result<> Writer::write_vdso(std::string_view image) {
+  return write_chunk(ChunkType::kVdso, encode_contents(image));
+}
+
 Result<> Writer::write_kernel_symbols(std::string_view kallsyms) {
-  return write_chunk(ChunkType::kKernelSymbols, encode_kernel_symbols(kallsyms));
+  return write_chunk(ChunkType::kKernelSymbols, encode_contents(kallsyms));
 }
 
 Result<> Writer::write_stats(const RecordingStats& stats) {

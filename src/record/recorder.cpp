@@ -23,6 +23,18 @@ constexpr uint64_t kChunkTime = 1'000'000'000;
 // The text of a distribution's kernel is 5 to 15 MB.
 constexpr size_t kMaxKernelSymbols = 256 << 20;
 
+// The vdso is the same in all processes of a width; ours is at hand. It is as large as its
+// mapping, two pages as a rule; empty if the kernel has none.
+std::string own_vdso() {
+  auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
+  if (!mappings)
+    return {};
+  for (const proc::MapsEntry& entry : *mappings)
+    if (entry.path == "[vdso]")
+      return {reinterpret_cast<const char*>(entry.start), entry.end - entry.start};
+  return {};
+}
+
 }  // namespace
 
 uint64_t monotonic_ns() {
@@ -61,6 +73,9 @@ Result<> Recorder::start(const std::string& path) {
   // The side-band runs, so whatever changes from here on is an event after this time.
   start_time_ = last_write_ = monotonic_ns();
   bool is_system_wide = options_.is_system_wide;
+  if (options_.has_user)
+    if (auto written = writer_->write_vdso(own_vdso()); !written)
+      return written;
   for (uint32_t pid : is_system_wide ? proc::process_ids() : targets_)
     snapshot(pid);
   if (auto written = write(); !written)

@@ -7,6 +7,7 @@
 
 #include "proc/kallsyms.h"
 #include "symbolize/recorded_file.h"
+#include "symbolize/sources.h"
 
 namespace gosym {
 
@@ -86,6 +87,25 @@ void symbolize_file(const std::vector<Location*>& locations, const RecordedImage
   }
 }
 
+// A process of 32 bits has another vdso than the one recorded, which is that of the recorder.
+bool is_64_bit(const Location& location) {
+  return to_integer(location.address) > UINT32_MAX;
+}
+
+void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vdso,
+                    FrameWriter& frames) {
+  auto image = elf::parse(as_bytes(vdso));
+  auto symbols = image ? open_dynsym_source(*image) : nullptr;
+  std::vector<Call> calls;
+  for (Location* location : locations) {
+    location->unnamed = Unnamed::kVdso;
+    calls.clear();
+    ImageAddress address{call_address(to_integer(*location->image_address), *location)};
+    if (symbols && is_64_bit(*location) && symbols->find(address, calls))
+      frames.write(*location, calls, FrameSource::kVdso);
+  }
+}
+
 void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
   for (Location* location : locations)
     location->unnamed = reason;
@@ -93,7 +113,7 @@ void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, std::string_view kernel_symbols) {
+SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
     location.unnamed = Unnamed::kUnmapped;
@@ -112,10 +132,10 @@ SymbolizerReport symbolize(Profile& profile, std::string_view kernel_symbols) {
         symbolize_file(by_image[i], image.file, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
-        symbolize_kernel(by_image[i], kernel_symbols, frames);
+        symbolize_kernel(by_image[i], kernel.symbols, frames);
         break;
       case ProfileImage::Kind::kVdso:
-        set_unnamed(by_image[i], Unnamed::kVdso);
+        symbolize_vdso(by_image[i], kernel.vdso, frames);
         break;
       case ProfileImage::Kind::kAnonymous:
         set_unnamed(by_image[i], Unnamed::kAnonymous);

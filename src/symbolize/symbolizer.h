@@ -14,10 +14,15 @@ struct SymbolizerReport {
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
 };
 
+// What a recording has of the kernel it was made on; empty where it has not.
+struct RecordedKernel {
+  std::string_view symbols;  // the text of /proc/kallsyms
+  std::string_view vdso;     // the ELF image
+};
+
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct
 // location is asked once, image after image, so that one file is open at a time. A file that is
 // not the one that was recorded, by its ids or else by size and time of change, is not used.
-// `kernel_symbols` is the text of /proc/kallsyms as recorded.
-SymbolizerReport symbolize(Profile& profile, std::string_view kernel_symbols);
+SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel);
 
 }  // namespace gosym

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)raw::decode_image(input);
   (void)raw::decode_events(input);
   (void)raw::decode_stats(input);
-  (void)raw::decode_kernel_symbols(input);
+  (void)raw::decode_contents(input);
   (void)raw::decode_end(input);
   return 0;
 }

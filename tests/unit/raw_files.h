@@ -92,6 +92,7 @@ inline std::vector<uint64_t> write_some(const std::string& path) {
   add(writer.write_events(some_events()));
   add(writer.write_samples(some_samples()));
   add(writer.write_kernel_symbols("ffffffff81000000 T _text\n"));
+  add(writer.write_vdso("an image"));
   add(writer.write_stats({.time = 200, .samples = 50, .lost_samples = 3, .lost_events = 4}));
   add(writer.write_end(201));
   return ends;

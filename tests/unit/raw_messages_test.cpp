@@ -61,7 +61,7 @@ TEST_CASE("raw messages: an absent field is 0, false or empty") {
   CHECK(raw::decode_image({})->id == ImageId{0});
   CHECK(raw::decode_events({})->empty());
   CHECK(raw::decode_stats({})->samples == 0);
-  CHECK(raw::decode_kernel_symbols({})->empty());
+  CHECK(raw::decode_contents({})->empty());
   CHECK(*raw::decode_end({}) == 0);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
   CHECK(stats->lost_samples == 3);
   CHECK(stats->lost_events == 4);
   std::string symbols = "ffffffff81000000 T _text\n";
-  CHECK(*raw::decode_kernel_symbols(as_bytes(raw::encode_kernel_symbols(symbols))) == symbols);
+  CHECK(*raw::decode_contents(as_bytes(raw::encode_contents(symbols))) == symbols);
   CHECK(*raw::decode_end(as_bytes(raw::encode_end(UINT64_MAX))) == UINT64_MAX);
 }
 

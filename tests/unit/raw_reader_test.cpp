@@ -31,6 +31,8 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
       result.push_back(batch->encode());
   if (!recording.kernel_symbols.empty())
     result.push_back(recording.kernel_symbols);
+  if (!recording.vdso.empty())
+    result.push_back(recording.vdso);
   if (recording.stats.time != 0)
     result.push_back(raw::encode(recording.stats));
   if (recording.end_time != 0)
@@ -120,6 +122,7 @@ TEST_CASE("raw file: what was written comes back") {
     raw::append(event, expected.emplace_back());
   expected.push_back(some_samples().encode());
   expected.push_back("ffffffff81000000 T _text\n");
+  expected.push_back("an image");
   expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4}));
   expected.push_back(raw::encode_end(201));
   CHECK(pieces(recording) == expected);
@@ -141,7 +144,7 @@ TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else"
     std::vector<std::string> some = pieces(*recording);
     CHECK(is_part_of(some, all));
     auto has = [&](size_t chunk) { return size >= ends[chunk]; };
-    CHECK(some.size() == 1 + has(1) + 5 * has(2) + has(3) + has(4) + has(5) + has(6));
+    CHECK(some.size() == 1 + has(1) + 5 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7));
     bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
     CHECK((recording->damaged_bytes == 0) == is_between_chunks);
   }

@@ -208,16 +208,32 @@ TEST_CASE("image address: by the code segment that holds the byte of the file") 
 
 TEST_CASE("replay: kernel frames, then user frames, and what follows a call") {
   Replay replay({}, {}, events(map(0, 1, 0x1000, "a")));
-  uint64_t user[] = {0x1010, 0x1020, 0x9999};
+  uint64_t user[] = {0x1010, 0x1020};
   uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
   replay.add(sample_of(1, 1, user, kernel));
   Profile profile = std::move(replay).finish();
   REQUIRE(profile.samples.size() == 1);
   CHECK(frames_of(profile, profile.samples[0].stack) ==
         Frames{"[kernel.kallsyms] 0xffffffff81000010", "[kernel.kallsyms] 0xffffffff81000020<",
-               "a 0x1010", "a 0x1020<", " 0x9999<"});
-  CHECK(profile.locations[4].mapping == kNoMapping);
+               "a 0x1010", "a 0x1020<"});
+  CHECK(profile.cut_sample_count == 0);
   CHECK(profile.is_kernel(profile.locations[0]));
+}
+
+TEST_CASE(
+    "replay: a stack ends where it leaves mapped code, and only its leaf may lie outside") {
+  Replay replay({}, {}, events(map(0, 1, 0x1000, "a")));
+  uint64_t junk_at_root[] = {0x1010, 0x1020, 0x9999, 0x1030};
+  uint64_t wild_jump[] = {0x9999, 0x1020};
+  replay.add(sample_of(1, 1, junk_at_root));
+  replay.add(sample_of(2, 1, junk_at_root));
+  replay.add(sample_of(3, 1, wild_jump));
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.samples.size() == 2);
+  CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"a 0x1010", "a 0x1020<"});
+  CHECK(frames_of(profile, profile.samples[1].stack) == Frames{" 0x9999", "a 0x1020<"});
+  CHECK(profile.locations[2].mapping == kNoMapping);
+  CHECK(profile.cut_sample_count == 2);
 }
 
 TEST_CASE("replay: equal samples are counted, in whatever order they come") {

@@ -179,8 +179,8 @@ TEST_CASE("symbolize: a return address is looked up one before") {
   add_location(profile, 0xffffffff80000000, true, kKernelMapping);
   add_location(profile, 0x10, true, kNoMapping);
 
-  SymbolizerReport report =
-      symbolize(profile, "ffffffff81000000 T caller\nffffffff81000010 T next\n");
+  SymbolizerReport report = symbolize(
+      profile, {.symbols = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}});
   CHECK(frames_text(profile, 0) == "main.leaf:30 ");
   CHECK(frames_text(profile, 1) == "main.caller:0 ");
   CHECK(frames_text(profile, 2) == "main.outer:22 main.caller:12 ");
@@ -196,8 +196,39 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 TEST_CASE("symbolize: without kernel symbols the kernel says so") {
   Profile profile = profile_of({});
   add_location(profile, 0xffffffff81000010, false, kKernelMapping);
-  symbolize(profile, "");
+  symbolize(profile, {});
   CHECK(profile.unnamed_text(profile.locations[0]) == "[kernel 0xffffffff81000010]");
+}
+
+TEST_CASE("symbolize: the vdso by the image that was recorded") {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".text",
+                        .contents = std::string(64, '\x90'),
+                        .address = 0x600,
+                        .segment_flags = PF_R | PF_X});
+  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x610, .size = 0x10}};
+  spec.parts.push_back({.name = ".dynsym",
+                        .type = SHT_DYNSYM,
+                        .contents = build_symbols(spec, symbols),
+                        .link = 3});
+  spec.parts.push_back(
+      {.name = ".dynstr", .type = SHT_STRTAB, .contents = std::string("\0__vdso_time\0", 13)});
+  std::string vdso = build_image(spec);
+
+  Profile profile = profile_of({});
+  profile.images.push_back({.kind = ProfileImage::Kind::kVdso, .file = {}});
+  profile.mappings.push_back({.image = 3, .start = 0x7ffff7fc0000, .limit = 0x7ffff7fc2000});
+  profile.mappings.push_back({.image = 3, .start = 0xf7fc0000, .limit = 0xf7fc2000});
+  constexpr uint64_t kAddresses[] = {0x7ffff7fc0610, 0x7ffff7fc0620, 0xf7fc0610};
+  for (uint64_t address : kAddresses) {
+    bool is_64_bit = address > UINT32_MAX;
+    add_location(profile, address, false, is_64_bit ? MappingId{3} : MappingId{4});
+    profile.locations.back().image_address = ImageAddress{address & 0xfff};
+  }
+  symbolize(profile, {.symbols = {}, .vdso = vdso});
+  CHECK(frames_text(profile, 0) == "__vdso_time:0 ");
+  CHECK(profile.locations[1].unnamed == Unnamed::kVdso);
+  CHECK(profile.locations[2].unnamed == Unnamed::kVdso);  // another one, which we do not have
 }
 
 TEST_CASE("image symbols: the Go table answers first, .symtab for what it does not know") {
