@@ -17,9 +17,9 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
 // that was mapped there at that moment.
 //
-// A return address lies in mapped code. Where the chain of frame pointers leads to one that does
-// not, it has left the stack, and the user stack ends before it; such samples are counted. Only a
-// leaf may lie in no mapping.
+// A return address lies in mapped code. Where the chain of frame pointers leads to one that
+// does not, it has left the stack, and the user stack ends before it; such samples are counted.
+// Only a leaf may lie in no mapping.
 //
 // Samples may come in any order, as those of different CPUs do. A stack is looked at once for
 // each address space it was seen in; to count it again costs two hashes of it.

@@ -33,7 +33,7 @@ percentages are of these 8 samples
 
 3 of 24 user frames (12.5 %) have no name:
          2  [stripped libc.so.6]  needs a build with a symbol table; separate debug files are not read
-         1  [no mapping]          code without frame pointers led the stack walk astray, or a mapping was lost
+         1  [no mapping]          the CPU was outside all mapped code, or a mapping was lost
 )");
 }
 
