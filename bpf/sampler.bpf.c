@@ -15,8 +15,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// Set before the program is loaded. Not bool: the skeleton would spell it _Bool, which clang does
-// not take in C++.
+// Set before the program is loaded. Not bool: the skeleton would spell it _Bool, which clang
+// does not take in C++.
 const volatile __u8 is_system_wide = 0;
 const volatile __u8 has_user = 1;
 const volatile __u8 has_kernel = 1;

@@ -22,7 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-            "-Dcpp_args=-fno-sanitize-recover=all"]
+            "-Dcpp_args=-fno-sanitize-recover=all"
+            f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
 

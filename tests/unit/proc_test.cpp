@@ -72,7 +72,7 @@ TEST_CASE("maps: a wrong field is not a mapping") {
     size_t word;
     const char* text;
   };
-  for (auto [word, text] : {Case{0, "1000"},    {0, "1000-"},
+  for (const Case& wrong : {Case{0, "1000"},    {0, "1000-"},
                             {0, "-2000"},       {0, "1000-2000-3000"},
                             {0, "2000-2000"},   {0, "2000-1000"},
                             {0, "0x1000-2000"}, {0, "1000-10000000000000000"},
@@ -82,8 +82,8 @@ TEST_CASE("maps: a wrong field is not a mapping") {
                             {3, "0"},           {3, "0:0:0"},
                             {3, "100000000:0"}, {3, "0:100000000"},
                             {4, "a"},           {4, "18446744073709551616"}}) {
-    CAPTURE(text);
-    CHECK_FALSE(proc::parse_maps_line(with_word(word, text)));
+    CAPTURE(wrong.text);
+    CHECK_FALSE(proc::parse_maps_line(with_word(wrong.word, wrong.text)));
   }
 }
 
