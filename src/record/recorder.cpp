@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 
 #include "base/mapped_file.h"
@@ -31,7 +32,7 @@ std::string own_vdso() {
     return {};
   for (const proc::MapsEntry& entry : *mappings)
     if (entry.path == "[vdso]")
-      return {reinterpret_cast<const char*>(entry.start), entry.end - entry.start};
+      return {std::bit_cast<const char*>(entry.start), entry.end - entry.start};
   return {};
 }
 
