@@ -3,6 +3,7 @@
 
 #include "base/exit_status.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "commands/command.h"
 
 namespace {
@@ -14,6 +15,25 @@ void print_error(const gosym::Error& error) {
     gosym::print(stderr, "gosym: hint: {}\n", error.hint());
 }
 
+// CLI11 says "A subcommand is required", whatever was given in its place.
+std::string missing_command(const std::vector<std::string>& given) {
+  if (given.empty())
+    return "no command: record, report, inspect or resolve";
+  return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
+                     gosym::printable(given.front()));
+}
+
+std::string usage_error(const CLI::App* root, const CLI::Error& problem) {
+  auto commands = root->get_subcommands();
+  std::string help = "gosym --help";
+  if (!commands.empty())
+    help = fmt::format("gosym {} --help", commands.front()->get_name());
+  std::string message = problem.what();
+  if (commands.empty())
+    message = missing_command(root->remaining());
+  return fmt::format("gosym: error: {}\ngosym: hint: see '{}'\n", message, help);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -22,11 +42,7 @@ int main(int argc, char** argv) {
   root.set_version_flag("--version", "gosym " GOSYM_VERSION);
   root.set_help_flag("-h,--help", "Show this help");
   root.require_subcommand(1);
-  root.failure_message([](const CLI::App* app, const CLI::Error& problem) {
-    auto commands = app->get_subcommands();
-    return fmt::format("gosym: error: {}\ngosym: hint: see 'gosym {}--help'\n", problem.what(),
-                       commands.empty() ? "" : commands.front()->get_name() + " ");
-  });
+  root.failure_message(usage_error);
   root.footer(
       "Examples:\n"
       "  gosym record -p 4242 -d 10s     sample a running process into cpu.raw\n"

@@ -33,8 +33,7 @@ std::optional<Place> find_section(const Image& image) {
 bool looks_like_header(Bytes bytes, const Image& image) {
   auto magic = load<uint32_t>(bytes, 0, image.order);
   return (magic == kMagic118 || magic == kMagic120) && bytes.size() >= 8 &&
-         bytes[4] == std::byte{0} && bytes[5] == std::byte{0} &&
-         static_cast<uint8_t>(bytes[7]) == image.pointer_size;
+         load<uint16_t>(bytes, 4) == 0 && static_cast<uint8_t>(bytes[7]) == image.pointer_size;
 }
 
 // A table without a section of its own: section headers stripped, or merged into .data.rel.ro

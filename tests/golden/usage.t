@@ -26,12 +26,12 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: A subcommand is required
+  gosym: error: no command: record, report, inspect or resolve
   gosym: hint: see 'gosym --help'
   [2]
 
   $ gosym frobnicate
-  gosym: error: A subcommand is required
+  gosym: error: unknown command 'frobnicate'
   gosym: hint: see 'gosym --help'
   [2]
 
