@@ -23,6 +23,7 @@ struct signal_struct {
 struct task_struct {
   int tgid;
   unsigned int flags;
+  unsigned int in_execve : 1;
   void* stack;
   void* mm;
   struct signal_struct* signal;

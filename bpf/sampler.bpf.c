@@ -91,8 +91,12 @@ static __always_inline struct registers saved_registers(struct task_struct* task
 #endif
 }
 
-static __always_inline bool is_kernel_thread(struct task_struct* task) {
-  return (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm);
+// A kernel thread has no user stack, and a task within exec has none that can be believed: its
+// registers are still those of the old program, and the memory is the new one's.
+static __always_inline bool lacks_user_stack(struct task_struct* task) {
+  bool is_in_exec =
+      bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+  return is_in_exec || (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm);
 }
 
 // Whether there is a call before the address, as there is before a real return address. Global,
@@ -217,7 +221,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   bool is_in_kernel = is_kernel_address(registers.ip);
   if (is_in_kernel) {
     struct task_struct* task = (void*)bpf_get_current_task();
-    registers = is_kernel_thread(task) ? (struct registers){} : saved_registers(task);
+    registers = lacks_user_stack(task) ? (struct registers){} : saved_registers(task);
   }
   take_user_stack(sample, registers);
   if (is_in_kernel && has_kernel)

@@ -11,9 +11,31 @@
 
 namespace gosym {
 
+namespace {
+
+Result<> check_regular(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0)
+    return Error(std::strerror(errno));
+  if (S_ISDIR(status.st_mode))
+    return Error(std::strerror(EISDIR));
+  if (!S_ISREG(status.st_mode))
+    return Error("not a regular file");
+  return Ok{};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
-  // Not blocking: a FIFO without a writer would hold us here for good.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  // O_PATH finds a file without opening it: to open a device may do something, and a FIFO
+  // without a writer would hold us for good.
+  UniqueFd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!found)
+    return Error(std::strerror(errno));
+  if (auto regular = check_regular(found.get()); !regular)
+    return std::move(regular).error();
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                     O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd)
     return Error(std::strerror(errno));
   return map(fd.get());
@@ -23,10 +45,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::map(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0)
     return Error(std::strerror(errno));
-  if (S_ISDIR(status.st_mode))
-    return Error(std::strerror(EISDIR));
-  if (!S_ISREG(status.st_mode))
-    return Error("not a regular file");
+  if (auto regular = check_regular(fd); !regular)
+    return std::move(regular).error();
   auto size = static_cast<size_t>(status.st_size);
   int64_t mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (size == 0)

@@ -16,6 +16,10 @@ uint64_t padding(uint64_t size) {
   return (4 - size % 4) % 4;
 }
 
+// Ids stand in the first notes. Segments and sections may all name the same bytes, so what is
+// read in all is limited.
+constexpr size_t kMaxNotes = 1 << 20;
+
 void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
   Reader in(notes, order);
   while (in.ok() && in.remaining() > 0) {
@@ -41,16 +45,29 @@ void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
 
 }  // namespace
 
-BuildIds build_ids(const Image& image) {
-  BuildIds ids;
+std::vector<FileExtent> note_extents(const Image& image) {
+  std::vector<FileExtent> extents;
+  uint64_t left = kMaxNotes;
+  auto add = [&](uint64_t offset, uint64_t size) {
+    if (size > left)
+      return;
+    extents.push_back({offset, size});
+    left -= size;
+  };
   for (const Segment& segment : image.segments)
     if (segment.type == PT_NOTE)
-      if (auto notes = slice(image.file, segment.offset, segment.file_size))
-        read_notes(*notes, image.order, ids);
+      add(segment.offset, segment.file_size);
   for (const Section& section : image.sections)
     if (section.type == SHT_NOTE)
-      if (auto notes = image.contents(section))
-        read_notes(*notes, image.order, ids);
+      add(section.offset, section.size);
+  return extents;
+}
+
+BuildIds build_ids(const Image& image) {
+  BuildIds ids;
+  for (const FileExtent& extent : note_extents(image))
+    if (auto notes = slice(image.file, extent.offset, extent.size))
+      read_notes(*notes, image.order, ids);
   return ids;
 }
 

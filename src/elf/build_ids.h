@@ -21,4 +21,7 @@ struct BuildIds {
 // later lies outside PT_NOTE, where the kernel and perf do not see it.
 BuildIds build_ids(const Image& image);
 
+// What build_ids looks at: 1 MiB at most, in all.
+std::vector<FileExtent> note_extents(const Image& image);
+
 }  // namespace gosym::elf

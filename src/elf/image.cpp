@@ -141,9 +141,16 @@ bool fits(const Image& image, const TableExtent& table) {
          table.count <= (image.file.size() - table.offset) / table.entry_size;
 }
 
+// Linux runs no file with more program headers than fit into 64 KiB (load_elf_phdrs).
+constexpr uint64_t kMaxSegmentTable = 65536;
+// More sections than an object file of one function a section has.
+constexpr uint64_t kMaxSections = 1 << 20;
+
 Result<> read_segments(Image& image, const TableExtent& table) {
   if (table.count == 0)
     return Ok{};
+  if (table.count > kMaxSegmentTable / std::max<uint64_t>(table.entry_size, 1))
+    return errorf("program headers: {} entries, more than Linux takes", table.count);
   if (!fits(image, table))
     return errorf(
         "program headers: {} entries of {:#x} bytes at {:#x} do not fit in {:#x} bytes",
@@ -161,6 +168,9 @@ Result<> read_sections(Image& image, const Header& header) {
   const TableExtent& table = header.sections;
   if (table.offset == 0 || table.count == 0)
     return Ok{};
+  if (table.count > kMaxSections)
+    return errorf("section headers: {} entries, where {} are allowed", table.count,
+                  kMaxSections);
   if (!fits(image, table))
     return errorf(
         "section headers: {} entries of {:#x} bytes at {:#x} do not fit in {:#x} bytes",
@@ -185,6 +195,19 @@ Result<> read_sections(Image& image, const Header& header) {
 }
 
 }  // namespace
+
+std::vector<FileExtent> header_tables(Bytes file) {
+  Image image;
+  image.file = file;
+  if (auto ident = read_ident(image); !ident)
+    return {};
+  auto header = read_header(image);
+  if (!header)
+    return {};
+  const auto& [segments, sections, name_section] = *header;
+  return {{segments.offset, segments.count * segments.entry_size},
+          {sections.offset, std::max<uint64_t>(sections.count, 1) * sections.entry_size}};
+}
 
 Result<Image> parse(Bytes file) {
   Image image;

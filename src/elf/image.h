@@ -78,6 +78,15 @@ struct Image {
   bool is_executable_at(ImageAddress address) const;
 };
 
+struct FileExtent {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+// Where the tables of segments and sections lie, for one who does not have the whole file: the
+// ELF header is enough. Empty for what is not ELF.
+std::vector<FileExtent> header_tables(Bytes file);
+
 // Fails for what is not ELF, and for headers that are cut short or contradict themselves.
 Result<Image> parse(Bytes file);
 

@@ -30,6 +30,9 @@ std::optional<Place> find_section(const Image& image) {
   return std::nullopt;
 }
 
+// Two were the most seen in one file. Each costs a look at a whole function table.
+constexpr int kMaxCandidates = 16;
+
 bool looks_like_header(Bytes bytes, const Image& image) {
   auto magic = load<uint32_t>(bytes, 0, image.order);
   return (magic == kMagic118 || magic == kMagic120) && bytes.size() >= 8 &&
@@ -40,6 +43,7 @@ bool looks_like_header(Bytes bytes, const Image& image) {
 // by an external linker. Of what looks like a header, the first that parses is the table.
 // Headers are aligned to a pointer; no coarser alignment holds from Go 1.26 on.
 std::optional<Place> find_by_scan(const Image& image) {
+  int candidates = 0;
   for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD)
       continue;
@@ -50,8 +54,11 @@ std::optional<Place> find_by_scan(const Image& image) {
     uint64_t first = misalignment == 0 ? 0 : image.pointer_size - misalignment;
     for (uint64_t i = first; i < bytes->size(); i += image.pointer_size) {
       Bytes rest = bytes->subspan(i);
-      if (looks_like_header(rest, image) &&
-          Pclntab::parse(rest, image.order, image.pointer_size))
+      if (!looks_like_header(rest, image))
+        continue;
+      if (++candidates > kMaxCandidates)
+        return std::nullopt;
+      if (Pclntab::parse(rest, image.order, image.pointer_size))
         return Place{ImageAddress{to_integer(segment.address) + i}, rest,
                      "scan of the segments"};
     }

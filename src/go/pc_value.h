@@ -36,7 +36,8 @@ public:
     is_first_ = false;
 
     uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
-    if (!in_.ok() || end > UINT32_MAX)
+    // No row is empty: a compiler writes one when the pc has moved on.
+    if (!in_.ok() || end > UINT32_MAX || end == row_.end)
       return std::nullopt;
     uint32_t delta = (zigzag >> 1) ^ -(zigzag & 1);
     row_ = {row_.end, static_cast<uint32_t>(end),

@@ -168,8 +168,12 @@ uint32_t code_size(const Pclntab& table, uint32_t index) {
     return size;
   uint32_t code_end = 0;
   PcValueRows rows = table.rows(function->pcln);
-  while (auto row = rows.next())
+  while (code_end < size) {
+    auto row = rows.next();
+    if (!row)
+      break;
     code_end = row->end;
+  }
   return code_end == 0 ? size : std::min(size, code_end);
 }
 

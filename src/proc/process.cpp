@@ -91,8 +91,21 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {
   return std::move(*text);
 }
 
+bool has_ended(uint32_t pid) {
+  for (uint32_t tid : thread_ids(pid))
+    if (auto status = status_of(tid); status && status->state != 'Z' && status->state != 'X')
+      return false;
+  return true;
+}
+
 Result<std::vector<MapsEntry>> mappings_of(uint32_t pid) {
   auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxFileSize);
+  // That file is the first thread's, which may have ended before the others.
+  if (text && text->empty())
+    for (uint32_t tid : thread_ids(pid))
+      if (auto thread = read_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxFileSize);
+          thread && !thread->empty())
+        return parse_maps(*thread);
   if (text)
     return parse_maps(*text);
   bool is_gone = !status_of(pid);

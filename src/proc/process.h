@@ -33,6 +33,9 @@ Result<Status> parse_status(std::string_view text);
 // Of a process or a thread; none if there is none of that number.
 std::optional<Status> status_of(uint32_t pid);
 
+// Whether each thread of a process has ended, though its parent may not have noticed.
+bool has_ended(uint32_t pid);
+
 std::vector<uint32_t> process_ids();
 std::vector<uint32_t> thread_ids(uint32_t pid);
 

@@ -188,6 +188,10 @@ inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
 inline constexpr uint32_t kMaxSmallPayloadSize = 4 << 20;
 inline constexpr size_t kUsualPayloadSize = 256 << 10;
 
+// Addresses of a stack; twice as many as the first recorder writes. A compressed chunk of a few
+// bytes could otherwise hold a stack of millions that each of its samples passes through.
+inline constexpr uint32_t kMaxStackSize = 2048;
+
 bool is_known(ChunkType type);  // not of a later version
 uint32_t max_payload_size(ChunkType type);
 

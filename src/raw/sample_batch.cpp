@@ -7,6 +7,7 @@
 #include <functional>
 #include <protozero/pbf_writer.hpp>
 
+#include "raw/format.h"
 #include "raw/protobuf.h"
 
 namespace gosym::raw {
@@ -113,6 +114,8 @@ Result<std::vector<uint32_t>> stack_begins(const Columns& columns) {
   std::vector<uint32_t> begins = {0, 0};
   size_t left = columns.addresses.size();
   for (uint32_t size : columns.stack_sizes) {
+    if (size > kMaxStackSize)
+      return errorf("a stack of {} addresses, where {} are allowed", size, kMaxStackSize);
     if (size > left)
       return errorf("stacks of more than {} addresses", columns.addresses.size());
     left -= size;

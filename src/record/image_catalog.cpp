@@ -4,22 +4,30 @@
 
 #include <cerrno>
 
-#include "base/mapped_file.h"
 #include "elf/build_ids.h"
 #include "elf/image.h"
 #include "record/image_file.h"
+#include "record/sparse_copy.h"
 
 namespace gosym {
 
 namespace {
 
+// The ELF header, as a rule with the program headers and the notes behind it.
+constexpr uint64_t kUsualHeaders = 4096;
+
 Result<> read_headers(int file, RecordedImage& image) {
-  auto content = MappedFile::map(file);
-  if (!content)
-    return std::move(content).error();
-  auto parsed = elf::parse((*content)->bytes());
+  auto copy = SparseCopy::open(file);
+  if (!copy)
+    return std::move(copy).error();
+  copy->read({.offset = 0, .size = kUsualHeaders});
+  for (const elf::FileExtent& table : elf::header_tables(copy->bytes()))
+    copy->read(table);
+  auto parsed = elf::parse(copy->bytes());
   if (!parsed)
     return std::move(parsed).error();
+  for (const elf::FileExtent& notes : elf::note_extents(*parsed))
+    copy->read(notes);
   elf::BuildIds ids = elf::build_ids(*parsed);
   image.gnu_build_id = std::move(ids.gnu);
   image.go_build_id = std::move(ids.go);

@@ -47,10 +47,6 @@ std::vector<std::string_view> missing_capabilities(const proc::Status& status) {
 
 // Why the kernel refuses one who has the capabilities. None: we do not know.
 std::optional<Error> find_obstacle(const proc::Status& status) {
-  // Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
-  if (auto map = setting("/proc/self/uid_map"); map.find("4294967295") == std::string::npos)
-    return Error("not in the first user namespace")
-        .with_hint("run gosym outside of the container or of 'unshare -U'");
   if (setting("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos)
     return Error("the kernel is locked down (confidentiality)")
         .with_hint("boot with lockdown=integrity, or without Secure Boot");
@@ -60,7 +56,15 @@ std::optional<Error> find_obstacle(const proc::Status& status) {
   return std::nullopt;
 }
 
+// Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
+bool is_first_user_namespace() {
+  return setting("/proc/self/uid_map").find("4294967295") != std::string::npos;
+}
+
 Error explain_refusal(const proc::Status& status) {
+  if (!is_first_user_namespace())
+    return Error("not in the first user namespace")
+        .with_hint("run gosym outside of the container or of 'unshare -U'");
   if (auto missing = missing_capabilities(status); !missing.empty())
     return errorf("missing {}", fmt::join(missing, " and "))
         .with_hint(

@@ -71,7 +71,7 @@ Result<UniqueFd> open_process(uint32_t pid) {
     return errorf("{} is a thread, not a process", pid)
         .with_hint(fmt::format("its process is {}", status->pid))
         .with_exit_status(kNoTarget);
-  if (status->state == 'Z')
+  if (proc::has_ended(pid))
     return errorf("process {} has ended already (its parent has not noticed yet)", pid)
         .with_exit_status(kNoTarget);
   UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

@@ -45,7 +45,7 @@ std::optional<Stop> Watch::wait(const Recorder& recorder) {
 
 Stop Watch::wait_for_command() {
   stop_.reset();
-  while (!targets_.empty() && stop_ != Stop::kAbort)
+  while (!targets_.empty() && !stop_)
     poll_once(-1, -1, -1);
   return stop_.value_or(Stop::kTargetsGone);
 }

@@ -289,6 +289,40 @@ TEST_CASE("symbols: tables cut anywhere give whole symbols only") {
   CHECK(elf::SymbolTable::read(image, section).symbols().size() == 0);
 }
 
+TEST_CASE("elf: tables larger than a program has are refused") {
+  std::string file = build_image(sample_spec());
+  size_t section_table = static_cast<uint8_t>(file[40]) | static_cast<uint8_t>(file[41]) << 8;
+  std::string many = with_byte(with_byte(file, 56, 0xff), 57, 0xff);  // PN_XNUM
+  many = with_byte(many, section_table + 46, 1);                      // info: 65536
+  CHECK(message_of(many) == "program headers: 65536 entries, more than Linux takes");
+  std::string sections = with_byte(with_byte(file, 60, 0), section_table + 35, 1);
+  CHECK(parse(sections).section_problem ==
+        "section headers: 16777216 entries, where 1048576 are allowed");
+}
+
+TEST_CASE("elf: the header tells where the tables are") {
+  std::string file = build_image(sample_spec());
+  auto tables = elf::header_tables(as_bytes(file).first(64));
+  REQUIRE(tables.size() == 2);
+  CHECK(tables[0].offset == 64);
+  CHECK(tables[0].size == 2 * 56);
+  CHECK(tables[1].offset + tables[1].size == file.size());
+  CHECK(elf::header_tables(as_bytes(file).first(63)).empty());
+  CHECK(elf::header_tables({}).empty());
+}
+
+TEST_CASE("build ids: notes are read up to a limit, however often they are named") {
+  ImageSpec spec;
+  std::string filler = build_note("XYZ", 1, std::string(700 << 10, 'x'));
+  spec.parts.push_back({.name = ".first", .type = SHT_NOTE, .contents = filler});
+  spec.parts.push_back({.name = ".again", .type = SHT_NOTE, .contents = filler});
+  spec.parts.push_back(
+      {.name = ".note", .type = SHT_NOTE, .contents = build_note("GNU", 3, "id")});
+  std::string file = build_image(spec);
+  CHECK(elf::note_extents(parse(file)).size() == 2);  // not the second of the large ones
+  CHECK(elf::build_ids(parse(file)).gnu == "id");
+}
+
 TEST_CASE("kind: what file(1) says") {
   std::string file = build_image(sample_spec());
   elf::Kind kind = elf::kind_of(parse(file));

@@ -153,8 +153,12 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
     CHECK(columns.error() == "stack 4294967295 of 2");
   }
   SUBCASE("stacks larger than all addresses") {
-    columns.stack_sizes = {2, UINT32_MAX};
+    columns.stack_sizes = {2, 2};
     CHECK(columns.error() == "stacks of more than 3 addresses");
+  }
+  SUBCASE("a stack deeper than any recorder writes") {
+    columns.stack_sizes = {2, UINT32_MAX};
+    CHECK(columns.error() == "a stack of 4294967295 addresses, where 2048 are allowed");
   }
   SUBCASE("addresses of no stack") {
     columns.stack_sizes = {2};

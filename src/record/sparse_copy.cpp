@@ -1,0 +1,57 @@
+#include "record/sparse_copy.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace gosym {
+
+namespace {
+
+constexpr uint64_t kMaxRead = 8 << 20;
+
+}  // namespace
+
+Result<SparseCopy> SparseCopy::open(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0)
+    return system_error("cannot be read", errno);
+  if (!S_ISREG(status.st_mode))
+    return Error("not a regular file");
+  auto size = static_cast<size_t>(status.st_size);
+  if (size == 0)
+    return Error("empty");
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return system_error("cannot be read", errno);
+  return SparseCopy(fd, static_cast<std::byte*>(memory), size);
+}
+
+SparseCopy::SparseCopy(SparseCopy&& other) noexcept
+    : fd_(other.fd_), memory_(std::exchange(other.memory_, nullptr)), size_(other.size_) {}
+
+SparseCopy::~SparseCopy() {
+  if (memory_)
+    munmap(memory_, size_);
+}
+
+void SparseCopy::read(elf::FileExtent extent) {
+  if (extent.offset >= size_ || extent.size > kMaxRead)
+    return;
+  uint64_t left = std::min<uint64_t>(extent.size, size_ - extent.offset);
+  for (uint64_t offset = extent.offset; left > 0;) {
+    ssize_t count = pread(fd_, memory_ + offset, left, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)  // cut short meanwhile: the rest stays zero
+      return;
+    offset += static_cast<uint64_t>(count);
+    left -= static_cast<uint64_t>(count);
+  }
+}
+
+}  // namespace gosym

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "elf/image.h"
+
+namespace gosym {
+
+// A copy of the parts of a file that were read, each at its place, with zeros between them. It
+// is memory of our own: whoever's code is sampled may cut his file short, and a mapping of it
+// would then end the recorder (SIGBUS). It takes as much memory as was read.
+class SparseCopy {
+public:
+  // `fd` stays the caller's and must outlive the copy.
+  static Result<SparseCopy> open(int fd);
+  SparseCopy(SparseCopy&& other) noexcept;
+  SparseCopy& operator=(SparseCopy&&) = delete;
+  ~SparseCopy();
+
+  // What of it lies in the file, and not more than 8 MiB: the largest table of sections that an
+  // ELF header can announce takes 4.
+  void read(elf::FileExtent extent);
+  Bytes bytes() const { return {memory_, size_}; }
+
+private:
+  SparseCopy(int fd, std::byte* memory, size_t size) : fd_(fd), memory_(memory), size_(size) {}
+
+  int fd_;
+  std::byte* memory_;
+  size_t size_;
+};
+
+}  // namespace gosym
