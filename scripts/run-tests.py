@@ -26,18 +26,21 @@ SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
             f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
+NOT_BUILT = Count(0, 1, 0)
 
 
 def build(folder, compiler, *options):
-    """Configures at first, then builds. Says what went wrong and ends everything if it does."""
+    """Configures at first, then builds. Says what went wrong if it does; false then."""
     again = ["--reconfigure"] if (ROOT / folder / "build.ninja").exists() else []  # finds new files
-    for command in [["meson", "setup", folder, *again, *options], ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
+    for command in [["meson", "setup", folder, *again, *options],
+                    ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "CXX": compiler},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            print(done.stdout[-20000:], f"{folder}: {' '.join(command)} failed\n",
-                  "0 passed, 1 failed", sep="\n")
-            sys.exit(1)
+            lines = [line for line in done.stdout.splitlines() if not re.match(r"\[\d+/\d+\]", line)]
+            print(*lines[-200:], f"{folder}: {' '.join(command)} failed\n", sep="\n")
+            return False
+    return True
 
 
 def run_suites(folder, suites):
@@ -100,11 +103,12 @@ def main():
 
     totals = []
     if plain := [suite for suite in SUITES if suite in wanted and suite != "sanitize"]:
-        build("build-test", "g++")
-        totals.append(run_build("g++", "build-test", plain))
+        built = build("build-test", "g++")
+        totals.append(run_build("g++", "build-test", plain) if built else NOT_BUILT)
     if "sanitize" in wanted:
-        build("build-sanitize", "clang++", *SANITIZE)
-        totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED))
+        built = build("build-sanitize", "clang++", *SANITIZE)
+        totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED) if built
+                      else NOT_BUILT)
 
     passed, failed, skipped = map(sum, zip(*totals))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))

@@ -1,5 +1,10 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
+#include <new>
+#include <string_view>
 
 #include "base/exit_status.h"
 #include "base/print.h"
@@ -34,9 +39,37 @@ std::string usage_error(const CLI::App* root, const CLI::Error& problem) {
   return fmt::format("gosym: error: {}\ngosym: hint: see '{}'\n", message, help);
 }
 
+// Where a standard stream is closed, the next file that is opened would take its place and get
+// what is meant for the stream.
+void open_standard_streams() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO)
+    fd = open("/dev/null", O_RDWR);
+  close(fd);
+}
+
+// Cuts "-- COMMAND ARGUMENTS" off the line of `gosym record`, unless a command began before.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "record")
+    return {};
+  for (int i = 2; i < argc; i++)
+    if (std::string_view(argv[i]) == "--") {
+      std::vector<std::string> command(argv + i + 1, argv + argc);
+      argc = i;
+      return command;
+    }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
+  std::set_new_handler([] {
+    constexpr std::string_view kMessage = "gosym: error: out of memory\n";
+    (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    _exit(gosym::kFailure);
+  });
   CLI::App root("Find out which functions use the CPU: Go programs as they run in production",
                 "gosym");
   root.set_version_flag("--version", "gosym " GOSYM_VERSION);
@@ -50,7 +83,7 @@ int main(int argc, char** argv) {
       "  gosym inspect ./server          what symbol information is in a binary\n"
       "  gosym resolve ./server 4a1b20   name an address of a binary\n");
   const gosym::Command commands[] = {
-      gosym::make_record(root),
+      gosym::make_record(root, take_command(argc, argv)),
       gosym::make_report(root),
       gosym::make_inspect(root),
       gosym::make_resolve(root),

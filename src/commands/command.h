@@ -14,7 +14,9 @@ struct Command {
   std::function<Result<int>()> run;
 };
 
-Command make_record(CLI::App& root);
+// `command` is what follows "--" on the command line, which CLI11 would take apart: "[a,b]"
+// for a list.
+Command make_record(CLI::App& root, std::vector<std::string> command);
 Command make_report(CLI::App& root);
 Command make_inspect(CLI::App& root);
 Command make_resolve(CLI::App& root);

@@ -25,7 +25,7 @@ struct Options {
   std::vector<uint32_t> pids;
   std::vector<std::string> command;
   bool is_system_wide = false;
-  uint64_t frequency = 99;
+  int64_t frequency = 99;
   std::string duration;
   std::string output = kDefaultOutput;
   bool is_user_only = false;
@@ -48,6 +48,8 @@ Error usage_error(std::string message) {
 }
 
 Result<> check(const Options& options) {
+  if (!options.command.empty() && options.command.front().starts_with('-'))
+    return usage_error(fmt::format("unknown option '{}'", printable(options.command.front())));
   int kinds = !options.pids.empty() + !options.command.empty() + options.is_system_wide;
   if (kinds == 0)
     return Error("nothing to record: no -p PID, no -a, no command")
@@ -57,8 +59,12 @@ Result<> check(const Options& options) {
     return usage_error("-p PID, -a and a command exclude one another");
   if (options.is_user_only && options.is_kernel_only)
     return usage_error("-U and -K exclude one another");
-  constexpr uint64_t kMaxFrequency = 1'000'000;
-  if (options.frequency == 0 || options.frequency > kMaxFrequency)
+  if (options.output == "-" && !options.command.empty())
+    return usage_error("-o -: standard output is the command's; name a file");
+  if (options.output == "-" && isatty(STDOUT_FILENO) != 0)
+    return usage_error("-o -: a recording is not for a terminal");
+  constexpr int64_t kMaxFrequency = 1'000'000;
+  if (options.frequency <= 0 || options.frequency > kMaxFrequency)
     return usage_error(fmt::format("--freq: '{}' is not between 1 and {}", options.frequency,
                                    with_commas(kMaxFrequency)));
   return Ok{};
@@ -81,11 +87,12 @@ Result<uint64_t> parse_limit(const std::string& duration) {
 uint64_t clamp_frequency(const Options& options) {
   auto text = read_file("/proc/sys/kernel/perf_event_max_sample_rate", 4096);
   std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  uint64_t limit = parse_decimal(take_line(rest)).value_or(options.frequency);
-  if (options.frequency <= limit)
-    return options.frequency;
+  auto frequency = static_cast<uint64_t>(options.frequency);
+  uint64_t limit = parse_decimal(take_line(rest)).value_or(frequency);
+  if (frequency <= limit)
+    return frequency;
   warn(options, "sampling at {} Hz, not {}: kernel.perf_event_max_sample_rate allows no more",
-       with_commas(limit), with_commas(options.frequency));
+       with_commas(limit), with_commas(frequency));
   return limit;
 }
 
@@ -219,10 +226,19 @@ int end_command(Stop stop, const HeldCommand& command, Watch& watch) {
   if (stop == Stop::kTargetsGone)
     return command.wait();
   command.send(SIGTERM);
-  if (stop == Stop::kAbort || watch.wait_for_command() == Stop::kAbort)
+  if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kTargetsGone)
     return kInterrupted;
   int status = command.wait();
   return status == 128 + SIGTERM ? kSuccess : status;
+}
+
+// A command does not end because its recording did.
+Error give_up(Error error, const HeldCommand* command, Watch& watch, const Options& options) {
+  if (command) {
+    warn(options, "the recording has ended, the command goes on: {}", error.message());
+    watch.wait_for_command();
+  }
+  return error;
 }
 
 Result<int> record(const Options& options) {
@@ -244,13 +260,14 @@ Result<int> record(const Options& options) {
     if (auto added = (*recorder)->add_target(pid); !added)
       return std::move(added).error();
 
+  if (auto started = (*recorder)->start(options.output); !started)
+    return std::move(started).error();
+  tell_start(**recorder, options);
+  // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
   auto watch = Watch::open(std::move(targets->processes), command);
   if (!watch)
     return std::move(watch).error();
-  if (auto started = (*recorder)->start(options.output); !started)
-    return std::move(started).error();
-  tell_start(**recorder, options);
   if (command)
     if (auto released = command->release(); !released)
       return std::move(released).error();
@@ -258,18 +275,18 @@ Result<int> record(const Options& options) {
     watch->stop_at(monotonic_ns() + *limit);
 
   auto stop = record_until_stopped(**recorder, *watch, options);
-  if (!stop)
-    return std::move(stop).error();
-  if (auto finished = (*recorder)->finish(); !finished)
-    return std::move(finished).error();
+  auto finished = stop ? (*recorder)->finish() : std::move(stop).error();
+  if (!finished)
+    return give_up(std::move(finished).error(), command, *watch, options);
   print_summary((*recorder)->summary(), options);
   return command ? end_command(*stop, *command, *watch) : kSuccess;
 }
 
 }  // namespace
 
-Command make_record(CLI::App& root) {
+Command make_record(CLI::App& root, std::vector<std::string> command) {
   auto options = std::make_shared<Options>();
+  options->command = std::move(command);
   CLI::App* app = root.add_subcommand("record", "Sample running code into a file");
   app->add_option("-p,--pid", options->pids, "Record these processes and their future children")
       ->type_name("PID[,PID]")
@@ -288,15 +305,19 @@ Command make_record(CLI::App& root) {
   app->add_flag("-g")->group("");  // perf needs it for stacks; here they are always taken
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
   app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);
-  app->add_option("CMD", options->command, "Command to run and record, after --")
-      ->type_name("");
+  // Without "--", what is no option begins the command, which has all the rest.
+  app->prefix_command();
   app->footer(
       "Examples:\n"
       "  gosym record -p 4242 -d 10s      a running process, for 10 seconds\n"
       "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
       "  gosym record -- ./server --dev   a command, from start to end\n"
       "  gosym record -a -F 999 -d 5s     the whole system, 999 times a second\n");
-  return {app, [options] { return record(*options); }};
+  return {app, [app, options] {
+            if (auto bare = app->remaining(); !bare.empty())
+              options->command.swap(bare);
+            return record(*options);
+          }};
 }
 
 }  // namespace gosym

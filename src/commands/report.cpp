@@ -162,8 +162,6 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
   print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));
-  print(stderr, "cut stacks  {} of {} samples, where frame pointers led out of mapped code\n",
-        with_commas(profile.cut_sample_count), with_commas(profile.total_count()));
   for (const auto& [source, locations] : symbols.locations_by_source)
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
   for (const ProfileImage& image : profile.images)

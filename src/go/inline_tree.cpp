@@ -63,6 +63,15 @@ Bytes inline_tree_of(const Module& module, const Function& function) {
   return offset ? tail(module.gofunc, *offset) : Bytes();
 }
 
+// Before Go 1.20 the table does not tell. But code that calls anything begins with the check of
+// its stack, which has the line of the declaration; `go build -pgo` counts lines from there.
+uint32_t start_line_of(const Pclntab& table, const Function& function) {
+  if (table.has_start_lines())
+    return function.start_line;
+  Position entry = position_at(table, function, function.entry);
+  return entry.inline_index < 0 ? entry.line : 0;
+}
+
 }  // namespace
 
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls) {
@@ -89,7 +98,7 @@ bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& c
       break;
     }
   }
-  calls.push_back({name, position.file, position.line, function->start_line});
+  calls.push_back({name, position.file, position.line, start_line_of(table, *function)});
   return true;
 }
 

@@ -90,6 +90,18 @@ std::string make_loss(const RecordingStats& stats) {
   return text;
 }
 
+// Threads of the Go runtime have a stack like this now and then; a few change no figure.
+std::string make_cut(const Profile& profile) {
+  constexpr double kNoticed = 1;
+  double share = percent(profile.cut_sample_count, profile.total_count());
+  if (share < kNoticed)
+    return {};
+  return fmt::format(
+      "cut short  {:.1f} % of the stacks: code without frame pointers hides its callers, and "
+      "total % is too low\n",
+      share);
+}
+
 std::string make_header(const Profile& profile) {
   const RecordingInfo& info = profile.info;
   uint64_t count = profile.total_count();
@@ -105,7 +117,7 @@ std::string make_header(const Profile& profile) {
   text += fmt::format("processes  {}\n", list_processes(profile));
   if (!profile.filter.empty())
     text += fmt::format("only       {}\n", printable(profile.filter));
-  return text + make_loss(profile.stats);
+  return text + make_cut(profile) + make_loss(profile.stats);
 }
 
 std::string name_of(const Profile& profile, const FunctionTotal& total) {

@@ -25,7 +25,7 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kVdso:
       return "code of the kernel that the recording has no symbol for";
     case Unnamed::kUnidentified:
-      return "record with the right to read this file";
+      return "not readable while it ran: record with more rights, or it ended too soon";
     case Unnamed::kDeleted:
       return "gone or replaced while it ran: restart the program and record again";
     case Unnamed::kMissing:

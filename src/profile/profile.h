@@ -129,7 +129,7 @@ struct Profile {
   uint64_t start_realtime_ns = 0;  // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
-  uint64_t cut_sample_count = 0;  // whose user stack was ended where it left mapped code
+  uint64_t cut_sample_count = 0;  // whose user stack ends before its root
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
 
   StringPool strings;

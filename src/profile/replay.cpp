@@ -75,7 +75,7 @@ void Replay::add(const RecordedSample& sample) {
   auto known = seen_.find(seen);
   ResolvedStack resolved =
       known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
-  profile_.cut_sample_count += resolved.is_cut;
+  profile_.cut_sample_count += resolved.is_cut || sample.user_end != StackEnd::kRoot;
 
   uint32_t stack = resolved.stack;
   SampleKey key = {stack, sample.pid, sample.tid, profile_.strings.intern(comm(sample))};

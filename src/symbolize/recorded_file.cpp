@@ -7,6 +7,15 @@ namespace gosym {
 
 namespace {
 
+bool has_segments(const elf::Image& now, const std::vector<LoadSegment>& recorded) {
+  std::vector<LoadSegment> loaded;
+  for (const elf::Segment& segment : now.segments)
+    if (segment.type == PT_LOAD)
+      loaded.push_back({segment.offset, segment.file_size, to_integer(segment.address),
+                        segment.memory_size, segment.flags});
+  return loaded == recorded;
+}
+
 // What differs between the recorded file and this one; empty if nothing does.
 std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
   elf::BuildIds ids = elf::build_ids(now);
@@ -20,6 +29,8 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
     return {};
   if (recorded.size != now.file.size())
     return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
+  if (!has_segments(now, recorded.segments))
+    return "its segments differ, and it has no build id";
   if (recorded.mtime_ns != mtime_ns)
     return "it was written since, and has no build id to tell whether it is the same";
   return {};

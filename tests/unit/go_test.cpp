@@ -40,6 +40,13 @@ TEST_CASE("pc values: every prefix of a table ends without a made-up row") {
   }
 }
 
+TEST_CASE("pc values: a row that does not move on ends the table") {
+  auto table = bytes(2, 4, 2, 0, 2, 4, 0);
+  go::PcValueRows rows(table, 1);
+  CHECK(rows.next().value().end == 4);
+  CHECK_FALSE(rows.next());
+}
+
 TEST_CASE("pc values: what runs past 2^32 ends the table") {
   auto table = bytes(2, 0xff, 0xff, 0xff, 0xff, 0x0f, 2, 1, 0);
   go::PcValueRows rows(table, 1);
@@ -125,7 +132,8 @@ TEST_CASE("go: inlined calls of every layout, word width and byte order") {
   }
 }
 
-TEST_CASE("go: start lines are told from Go 1.20 on") {
+TEST_CASE(
+    "go: start lines are told from Go 1.20 on, before that the entry has that of its own") {
   for (GoLayout layout : kLayouts) {
     GoProgram program{.layout = layout};
     std::string file = build_image(program.image());
@@ -135,7 +143,7 @@ TEST_CASE("go: start lines are told from Go 1.20 on") {
     bool is_told = layout != GoLayout::k118;
     CHECK(calls[0].start_line == (is_told ? 4 : 0));
     CHECK(calls[1].start_line == (is_told ? 20 : 0));
-    CHECK(calls[2].start_line == (is_told ? 10 : 0));
+    CHECK(calls[2].start_line == 10);
   }
 }
 
@@ -147,6 +155,21 @@ TEST_CASE("go: a table without a section of its own is found in the segments") {
   go::Module module = module_of(parse_image(file));
   CHECK(module.found_by == "scan of the segments");
   CHECK(calls_at(module, 0x401041) == "main.leaf /src/a.go:30");
+}
+
+TEST_CASE("go: a scan gives up when nothing that looks like a header is one") {
+  for (size_t false_headers : {15u, 17u}) {
+    GoProgram program;
+    ImageSpec spec = program.image();
+    std::string decoy = program.table().substr(0, 8) + std::string(8, '\0');
+    spec.parts[1].name = ".rodata";
+    for (size_t i = 0; i < false_headers; i++)
+      spec.parts[0].contents += decoy;
+    std::string file = build_image(spec);
+    auto module = go::read_module(parse_image(file));
+    REQUIRE(module);
+    CHECK(module->has_value() == (false_headers < 16));
+  }
 }
 
 TEST_CASE("go: a damaged section does not hide a whole table") {

@@ -234,6 +234,14 @@ TEST_CASE(
   CHECK(frames_of(profile, profile.samples[1].stack) == Frames{" 0x9999", "a 0x1020<"});
   CHECK(profile.locations[2].mapping == kNoMapping);
   CHECK(profile.cut_sample_count == 2);
+
+  Replay unreadable({}, {}, events(map(0, 1, 0x1000, "a")));
+  uint64_t leaf[] = {0x1010};
+  RecordedSample sample = sample_of(1, 1, leaf);
+  sample.user_end = StackEnd::kUnreadable;
+  unreadable.add(sample);
+  unreadable.add(sample_of(2, 1, leaf));
+  CHECK(std::move(unreadable).finish().cut_sample_count == 1);
 }
 
 TEST_CASE("replay: equal samples are counted, in whatever order they come") {

@@ -67,6 +67,9 @@ RecordedImage record(const std::string& path) {
   recorded.mtime_ns = (*file)->mtime_ns();
   recorded.gnu_build_id = ids.gnu;
   recorded.go_build_id = ids.go;
+  for (const elf::Segment& segment : image->segments)
+    recorded.segments.push_back({segment.offset, segment.file_size, to_integer(segment.address),
+                                 segment.memory_size, segment.flags});
   return recorded;
 }
 
@@ -111,6 +114,9 @@ TEST_CASE("recorded file: without ids, size and time tell") {
   image.mtime_ns -= 1;
   CHECK(open_recorded(image).unnamed == Unnamed::kChanged);
   image.mtime_ns += 1;
+  image.segments[0].file_size -= 1;
+  CHECK(open_recorded(image).problem.ends_with("its segments differ, and it has no build id"));
+  image.segments[0].file_size += 1;
   image.size -= 1;
   CHECK(open_recorded(image).problem.starts_with("not the file that was recorded: size is "));
 }
