@@ -50,8 +50,8 @@ Result<std::optional<Module>> read_module(const elf::Image& image);
 //   1.20-1.27:   u8 function id, 3 x u8 0, i32 name, i32 parent pc, i32 start line
 //
 // In the old form file and line are those of the call, and parent is the next entry outwards or
-// -1; start lines are those of the functions' entries. In the new form the parent pc, from the function's entry, lies in the call: file, line
-// and the next index are those of that pc.
+// -1; start lines are those of the functions' entries. In the new form the parent pc, from the
+// function's entry, lies in the call: file, line and the next index are those of that pc.
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls);
 
 }  // namespace gosym::go

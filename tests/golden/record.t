@@ -32,3 +32,20 @@ Options that are wrong in themselves.
   gosym: hint: see 'gosym record --help'
   [2]
 
+
+What begins with a dash is no command, and a command's output is its own.
+
+  $ gosym record --frob -- true
+  gosym: error: unknown option '--frob'
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --freq -5
+  gosym: error: --freq: '-5' is not between 1 and 1,000,000
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -o - -- true
+  gosym: error: -o -: standard output is the command's; name a file
+  gosym: hint: see 'gosym record --help'
+  [2]
