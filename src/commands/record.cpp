@@ -203,11 +203,13 @@ void print_summary(const Recorder::Summary& summary, const Options& options) {
   print_warnings(summary, options);
   if (options.is_quiet)
     return;
-  print(stderr, "recorded {} samples of {} {} in {:.1f} s, {} lost, {} -> {}\n",
-        with_commas(summary.samples), summary.process_count,
+  print(stderr, "recorded {} {} of {} {} in {:.1f} s, {} lost, {} -> {}\n",
+        with_commas(summary.samples), summary.samples == 1 ? "sample" : "samples",
+        with_commas(summary.process_count),
         summary.process_count == 1 ? "process" : "processes",
         static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
-        human_size(summary.file_size), printable(options.output));
+        human_size(summary.file_size),
+        options.output == "-" ? "standard output" : printable(options.output));
   if (summary.samples > 0 && options.output != "-")
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : printable(options.output));

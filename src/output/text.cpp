@@ -158,7 +158,8 @@ std::string make_table(const Profile& profile, size_t top) {
     text += row + '\n';
   }
   if (shown < totals.size())
-    text += fmt::format("{} of {} functions; --top 0 shows all\n", shown, totals.size());
+    text += fmt::format("{} of {} functions; --top 0 shows all\n", with_commas(shown),
+                        with_commas(totals.size()));
   return text;
 }
 
