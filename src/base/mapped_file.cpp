@@ -13,7 +13,7 @@ namespace gosym {
 
 namespace {
 
-Result<> check_regular(int fd) {
+Result<struct stat> status_of_regular(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0)
     return Error(std::strerror(errno));
@@ -21,7 +21,7 @@ Result<> check_regular(int fd) {
     return Error(std::strerror(EISDIR));
   if (!S_ISREG(status.st_mode))
     return Error("not a regular file");
-  return Ok{};
+  return status;
 }
 
 }  // namespace
@@ -32,36 +32,32 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   UniqueFd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!found)
     return Error(std::strerror(errno));
-  if (auto regular = check_regular(found.get()); !regular)
-    return std::move(regular).error();
+  auto status = status_of_regular(found.get());
+  if (!status)
+    return std::move(status).error();
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
                      O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd)
     return Error(std::strerror(errno));
-  return map(fd.get());
-}
 
-Result<std::unique_ptr<MappedFile>> MappedFile::map(int fd) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0)
-    return Error(std::strerror(errno));
-  if (auto regular = check_regular(fd); !regular)
-    return std::move(regular).error();
-  auto size = static_cast<size_t>(status.st_size);
-  int64_t mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  auto size = static_cast<size_t>(status->st_size);
+  int64_t changed = gosym::mtime_ns(*status);
   if (size == 0)
-    return std::unique_ptr<MappedFile>(new MappedFile({}, mtime_ns));
-
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (address == MAP_FAILED)
     return Error(std::strerror(errno));
   return std::unique_ptr<MappedFile>(
-      new MappedFile({static_cast<const std::byte*>(address), size}, mtime_ns));
+      new MappedFile({static_cast<const std::byte*>(address), size}, changed));
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty())
     munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+int64_t mtime_ns(const struct stat& status) {
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 Result<std::string> read_file(const std::string& path, size_t limit) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <string>
 
@@ -17,8 +19,6 @@ namespace gosym {
 class MappedFile {
 public:
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path);
-  // Maps an open file; `fd` stays the caller's.
-  static Result<std::unique_ptr<MappedFile>> map(int fd);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -32,6 +32,9 @@ private:
   Bytes bytes_;
   int64_t mtime_ns_;
 };
+
+// When the contents were last changed, since 1970.
+int64_t mtime_ns(const struct stat& status);
 
 // The whole contents of a file, such as one of /proc, which has no size beforehand. More than
 // `limit` bytes are an error. Messages do not repeat the path.

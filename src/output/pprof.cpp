@@ -178,7 +178,7 @@ private:
       protozero::pbf_writer out(out_, field::kLocation);
       out.add_uint64(field::kLocationId, i + 1);
       out.add_uint64(field::kLocationMapping, to_index(location.mapping));
-      out.add_uint64(field::kAddress, address - (location.is_return && address > 0 ? 1 : 0));
+      out.add_uint64(field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
         write_line(out, to_index(frame.function) + 1, frame.line);
       bool may_be_named_later =

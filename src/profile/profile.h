@@ -104,8 +104,7 @@ struct Location {
   RuntimeAddress address{};
   // Only where `mapping` is of a file whose segments cover the address, or of the vdso.
   std::optional<ImageAddress> image_address;
-  // The address follows a call: the call itself lies before it. The one who looks the address
-  // up subtracts 1.
+  // The address follows a call: the call itself lies before it.
   bool is_return = false;
 
   // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames:
@@ -113,6 +112,9 @@ struct Location {
   uint32_t first_frame = 0;
   uint32_t frame_count = 0;
   Unnamed unnamed{};
+
+  // Where the call is, for one of the location's addresses: what is looked up and shown.
+  uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
 };
 
 // Equal samples counted.

@@ -107,7 +107,7 @@ inline uint64_t time_of(const Event& event) {
 enum class StackEnd : uint8_t {
   kRoot = 0,        // the frame pointer was 0, or there was no user stack
   kUnreadable = 1,  // the frame pointer led to memory that could not be read
-  kBadFrame = 2,    // it was misaligned or did not lead upwards
+  kBadFrame = 2,    // it was misaligned, or led down without being a switch of stacks
   kLimit = 3,       // the stack is deeper than the sampler walks
 };
 

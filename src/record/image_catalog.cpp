@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/mapped_file.h"
 #include "elf/build_ids.h"
 #include "elf/image.h"
 #include "record/image_file.h"
@@ -46,7 +47,7 @@ RecordedImage describe(int file, const struct stat& status) {
   image.device = status.st_dev;
   image.inode = status.st_ino;
   image.size = static_cast<uint64_t>(status.st_size);
-  image.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  image.mtime_ns = mtime_ns(status);
   if (auto read = read_headers(file, image); !read)
     image.problem = read.error().message();
   return image;
@@ -65,7 +66,7 @@ ImageId ImageCatalog::identify(const RawMapping& mapping) {
     return identify_unopened(mapping, system_error("cannot be read", errno).message());
 
   Version version{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
-                  status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+                  mtime_ns(status)};
   ImageId& id = known_[version];
   if (id == ImageId{})
     id = add(mapping, describe(file->get(), status));

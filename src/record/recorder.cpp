@@ -10,15 +10,14 @@
 #include "base/mapped_file.h"
 #include "proc/kallsyms.h"
 #include "proc/process.h"
+#include "raw/format.h"
 #include "record/rights.h"
 
 namespace gosym {
 
 namespace {
 
-// A chunk is what a damaged file loses at once, so it is written at least each second; beyond
-// this size zstd gains nothing more from a larger one.
-constexpr size_t kChunkSize = 256 << 10;
+// A chunk is what a damaged file loses at once, so it is written at least each second.
 constexpr uint64_t kChunkTime = 1'000'000'000;
 
 // The text of a distribution's kernel is 5 to 15 MB.
@@ -150,7 +149,7 @@ Result<> Recorder::finish() {
 
 void Recorder::drain_samples() {
   sampler_->drain([this](const RecordedSample& sample) {
-    if (batches_.empty() || batches_.back().size_in_memory() >= kChunkSize)
+    if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
       batches_.emplace_back();
     batches_.back().add(sample);
     sampled_.insert(sample.pid);

@@ -48,16 +48,11 @@ private:
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
-// The address to look up: the one place that turns a return address into that of the call.
-uint64_t call_address(uint64_t address, const Location& location) {
-  return address - (location.is_return && address > 0 ? 1 : 0);
-}
-
 void symbolize_kernel(const std::vector<Location*>& locations, std::string_view kernel_symbols,
                       FrameWriter& frames) {
   Kallsyms kallsyms(kernel_symbols);
   for (Location* location : locations) {
-    auto symbol = kallsyms.find(call_address(to_integer(location->address), *location));
+    auto symbol = kallsyms.find(location->call_of(to_integer(location->address)));
     if (symbol)
       frames.write(*location, {{.function = symbol->name, .file = {}}}, FrameSource::kKallsyms);
     else
@@ -81,7 +76,7 @@ void symbolize_file(const std::vector<Location*>& locations, const RecordedImage
     if (!location->image_address)
       continue;
     calls.clear();
-    ImageAddress address{call_address(to_integer(*location->image_address), *location)};
+    ImageAddress address{location->call_of(to_integer(*location->image_address))};
     if (auto source = file.symbols->find(address, calls))
       frames.write(*location, calls, *source);
   }
@@ -100,7 +95,7 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
   for (Location* location : locations) {
     location->unnamed = Unnamed::kVdso;
     calls.clear();
-    ImageAddress address{call_address(to_integer(*location->image_address), *location)};
+    ImageAddress address{location->call_of(to_integer(*location->image_address))};
     if (symbols && is_64_bit(*location) && symbols->find(address, calls))
       frames.write(*location, calls, FrameSource::kVdso);
   }
