@@ -75,6 +75,7 @@ std::string_view to_string(FrameSource source);
 
 struct Function {
   StringId name{};
+  StringId system_name{};   // as the linker has it, where an output needs it; else as `name`
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
 

@@ -298,7 +298,7 @@ TEST_CASE("inline tree: an entry that cannot be read leaves the function without
   CHECK(calls_at(module, 0x401010) == "main.outer /src/b.go:21 < main.caller /src/a.go:12");
 }
 
-TEST_CASE("inline tree: a loop ends, and no call in it is believed") {
+TEST_CASE("inline tree: a loop ends, and the caller has no line") {
   GoProgram program;
   std::string file = build_image(program.image());
   go::Module module = module_of(parse_image(file));
@@ -308,9 +308,11 @@ TEST_CASE("inline tree: a loop ends, and no call in it is believed") {
   module.gofunc = as_bytes(tree);
   std::vector<Call> calls;
   CHECK(go::find_calls(module, ImageAddress{0x401016}, calls));
-  REQUIRE(calls.size() == 1);
-  CHECK(calls[0].function == "main.caller");
-  CHECK(calls[0].line == 0);
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].function == "main.inner");
+  CHECK(calls[0].line == 5);
+  CHECK(calls[1].function == "main.caller");
+  CHECK(calls[1].line == 0);
 }
 
 namespace {
