@@ -62,11 +62,9 @@ func judge(t table, sections []textSection, reader *gosym.Table, places uint64) 
 		fmt.Fprintf(out, "function\t%#x\t%s\n", address, f.Name)
 		for pc := f.Entry; pc < f.End; pc += stride {
 			file, line, _ := reader.PCToLine(pc)
-			if t.lacks(pcfileField, i) {
-				file = ""
-			}
-			if t.lacks(pclnField, i) || line < 0 {
-				line = 0
+			// Like the runtime: one of both is no position.
+			if line < 0 || t.lacks(pcfileField, i) || t.lacks(pclnField, i) {
+				file, line = "", 0
 			}
 			fmt.Fprintf(out, "place\t%#x\t%s\t%s\t%d\n", address+pc-f.Entry, f.Name, file, line)
 		}
