@@ -21,10 +21,10 @@ _gosym() {
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --time --strict -v --verbose -q --quiet"
+        --comm --time --demangle --wrappers --strict -v --verbose -q --quiet"
       ;;
     inspect) options="-h --help --functions --sort --sections --json" ;;
-    resolve) options="-h --help --json --no-inlines" ;;
+    resolve) options="-h --help --json --no-inlines --wrappers --demangle" ;;
     *) return ;;
   esac
 
@@ -36,6 +36,9 @@ _gosym() {
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
       ;;
     report:--top | report:--tid | report:--comm | report:--time) ;;
+    report:--demangle | resolve:--demangle)
+      COMPREPLY=($(compgen -W "short full none" -- "$current"))
+      ;;
     inspect:--sort) COMPREPLY=($(compgen -W "address size name" -- "$current")) ;;
     *)
       if [[ $current == -* ]]; then

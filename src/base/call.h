@@ -5,6 +5,25 @@
 
 namespace gosym {
 
+// What a function is to the stack walk of Go's runtime.
+enum class FunctionKind : uint8_t {
+  kNormal,
+  kWrapper,   // made by the compiler to call another function: left out of stacks
+  kPanic,     // runtime.gopanic, runtime.panicwrap: a wrapper that calls these is shown
+  kSigpanic,  // runtime.sigpanic: as kPanic, and it returns to where a fault came
+  kInjected,  // runtime.asyncPreempt, debugCall: returns to where the code was interrupted
+};
+
+// Whether a wrapper that calls such a function stays in the stack.
+constexpr bool shows_wrappers(FunctionKind callee) {
+  return callee == FunctionKind::kPanic || callee == FunctionKind::kSigpanic;
+}
+
+// Whether what such a function returns to is the interrupted instruction, not one after a call.
+constexpr bool returns_to_interrupted(FunctionKind callee) {
+  return callee == FunctionKind::kSigpanic || callee == FunctionKind::kInjected;
+}
+
 // One call at a code address, as a source of symbols knows it. The views live as long as the
 // image they came from.
 struct Call {
@@ -12,6 +31,8 @@ struct Call {
   std::string_view file;      // empty if unknown
   uint32_t line = 0;          // 0 if unknown
   uint32_t start_line = 0;    // of the function; 0 if unknown
+  FunctionKind kind = FunctionKind::kNormal;
+  bool is_inlined = false;  // into the next
 };
 
 }  // namespace gosym

@@ -44,16 +44,17 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   int64_t changed = gosym::mtime_ns(*status);
   if (size == 0)
     return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  void* address =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd.get(), 0);
   if (address == MAP_FAILED)
     return Error(std::strerror(errno));
   return std::unique_ptr<MappedFile>(
-      new MappedFile({static_cast<const std::byte*>(address), size}, changed));
+      new MappedFile({static_cast<std::byte*>(address), size}, changed));
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty())
-    munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+    munmap(bytes_.data(), bytes_.size());
 }
 
 int64_t mtime_ns(const struct stat& status) {

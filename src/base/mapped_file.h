@@ -10,8 +10,8 @@
 
 namespace gosym {
 
-// A regular file mapped read-only for as long as the object lives. Whatever is parsed from it
-// borrows from it.
+// A regular file mapped for as long as the object lives. Whatever is parsed from it borrows
+// from it. Its bytes are our own copy: what is written over them does not reach the file.
 //
 // A mapping of a file that shrinks under us raises SIGBUS. Running executables cannot be
 // truncated (ETXTBSY) and libraries are replaced by rename, so images are mapped; data files
@@ -24,12 +24,14 @@ public:
   MappedFile& operator=(const MappedFile&) = delete;
 
   Bytes bytes() const { return bytes_; }
+  std::span<std::byte> writable_bytes() { return bytes_; }
   int64_t mtime_ns() const { return mtime_ns_; }  // since 1970
 
 private:
-  MappedFile(Bytes bytes, int64_t mtime_ns) : bytes_(bytes), mtime_ns_(mtime_ns) {}
+  MappedFile(std::span<std::byte> bytes, int64_t mtime_ns)
+      : bytes_(bytes), mtime_ns_(mtime_ns) {}
 
-  Bytes bytes_;
+  std::span<std::byte> bytes_;
   int64_t mtime_ns_;
 };
 

@@ -21,9 +21,11 @@ uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
   return section ? elf::SymbolTable::read(image, *section).symbols().size() : 0;
 }
 
-// The Go versions that write a table of this kind.
-std::string_view table_versions(uint32_t magic) {
-  return magic == go::kMagic118 ? "Go 1.18 and 1.19" : "Go 1.20 and later";
+// The Go versions that write a table of this kind; the runtime's record tells the latest apart.
+std::string_view releases_of(const go::Module& module) {
+  return module.data && module.data->layout >= go::ModuleDataLayout::kGo1_20
+             ? go::to_string(module.data->layout)
+             : go::to_string(module.table.format());
 }
 
 std::string_view consequence(const Summary& summary) {
@@ -58,9 +60,12 @@ std::string describe(const Summary& summary) {
 }
 
 std::string describe(const Summary::GoTable& table) {
-  return fmt::format("{} functions, layout of {} (magic {:#x}), text at {:#x}, by {}",
-                     with_commas(table.function_count), table_versions(table.magic),
-                     table.magic, table.text, table.found_by);
+  std::string text = table.text == 0
+                         ? std::string()
+                         : fmt::format(", text at {:#x} by {}", table.text, table.text_base);
+  return fmt::format("{} functions, layout of {} (magic {:#x}){}, found by {}",
+                     with_commas(table.function_count), table.releases, table.magic, text,
+                     table.found_by);
 }
 
 std::string describe_count(uint64_t functions) {
@@ -92,11 +97,14 @@ Summary summarize(const ImageSymbols& symbols) {
   summary.kind = elf::kind_of(image);
   summary.ids = elf::build_ids(image);
   summary.go = go::read_build_info(image);
-  if (auto module = go::read_module(image); module && *module)
-    summary.table = {.magic = (*module)->table.header().magic,
-                     .function_count = (*module)->table.function_count(),
-                     .text = to_integer((*module)->text),
-                     .found_by = (*module)->found_by};
+  if (const auto& module = symbols.go_module())
+    summary.table = {.magic = module->table.header().magic,
+                     .releases = std::string(releases_of(*module)),
+                     .function_count = module->table.function_count(),
+                     .text = to_integer(module->text),
+                     .text_base = go::to_string(module->text_base),
+                     .found_by = module->found_by,
+                     .assumption = module->assumption};
   summary.problem = symbols.problem();
   summary.symtab_count = count_symbols(image, SHT_SYMTAB);
   summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
@@ -122,6 +130,7 @@ std::string summary_text(const std::string& path, const Summary& summary) {
                        : summary.problem.empty() ? "none"
                                                  : "unusable");
   lines.add("problem", summary.problem);
+  lines.add("assumed", summary.table ? summary.table->assumption : std::string());
   lines.add(".symtab", describe_count(summary.symtab_count));
   lines.add(".dynsym", describe_count(summary.dynsym_count));
   lines.add("DWARF", describe_dwarf(summary));
@@ -168,9 +177,13 @@ std::string summary_json(const std::string& path, const Summary& summary) {
     json.key("pclntab");
     json.begin_object();
     json.field("magic", fmt::format("{:#x}", summary.table->magic));
+    json.field("releases", summary.table->releases);
     json.field("functions", summary.table->function_count);
     json.field("text", fmt::format("{:#x}", summary.table->text));
+    json.field("text_base", summary.table->text_base);
     json.field("found_by", summary.table->found_by);
+    if (!summary.table->assumption.empty())
+      json.field("assumption", summary.table->assumption);
     json.end_object();
   }
   if (!summary.problem.empty())

@@ -8,9 +8,11 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/name_option.h"
 #include "output/format.h"
 #include "output/output_file.h"
 #include "profile/filter.h"
+#include "profile/go_stacks.h"
 #include "profile/replay.h"
 #include "raw/reader.h"
 #include "symbolize/symbolizer.h"
@@ -29,6 +31,8 @@ struct Options {
   std::string time = ",";
   OutputOptions page;
   Filter filter;
+  std::optional<NameForm> name_form;  // none: as the format needs them
+  bool keeps_wrappers = false;
   bool is_strict = false;
   bool is_verbose = false;
   bool is_quiet = false;
@@ -195,8 +199,12 @@ Result<int> run(const Options& options) {
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
+  NameForm form = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
   SymbolizerReport symbols =
-      symbolize(profile, {.symbols = recording->kernel_symbols, .vdso = recording->vdso});
+      symbolize(profile, {.symbols = recording->kernel_symbols, .vdso = recording->vdso},
+                options.name_form.value_or(form));
+  if (!options.keeps_wrappers)
+    hide_wrappers(profile);
   auto written = write(profile, format, options);
   if (!written)
     return std::move(written).error();
@@ -277,6 +285,9 @@ Command make_report(CLI::App& root) {
       ->type_name("");
   add_output_options(*app, *options);
   add_filter_options(*app, *options);
+  add_name_option(*app, options->name_form);
+  app->add_flag("--wrappers", options->keeps_wrappers,
+                "Keep wrappers, which Go's runtime leaves out of its stacks");
   app->add_flag("--strict", options->is_strict,
                 "Exit with status 3 if the recording is damaged or cut short");
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");

@@ -8,8 +8,10 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/name_option.h"
 #include "output/json.h"
 #include "symbolize/image_symbols.h"
+#include "symbolize/wrappers.h"
 
 namespace gosym {
 
@@ -20,6 +22,8 @@ struct Options {
   std::vector<std::string> addresses;
   bool is_json = false;
   bool no_inlines = false;
+  bool keeps_wrappers = false;
+  std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
 
 struct Answer {
@@ -36,6 +40,8 @@ Answer answer(const ImageSymbols& symbols, const Options& options, ImageAddress 
     // The outermost call is the function that holds the code.
     if (options.no_inlines)
       answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
+    if (!options.keeps_wrappers)
+      hide_wrappers(answer.calls);
   } else if (!symbols.image().is_executable_at(address)) {
     answer.reason = "not in a code segment";
   } else {
@@ -51,16 +57,17 @@ std::string position(const Call& call) {
   return call.line == 0 ? " " + file : fmt::format(" {}:{}", file, call.line);
 }
 
-void print_text(const Answer& answer) {
+void print_text(const Answer& answer, NameForm form) {
   print(stdout, "{:#x}", to_integer(answer.address));
   if (answer.calls.empty())
     print(stdout, " ?? ({})\n", answer.reason);
   for (size_t i = 0; i < answer.calls.size(); i++)
     print(stdout, "{}{}{}\n", i == 0 ? " " : "  (inlined by) ",
-          printable(answer.calls[i].function), position(answer.calls[i]));
+          printable(display_name(answer.calls[i].function, answer.source, form)),
+          position(answer.calls[i]));
 }
 
-void print_json(const Answer& answer) {
+void print_json(const Answer& answer, NameForm form) {
   JsonWriter json;
   json.begin_object();
   json.field("address", fmt::format("{:#x}", to_integer(answer.address)));
@@ -68,12 +75,12 @@ void print_json(const Answer& answer) {
   json.begin_array();
   for (const Call& call : answer.calls) {
     json.begin_object();
-    json.field("function", call.function);
+    json.field("function", display_name(call.function, answer.source, form));
     if (!call.file.empty())
       json.field("file", call.file);
     if (call.line != 0)
       json.field("line", call.line);
-    json.field("inlined", &call != &answer.calls.back());
+    json.field("inlined", call.is_inlined);
     json.field("source", to_string(answer.source));
     json.end_object();
   }
@@ -87,9 +94,9 @@ void print_json(const Answer& answer) {
 void resolve(const ImageSymbols& symbols, const Options& options, uint64_t address) {
   Answer found = answer(symbols, options, ImageAddress{address});
   if (options.is_json)
-    print_json(found);
+    print_json(found, options.name_form.value_or(NameForm::kNone));
   else
-    print_text(found);
+    print_text(found, options.name_form.value_or(NameForm::kShort));
 }
 
 // A longer line is no address; the limit keeps memory small whatever comes in.
@@ -148,9 +155,9 @@ Result<int> run(const Options& options) {
   auto symbols = ImageSymbols::open(options.binary);
   if (!symbols)
     return std::move(symbols).error().context(fmt::format("'{}'", printable(options.binary)));
-  if (!(*symbols)->problem().empty())
-    print(stderr, "gosym: warning: '{}': {}\n", printable(options.binary),
-          (*symbols)->problem());
+  for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
+    if (!note.empty())
+      print(stderr, "gosym: warning: '{}': {}\n", printable(options.binary), printable(note));
 
   for (uint64_t address : addresses)
     resolve(**symbols, options, address);
@@ -176,6 +183,9 @@ Command make_resolve(CLI::App& root) {
   app->add_flag("--json", options->is_json, "Print one JSON object a line");
   app->add_flag("--no-inlines", options->no_inlines,
                 "Print only the function that holds the code");
+  add_name_option(*app, options->name_form);
+  app->add_flag("--wrappers", options->keeps_wrappers,
+                "Keep wrappers, which Go's runtime leaves out of its stacks");
   app->footer(
       "Examples:\n"
       "  gosym resolve ./server 4a1b20\n"

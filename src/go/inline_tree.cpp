@@ -1,15 +1,23 @@
-#include "go/module.h"
+#include "go/inline_tree.h"
+
+#include "go/function_kind.h"
 
 namespace gosym::go {
 
 namespace {
 
-constexpr uint32_t kInlineTreePcdata = 2;
-constexpr uint32_t kInlineTreeFuncdata = 3;
-
-// The compiler's own budget stops far below: the deepest chain seen has 21 calls. Damaged trees
-// may loop.
-constexpr int kMaxInlineDepth = 1000;
+// Where things are, by format.
+uint32_t pcdata_index(Format format) {
+  return format <= Format::kGo1_12 ? 1 : 2;
+}
+uint32_t funcdata_index(Format format) {
+  if (format <= Format::kGo1_12)
+    return 2;
+  return format == Format::kGo1_13 ? 4 : 3;
+}
+uint64_t entry_size(Format format) {
+  return format >= Format::kGo1_12 && format <= Format::kGo1_18 ? 20 : 16;
+}
 
 struct Position {
   std::string_view file;
@@ -21,46 +29,44 @@ uint32_t positive_or_zero(std::optional<int32_t> value) {
   return value && *value > 0 ? static_cast<uint32_t>(*value) : 0;
 }
 
-Position position_at(const Pclntab& table, const Function& function, uint32_t pc) {
+Position position_at(const Pclntab& table, const Function& function, uint64_t pc) {
   Position position;
   auto file = table.value(function, function.pcfile, pc);
   position.file = file ? table.file(function, *file) : std::string_view();
   position.line = positive_or_zero(table.value(function, function.pcln, pc));
-  if (auto indices = table.pcdata_table(function, kInlineTreePcdata))
+  if (auto indices = inline_index_table(table, function))
     position.inline_index = table.value(function, *indices, pc).value_or(-1);
   return position;
 }
 
-// Reads the entry at position.inline_index, appends the call it stands for and moves `position`
-// to the place it was called from. False if the entry cannot be read.
-bool step_out(const Pclntab& table, const Function& function, Bytes tree, Position& position,
-              std::vector<Call>& calls) {
-  Call call{.function = {}, .file = position.file, .line = position.line};
-  uint64_t entry_size = table.has_start_lines() ? 16 : 20;
-  uint64_t index = static_cast<uint32_t>(position.inline_index);
-  Reader in(tail(tree, index * entry_size), table.order());
-  if (table.has_start_lines()) {
-    in.u32();  // function id
-    call.function = table.name(in.u32());
-    uint32_t parent_pc = in.u32();
-    call.start_line = positive_or_zero(static_cast<int32_t>(in.u32()));
-    position = position_at(table, function, function.entry + parent_pc);
-  } else {
-    position.inline_index = static_cast<int16_t>(in.u16());
-    in.u16();  // function id
-    position.file = table.file(function, static_cast<int32_t>(in.u32()));
-    position.line = positive_or_zero(static_cast<int32_t>(in.u32()));
-    call.function = table.name(in.u32());
-  }
-  if (!in.ok() || call.function.empty())
-    return false;
-  calls.push_back(call);
-  return true;
+// Where the inlined call was called from.
+Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined) {
+  if (table.format() >= Format::kGo1_20)
+    return position_at(table, function, function.entry + inlined.parent_pc);
+  return {table.file(function, inlined.file), positive_or_zero(inlined.line), inlined.parent};
 }
 
-Bytes inline_tree_of(const Module& module, const Function& function) {
-  auto offset = module.table.funcdata_offset(function, kInlineTreeFuncdata);
-  return offset ? tail(module.gofunc, *offset) : Bytes();
+// Appends the inlined calls at `position`, and moves it to where the outermost was called from.
+// False if there is an entry that cannot be read.
+bool expand(const Module& module, const Function& function, Position& position,
+            std::vector<Call>& calls) {
+  const Pclntab& table = module.table;
+  Bytes tree = inline_tree_of(module, function);
+  while (position.inline_index >= 0) {
+    auto index = static_cast<uint32_t>(position.inline_index);
+    auto inlined = read_inlined_call(table, tree, index);
+    std::string_view name = inlined ? table.name(inlined->name) : std::string_view();
+    if (name.empty())
+      return false;
+    calls.push_back({name, position.file, position.line, inlined->start_line,
+                     kind_of(table, module.wrapper_id, inlined->id, name, position.file),
+                     /*is_inlined=*/true});
+    position = caller_of(table, function, *inlined);
+    // Entries come after their parents: whatever else it is, this is no tree, and might loop.
+    if (position.inline_index >= static_cast<int32_t>(index))
+      return false;
+  }
+  return true;
 }
 
 // Before Go 1.20 the table does not tell. But code that calls anything begins with the check of
@@ -74,31 +80,63 @@ uint32_t start_line_of(const Pclntab& table, const Function& function) {
 
 }  // namespace
 
+Bytes inline_tree_of(const Module& module, const Function& function) {
+  auto where = module.table.funcdata(function, funcdata_index(module.table.format()));
+  if (!where)
+    return {};
+  if (module.table.has_offsets())
+    return tail(module.gofunc, *where);
+  return module.image->loaded_from(ImageAddress{*where}).value_or(Bytes{});
+}
+
+std::optional<uint32_t> inline_index_table(const Pclntab& table, const Function& function) {
+  return table.pcdata_table(function, pcdata_index(table.format()));
+}
+
+std::optional<InlinedCall> read_inlined_call(const Pclntab& table, Bytes tree, uint32_t index) {
+  Format format = table.format();
+  Reader in(tail(tree, index * entry_size(format)), table.order());
+  InlinedCall call;
+  if (format >= Format::kGo1_20) {
+    call.id = in.u8();
+    in.bytes(3);
+    call.name = in.u32();
+    call.parent_pc = in.u32();
+    call.start_line = positive_or_zero(static_cast<int32_t>(in.u32()));
+  } else {
+    if (format >= Format::kGo1_12) {
+      call.parent = static_cast<int16_t>(in.u16());
+      call.id = in.u8();
+      in.u8();
+    } else {
+      call.parent = static_cast<int32_t>(in.u32());
+    }
+    call.file = static_cast<int32_t>(in.u32());
+    call.line = static_cast<int32_t>(in.u32());
+    call.name = in.u32();
+    if (format >= Format::kGo1_12)
+      call.parent_pc = in.u32();
+  }
+  return in.ok() ? std::optional(call) : std::nullopt;
+}
+
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls) {
-  uint64_t pc = to_integer(address) - to_integer(module.text);
-  if (address < module.text || pc > UINT32_MAX)
-    return false;
   const Pclntab& table = module.table;
-  auto index = table.find(static_cast<uint32_t>(pc));
+  auto pc = module.pc_of(address);
+  auto index = pc ? table.find(*pc) : std::nullopt;
   auto function = index ? table.function(*index) : std::nullopt;
   std::string_view name = function ? table.name(function->name_offset) : std::string_view();
   if (name.empty())
     return false;
 
-  Position outer = position_at(table, *function, static_cast<uint32_t>(pc));
-  Position position = outer;
-  Bytes tree = inline_tree_of(module, *function);
+  Position position = position_at(table, *function, *pc);
   size_t first_call = calls.size();
-  int depth = 0;
-  while (position.inline_index >= 0 && depth++ < kMaxInlineDepth) {
-    if (!step_out(table, *function, tree, position, calls)) {
-      // The line is of an inlined function we cannot name: it must not be given to another.
-      calls.resize(first_call);
-      position = {};
-      break;
-    }
+  if (!expand(module, *function, position, calls)) {
+    calls.resize(first_call);
+    position = {};
   }
-  calls.push_back({name, position.file, position.line, start_line_of(table, *function)});
+  calls.push_back({name, position.file, position.line, start_line_of(table, *function),
+                   kind_of(table, module.wrapper_id, function->id, name, position.file)});
   return true;
 }
 

@@ -1,7 +1,14 @@
 #include "go/module.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cassert>
+
+#include "base/text.h"
+#include "elf/relocations.h"
+#include "go/build_info.h"
+#include "go/function_kind.h"
+#include "go/inline_tree.h"
+#include "go/text_base.h"
 
 namespace gosym::go {
 
@@ -9,25 +16,22 @@ namespace {
 
 using elf::Image;
 
-// Words of moduledata, named in module.h.
-constexpr uint64_t kFunctionTableLength = 17;
-constexpr uint64_t kMinPc = 20;
-constexpr uint64_t kText = 22;
-constexpr uint64_t kTypes = 37;
-
-struct Place {
-  ImageAddress address{};
-  Bytes bytes;  // from the header to the end of the section or segment
-  std::string found_by;
-};
+constexpr uint32_t kMagics[] = {kMagic120, kMagic118, kMagic116, kMagic12};
 
 // Where linkers put the table: .data.rel.ro.gopclntab in PIE of Go 1.8 to 1.25.
-std::optional<Place> find_section(const Image& image) {
-  for (std::string_view name : {".gopclntab", ".data.rel.ro.gopclntab"})
-    if (const elf::Section* section = image.find_section(name))
-      if (auto contents = image.contents(*section))
-        return Place{section->address, *contents, fmt::format("section {}", name)};
-  return std::nullopt;
+const elf::Section* find_section(const Image& image) {
+  const elf::Section* section = image.find_section(".gopclntab");
+  return section ? section : image.find_section(".data.rel.ro.gopclntab");
+}
+
+Result<TablePlace> place_of(const Image& image, const elf::Section& section) {
+  auto contents = image.contents(section);
+  if (!contents)
+    return errorf("section {}: {}", section.name,
+                  section.type == SHT_NOBITS              ? "has no contents in this file"
+                  : (section.flags & SHF_COMPRESSED) != 0 ? "is compressed"
+                                                          : "lies outside the file");
+  return TablePlace{section.address, *contents, fmt::format("section {}", section.name)};
 }
 
 // Two were the most seen in one file. Each costs a look at a whole function table.
@@ -35,14 +39,25 @@ constexpr int kMaxCandidates = 16;
 
 bool looks_like_header(Bytes bytes, const Image& image) {
   auto magic = load<uint32_t>(bytes, 0, image.order);
-  return (magic == kMagic118 || magic == kMagic120) && bytes.size() >= 8 &&
-         load<uint16_t>(bytes, 4) == 0 && static_cast<uint8_t>(bytes[7]) == image.pointer_size;
+  return magic && std::ranges::find(kMagics, *magic) != std::end(kMagics) &&
+         bytes.size() >= 8 && load<uint16_t>(bytes, 4) == 0 &&
+         static_cast<uint8_t>(bytes[7]) == image.pointer_size;
 }
 
-// A table without a section of its own: section headers stripped, or merged into .data.rel.ro
-// by an external linker. Of what looks like a header, the first that parses is the table.
-// Headers are aligned to a pointer; no coarser alignment holds from Go 1.26 on.
-std::optional<Place> find_by_scan(const Image& image) {
+// A Go program has functions of the runtime in it, whatever else matches by chance.
+bool has_runtime(const Pclntab& table) {
+  for (uint32_t i = 0; i < table.function_count(); i++)
+    if (auto function = table.function(i))
+      if (table.name(function->name_offset).starts_with("runtime."))
+        return true;
+  return false;
+}
+
+// Tables without a section of their own: section headers stripped, or merged into .data.rel.ro
+// by an external linker. Headers are aligned to a pointer; no coarser alignment holds from Go
+// 1.26 on.
+std::vector<TablePlace> find_by_scan(const Image& image) {
+  std::vector<TablePlace> places;
   int candidates = 0;
   for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD)
@@ -57,107 +72,261 @@ std::optional<Place> find_by_scan(const Image& image) {
       if (!looks_like_header(rest, image))
         continue;
       if (++candidates > kMaxCandidates)
-        return std::nullopt;
-      if (Pclntab::parse(rest, image.order, image.pointer_size))
-        return Place{ImageAddress{to_integer(segment.address) + i}, rest,
-                     "scan of the segments"};
+        return places;
+      places.push_back(
+          {ImageAddress{to_integer(segment.address) + i}, rest, "scan of the segments"});
     }
   }
-  return std::nullopt;
+  return places;
 }
 
-// Reads words of a moduledata record at an address.
-struct ModuleData {
-  const Image& image;
-  ImageAddress address;
-
-  uint64_t word(uint64_t index) const {
-    return image.load_word(ImageAddress{to_integer(address) + index * image.pointer_size})
-        .value_or(0);
+Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
+  // Parts are of megabytes, and code of gigabytes does not link.
+  constexpr uint64_t kMaxParts = 4096;
+  std::vector<TextPart> parts;
+  uint64_t count = data.length("textsectmap");
+  if (count <= 1)
+    return parts;
+  uint64_t record = data.value("textsectmap");
+  uint64_t last_end = 0;
+  for (uint64_t i = 0; i < std::min(count, kMaxParts + 1); i++) {
+    auto word = [&](uint64_t index) {
+      uint64_t offset = (3 * i + index) * data.image->pointer_size;
+      return data.image->load_word(ImageAddress{record + offset});
+    };
+    auto begin = word(0);
+    auto end = word(1);
+    auto address = word(2);
+    if (!begin || !end || !address || i == kMaxParts || *begin < last_end || *end < *begin ||
+        !data.image->is_executable_at(ImageAddress{*address}))
+      return errorf("moduledata: part {} of {} of the text makes no sense", i, count);
+    parts.push_back({*begin, *end, ImageAddress{*address}});
+    last_end = *end;
   }
-};
-
-bool is_module_data(const ModuleData& data, const Module& module) {
-  return data.word(0) == to_integer(module.table_address) &&
-         data.word(kFunctionTableLength) == uint64_t{module.table.function_count()} + 1 &&
-         data.word(kText) == data.word(kMinPc) &&
-         data.image.is_executable_at(ImageAddress{data.word(kText)});
+  return parts;
 }
 
-std::optional<ModuleData> find_module_data(const Image& image, const Module& module) {
-  if (const elf::Section* section = image.find_section(".go.module"))
-    if (ModuleData data{image, section->address}; is_module_data(data, module))
-      return data;
-  auto low = static_cast<uint32_t>(to_integer(module.table_address));
-  bool is_big_64 = image.order == ByteOrder::kBig && image.pointer_size == 8;
-  uint64_t low_half = is_big_64 ? 4 : 0;
-  for (const elf::Segment& segment : image.segments) {
-    if (segment.type != PT_LOAD || (segment.flags & PF_W) == 0)
-      continue;
-    auto bytes = slice(image.file, segment.offset, segment.file_size);
-    if (!bytes)
-      continue;
-    for (uint64_t i = 0; i < bytes->size(); i += image.pointer_size) {
-      ModuleData data{image, ImageAddress{to_integer(segment.address) + i}};
-      // The low half alone rules out nearly every word, at once.
-      if (load<uint32_t>(*bytes, i + low_half, image.order) == low &&
-          is_module_data(data, module))
-        return data;
-    }
-  }
-  return std::nullopt;
-}
-
-ImageAddress gofunc_address(const ModuleData& data, const Module& module) {
-  uint64_t header = to_integer(module.table_address);
-  if (module.table.header().magic == kMagic118)
-    return ImageAddress{data.word(38)};
-  if (header < data.word(43) && data.word(43) < data.word(44) &&
-      data.word(39) > data.word(kTypes))
-    return ImageAddress{data.word(43)};  // 1.27
-  return ImageAddress{data.word(40)};
-}
-
-// Sets text and gofunc, or says why the table has no place.
-Result<> locate(const Image& image, Module& module) {
-  auto data = find_module_data(image, module);
-  uint64_t text_start = module.table.header().text_start;
-  if (data) {
-    module.text = ImageAddress{data->word(kText)};
-    module.gofunc = image.loaded_from(gofunc_address(*data, module)).value_or(Bytes{});
-    if (text_start != 0 && text_start != to_integer(module.text))
-      return errorf("text base is {:#x} by the header and {:#x} by moduledata", text_start,
-                    to_integer(module.text));
+// Sets the base of pcs and what goes with it, or says why there is none.
+Result<> locate_text(Module& module) {
+  const Image& image = *module.image;
+  ImageAddress header_text{module.table.header().text_start};
+  if (module.data) {
+    module.text_base = TextBase::kModuleData;
+    module.text = ImageAddress{module.data->value("text")};
+    if (to_integer(header_text) != 0 && header_text != module.text)
+      return errorf("text base is {:#x} by the header and {:#x} by moduledata",
+                    to_integer(header_text), to_integer(module.text));
+    auto parts = read_text_parts(*module.data);
+    if (!parts)
+      return std::move(parts).error();
+    module.text_parts = *std::move(parts);
     return Ok{};
   }
-  if (!image.is_executable_at(ImageAddress{text_start}))
+  if (image.is_executable_at(header_text)) {
+    module.text_base = TextBase::kHeader;
+    module.text = header_text;
+    return Ok{};
+  }
+  auto derived = derive_text_base(image, module.table);
+  if (!derived)
     return Error("text base unknown: no moduledata found");
-  module.text = ImageAddress{text_start};
+  module.text_base = TextBase::kDerived;
+  module.text = *derived;
   return Ok{};
+}
+
+// Whether each tree that lies in `gofunc` reads as one, as far as a few of them tell.
+bool has_trees_at(Module module, Bytes gofunc) {
+  constexpr int kEnough = 16;
+  module.gofunc = gofunc;
+  int seen = 0;
+  for (uint32_t i = 0; i < module.table.function_count() && seen < kEnough; i++) {
+    auto function = module.table.function(i);
+    if (!function || !inline_index_table(module.table, *function))
+      continue;
+    auto first = read_inlined_call(module.table, inline_tree_of(module, *function), 0);
+    if (!first || module.table.name(first->name).empty() ||
+        first->parent_pc > function->end - function->entry)
+      return false;
+    seen++;
+  }
+  return seen > 0;
+}
+
+// From Go 1.26 on gofunc lies behind the records, aligned.
+Bytes derive_gofunc(const Module& module, Bytes table) {
+  auto last = module.table.function(module.table.function_count() - 1);
+  if (!last || module.table.header().text_start != 0)
+    return {};
+  uint64_t records_end = module.table.header().functions + last->offset + last->size;
+  for (uint64_t alignment : {8, 4, 16, 32}) {
+    uint64_t start = to_integer(module.table_address) + records_end;
+    start = (start + alignment - 1) / alignment * alignment;
+    Bytes gofunc = tail(table, start - to_integer(module.table_address));
+    if (has_trees_at(module, gofunc))
+      return gofunc;
+  }
+  return {};
+}
+
+// Finds moduledata. Two records that disagree about the code make neither credible.
+Result<> find_data(Module& module) {
+  auto records = find_module_data(*module.image, module.table, module.table_address);
+  for (const ModuleData& record : records)
+    if (record.value("text") != records[0].value("text"))
+      return errorf("text base is {:#x} by one moduledata and {:#x} by another",
+                    records[0].value("text"), record.value("text"));
+  if (!records.empty())
+    module.data = records[0];
+  return Ok{};
+}
+
+Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab table) {
+  Module module{.image = &image,
+                .table = table,
+                .table_address = place.address,
+                .found_by = place.found_by};
+  if (auto found = find_data(module); !found)
+    return std::move(found).error();
+  if (table.has_offsets()) {
+    if (auto located = locate_text(module); !located)
+      return std::move(located).error();
+    module.gofunc =
+        module.data
+            ? image.loaded_from(ImageAddress{module.data->value("gofunc")}).value_or(Bytes{})
+            : derive_gofunc(module, place.bytes);
+  }
+  module.wrapper_id = learn_wrapper_id(table);
+  return module;
+}
+
+// A table whose magic is not one of Go's: that of a release to come, or an obfuscated one. It
+// is taken for what the runtime's own record confirms.
+std::optional<Module> read_unknown_magic(const Image& image, const TablePlace& place) {
+  auto magic = load<uint32_t>(place.bytes, 0, image.order);
+  if (!magic || std::ranges::find(kMagics, *magic) != std::end(kMagics))
+    return std::nullopt;
+  for (uint32_t known : kMagics) {
+    auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size, known);
+    auto module = table ? build_module(image, place, *table) : Result<Module>(Error(""));
+    if (!module || !module->data)
+      continue;
+    module->assumption = fmt::format("unknown magic {:#x} read as that of {}", *magic,
+                                     to_string(module->table.format()));
+    return *std::move(module);
+  }
+  return std::nullopt;
+}
+
+Result<Module> read_place(const Image& image, const TablePlace& place) {
+  auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size);
+  auto module =
+      table ? build_module(image, place, *table) : Result<Module>(std::move(table).error());
+  if (module)
+    return module;
+  if (auto unknown = read_unknown_magic(image, place))
+    return *std::move(unknown);
+  return std::move(module).error().context(place.found_by);
+}
+
+// Of what a scan finds, what moduledata confirms; else the first that reads as a Go program.
+std::optional<Result<Module>> read_scanned(const Image& image,
+                                           const std::vector<TablePlace>& places) {
+  std::optional<Result<Module>> best;
+  for (const TablePlace& place : places) {
+    auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size);
+    if (!table)
+      continue;
+    auto module = read_place(image, place);
+    if (module && module->data)
+      return module;
+    if (!has_runtime(*table))
+      continue;
+    if (!best || (module && !*best))
+      best = std::move(module);
+  }
+  return best;
+}
+
+// What a release gosym has not seen is taken for; empty for those it knows.
+std::string assume_release(const Image& image) {
+  constexpr uint64_t kNewestKnown = 27;
+  auto info = read_build_info(image);
+  std::string_view version = info ? info->go_version : std::string_view();
+  size_t start = version.find("go1.");
+  if (start == std::string_view::npos)
+    return {};
+  version.remove_prefix(start + 4);
+  size_t digits = std::min(version.find_first_not_of("0123456789"), version.size());
+  auto release = parse_decimal(version.substr(0, digits));
+  if (!release || *release <= kNewestKnown)
+    return {};
+  return fmt::format("Go 1.{} is newer than what is known: read as Go 1.{}", *release,
+                     kNewestKnown);
 }
 
 }  // namespace
 
-Result<std::optional<Module>> read_module(const Image& image) {
-  auto place = find_section(image);
-  auto table = place ? Pclntab::parse(place->bytes, image.order, image.pointer_size)
-                     : Result<Pclntab>(Error("no such section"));
-  if (!table) {
-    // A damaged section does not rule out a whole table elsewhere.
-    if (auto scanned = find_by_scan(image)) {
-      place = std::move(scanned);
-      table = Pclntab::parse(place->bytes, image.order, image.pointer_size);
-    }
+std::string_view to_string(TextBase base) {
+  switch (base) {
+    case TextBase::kAbsolute:
+      return "not needed";
+    case TextBase::kModuleData:
+      return "moduledata";
+    case TextBase::kHeader:
+      return "header";
+    case TextBase::kDerived:
+      return "derived from the gaps between functions";
   }
-  if (!place)
-    return std::optional<Module>();
-  if (!table)
-    return std::move(table).error().context(place->found_by);
+  assert(false);
+  return {};
+}
 
-  Module module{.table = *table, .table_address = place->address, .found_by = place->found_by};
-  if (auto located = locate(image, module); !located)
-    return std::move(located).error().context(place->found_by);
-  return std::optional(std::move(module));
+std::optional<uint64_t> Module::pc_of(ImageAddress address) const {
+  if (text_parts.empty()) {
+    if (address < text)
+      return std::nullopt;
+    return to_integer(address) - to_integer(text);
+  }
+  for (const TextPart& part : text_parts)
+    if (address >= part.address &&
+        to_integer(address) - to_integer(part.address) < part.end - part.begin)
+      return part.begin + (to_integer(address) - to_integer(part.address));
+  return std::nullopt;
+}
+
+std::optional<ImageAddress> Module::address_of(uint64_t pc) const {
+  if (text_parts.empty())
+    return ImageAddress{to_integer(text) + pc};
+  for (const TextPart& part : text_parts)
+    if (pc >= part.begin && (pc < part.end || (&part == &text_parts.back() && pc == part.end)))
+      return ImageAddress{to_integer(part.address) + (pc - part.begin)};
+  return std::nullopt;
+}
+
+Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {
+  std::optional<Result<Module>> module;
+  if (const elf::Section* section = find_section(image)) {
+    elf::relocate(image, file);
+    auto place = place_of(image, *section);
+    module = place ? read_place(image, *place) : Result<Module>(std::move(place).error());
+  }
+  // A damaged section does not rule out a whole table elsewhere.
+  if (!module || !*module) {
+    std::vector<TablePlace> places = find_by_scan(image);
+    if (!module && !places.empty())
+      elf::relocate(image, file);
+    auto scanned = read_scanned(image, places);
+    if (scanned && (*scanned || !module))
+      module = std::move(scanned);
+  }
+  if (!module)
+    return std::optional<Module>();
+  if (!*module)
+    return std::move(*module).error();
+  if ((*module)->assumption.empty())
+    (*module)->assumption = assume_release(image);
+  return std::optional(**std::move(module));
 }
 
 }  // namespace gosym::go

@@ -28,7 +28,8 @@ public:
   // `table` begins at the first row and may go on past the end of the table.
   PcValueRows(Bytes table, uint8_t quantum) : in_(table), quantum_(quantum) {}
 
-  // The next row; none at the end of the table or where its bytes stop making sense.
+  // The next row, which may be empty; none at the end of the table or where its bytes stop
+  // making sense.
   std::optional<PcValue> next() {
     uint32_t zigzag = in_.uvarint32();
     if (zigzag == 0 && !is_first_)
@@ -36,8 +37,8 @@ public:
     is_first_ = false;
 
     uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
-    // No row is empty: a compiler writes one when the pc has moved on.
-    if (!in_.ok() || end > UINT32_MAX || end == row_.end)
+    empty_rows_ = end == row_.end ? empty_rows_ + 1 : 0;
+    if (!in_.ok() || end > UINT32_MAX || empty_rows_ > kMaxEmptyRows)
       return std::nullopt;
     uint32_t delta = (zigzag >> 1) ^ -(zigzag & 1);
     row_ = {row_.end, static_cast<uint32_t>(end),
@@ -46,9 +47,15 @@ public:
   }
 
 private:
+  // Assembly has a few empty rows where lines generate no code. More than this in a row would
+  // Assembly has one now and then, for a line without code. The limit keeps a damaged table
+  // from being walked through a whole file for each of its functions.
+  static constexpr int kMaxEmptyRows = 64;
+
   Reader in_;
   uint8_t quantum_;
   bool is_first_ = true;
+  int empty_rows_ = 0;
   PcValue row_;
 };
 

@@ -9,15 +9,30 @@ namespace gosym::go {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
+// The runtime's own index into a function table has 27 bits to spare at the most.
+constexpr uint64_t kMaxFunctions = 1 << 27;
 
 std::string_view text_at(Bytes table, uint64_t offset) {
   return load_cstring(table, offset).value_or("");
 }
 
-Result<> check_header(const PclntabHeader& header, uint16_t padding, uint8_t pointer_size,
-                      size_t size) {
-  if (header.magic != kMagic118 && header.magic != kMagic120)
-    return errorf("header: unknown magic {:#x}", header.magic);
+// The oldest format that has the magic; none if no format has it.
+std::optional<Format> format_of(uint32_t magic) {
+  switch (magic) {
+    case kMagic12:
+      return Format::kGo1_2;
+    case kMagic116:
+      return Format::kGo1_16;
+    case kMagic118:
+      return Format::kGo1_18;
+    case kMagic120:
+      return Format::kGo1_20;
+    default:
+      return std::nullopt;
+  }
+}
+
+Result<> check_start(const PclntabHeader& header, uint16_t padding, uint8_t pointer_size) {
   if (padding != 0)
     return errorf("header: bytes 4 and 5 are {:#x}, not 0", padding);
   if (header.pointer_size != pointer_size)
@@ -25,19 +40,36 @@ Result<> check_header(const PclntabHeader& header, uint16_t padding, uint8_t poi
                   pointer_size);
   if (header.quantum != 1 && header.quantum != 2 && header.quantum != 4)
     return errorf("header: instruction quantum is {}, not 1, 2 or 4", header.quantum);
-
-  const uint64_t offsets[] = {
-      8u + 8u * pointer_size, header.names,     header.units, header.files,
-      header.pc_values,       header.functions, size};
-  for (size_t i = 1; i < std::size(offsets); i++)
-    if (offsets[i] < offsets[i - 1])
-      return errorf("header: table at {:#x} begins before {:#x}", offsets[i], offsets[i - 1]);
   return Ok{};
 }
 
 }  // namespace
 
-Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_size) {
+std::string_view to_string(Format format) {
+  switch (format) {
+    case Format::kGo1_2:
+      return "Go 1.2 to 1.4";
+    case Format::kGo1_5:
+      return "Go 1.5 to 1.9";
+    case Format::kGo1_10:
+      return "Go 1.10 and 1.11";
+    case Format::kGo1_12:
+      return "Go 1.12";
+    case Format::kGo1_13:
+      return "Go 1.13 to 1.15";
+    case Format::kGo1_16:
+      return "Go 1.16 and 1.17";
+    case Format::kGo1_18:
+      return "Go 1.18 and 1.19";
+    case Format::kGo1_20:
+      return "Go 1.20 and later";
+  }
+  assert(false);
+  return {};
+}
+
+Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_size,
+                               std::optional<uint32_t> magic) {
   Pclntab result;
   result.order_ = order;
   PclntabHeader& header = result.header_;
@@ -46,32 +78,77 @@ Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_siz
   uint16_t padding = in.u16();
   header.quantum = in.u8();
   header.pointer_size = in.u8();
-  for (uint64_t* word :
-       {&header.function_count, &header.file_count, &header.text_start, &header.names,
-        &header.units, &header.files, &header.pc_values, &header.functions})
-    *word = in.word(pointer_size);
+  header.function_count = in.word(pointer_size);
   if (!in.ok())
     return in.error("header");
-  if (auto checked = check_header(header, padding, pointer_size, table.size()); !checked)
+  auto format = format_of(magic.value_or(header.magic));
+  if (!format)
+    return errorf("header: unknown magic {:#x}", header.magic);
+  if (auto checked = check_start(header, padding, pointer_size); !checked)
     return std::move(checked).error();
 
-  result.names_ = table.subspan(header.names, header.units - header.names);
-  result.units_ = table.subspan(header.units, header.files - header.units);
-  result.files_ = table.subspan(header.files, header.pc_values - header.files);
-  result.pc_values_ = table.subspan(header.pc_values, header.functions - header.pc_values);
-  result.functions_ = table.subspan(header.functions);
-  if (auto checked = result.check_functions(); !checked)
-    return std::move(checked).error();
+  result.format_ = *format;
+  auto divided =
+      *format < Format::kGo1_16 ? result.split_before_116(table) : result.split(table);
+  if (!divided)
+    return std::move(divided).error();
+  if (*format < Format::kGo1_16)
+    result.format_ = result.tell_format();
+  if (result.has_offsets())
+    result.entry_key_ = result.find_entry_key();
   return result;
+}
+
+Result<> Pclntab::split(Bytes table) {
+  PclntabHeader& header = header_;
+  Reader in(table, order_);
+  in.bytes(8u + header.pointer_size);
+  header.file_count = in.word(header.pointer_size);
+  if (has_offsets())
+    header.text_start = in.word(header.pointer_size);
+  for (uint64_t* word :
+       {&header.names, &header.units, &header.files, &header.pc_values, &header.functions})
+    *word = in.word(header.pointer_size);
+  if (!in.ok())
+    return in.error("header");
+
+  const uint64_t offsets[] = {in.offset(),      header.names,     header.units, header.files,
+                              header.pc_values, header.functions, table.size()};
+  for (size_t i = 1; i < std::size(offsets); i++)
+    if (offsets[i] < offsets[i - 1])
+      return errorf("header: table at {:#x} begins before {:#x}", offsets[i], offsets[i - 1]);
+  names_ = table.subspan(header.names, header.units - header.names);
+  units_ = table.subspan(header.units, header.files - header.units);
+  files_ = table.subspan(header.files, header.pc_values - header.files);
+  pc_values_ = table.subspan(header.pc_values, header.functions - header.pc_values);
+  functab_ = table.subspan(header.functions);
+  records_ = functab_;
+  return check_functions();
+}
+
+Result<> Pclntab::split_before_116(Bytes table) {
+  header_.functions = 8u + header_.pointer_size;
+  functab_ = table.subspan(header_.functions);
+  names_ = pc_values_ = records_ = table;
+  if (auto checked = check_functions(); !checked)
+    return checked;
+  uint64_t end = (2 * header_.function_count + 1) * header_.pointer_size;
+  header_.files = load<uint32_t>(functab_, end, order_).value_or(0);
+  files_ = tail(table, header_.files);
+  // Where there is no room for as many files as are said to be, those that are there count.
+  header_.file_count =
+      std::min<uint64_t>(load<uint32_t>(files_, 0, order_).value_or(0), files_.size() / 4);
+  return Ok{};
 }
 
 // A search needs the entries in order; a sorted table also is one that was not hit by chance.
 Result<> Pclntab::check_functions() {
   uint64_t count = header_.function_count;
-  // One pair of words for each function, and the end of the last.
-  if (count == 0 || functions_.size() < 4 || count > (functions_.size() - 4) / 8)
+  // A pair for each function, and the end of the last.
+  if (count == 0 || count >= kMaxFunctions || functab_.size() < pc_size() ||
+      count > (functab_.size() - pc_size()) / (2u * pc_size()))
     return errorf("function table: {} functions do not fit in {:#x} bytes", count,
-                  functions_.size());
+                  functab_.size());
   for (uint32_t i = 0; i < count; i++)
     if (entry(i) > entry(i + 1))
       return errorf("function table: entry {} at {:#x} lies after the next, {:#x}", i, entry(i),
@@ -79,18 +156,101 @@ Result<> Pclntab::check_functions() {
   return Ok{};
 }
 
-uint32_t Pclntab::functab_word(uint64_t index) const {
-  auto word = load<uint32_t>(functions_, index * 4, order_);
+// Go 1.2 to 1.15 share a magic; only what the records hold tells them apart:
+//   1.5 to 1.9 have a constant in place of the frame size;
+//   1.12 to 1.15 end the fixed part with single bytes, which as an integer are far too many
+//   funcdata; 1.10 and 1.11 have function ids in place of the frame size, of which there are
+//   few; 1.12 counts one pcdata less than 1.13, of which that for registers is nearly unused.
+Format Pclntab::tell_format() const {
+  constexpr uint32_t kFrameMark = 0x01234567;
+  constexpr uint32_t kMaxId = 24;
+  bool are_marked = true;
+  bool are_ids = true;
+  bool has_bytes = false;
+  uint32_t with_three = 0;
+  uint32_t without_second = 0;
+  for (uint32_t i = 0; i < function_count(); i++) {
+    Reader in(tail(records_, record_offset(i)), order_);
+    in.word(pc_size());
+    in.bytes(8);
+    uint32_t frame = in.u32();
+    in.bytes(12);
+    uint32_t pcdata = in.u32();
+    uint32_t funcdata = in.u32();
+    in.u32();
+    uint32_t second = in.u32();
+    if (!in.ok())
+      continue;
+    are_marked &= frame == kFrameMark;
+    are_ids &= frame <= kMaxId;
+    has_bytes |= funcdata > 0xffffff;
+    with_three += pcdata == 3;
+    without_second += pcdata == 3 && second == 0;
+  }
+  if (are_marked)
+    return Format::kGo1_5;
+  if (has_bytes)
+    return without_second * 2 > with_three ? Format::kGo1_12 : Format::kGo1_13;
+  return are_ids ? Format::kGo1_10 : Format::kGo1_2;
+}
+
+// An obfuscator (garble) scrambles the entries of the records: entry ^ (name offset * key). The
+// key follows from one record with an odd name offset, and then has to fit the others too. 0 if
+// nothing is scrambled.
+uint32_t Pclntab::find_entry_key() const {
+  constexpr uint32_t kEnough = 64;
+  uint32_t key = 0;
+  uint32_t fitting = 0;
+  for (uint32_t i = 0; i < function_count() && fitting < kEnough; i++) {
+    Reader in(tail(records_, record_offset(i)), order_);
+    uint32_t difference = in.u32() ^ static_cast<uint32_t>(entry(i));
+    uint32_t name_offset = in.u32();
+    if (!in.ok())
+      continue;
+    if (key == 0) {
+      if (difference == 0)
+        return 0;
+      if (name_offset % 2 == 0)
+        continue;
+      // The inverse of an odd number modulo 2^32, by Newton: each step doubles the right bits.
+      uint32_t inverse = name_offset;
+      for (int step = 0; step < 4; step++)
+        inverse *= 2 - name_offset * inverse;
+      key = difference * inverse;
+    }
+    if (difference != name_offset * key)
+      return 0;
+    fitting++;
+  }
+  return fitting > 1 ? key : 0;
+}
+
+uint64_t Pclntab::functab_word(uint64_t index) const {
+  if (pc_size() == 4) {
+    auto word = load<uint32_t>(functab_, index * 4, order_);
+    assert(word);
+    return *word;
+  }
+  auto word = load<uint64_t>(functab_, index * 8, order_);
   assert(word);
   return *word;
 }
 
-uint32_t Pclntab::entry(uint32_t index) const {
+uint64_t Pclntab::entry(uint32_t index) const {
   assert(index <= header_.function_count);
   return functab_word(uint64_t{index} * 2);
 }
 
-std::optional<uint32_t> Pclntab::find(uint32_t pc) const {
+uint64_t Pclntab::record_offset(uint32_t index) const {
+  return functab_word(uint64_t{index} * 2 + 1);
+}
+
+bool Pclntab::is_hole(uint32_t index) const {
+  uint64_t all_ones = pc_size() == 4 ? UINT32_MAX : UINT64_MAX;
+  return !has_offsets() && record_offset(index) == all_ones;
+}
+
+std::optional<uint32_t> Pclntab::find(uint64_t pc) const {
   if (pc < entry(0) || pc >= entry(function_count()))
     return std::nullopt;
   // The last function that begins at or before pc.
@@ -107,26 +267,41 @@ std::optional<Function> Pclntab::function(uint32_t index) const {
   Function function;
   function.entry = entry(index);
   function.end = entry(index + 1);
+  function.offset = record_offset(index);
 
-  Reader in(tail(functions_, functab_word(uint64_t{index} * 2 + 1)), order_);
-  uint32_t record_entry = in.u32();
+  Reader in(tail(records_, function.offset), order_);
+  uint64_t recorded_entry = in.word(pc_size());
   function.name_offset = in.u32();
-  in.u32();  // size of arguments
-  in.u32();  // deferreturn
+  function.arguments_size = static_cast<int32_t>(in.u32());
+  uint32_t third = in.u32();
   function.pcsp = in.u32();
   function.pcfile = in.u32();
   function.pcln = in.u32();
   uint32_t pcdata_count = in.u32();
-  function.unit = in.u32();
-  if (has_start_lines())
+  uint32_t funcdata_count = 0;
+  if (format_ >= Format::kGo1_12)
+    function.deferreturn = third;
+  if (format_ >= Format::kGo1_16)
+    function.unit = in.u32();
+  if (format_ >= Format::kGo1_20)
     function.start_line = in.u32();
-  function.id = in.u8();
-  function.flags = in.u8();
-  in.u8();
-  uint8_t funcdata_count = in.u8();
+  if (format_ >= Format::kGo1_12) {
+    function.id = in.u8();
+    function.flags = in.u8();
+    in.u8();
+    funcdata_count = in.u8();
+  } else {
+    function.id = static_cast<uint8_t>(format_ == Format::kGo1_10 ? third : 0);
+    funcdata_count = in.u32();
+  }
   function.pcdata = in.bytes(uint64_t{pcdata_count} * 4);
-  function.funcdata = in.bytes(uint64_t{funcdata_count} * 4);
-  if (!in.ok() || record_entry != function.entry)
+  // Records are aligned to words, so that the offset in the record is as good as the address.
+  if (!has_offsets() && funcdata_count > 0 && in.offset() % header_.pointer_size != 0)
+    in.u32();
+  function.funcdata = in.bytes(uint64_t{funcdata_count} * pc_size());
+  function.size = in.offset();
+  if (!in.ok() ||
+      recorded_entry != (function.entry ^ uint32_t{function.name_offset * entry_key_}))
     return std::nullopt;
   return function;
 }
@@ -136,6 +311,11 @@ std::string_view Pclntab::name(uint32_t name_offset) const {
 }
 
 std::string_view Pclntab::file(const Function& function, int32_t number) const {
+  if (format_ < Format::kGo1_16) {
+    auto offset = load<uint32_t>(files_, uint64_t{static_cast<uint32_t>(number)} * 4, order_);
+    bool is_one = number > 0 && static_cast<uint32_t>(number) < header_.file_count && offset;
+    return is_one ? text_at(names_, *offset) : std::string_view();
+  }
   if (function.unit == kNone || number < 0)
     return {};
   uint64_t index = uint64_t{function.unit} + static_cast<uint32_t>(number);
@@ -143,11 +323,29 @@ std::string_view Pclntab::file(const Function& function, int32_t number) const {
   return offset == kNone ? std::string_view() : text_at(files_, offset);
 }
 
+std::vector<std::string_view> Pclntab::files() const {
+  std::vector<std::string_view> result;
+  if (format_ < Format::kGo1_16) {
+    for (uint64_t i = 1; i < header_.file_count; i++)
+      result.push_back(text_at(names_, load<uint32_t>(files_, i * 4, order_).value_or(kNone)));
+    return result;
+  }
+  Reader in(files_, order_);
+  for (uint64_t i = 0; i < header_.file_count; i++) {
+    std::string_view file = in.cstring();
+    if (!in.ok())
+      break;
+    result.push_back(file);
+  }
+  return result;
+}
+
 std::optional<int32_t> Pclntab::value(const Function& function, uint32_t table,
-                                      uint32_t pc) const {
-  if (table == 0)
+                                      uint64_t pc) const {
+  uint64_t offset = pc - function.entry;
+  if (table == 0 || offset > UINT32_MAX)
     return std::nullopt;
-  return value_at(rows(table), pc - function.entry);
+  return value_at(rows(table), static_cast<uint32_t>(offset));
 }
 
 std::optional<uint32_t> Pclntab::pcdata_table(const Function& function, uint32_t index) const {
@@ -155,18 +353,30 @@ std::optional<uint32_t> Pclntab::pcdata_table(const Function& function, uint32_t
   return table == 0u ? std::nullopt : table;
 }
 
-std::optional<uint32_t> Pclntab::funcdata_offset(const Function& function,
-                                                 uint32_t index) const {
-  auto offset = load<uint32_t>(function.funcdata, uint64_t{index} * 4, order_);
-  return offset == kNone ? std::nullopt : offset;
+std::optional<uint64_t> Pclntab::funcdata(const Function& function, uint32_t index) const {
+  if (has_offsets()) {
+    auto offset = load<uint32_t>(function.funcdata, uint64_t{index} * 4, order_);
+    return offset == kNone ? std::nullopt : std::optional<uint64_t>(offset);
+  }
+  Reader in(tail(function.funcdata, uint64_t{index} * header_.pointer_size), order_);
+  uint64_t address = in.word(header_.pointer_size);
+  return address == 0 ? std::nullopt : std::optional(address);
 }
 
-uint32_t code_size(const Pclntab& table, uint32_t index) {
-  uint32_t size = table.entry(index + 1) - table.entry(index);
+uint32_t Pclntab::pcdata_count(const Function& function) const {
+  return static_cast<uint32_t>(function.pcdata.size() / 4);
+}
+
+uint32_t Pclntab::funcdata_count(const Function& function) const {
+  return static_cast<uint32_t>(function.funcdata.size() / pc_size());
+}
+
+uint64_t code_size(const Pclntab& table, uint32_t index) {
+  uint64_t size = table.entry(index + 1) - table.entry(index);
   auto function = table.function(index);
   if (!function || function->pcln == 0)
     return size;
-  uint32_t code_end = 0;
+  uint64_t code_end = 0;
   PcValueRows rows = table.rows(function->pcln);
   while (code_end < size) {
     auto row = rows.next();

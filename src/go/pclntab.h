@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -11,32 +12,63 @@
 namespace gosym::go {
 
 // The function table of a Go program, which its runtime needs for stack growth, panics and
-// garbage collection, and which therefore no linker flag and no strip removes. Go 1.18 to 1.27:
+// garbage collection, and which therefore no linker flag and no strip removes. Go 1.2 to 1.27:
 //
-//   header    u32 magic: fffffff0 (1.18, 1.19), fffffff1 (1.20 and later)
+//   header    u32 magic: fffffffb (1.2 to 1.15), fffffffa (1.16, 1.17), fffffff0 (1.18, 1.19),
+//             fffffff1 (1.20 and later)
 //             u8 0, u8 0, u8 quantum (1, 2, 4: instruction alignment), u8 pointer size
-//             words: function count, file count, text start, then the offsets, from the header,
-//             of: names, units, files, pc-value tables, function table
+//             words: function count;
+//             from 1.16 on file count; from 1.18 on text start; from 1.16 on the offsets, from
+//             the header, of names, units, files, pcvalues and functab
 //   names     NUL-terminated function names
 //   units     u32 offset into `files` of each file of each compilation unit; ffffffff: dropped
 //   files     NUL-terminated file names
 //   pcvalues  pc-value tables (pc_value.h); offset 0 is no table
-//   functab   count pairs u32 entry, u32 offset of the record from the start of functab;
-//             then u32 end of the last function
-//   records   after functab, each at a multiple of the pointer size:
-//             u32 entry, i32 name offset, i32 size of arguments, u32 deferreturn,
-//             u32 pcsp, u32 pcfile, u32 pcln, u32 npcdata, u32 unit (index into `units` of its
-//             first file; ffffffff: none), i32 start line (1.20 and later),
-//             u8 function id, u8 flags, u8 0, u8 nfuncdata,
-//             npcdata u32 offsets into pcvalues,
-//             nfuncdata u32 offsets from gofunc (module.h); ffffffff: none
+//   functab   count pairs of entry and offset of the record; then the end of the last function.
+//             Words up to 1.17, then u32. Offsets are from the header up to 1.15, from the
+//             start of functab later; all ones (1.15 to 1.17): no Go function is there
+//   records   each at a multiple of the pointer size; below
 //
-// Entries are offsets from the text base, which module.h finds. Integers have the byte order of
-// the image; a word is as wide as a pointer. A function reaches up to the next one's entry,
+// Up to 1.15 functab lies behind the header, and behind its end is the u32 offset of the file
+// table: u32 count, then u32 offsets of names, of which the first (number 0) is the count
+// itself. All offsets, those of names and pc-value tables too, are from the header.
+//
+//   record    1.2-1.4   1.5-1.9   1.10, 1.11  1.12-1.15  1.16, 1.17  1.18, 1.19  1.20-
+//   entry     word      word      word        word       word        u32         u32
+//             i32 name offset, i32 size of arguments
+//             frame     01234567  function id deferreturn ...
+//             u32 pcsp, u32 pcfile, u32 pcln, u32 npcdata
+//             u32 nfuncdata ................  -
+//             -         -         -           -          u32 unit, the index into `units` of
+//                                                        its first file; ffffffff: none
+//             -         -         -           -          -           -           i32 start line
+//             -         -         -           u8 function id, u8 flags, u8 0, u8 nfuncdata
+//             npcdata u32 offsets into pcvalues
+//             funcdata: addresses as words, aligned to a word, 0: none ........  u32 offsets
+//                       from gofunc (module.h), ffffffff: none
+//
+// Up to 1.17 entries are addresses, and relocated as such; from 1.18 on they are offsets from
+// the text base, which module.h finds. Either is called a pc here. Integers have the byte order
+// of the image; a word is as wide as a pointer. A function reaches up to the next one's entry,
 // with the padding between them.
 
+inline constexpr uint32_t kMagic12 = 0xfffffffb;
+inline constexpr uint32_t kMagic116 = 0xfffffffa;
 inline constexpr uint32_t kMagic118 = 0xfffffff0;
 inline constexpr uint32_t kMagic120 = 0xfffffff1;
+
+// The releases whose tables are laid out alike, oldest first.
+enum class Format : uint8_t {
+  kGo1_2,   // to 1.4
+  kGo1_5,   // to 1.9
+  kGo1_10,  // and 1.11
+  kGo1_12,
+  kGo1_13,  // to 1.15
+  kGo1_16,  // and 1.17
+  kGo1_18,  // and 1.19
+  kGo1_20,  // and later
+};
+std::string_view to_string(Format format);  // "Go 1.18 and 1.19"
 
 struct PclntabHeader {
   uint32_t magic = 0;
@@ -54,66 +86,94 @@ struct PclntabHeader {
 
 // A function record. Offsets of tables are into pcvalues.
 struct Function {
-  uint32_t entry = 0;  // from the text base, as are all pcs of functab
-  uint32_t end = 0;    // entry of the next function
+  uint64_t entry = 0;
+  uint64_t end = 0;  // entry of the next function
   uint32_t name_offset = 0;
+  int32_t arguments_size = 0;  // INT32_MIN: unknown
+  uint32_t deferreturn = 0;    // offset from the entry; 0: none, or not recorded
   uint32_t pcsp = 0;
   uint32_t pcfile = 0;
   uint32_t pcln = 0;
   uint32_t unit = 0;
   uint32_t start_line = 0;  // 0: not recorded (before Go 1.20), or written by hand in assembly
-  uint8_t id = 0;
-  uint8_t flags = 0;
-  Bytes pcdata;    // u32 each
-  Bytes funcdata;  // u32 each
+  uint8_t id = 0;           // 0: not recorded (before Go 1.10), or nothing special
+  uint8_t flags = 0;        // from Go 1.17 on: 1 root of a stack, 2 sets SP freely, 4 assembly
+  Bytes pcdata;             // u32 each
+  Bytes funcdata;           // words or u32 each
+
+  uint64_t offset = 0;  // of the record, as functab has it
+  uint64_t size = 0;    // of the record
 };
 
 // A table that has been checked as a whole; a single damaged record costs its function only.
 // Everything borrows from the bytes that were parsed.
 class Pclntab {
 public:
-  // `table` begins at the header and may go on past the end of the table.
-  static Result<Pclntab> parse(Bytes table, ByteOrder order, uint8_t pointer_size);
+  // `table` begins at the header and may go on past the end of the table. With `magic` the
+  // table is read as if its header had that one.
+  static Result<Pclntab> parse(Bytes table, ByteOrder order, uint8_t pointer_size,
+                               std::optional<uint32_t> magic = std::nullopt);
 
   const PclntabHeader& header() const { return header_; }
+  Format format() const { return format_; }
   ByteOrder order() const { return order_; }
   uint32_t function_count() const { return static_cast<uint32_t>(header_.function_count); }
-  bool has_start_lines() const { return header_.magic == kMagic120; }
+  // Whether pcs are offsets from a text base.
+  bool has_offsets() const { return format_ >= Format::kGo1_18; }
+  bool has_start_lines() const { return format_ >= Format::kGo1_20; }
+  // Whether the records' own entries are scrambled (by an obfuscator), which costs nothing.
+  bool is_obfuscated() const { return entry_key_ != 0; }
 
   // Index of the function whose range holds `pc`; none before the first and after the last.
-  std::optional<uint32_t> find(uint32_t pc) const;
-  // None if the record is damaged. `index` < function_count().
+  std::optional<uint32_t> find(uint64_t pc) const;
+  // Whether no Go function lies there: code of the C linker's between that of Go.
+  bool is_hole(uint32_t index) const;
+  // None if the record is damaged, or a hole. `index` < function_count().
   std::optional<Function> function(uint32_t index) const;
-  uint32_t entry(uint32_t index) const;  // index == function_count(): end of the last function
+  uint64_t entry(uint32_t index) const;  // index == function_count(): end of the last function
 
   // Empty if there is none: out of range, or not ended by a NUL.
   std::string_view name(uint32_t name_offset) const;
   std::string_view file(const Function& function, int32_t number) const;
+  // All file names, as they lie in the table.
+  std::vector<std::string_view> files() const;
 
-  // `pc` from the text base, `table` one of the offsets of the function; none if it has no such
-  // table, or no value there.
-  std::optional<int32_t> value(const Function& function, uint32_t table, uint32_t pc) const;
+  // `table` one of the offsets of the function; none if it has no such table, or no value
+  // there.
+  std::optional<int32_t> value(const Function& function, uint32_t table, uint64_t pc) const;
   // The rows of a table from its start; `table` must not be 0.
   PcValueRows rows(uint32_t table) const { return {tail(pc_values_, table), header_.quantum}; }
-  // The offset of a pcdata table, or of funcdata from gofunc; none if the function has no such.
+  // The offset of a pcdata table; none if the function has no such.
   std::optional<uint32_t> pcdata_table(const Function& function, uint32_t index) const;
-  std::optional<uint32_t> funcdata_offset(const Function& function, uint32_t index) const;
+  // An address, or from Go 1.18 on an offset from gofunc; none if the function has no such.
+  std::optional<uint64_t> funcdata(const Function& function, uint32_t index) const;
+  uint32_t pcdata_count(const Function& function) const;
+  uint32_t funcdata_count(const Function& function) const;
 
 private:
+  Result<> split(Bytes table);
+  Result<> split_before_116(Bytes table);
   Result<> check_functions();
-  uint32_t functab_word(uint64_t index) const;
+  Format tell_format() const;
+  uint32_t find_entry_key() const;
+  uint64_t record_offset(uint32_t index) const;
+  uint64_t functab_word(uint64_t index) const;
+  uint8_t pc_size() const { return has_offsets() ? 4 : header_.pointer_size; }
 
   PclntabHeader header_;
+  Format format_ = Format::kGo1_20;
   ByteOrder order_ = ByteOrder::kLittle;
+  uint32_t entry_key_ = 0;
   Bytes names_;
   Bytes units_;
   Bytes files_;
   Bytes pc_values_;
-  Bytes functions_;  // functab and records
+  Bytes functab_;
+  Bytes records_;  // what the offsets of records count from
 };
 
 // Bytes of code of a function, without the padding up to the next: its line table ends with the
 // code. The distance to the next entry where there is no such table. `index` as in function().
-uint32_t code_size(const Pclntab& table, uint32_t index);
+uint64_t code_size(const Pclntab& table, uint32_t index);
 
 }  // namespace gosym::go

@@ -11,11 +11,11 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", false, "",
+    {"text", false, false, "",
      [](const Profile& p, const OutputOptions& o) { return make_text(p, o.top); }},
-    {"folded", false, "flamegraph.pl {} > cpu.svg",
+    {"folded", false, false, "flamegraph.pl {} > cpu.svg",
      [](const Profile& p, const OutputOptions&) { return make_folded(p); }},
-    {"pprof", true, "go tool pprof -http=: {}",
+    {"pprof", true, true, "go tool pprof -http=: {}",
      [](const Profile& p, const OutputOptions&) { return make_pprof(p); }},
 };
 

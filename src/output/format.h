@@ -16,6 +16,7 @@ struct OutputOptions {
 struct Format {
   std::string_view name;
   bool is_binary;
+  bool is_for_tools;              // that know functions by the names that the linker gave them
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
   std::string (*make)(const Profile& profile, const OutputOptions& options);
 };

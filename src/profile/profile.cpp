@@ -12,6 +12,8 @@ std::string_view to_string(FrameSource source) {
   switch (source) {
     case FrameSource::kPclntab:
       return "pclntab";
+    case FrameSource::kPclntabDerived:
+      return "pclntab, derived text base";
     case FrameSource::kSymtab:
       return "symtab";
     case FrameSource::kDynsym:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/call.h"
 #include "profile/recording.h"
 #include "profile/string_pool.h"
 
@@ -61,11 +62,18 @@ inline constexpr MappingId kNoMapping{0};
 inline constexpr MappingId kKernelMapping{1};
 
 // Where a frame's name comes from.
-enum class FrameSource : uint8_t { kPclntab, kSymtab, kDynsym, kKallsyms, kVdso };
+enum class FrameSource : uint8_t {
+  kPclntab,
+  kPclntabDerived,  // where the code of the table lies is derived, not told by the file
+  kSymtab,
+  kDynsym,
+  kKallsyms,
+  kVdso,
+};
 std::string_view to_string(FrameSource source);
 
 struct Function {
-  StringId name{};          // as the linker has it
+  StringId name{};
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
 
@@ -77,6 +85,7 @@ struct Frame {
   FunctionId function{};
   uint32_t line = 0;  // 0 if unknown
   FrameSource source{};
+  FunctionKind kind = FunctionKind::kNormal;
 };
 
 // Why a location has no name.

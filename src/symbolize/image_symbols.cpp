@@ -21,11 +21,13 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   symbols->file_ = std::move(file);
   symbols->image_ = *std::move(image);
 
-  auto pclntab = open_pclntab_source(symbols->image_);
-  if (!pclntab)
-    symbols->problem_ = pclntab.error().message();
-  else if (*pclntab)
-    symbols->sources_.push_back(*std::move(pclntab));
+  auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
+  if (!module)
+    symbols->problem_ = std::move(module).error().context("Go function table").message();
+  else
+    symbols->go_module_ = *std::move(module);
+  if (symbols->go_module_)
+    symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
   for (auto* open_source : {open_symtab_source, open_dynsym_source})
     if (auto source = open_source(symbols->image_))
       symbols->sources_.push_back(std::move(source));
@@ -54,15 +56,9 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
   return result;
 }
 
-bool ImageSymbols::has_source(FrameSource kind) const {
-  for (const auto& source : sources_)
-    if (source->kind() == kind)
-      return true;
-  return false;
-}
-
 bool ImageSymbols::has_code_names() const {
-  return has_source(FrameSource::kPclntab) || has_source(FrameSource::kSymtab);
+  auto is_symtab = [](const auto& source) { return source->kind() == FrameSource::kSymtab; };
+  return go_module_ || std::ranges::any_of(sources_, is_symtab);
 }
 
 }  // namespace gosym

@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "elf/image.h"
+#include "go/module.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
@@ -28,18 +29,21 @@ public:
   std::vector<FunctionRange> functions() const;
 
   const elf::Image& image() const { return image_; }
-  bool has_source(FrameSource kind) const;
+  const std::optional<go::Module>& go_module() const { return go_module_; }
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
   bool has_code_names() const;
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
+  // What was taken for granted of the Go function table; empty if nothing was.
+  std::string assumption() const { return go_module_ ? go_module_->assumption : ""; }
 
 private:
   ImageSymbols() = default;
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
+  std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   std::string problem_;
 };

@@ -2,14 +2,15 @@
 
 #include <memory>
 
-#include "base/result.h"
 #include "elf/image.h"
+#include "go/module.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
 
-// Each opens one source of an image, which it borrows; null if the image has none of that kind.
-Result<std::unique_ptr<SymbolSource>> open_pclntab_source(const elf::Image& image);
+// Each opens one source of an image or of its Go module, which it borrows; null if the image
+// has none of that kind.
+std::unique_ptr<SymbolSource> open_pclntab_source(const go::Module& module);
 std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image);
 std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image);
 

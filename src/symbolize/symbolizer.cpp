@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proc/kallsyms.h"
+#include "profile/go_stacks.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/sources.h"
 
@@ -24,18 +25,18 @@ struct FunctionHash {
 // Appends frames to a profile, each distinct function once.
 class FrameWriter {
 public:
-  explicit FrameWriter(Profile& profile) : profile_(profile) {}
+  FrameWriter(Profile& profile, NameForm form) : profile_(profile), form_(form) {}
 
   void write(Location& location, const std::vector<Call>& calls, FrameSource source) {
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
     location.frame_count = static_cast<uint32_t>(calls.size());
     for (const Call& call : calls)
-      profile_.frames.push_back({intern(call), call.line, source});
+      profile_.frames.push_back({intern(call, source), call.line, source, call.kind});
   }
 
 private:
-  FunctionId intern(const Call& call) {
-    Function function{profile_.strings.intern(call.function),
+  FunctionId intern(const Call& call, FrameSource source) {
+    Function function{profile_.strings.intern(display_name(call.function, source, form_)),
                       profile_.strings.intern(call.file), call.start_line};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
@@ -45,6 +46,7 @@ private:
   }
 
   Profile& profile_;
+  NameForm form_;
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
@@ -106,18 +108,17 @@ void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
     location->unnamed = reason;
 }
 
-}  // namespace
-
-SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel) {
+// The locations that have not been asked about.
+void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& frames,
+                   SymbolizerReport& report) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
+    if (location.frame_count > 0 || location.unnamed != Unnamed::kNotAsked)
+      continue;
     location.unnamed = Unnamed::kUnmapped;
     if (location.mapping != kNoMapping)
       by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);
   }
-
-  SymbolizerReport report;
-  FrameWriter frames(profile);
   for (size_t i = 0; i < by_image.size(); i++) {
     const ProfileImage& image = profile.images[i];
     if (by_image[i].empty())
@@ -137,6 +138,16 @@ SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel) {
         break;
     }
   }
+}
+
+}  // namespace
+
+SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForm form) {
+  SymbolizerReport report;
+  FrameWriter frames(profile, form);
+  symbolize_new(profile, kernel, frames, report);
+  if (make_interrupted_exact(profile))
+    symbolize_new(profile, kernel, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;

@@ -6,7 +6,7 @@ A Go program says what it is, stripped or not.
   Go version     go1.19.8
   main package   demo
   module         demo (devel)
-  pclntab        1,428 functions, layout of Go 1.18 and 1.19 (magic 0xfffffff0), text at 0x401000, by section .gopclntab
+  pclntab        1,428 functions, layout of Go 1.18 and 1.19 (magic 0xfffffff0), text at 0x401000 by moduledata, found by section .gopclntab
   .symtab        no functions
   .dynsym        no functions
   DWARF          none
@@ -16,7 +16,7 @@ A Go program says what it is, stripped or not.
   .gopclntab                    0x56750  345.8 KiB  29.0 % of the file
   $ gosym inspect demo | grep -E '^(kind|pclntab|.symtab|DWARF|gosym)'
   kind           executable, x86-64, statically linked, not stripped
-  pclntab        1,428 functions, layout of Go 1.18 and 1.19 (magic 0xfffffff0), text at 0x401000, by section .gopclntab
+  pclntab        1,428 functions, layout of Go 1.18 and 1.19 (magic 0xfffffff0), text at 0x401000 by moduledata, found by section .gopclntab
   .symtab        1,428 functions
   DWARF          498.7 KiB, 27.9 % of the file
   gosym uses     .gopclntab names every Go function, with file, line and inlined calls; .symtab names the rest

@@ -148,6 +148,8 @@ inline std::string GoProgram::module_data() const {
   std::vector<uint64_t> words(48, 0);
   uint64_t gofunc = table_address + gofunc_offset();
   words[0] = table_address;
+  words[1] = table_address + 8 + 8 * pointer_size;  // names
+  words[2] = words[3] = go_names::kNames.size();
   words[17] = words[18] = 3;
   words[20] = words[22] = text;
   words[21] = words[23] = text + 0x60;

@@ -1,0 +1,68 @@
+#include "symbolize/names.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+bool is_go(FrameSource source) {
+  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived;
+}
+
+// "yaml%2ev3" -> "yaml.v3"
+std::string unescape(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    auto code = text.size() >= 3 ? parse_hex(text.substr(1, 2)) : std::nullopt;
+    bool is_escape = text[0] == '%' && code;
+    result += is_escape ? static_cast<char>(*code) : text[0];
+    text.remove_prefix(is_escape ? 3 : 1);
+  }
+  return result;
+}
+
+// Bytes of the package path: up to the first dot after the last slash before any bracket.
+size_t package_size(std::string_view name) {
+  std::string_view outside = name.substr(0, name.find('['));
+  size_t slash = outside.rfind('/');
+  size_t dot = outside.find('.', slash == std::string_view::npos ? 0 : slash);
+  return dot == std::string_view::npos ? 0 : dot;
+}
+
+// Replaces what is in brackets by dots. A tag in a type may hold brackets that do not pair:
+// then all from the first to the last goes.
+std::string shorten(std::string_view name) {
+  std::string result;
+  int depth = 0;
+  for (char c : name) {
+    if (c == ']' && depth > 0)
+      depth--;
+    if (depth == 0)
+      result += c;
+    if (c == '[' && depth++ == 0)
+      result += "...";
+  }
+  if (depth == 0)
+    return result;
+  size_t first = name.find('[');
+  size_t last = name.rfind(']');
+  if (first == std::string_view::npos || last == std::string_view::npos || last < first)
+    return std::string(name);
+  return fmt::format("{}[...]{}", name.substr(0, first), name.substr(last + 1));
+}
+
+}  // namespace
+
+std::string display_name(std::string_view name, FrameSource source, NameForm form) {
+  if (!is_go(source) || form == NameForm::kNone)
+    return std::string(name);
+  size_t package = package_size(name);
+  std::string_view rest = name.substr(package);
+  return unescape(name.substr(0, package)) +
+         (form == NameForm::kShort ? shorten(rest) : std::string(rest));
+}
+
+}  // namespace gosym

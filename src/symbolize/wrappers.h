@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "base/call.h"
+
+namespace gosym {
+
+// Takes out of the calls at one address those that Go's runtime leaves out of its stacks:
+// wrappers, unless what they call is a panic. Where nothing else is there, the function that
+// holds the code stays, for an address has to have a name.
+inline void hide_wrappers(std::vector<Call>& calls) {
+  if (calls.empty())
+    return;
+  Call outermost = calls.back();
+  FunctionKind callee = FunctionKind::kNormal;
+  std::erase_if(calls, [&](const Call& call) {
+    bool is_hidden = call.kind == FunctionKind::kWrapper && !shows_wrappers(callee);
+    callee = call.kind;
+    return is_hidden;
+  });
+  if (calls.empty())
+    calls.push_back(outermost);
+}
+
+}  // namespace gosym
