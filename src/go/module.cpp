@@ -276,7 +276,7 @@ std::string_view to_string(TextBase base) {
     case TextBase::kHeader:
       return "header";
     case TextBase::kDerived:
-      return "derived from the gaps between functions";
+      return "the gaps between functions (derived)";
   }
   assert(false);
   return {};

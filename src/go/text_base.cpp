@@ -6,8 +6,9 @@ namespace gosym::go {
 
 namespace {
 
-// Every port of Go aligns functions to 16 bytes or more.
-constexpr uint64_t kAlignment = 16;
+// The least alignment of functions of all ports of Go (arm). Others leave gaps of up to twice 16.
+constexpr uint64_t kAlignment = 4;
+constexpr uint64_t kMaxGap = 32;
 // Enough that nothing but the right place fits them by chance, and few enough to be quick.
 constexpr size_t kMaxGaps = 256;
 constexpr uint32_t kFewestGaps = 16;
@@ -26,7 +27,7 @@ std::vector<Gap> pick_gaps(const Pclntab& table) {
     if (!function || function->pcln == 0)
       continue;
     uint64_t end_of_code = function->entry + code_size(table, i);
-    if (function->end >= end_of_code + 3 && function->end - end_of_code < kAlignment * 2)
+    if (function->end >= end_of_code + 3 && function->end - end_of_code < kMaxGap)
       gaps.push_back({end_of_code, function->end});
   }
   return gaps;
