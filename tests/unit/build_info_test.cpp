@@ -84,3 +84,55 @@ TEST_CASE("build info: every prefix has all of it or nothing") {
     CHECK_FALSE(read(file));
   }
 }
+
+TEST_CASE("build info: a length that is huge, or has no end, leaves none") {
+  std::string start("\xff Go buildinf:\x08\x02", 16);
+  start += std::string(16, '\0');
+  for (std::string_view length : {"\xff\xff\xff\xff\x0f", "\x80\x80\x80\x80\x80\x80", "\x7f"}) {
+    CHECK_FALSE(read(build_image(with_build_info(start + std::string(length) + "go1.22"))));
+    std::string version = start + "\x06go1.22";
+    CHECK_FALSE(read(build_image(with_build_info(version + std::string(length)))));
+  }
+}
+
+TEST_CASE("build info: a string outside of the image leaves none") {
+  auto version_with = [](uint64_t header, uint64_t data, uint64_t length) {
+    ByteWriter record;
+    record.text(std::string_view("\xff Go buildinf:", 14)).u8(8).u8(0);
+    record.word(header).word(header).word(data).word(length).text("go1.17.3");
+    auto info = read(build_image(with_build_info(record.out)));
+    return info ? std::string(info->go_version) : "none";
+  };
+  CHECK(version_with(0x600020, 0x600030, 8) == "go1.17.3");
+  CHECK(version_with(0x600020, 0x600030, 9) == "none");
+  CHECK(version_with(0x600020, 0x600030, UINT64_MAX) == "none");
+  CHECK(version_with(0x600020, 0x5fffff, 1) == "none");
+  CHECK(version_with(0x600020, UINT64_MAX, 2) == "none");
+  CHECK(version_with(0x600030, 0x600030, 8) == "none");
+  CHECK(version_with(UINT64_MAX - 3, 0x600030, 8) == "none");
+  CHECK(version_with(0, 0, 0) == "none");
+}
+
+TEST_CASE("build info: modules without their frame are left out, the version is not") {
+  for (std::string_view modules :
+       {"", "path\tex.org\n", "{{{{{{{{{{{{{{{{path\ta}}}}}}}}}}}}}}}}"}) {
+    auto info = read(build_image(with_build_info(build_info_record("go1.22.1", modules))));
+    REQUIRE(info);
+    CHECK(info->go_version == "go1.22.1");
+    CHECK(info->path == "");
+  }
+}
+
+TEST_CASE("build info: lines with too few fields, or of unknown kinds, are skipped") {
+  std::string frame(16, '{');
+  std::string lines =
+      "path\nmod\tex.org\nbuild\nbuild\tno equals sign\n\n\t\tx\nnew\ta\tb\n"
+      "build\tGOOS=linux\n";
+  auto info =
+      read(build_image(with_build_info(build_info_record("go1.22", frame + lines + frame))));
+  REQUIRE(info);
+  CHECK(info->path == "");
+  CHECK(info->module_path == "");
+  REQUIRE(info->settings.size() == 1);
+  CHECK(info->settings[0].second == "linux");
+}

@@ -57,6 +57,18 @@ inline constexpr std::string_view kInnerCalls =
     "main.inner /src/b.go:5 < main.outer /src/b.go:22 < main.caller /src/a.go:12";
 inline constexpr std::string_view kLeafCall = "main.leaf /src/a.go:30";
 
+// The program with the entries of its records scrambled, and enough of them to find the key:
+// one with an odd name offset, and another that fits.
+inline GoProgram scrambled(GoProgram program) {
+  program.entry_key = 0x9e3779b9;
+  for (const char* name : {"main.a", "main.bc", "main.d"}) {
+    auto entry = static_cast<uint32_t>(program.text_size);
+    program.functions.push_back({.name = name, .entry = entry, .lines = {{1, 8}}});
+    program.text_size += 0x10;
+  }
+  return program;
+}
+
 // Bytes of a program that are changed one after the other.
 class Patch {
 public:

@@ -65,3 +65,37 @@ TEST_CASE("pc values: what runs past 2^32 ends the table") {
   auto endless = bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80);
   CHECK_FALSE(go::PcValueRows(endless, 1).next());
 }
+
+TEST_CASE("pc values: a varint without an end, or of more than 32 bits, ends the table") {
+  auto endless = bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80);
+  CHECK_FALSE(go::PcValueRows(endless, 1).next());
+  auto endless_pc = bytes(2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80);
+  CHECK_FALSE(go::PcValueRows(endless_pc, 1).next());
+  auto too_large = bytes(0xff, 0xff, 0xff, 0xff, 0x1f, 1, 0);
+  CHECK_FALSE(go::PcValueRows(too_large, 1).next());
+  auto largest = bytes(0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0);
+  CHECK(go::PcValueRows(largest, 1).next().value().value == INT32_MAX);
+}
+
+TEST_CASE("pc values: a value that runs past 2^31 wraps") {
+  auto table = bytes(/*+2^31-1*/ 0xfe, 0xff, 0xff, 0xff, 0x0f, 1, /*+2*/ 4, 1, 0);
+  go::PcValueRows rows(table, 1);
+  CHECK(rows.next().value().value == INT32_MAX - 1);
+  CHECK(rows.next().value().value == INT32_MIN);
+}
+
+TEST_CASE("pc values: a table without an end ends with the bytes") {
+  std::string endless;
+  for (int i = 0; i < 10000; i++)
+    endless += "\x02\x01";
+  go::PcValueRows rows(as_bytes(endless), 4);
+  uint32_t count = 0;
+  uint32_t end = 0;
+  while (auto row = rows.next()) {
+    count++;
+    CHECK(row->begin == end);
+    end = row->end;
+  }
+  CHECK(count == 10000);
+  CHECK(end == 40000);
+}
