@@ -208,9 +208,9 @@ uint32_t Pclntab::find_entry_key() const {
     if (!in.ok())
       continue;
     if (key == 0) {
-      if (difference == 0)
+      if (difference == 0 && name_offset != 0)
         return 0;
-      if (name_offset % 2 == 0)
+      if (name_offset % 2 == 0)  // 0, as that of the first function, leaves the entry as it is
         continue;
       // The inverse of an odd number modulo 2^32, by Newton: each step doubles the right bits.
       uint32_t inverse = name_offset;
