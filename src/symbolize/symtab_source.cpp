@@ -21,7 +21,7 @@ public:
   }
 
   void list(std::vector<FunctionRange>& functions) const override {
-    for (const elf::Symbol& symbol : table_.symbols())
+    for (const elf::Symbol& symbol : table_.functions())
       functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
   }
 
@@ -36,7 +36,7 @@ std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_typ
   if (!section)
     return nullptr;
   auto table = elf::SymbolTable::read(image, *section);
-  if (table.symbols().empty())
+  if (table.functions().empty())
     return nullptr;
   return std::make_unique<SymtabSource>(kind, std::move(table));
 }
