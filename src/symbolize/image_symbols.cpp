@@ -39,6 +39,9 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   for (const auto& source : sources_)
     if (source->find(address, calls))
       return source->kind();
+  for (const auto& source : sources_)
+    if (source->guess(address, calls))
+      return FrameSource::kLabel;
   return std::nullopt;
 }
 

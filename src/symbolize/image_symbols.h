@@ -21,8 +21,8 @@ public:
   static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
 
-  // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
-  // appended, if nobody did.
+  // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
+  // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
   // All functions, by address, each as the best source that knows its start tells it.

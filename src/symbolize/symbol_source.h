@@ -30,6 +30,10 @@ public:
   // has no function there: that is an answer, not an error.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) const = 0;
 
+  // Appends a call that may be the one at `address`: FrameSource::kLabel. To be asked where no
+  // source has an answer.
+  virtual bool guess(ImageAddress, std::vector<Call>&) const { return false; }
+
   // Appends all its functions, by address.
   virtual void list(std::vector<FunctionRange>& functions) const = 0;
 };
