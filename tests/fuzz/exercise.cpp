@@ -3,10 +3,13 @@
 #include <cassert>
 #include <functional>
 
+#include "commands/inspect_function_view.h"
 #include "elf/build_ids.h"
 #include "elf/kind.h"
 #include "elf/symbol_table.h"
 #include "go/build_info.h"
+#include "go/check.h"
+#include "go/header_fields.h"
 #include "go/inline_tree.h"
 #include "symbolize/names.h"
 #include "symbolize/wrappers.h"
@@ -14,6 +17,9 @@
 namespace gosym {
 
 namespace {
+
+// To show all functions would take as long as everything else.
+constexpr uint32_t kShownEvery = 16;
 
 void check(Bytes file, std::string_view text) {
   const auto* begin = reinterpret_cast<const char*>(file.data());
@@ -36,8 +42,10 @@ void exercise_elf(const elf::Image& image) {
     }
   }
   if (auto info = go::read_build_info(image)) {
-    for (std::string_view text : {info->go_version, info->path, info->module_path})
+    for (std::string_view text : {info->go_version, info->path, info->main.required.path})
       check(image.file, text);
+    for (const go::BuildModule& module : info->dependencies)
+      check(image.file, module.required.sum);
     for (const auto& [key, value] : info->settings)
       check(image.file, value);
   }
@@ -62,18 +70,12 @@ void exercise_function(const go::Module& module, uint32_t index) {
   for (uint64_t offset : {uint64_t{0}, size / 2, size - 1})
     if (auto address = module.address_of(table.entry(index) + offset))
       exercise_address(module, *address);
-
-  auto function = table.function(index);
-  if (!function)
-    return;
-  (void)display_name(table.name(function->name_offset), FrameSource::kPclntab,
-                     NameForm::kShort);
-  (void)table.value(*function, function->pcsp, function->end - 1);
-  for (uint32_t i = 0; i < table.pcdata_count(*function); i++)
-    if (auto rows = table.pcdata_table(*function, i))
-      (void)table.value(*function, *rows, function->end - 1);
-  for (uint32_t i = 0; i < table.funcdata_count(*function); i++)
-    (void)table.funcdata(*function, i);
+  if (auto function = table.function(index))
+    (void)display_name(table.name(function->name_offset), FrameSource::kPclntab,
+                       NameForm::kShort);
+  // What this shows of one function go::check_module reads of all.
+  if (index % kShownEvery == 0)
+    (void)view_function(module, index);
 }
 
 void exercise_module(const go::Module& module) {
@@ -81,9 +83,16 @@ void exercise_module(const go::Module& module) {
     check(module.image->file, file);
   for (uint32_t i = 0; i < module.table.function_count(); i++)
     exercise_function(module, i);
+  (void)go::check_module(module);
   if (module.data)
     for (const go::ModuleField& field : module.data->fields())
       (void)module.data->word(field.word);
+}
+
+void exercise_places(const elf::Image& image) {
+  for (const go::TablePlace& place : go::find_table_places(image))
+    (void)go::header_fields(place.bytes, image.order, image.pointer_size,
+                            load<uint32_t>(place.bytes, 0, image.order).value_or(0));
 }
 
 }  // namespace
@@ -94,6 +103,7 @@ Reading exercise(std::span<std::byte> file) {
     return Reading::kNotElf;
   exercise_elf(*image);
   auto module = go::read_module(*image, file);
+  exercise_places(*image);
   if (!module)
     return Reading::kUnusableTable;
   if (!*module)
