@@ -36,10 +36,12 @@ void exercise_elf(const elf::Image& image) {
     if (section == nullptr)
       continue;
     auto table = elf::SymbolTable::read(image, *section);
-    for (const elf::Symbol& symbol : table.symbols()) {
-      check(image.file, symbol.name);
-      assert(table.find(symbol.address));
+    for (const elf::Symbol& function : table.functions()) {
+      check(image.file, function.name);
+      assert(table.find(function.address));
     }
+    for (const elf::Symbol& label : table.labels())
+      check(image.file, label.name);
   }
   if (auto info = go::read_build_info(image)) {
     for (std::string_view text : {info->go_version, info->path, info->main.required.path})
