@@ -6,14 +6,17 @@
 
 namespace gosym {
 
-Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path) {
-  auto file = MappedFile::open(path);
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path,
+                                                         const DebugFileOptions& options) {
+  auto file = MappedFile::open(path, options.symfs);
   if (!file)
     return std::move(file).error();
-  return open(*std::move(file));
+  return open(*std::move(file), path, options);
 }
 
-Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedFile> file) {
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedFile> file,
+                                                         const std::string& path,
+                                                         const DebugFileOptions& options) {
   auto image = elf::parse(file->bytes());
   if (!image)
     return std::move(image).error();
@@ -23,15 +26,29 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
 
   auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
   if (!module)
-    symbols->problem_ = std::move(module).error().context("Go function table").message();
+    symbols->add_problem(std::move(module).error().context("Go function table").message());
   else
     symbols->go_module_ = *std::move(module);
   if (symbols->go_module_)
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
-  for (auto* open_source : {open_symtab_source, open_dynsym_source})
-    if (auto source = open_source(symbols->image_))
-      symbols->sources_.push_back(std::move(source));
+
+  auto symtab = open_symtab_source(symbols->image_);
+  if (!symtab) {
+    auto debug_file = open_debug_file(symbols->image_, path, options);
+    if (!debug_file)
+      symbols->add_problem(debug_file.error().message());
+    else if (*debug_file)
+      symtab = open_symtab_source((symbols->debug_file_ = **std::move(debug_file))->image);
+  }
+  if (symtab)
+    symbols->sources_.push_back(std::move(symtab));
+  if (auto dynsym = open_dynsym_source(symbols->image_))
+    symbols->sources_.push_back(std::move(dynsym));
   return symbols;
+}
+
+void ImageSymbols::add_problem(std::string problem) {
+  problem_ += (problem_.empty() ? "" : "; ") + std::move(problem);
 }
 
 std::optional<FrameSource> ImageSymbols::find(ImageAddress address,

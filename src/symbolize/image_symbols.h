@@ -8,18 +8,24 @@
 #include "base/mapped_file.h"
 #include "elf/image.h"
 #include "go/module.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
 
 // Everything that names the code of one file, best evidence first: the Go function table, then
-// .symtab, then .dynsym. Owns the file that the answers borrow from.
+// .symtab, its own or that of its separate debug file, then .dynsym. Owns the files that the
+// answers borrow from.
 class ImageSymbols {
 public:
   // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
   // told by `problem` and the symbol tables answer.
-  static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
-  static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
+  // A debug file that cannot be used is told in the same way.
+  static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path,
+                                                    const DebugFileOptions& options = {});
+  static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
+                                                    const std::string& path,
+                                                    const DebugFileOptions& options);
 
   // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
   // appended, if nobody did.
@@ -29,6 +35,7 @@ public:
   std::vector<FunctionRange> functions() const;
 
   const elf::Image& image() const { return image_; }
+  const std::optional<DebugFile>& debug_file() const { return debug_file_; }
   const std::optional<go::Module>& go_module() const { return go_module_; }
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
@@ -40,9 +47,11 @@ public:
 
 private:
   ImageSymbols() = default;
+  void add_problem(std::string problem);
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
+  std::optional<DebugFile> debug_file_;
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   std::string problem_;
