@@ -21,7 +21,7 @@ bool matters(const elf::Section& section) {
 
 uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
   const elf::Section* section = image.find_section(section_type);
-  return section ? elf::SymbolTable::read(image, *section).symbols().size() : 0;
+  return section ? elf::SymbolTable::read(image, *section).functions().size() : 0;
 }
 
 std::string_view consequence(const Summary& summary) {

@@ -68,6 +68,7 @@ enum class FrameSource : uint8_t {
   kDwarf,
   kSymtab,
   kDynsym,
+  kLabel,  // a symbol without a size, of any of these tables: a guess
   kKallsyms,
   kVdso,
 };

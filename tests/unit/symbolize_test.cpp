@@ -243,13 +243,14 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   TemporaryDirectory folder;
   std::string path = folder / "program";
   ImageSpec spec = GoProgram{}.image();
-  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x80}};
+  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x7c},
+                                     {.name = 5, .address = 0x40107c}};
   spec.parts.push_back({.name = ".symtab",
                         .type = SHT_SYMTAB,
                         .contents = build_symbols(spec, symbols),
                         .link = 5});
   spec.parts.push_back(
-      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0", 5)});
+      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0label\0", 11)});
   write_file(path, build_image(spec));
   auto image = ImageSymbols::open(path);
   REQUIRE(image);
@@ -258,6 +259,8 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   CHECK(calls.back().function == "main.leaf");
   CHECK((*image)->find(ImageAddress{0x401070}, calls) == FrameSource::kSymtab);
   CHECK(calls.back().function == "all");
+  CHECK((*image)->find(ImageAddress{0x40107c}, calls) == FrameSource::kLabel);
+  CHECK(calls.back().function == "label");
   CHECK_FALSE((*image)->find(ImageAddress{0x401080}, calls));
 
   auto functions = (*image)->functions();
