@@ -33,7 +33,7 @@ void exercise_elf(const elf::Image& image) {
     if (section == nullptr)
       continue;
     auto table = elf::SymbolTable::read(image, *section);
-    for (const elf::Symbol& symbol : table.symbols()) {
+    for (const elf::Symbol& symbol : table.functions()) {
       check(image.file, symbol.name);
       assert(table.find(symbol.address));
     }
