@@ -17,6 +17,7 @@ namespace {
 struct FunctionHash {
   size_t operator()(const Function& function) const {
     const uint32_t words[] = {static_cast<uint32_t>(function.name),
+                              static_cast<uint32_t>(function.system_name),
                               static_cast<uint32_t>(function.file), function.start_line};
     return XXH3_64bits(words, sizeof(words));
   }
@@ -25,7 +26,7 @@ struct FunctionHash {
 // Appends frames to a profile, each distinct function once.
 class FrameWriter {
 public:
-  FrameWriter(Profile& profile, NameForm form) : profile_(profile), form_(form) {}
+  FrameWriter(Profile& profile, NameForms forms) : profile_(profile), forms_(forms) {}
 
   void write(Location& location, const std::vector<Call>& calls, FrameSource source) {
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
@@ -36,7 +37,10 @@ public:
 
 private:
   FunctionId intern(const Call& call, FrameSource source) {
-    Function function{profile_.strings.intern(display_name(call.function, source, form_)),
+    NameForm form = is_go(source) ? forms_.go : forms_.native;
+    StringId name = profile_.strings.intern(display_name(call.function, source, form));
+    Function function{name,
+                      forms_.has_system_names ? profile_.strings.intern(call.function) : name,
                       profile_.strings.intern(call.file), call.start_line};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
@@ -46,7 +50,7 @@ private:
   }
 
   Profile& profile_;
-  NameForm form_;
+  NameForms forms_;
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
@@ -63,8 +67,9 @@ void symbolize_kernel(const std::vector<Location*>& locations, std::string_view 
 }
 
 void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
-                    FrameWriter& frames, SymbolizerReport& report) {
-  RecordedFile file = open_recorded(image);
+                    const DebugFileOptions& files, FrameWriter& frames,
+                    SymbolizerReport& report) {
+  RecordedFile file = open_recorded(image, files);
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;
 
@@ -109,7 +114,8 @@ void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
 }
 
 // The locations that have not been asked about.
-void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& frames,
+void symbolize_new(Profile& profile, const RecordedKernel& kernel,
+                   const DebugFileOptions& files, FrameWriter& frames,
                    SymbolizerReport& report) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
@@ -125,7 +131,7 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& 
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, frames, report);
+        symbolize_file(by_image[i], image.file, files, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(by_image[i], kernel.symbols, frames);
@@ -142,12 +148,13 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& 
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForm form) {
+SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForms forms,
+                           const DebugFileOptions& files) {
   SymbolizerReport report;
-  FrameWriter frames(profile, form);
-  symbolize_new(profile, kernel, frames, report);
+  FrameWriter frames(profile, forms);
+  symbolize_new(profile, kernel, files, frames, report);
   if (make_interrupted_exact(profile))
-    symbolize_new(profile, kernel, frames, report);
+    symbolize_new(profile, kernel, files, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;
