@@ -319,6 +319,14 @@ std::optional<ImageAddress> Module::address_of(uint64_t pc) const {
   return std::nullopt;
 }
 
+std::vector<TablePlace> find_table_places(const Image& image) {
+  const elf::Section* section = find_section(image);
+  if (!section)
+    return find_by_scan(image);
+  auto place = place_of(image, *section);
+  return place ? std::vector{*place} : std::vector<TablePlace>();
+}
+
 Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {
   std::optional<Result<Module>> module;
   if (const elf::Section* section = find_section(image)) {

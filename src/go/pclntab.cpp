@@ -374,10 +374,10 @@ uint32_t Pclntab::funcdata_count(const Function& function) const {
 uint64_t code_size(const Pclntab& table, uint32_t index) {
   uint64_t size = table.entry(index + 1) - table.entry(index);
   auto function = table.function(index);
-  if (!function || function->pcln == 0)
+  if (!function || function->pcfile == 0)
     return size;
   uint64_t code_end = 0;
-  PcValueRows rows = table.rows(function->pcln);
+  PcValueRows rows = table.rows(function->pcfile);
   while (code_end < size) {
     auto row = rows.next();
     if (!row)

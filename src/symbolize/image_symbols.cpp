@@ -65,7 +65,23 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
       set_position(dwarf_->find_position(address), calls.back());
     return kind;
   }
+  if (!may_guess(address))
+    return std::nullopt;
+  for (const auto& source : sources_)
+    if (source->guess(address, calls)) {
+      if (dwarf_)
+        set_position(dwarf_->find_position(address), calls.back());
+      return FrameSource::kLabel;
+    }
   return std::nullopt;
+}
+
+// A few labels of C that survived in a Go program say nothing of the code of Go.
+bool ImageSymbols::may_guess(ImageAddress address) const {
+  if (!go_module_)
+    return problem_.empty();
+  auto pc = go_module_->pc_of(address);
+  return !pc || !go_module_->table.find(*pc);
 }
 
 // Debugging information has the plain names of some constructors and of parts that the compiler

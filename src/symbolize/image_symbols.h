@@ -22,8 +22,8 @@ public:
   static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
 
-  // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
-  // appended, if nobody did.
+  // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
+  // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
   // All functions, by address, each as the best source that knows its start tells it.
@@ -41,6 +41,7 @@ public:
 
 private:
   ImageSymbols() = default;
+  bool may_guess(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
 
   std::unique_ptr<MappedFile> file_;

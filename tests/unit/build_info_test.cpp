@@ -35,6 +35,8 @@ ImageSpec with_build_info(const std::string& record) {
 
 const std::string kModules = std::string(16, '{') +
                              "path\tex.org/cmd/tool\nmod\tex.org\tv1.2.3\th1:x=\n"
+                             "dep\tex.org/a\tv0.1.0\th1:a=\ndep\tex.org/b\tv2.0.0\n"
+                             "=>\tex.org/fork\tv2.0.1\th1:f=\n"
                              "build\t-ldflags=\"-s -w\"\nbuild\tCGO_ENABLED=0\n" +
                              std::string(16, '}');
 
@@ -49,8 +51,19 @@ TEST_CASE("build info: version, module and settings") {
     REQUIRE(info);
     CHECK(info->go_version == "go1.22.1");
     CHECK(info->path == "ex.org/cmd/tool");
-    CHECK(info->module_path == "ex.org");
-    CHECK(info->module_version == "v1.2.3");
+    CHECK(info->main.required.path == "ex.org");
+    CHECK(info->main.required.version == "v1.2.3");
+    CHECK(info->main.required.sum == "h1:x=");
+    CHECK_FALSE(info->main.replacement);
+    REQUIRE(info->dependencies.size() == 2);
+    CHECK(info->dependencies[0].required.path == "ex.org/a");
+    CHECK(info->dependencies[0].required.sum == "h1:a=");
+    CHECK_FALSE(info->dependencies[0].replacement);
+    CHECK(info->dependencies[1].required.version == "v2.0.0");
+    CHECK(info->dependencies[1].required.sum == "");
+    REQUIRE(info->dependencies[1].replacement);
+    CHECK(info->dependencies[1].replacement->path == "ex.org/fork");
+    CHECK(info->dependencies[1].replacement->version == "v2.0.1");
     REQUIRE(info->settings.size() == 2);
     CHECK(info->settings[0].first == "-ldflags");
     CHECK(info->settings[0].second == "\"-s -w\"");
@@ -72,7 +85,7 @@ TEST_CASE("build info: before Go 1.18 it points to Go strings") {
     auto info = read(file);
     REQUIRE(info);
     CHECK(info->go_version == "go1.17.3");
-    CHECK(info->module_path == "ex.org");
+    CHECK(info->main.required.path == "ex.org");
   }
 }
 
@@ -132,7 +145,8 @@ TEST_CASE("build info: lines with too few fields, or of unknown kinds, are skipp
       read(build_image(with_build_info(build_info_record("go1.22", frame + lines + frame))));
   REQUIRE(info);
   CHECK(info->path == "");
-  CHECK(info->module_path == "");
+  CHECK(info->main.required.path == "ex.org");
+  CHECK(info->main.required.version == "");
   REQUIRE(info->settings.size() == 1);
   CHECK(info->settings[0].second == "linux");
 }

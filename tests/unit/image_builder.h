@@ -120,7 +120,9 @@ inline std::string build_image(const ImageSpec& spec) {
 
   out.pad_to(section_table).pad_to(section_table + section_size);
   for (size_t i = 0; i < parts.size(); i++) {
-    out.u32(name_offsets[i]).u32(parts[i].type).word(parts[i].address != 0 ? SHF_ALLOC : 0);
+    bool is_code = (parts[i].segment_flags & PF_X) != 0;
+    out.u32(name_offsets[i]).u32(parts[i].type);
+    out.word((parts[i].address != 0 ? SHF_ALLOC : 0) | (is_code ? SHF_EXECINSTR : 0));
     out.word(parts[i].address).word(offsets[i]).word(parts[i].contents.size());
     out.u32(parts[i].link).u32(0).word(16).word(parts[i].entry_size);
   }

@@ -65,7 +65,7 @@ TEST_CASE("text base: fewer than 16 gaps prove nothing") {
   GoProgram program = program_with_gaps();
   auto remove = [&](size_t from, size_t to) {
     for (size_t i = from; i < to; i++)
-      program.functions[i].lines.clear();
+      program.functions[i].files.clear();
   };
   remove(0, 4);
   CHECK(LoadedProgram(image_without_module(program)).problem == "");
