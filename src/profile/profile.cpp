@@ -18,6 +18,8 @@ std::string_view to_string(FrameSource source) {
       return "symtab";
     case FrameSource::kDynsym:
       return "dynsym";
+    case FrameSource::kPlt:
+      return "plt";
     case FrameSource::kLabel:
       return "label, guess";
     case FrameSource::kKallsyms:

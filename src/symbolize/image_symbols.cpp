@@ -28,7 +28,7 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
     symbols->go_module_ = *std::move(module);
   if (symbols->go_module_)
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
-  for (auto* open_source : {open_symtab_source, open_dynsym_source})
+  for (auto* open_source : {open_symtab_source, open_dynsym_source, open_plt_source})
     if (auto source = open_source(symbols->image_))
       symbols->sources_.push_back(std::move(source));
   return symbols;

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "elf/plt.h"
 #include "elf/symbol_table.h"
 #include "symbolize/sources.h"
 
@@ -38,6 +41,30 @@ private:
   elf::SymbolTable table_;
 };
 
+// Its stubs are no functions of the image: it lists none.
+class PltSource final : public SymbolSource {
+public:
+  explicit PltSource(std::vector<elf::PltStub> stubs) : stubs_(std::move(stubs)) {}
+
+  FrameSource kind() const override { return FrameSource::kPlt; }
+
+  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+    auto next = std::ranges::upper_bound(stubs_, address, {}, &elf::PltStub::address);
+    if (next == stubs_.begin())
+      return false;
+    const elf::PltStub& stub = *std::prev(next);
+    if (to_integer(address) - to_integer(stub.address) >= stub.size)
+      return false;
+    calls.push_back({.function = stub.name, .file = {}});
+    return true;
+  }
+
+  void list(std::vector<FunctionRange>&) const override {}
+
+private:
+  std::vector<elf::PltStub> stubs_;
+};
+
 std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_type,
                                    FrameSource kind) {
   const elf::Section* section = image.find_section(section_type);
@@ -57,6 +84,11 @@ std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image) {
 
 std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image) {
   return open(image, SHT_DYNSYM, FrameSource::kDynsym);
+}
+
+std::unique_ptr<SymbolSource> open_plt_source(const elf::Image& image) {
+  auto stubs = elf::read_plt(image);
+  return stubs.empty() ? nullptr : std::make_unique<PltSource>(std::move(stubs));
 }
 
 }  // namespace gosym

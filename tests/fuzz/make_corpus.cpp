@@ -1,8 +1,9 @@
-// Writes the seeds of the corpora elf, pclntab and replay: make_corpus DIRECTORY.
+// Writes the seeds of the corpora elf, pclntab, plt and replay: make_corpus DIRECTORY.
 
 #include <fstream>
 
 #include "../unit/pclntab_builder.h"
+#include "../unit/plt_builder.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
@@ -67,6 +68,11 @@ int main(int argc, char** argv) {
   std::string folder = argv[1];
   write(folder + "/elf/symbols-64-little", image_with_symbols(ByteOrder::kLittle, 8));
   write(folder + "/elf/symbols-32-big", image_with_symbols(ByteOrder::kBig, 4));
+
+  std::string local_and_imported =
+      padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);
+  write(folder + "/plt/x86-64", build_plt_image(local_and_imported));
+  write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
 
   struct Seed {
     const char* name;
