@@ -65,6 +65,7 @@ inline constexpr MappingId kKernelMapping{1};
 enum class FrameSource : uint8_t {
   kPclntab,
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
+  kDwarf,
   kSymtab,
   kDynsym,
   kPlt,    // a stub that calls a function of another image
@@ -76,6 +77,7 @@ std::string_view to_string(FrameSource source);
 
 struct Function {
   StringId name{};
+  StringId system_name{};   // as the linker has it, where an output needs it; else as `name`
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
 

@@ -15,7 +15,7 @@ public:
 
   FrameSource kind() const override { return kind_; }
 
-  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+  bool find(ImageAddress address, std::vector<Call>& calls) override {
     auto symbol = table_.find(address);
     if (!symbol)
       return false;
@@ -23,7 +23,7 @@ public:
     return true;
   }
 
-  bool guess(ImageAddress address, std::vector<Call>& calls) const override {
+  bool guess(ImageAddress address, std::vector<Call>& calls) override {
     auto label = table_.guess(address);
     if (!label)
       return false;
@@ -31,7 +31,7 @@ public:
     return true;
   }
 
-  void list(std::vector<FunctionRange>& functions) const override {
+  void list(std::vector<FunctionRange>& functions) override {
     for (const elf::Symbol& symbol : table_.functions())
       functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
   }
@@ -48,7 +48,7 @@ public:
 
   FrameSource kind() const override { return FrameSource::kPlt; }
 
-  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+  bool find(ImageAddress address, std::vector<Call>& calls) override {
     auto next = std::ranges::upper_bound(stubs_, address, {}, &elf::PltStub::address);
     if (next == stubs_.begin())
       return false;
@@ -59,7 +59,7 @@ public:
     return true;
   }
 
-  void list(std::vector<FunctionRange>&) const override {}
+  void list(std::vector<FunctionRange>&) override {}
 
 private:
   std::vector<elf::PltStub> stubs_;

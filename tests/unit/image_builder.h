@@ -56,6 +56,7 @@ struct ImageSpec {
     uint32_t segment_flags = 0;  // PF_*
     uint32_t link = 0;           // number of another section; the first part is section 1
     uint64_t entry_size = 0;
+    uint32_t segment_type = PT_LOAD;
   };
   ByteOrder order = ByteOrder::kLittle;
   uint8_t pointer_size = 8;
@@ -104,7 +105,7 @@ inline std::string build_image(const ImageSpec& spec) {
     const auto& part = parts[i];
     if (part.address == 0)
       continue;
-    out.u32(PT_LOAD);
+    out.u32(part.segment_type);
     if (is_64)
       out.u32(part.segment_flags);
     out.word(offsets[i]).word(part.address).word(part.address);

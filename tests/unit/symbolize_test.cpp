@@ -187,7 +187,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 
   SymbolizerReport report = symbolize(
       profile, {.symbols = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}},
-      NameForm::kNone);
+      {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "main.leaf:30 ");
   CHECK(frames_text(profile, 1) == "main.caller:0 ");
   CHECK(frames_text(profile, 2) == "main.outer:22 main.caller:12 ");
@@ -203,7 +203,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 TEST_CASE("symbolize: without kernel symbols the kernel says so") {
   Profile profile = profile_of({});
   add_location(profile, 0xffffffff81000010, false, kKernelMapping);
-  symbolize(profile, {}, NameForm::kNone);
+  symbolize(profile, {}, {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(profile.unnamed_text(profile.locations[0]) == "[kernel 0xffffffff81000010]");
 }
 
@@ -232,7 +232,8 @@ TEST_CASE("symbolize: the vdso by the image that was recorded") {
     add_location(profile, address, false, is_64_bit ? MappingId{3} : MappingId{4});
     profile.locations.back().image_address = ImageAddress{address & 0xfff};
   }
-  symbolize(profile, {.symbols = {}, .vdso = vdso}, NameForm::kNone);
+  symbolize(profile, {.symbols = {}, .vdso = vdso},
+            {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "__vdso_time:0 ");
   CHECK(profile.locations[1].unnamed == Unnamed::kVdso);
   CHECK(profile.locations[2].unnamed == Unnamed::kVdso);  // another one, which we do not have
