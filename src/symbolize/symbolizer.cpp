@@ -67,8 +67,9 @@ void symbolize_kernel(const std::vector<Location*>& locations, std::string_view 
 }
 
 void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
-                    FrameWriter& frames, SymbolizerReport& report) {
-  RecordedFile file = open_recorded(image);
+                    const DebugFileOptions& files, FrameWriter& frames,
+                    SymbolizerReport& report) {
+  RecordedFile file = open_recorded(image, files);
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;
 
@@ -113,7 +114,8 @@ void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
 }
 
 // The locations that have not been asked about.
-void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& frames,
+void symbolize_new(Profile& profile, const RecordedKernel& kernel,
+                   const DebugFileOptions& files, FrameWriter& frames,
                    SymbolizerReport& report) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
@@ -129,7 +131,7 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& 
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, frames, report);
+        symbolize_file(by_image[i], image.file, files, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(by_image[i], kernel.symbols, frames);
@@ -146,12 +148,13 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel, FrameWriter& 
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForms forms) {
+SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForms forms,
+                           const DebugFileOptions& files) {
   SymbolizerReport report;
   FrameWriter frames(profile, forms);
-  symbolize_new(profile, kernel, frames, report);
+  symbolize_new(profile, kernel, files, frames, report);
   if (make_interrupted_exact(profile))
-    symbolize_new(profile, kernel, frames, report);
+    symbolize_new(profile, kernel, files, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;
