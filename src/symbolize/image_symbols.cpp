@@ -59,9 +59,20 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
   if (!symtab && debug_image)
     symtab = open_symtab_source(*debug_image);
   if (!symtab)
-    return;
+    return open_minidebuginfo();
   symtab_ = symtab.get();
   sources_.push_back(std::move(symtab));
+}
+
+// Has a part of what a .symtab has.
+void ImageSymbols::open_minidebuginfo() {
+  auto source = open_minidebuginfo_source(image_);
+  if (!source)
+    add_problem(source.error().message());
+  if (!source || !*source)
+    return;
+  symtab_ = source->get();
+  sources_.push_back(*std::move(source));
 }
 
 void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,

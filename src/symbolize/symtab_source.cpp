@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "elf/minidebuginfo.h"
 #include "elf/plt.h"
 #include "elf/symbol_table.h"
 #include "symbolize/sources.h"
@@ -10,8 +11,9 @@ namespace {
 
 class SymtabSource final : public SymbolSource {
 public:
-  SymtabSource(FrameSource kind, elf::SymbolTable table)
-      : kind_(kind), table_(std::move(table)) {}
+  // `storage` is what the table borrows from, where that is not the image.
+  SymtabSource(FrameSource kind, elf::SymbolTable table, std::vector<std::byte> storage)
+      : kind_(kind), storage_(std::move(storage)), table_(std::move(table)) {}
 
   FrameSource kind() const override { return kind_; }
 
@@ -38,6 +40,7 @@ public:
 
 private:
   FrameSource kind_;
+  std::vector<std::byte> storage_;
   elf::SymbolTable table_;
 };
 
@@ -66,14 +69,14 @@ private:
 };
 
 std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_type,
-                                   FrameSource kind) {
+                                   FrameSource kind, std::vector<std::byte> storage = {}) {
   const elf::Section* section = image.find_section(section_type);
   if (!section)
     return nullptr;
   auto table = elf::SymbolTable::read(image, *section);
   if (table.functions().empty() && table.labels().empty())
     return nullptr;
-  return std::make_unique<SymtabSource>(kind, std::move(table));
+  return std::make_unique<SymtabSource>(kind, std::move(table), std::move(storage));
 }
 
 }  // namespace
@@ -84,6 +87,19 @@ std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image) {
 
 std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image) {
   return open(image, SHT_DYNSYM, FrameSource::kDynsym);
+}
+
+Result<std::unique_ptr<SymbolSource>> open_minidebuginfo_source(const elf::Image& image) {
+  auto section = image.contents(".gnu_debugdata");
+  if (!section)
+    return std::unique_ptr<SymbolSource>();
+  auto unpacked = elf::unpack_minidebuginfo(*section);
+  if (!unpacked)
+    return std::move(unpacked).error().context(".gnu_debugdata");
+  auto unpacked_image = elf::parse(*unpacked);
+  if (!unpacked_image)
+    return std::move(unpacked_image).error().context(".gnu_debugdata");
+  return open(*unpacked_image, SHT_SYMTAB, FrameSource::kMiniDebugInfo, *std::move(unpacked));
 }
 
 std::unique_ptr<SymbolSource> open_plt_source(const elf::Image& image) {
