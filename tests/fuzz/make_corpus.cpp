@@ -1,10 +1,11 @@
-// Writes the seeds of the corpora elf, go_table, pclntab and replay: make_corpus DIRECTORY.
+// Writes the seeds of the corpora elf, go_table, pclntab, plt and replay: make_corpus DIRECTORY.
 
 #include <fmt/format.h>
 
 #include <fstream>
 
 #include "../unit/pclntab_builder.h"
+#include "../unit/plt_builder.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
@@ -101,6 +102,11 @@ int main(int argc, char** argv) {
   std::string folder = argv[1];
   write(folder + "/elf/symbols-64-little", image_with_symbols(ByteOrder::kLittle, 8));
   write(folder + "/elf/symbols-32-big", image_with_symbols(ByteOrder::kBig, 4));
+
+  std::string local_and_imported =
+      padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);
+  write(folder + "/plt/x86-64", build_plt_image(local_and_imported));
+  write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
 
   write_go_seeds(folder);
 
