@@ -14,6 +14,8 @@ std::string_view to_string(FrameSource source) {
       return "pclntab";
     case FrameSource::kPclntabDerived:
       return "pclntab, derived text base";
+    case FrameSource::kDwarf:
+      return "dwarf";
     case FrameSource::kSymtab:
       return "symtab";
     case FrameSource::kDynsym:

@@ -65,6 +65,7 @@ inline constexpr MappingId kKernelMapping{1};
 enum class FrameSource : uint8_t {
   kPclntab,
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
+  kDwarf,
   kSymtab,
   kDynsym,
   kKallsyms,

@@ -9,18 +9,18 @@
 #include "elf/image.h"
 #include "go/module.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/dwarf_source.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
 
 // Everything that names the code of one file, best evidence first: the Go function table, then
-// .symtab, its own or that of its separate debug file, then .dynsym. Owns the files that the
-// answers borrow from.
+// debugging information and .symtab, its own or those of its separate debug file, then .dynsym.
+// Owns the files that the answers borrow from.
 class ImageSymbols {
 public:
-  // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
-  // told by `problem` and the symbol tables answer.
-  // A debug file that cannot be used is told in the same way.
+  // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure, nor
+  // is a debug file that cannot be used: they are told by `problem`, and the others answer.
   static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path,
                                                     const DebugFileOptions& options = {});
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
@@ -47,13 +47,19 @@ public:
 
 private:
   ImageSymbols() = default;
+  void find_debug_files(const std::string& path, const DebugFileOptions& options);
+  void open_sources();
   void add_problem(std::string problem);
+  void name_by_symbol(ImageAddress address, Call& call) const;
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
   std::optional<DebugFile> debug_file_;
+  std::optional<DebugFile> alternate_file_;  // where dwz moved common parts to
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
+  DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
+  SymbolSource* symtab_ = nullptr;  // as dwarf_
   std::string problem_;
 };
 

@@ -12,7 +12,7 @@ public:
 
   FrameSource kind() const override { return kind_; }
 
-  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+  bool find(ImageAddress address, std::vector<Call>& calls) override {
     auto symbol = table_.find(address);
     if (!symbol)
       return false;
@@ -20,7 +20,7 @@ public:
     return true;
   }
 
-  void list(std::vector<FunctionRange>& functions) const override {
+  void list(std::vector<FunctionRange>& functions) override {
     for (const elf::Symbol& symbol : table_.symbols())
       functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
   }
