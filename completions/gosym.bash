@@ -24,7 +24,10 @@ _gosym() {
         --comm --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod --wrappers
         --strict -v --verbose -q --quiet"
       ;;
-    inspect) options="-h --help --functions --sort --sections --json" ;;
+    inspect)
+      options="-h --help --build-info --check --files --function --functions --header --json
+        --module-data --sections --sort"
+      ;;
     resolve)
       options="-h --help --json --no-inlines --wrappers --demangle --debug-dir --symfs
         --debuginfod --no-debuginfod"
@@ -39,7 +42,7 @@ _gosym() {
     report:-f | report:--format)
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
       ;;
-    report:--top | report:--tid | report:--comm | report:--time) ;;
+    report:--top | report:--tid | report:--comm | report:--time | inspect:--function) ;;
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;

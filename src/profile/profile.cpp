@@ -20,6 +20,8 @@ std::string_view to_string(FrameSource source) {
       return "symtab";
     case FrameSource::kDynsym:
       return "dynsym";
+    case FrameSource::kLabel:
+      return "label, guess";
     case FrameSource::kKallsyms:
       return "kallsyms";
     case FrameSource::kVdso:

@@ -68,6 +68,7 @@ enum class FrameSource : uint8_t {
   kDwarf,
   kSymtab,
   kDynsym,
+  kLabel,  // a symbol without a size, of any of these tables: a guess
   kKallsyms,
   kVdso,
 };
@@ -75,6 +76,7 @@ std::string_view to_string(FrameSource source);
 
 struct Function {
   StringId name{};
+  StringId system_name{};   // as the linker has it, where an output needs it; else as `name`
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
 

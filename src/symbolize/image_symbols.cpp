@@ -26,52 +26,54 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   symbols->image_ = *std::move(image);
 
   auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
+  symbols->has_damaged_table_ = !module;
   if (!module)
     symbols->add_problem(std::move(module).error().context("Go function table").message());
   else
     symbols->go_module_ = *std::move(module);
-  symbols->find_debug_files(path, options);
-  symbols->open_sources();
+  if (symbols->go_module_)
+    symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
+  symbols->open_native(path, options);
+  if (auto dynsym = open_dynsym_source(symbols->image_))
+    symbols->sources_.push_back(std::move(dynsym));
   return symbols;
 }
 
-void ImageSymbols::find_debug_files(const std::string& path, const DebugFileOptions& options) {
+// The separate debug file is asked for what this one lacks.
+void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
   bool has_dwarf = elf::kind_of(image_).has_dwarf;
-  if (!has_dwarf) {
-    auto file = open_debug_file(image_, path, options);
-    if (!file)
-      return add_problem(file.error().message());
-    debug_file_ = *std::move(file);
-    if (!debug_file_)
-      return;
+  auto symtab = open_symtab_source(image_);
+  if (!has_dwarf || !symtab) {
+    auto debug_file = open_debug_file(image_, path, options);
+    if (!debug_file)
+      add_problem(debug_file.error().message());
+    else
+      debug_file_ = *std::move(debug_file);
   }
-  auto alternate = has_dwarf
-                       ? open_alternate_file(image_, path, options)
-                       : open_alternate_file(debug_file_->image, debug_file_->path, options);
-  if (!alternate)
-    return add_problem(alternate.error().message());
-  alternate_file_ = *std::move(alternate);
+  const elf::Image* debug_image = debug_file_ ? &debug_file_->image : nullptr;
+  if (!has_dwarf && debug_image && elf::kind_of(*debug_image).has_dwarf)
+    open_dwarf(*debug_image, debug_file_->path, options);
+  else if (has_dwarf)
+    open_dwarf(image_, path, options);
+  if (!symtab && debug_image)
+    symtab = open_symtab_source(*debug_image);
+  if (!symtab)
+    return;
+  symtab_ = symtab.get();
+  sources_.push_back(std::move(symtab));
 }
 
-void ImageSymbols::open_sources() {
-  if (go_module_)
-    sources_.push_back(open_pclntab_source(*go_module_));
-  const elf::Image& dwarf_image = debug_file_ ? debug_file_->image : image_;
-  if (elf::kind_of(dwarf_image).has_dwarf) {
-    Bytes alternate = alternate_file_ ? alternate_file_->image.file : Bytes{};
-    auto dwarf = std::make_unique<DwarfSource>(dwarf_image, alternate);
-    dwarf_ = dwarf.get();
-    sources_.push_back(std::move(dwarf));
-  }
-  auto symtab = open_symtab_source(image_);
-  if (!symtab && debug_file_)
-    symtab = open_symtab_source(debug_file_->image);
-  if (symtab) {
-    symtab_ = symtab.get();
-    sources_.push_back(std::move(symtab));
-  }
-  if (auto dynsym = open_dynsym_source(image_))
-    sources_.push_back(std::move(dynsym));
+void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
+                              const DebugFileOptions& options) {
+  auto alternate = open_alternate_file(image, path, options);
+  if (!alternate)
+    add_problem(alternate.error().message());
+  else
+    alternate_file_ = *std::move(alternate);
+  auto dwarf = std::make_unique<DwarfSource>(
+      image, alternate_file_ ? alternate_file_->file->bytes() : Bytes{});
+  dwarf_ = dwarf.get();
+  sources_.push_back(std::move(dwarf));
 }
 
 void ImageSymbols::add_problem(std::string problem) {
@@ -100,7 +102,23 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
       set_position(dwarf_->find_position(address), calls.back());
     return kind;
   }
+  if (!may_guess(address))
+    return std::nullopt;
+  for (const auto& source : sources_)
+    if (source->guess(address, calls)) {
+      if (dwarf_)
+        set_position(dwarf_->find_position(address), calls.back());
+      return FrameSource::kLabel;
+    }
   return std::nullopt;
+}
+
+// A few labels of C that survived in a Go program say nothing of the code of Go.
+bool ImageSymbols::may_guess(ImageAddress address) const {
+  if (!go_module_)
+    return !has_damaged_table_;
+  auto pc = go_module_->pc_of(address);
+  return !pc || !go_module_->table.find(*pc);
 }
 
 // Debugging information has the plain names of some constructors and of parts that the compiler

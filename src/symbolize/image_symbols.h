@@ -19,16 +19,17 @@ namespace gosym {
 // Owns the files that the answers borrow from.
 class ImageSymbols {
 public:
-  // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure, nor
-  // is a debug file that cannot be used: they are told by `problem`, and the others answer.
+  // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
+  // told by `problem` and the symbol tables answer.
+  // A debug file that cannot be used is told in the same way.
   static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path,
                                                     const DebugFileOptions& options = {});
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
                                                     const std::string& path,
                                                     const DebugFileOptions& options);
 
-  // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
-  // appended, if nobody did.
+  // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
+  // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
   // All functions, by address, each as the best source that knows its start tells it.
@@ -47,19 +48,22 @@ public:
 
 private:
   ImageSymbols() = default;
-  void find_debug_files(const std::string& path, const DebugFileOptions& options);
-  void open_sources();
-  void add_problem(std::string problem);
+  void open_native(const std::string& path, const DebugFileOptions& options);
+  void open_dwarf(const elf::Image& image, const std::string& path,
+                  const DebugFileOptions& options);
+  bool may_guess(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
+  void add_problem(std::string problem);
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
   std::optional<DebugFile> debug_file_;
-  std::optional<DebugFile> alternate_file_;  // where dwz moved common parts to
+  std::optional<DebugFile> alternate_file_;  // of the debugging information
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_
+  bool has_damaged_table_ = false;
   std::string problem_;
 };
 

@@ -31,6 +31,10 @@ public:
   // May read more of the image.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) = 0;
 
+  // Appends a call that may be the one at `address`: FrameSource::kLabel. To be asked where no
+  // source has an answer.
+  virtual bool guess(ImageAddress, std::vector<Call>&) { return false; }
+
   // Appends all its functions, by address; none if it knows them only one by one.
   virtual void list(std::vector<FunctionRange>& functions) = 0;
 };

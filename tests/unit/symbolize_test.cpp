@@ -187,7 +187,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 
   SymbolizerReport report = symbolize(
       profile, {.symbols = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}},
-      NameForm::kNone);
+      {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "main.leaf:30 ");
   CHECK(frames_text(profile, 1) == "main.caller:0 ");
   CHECK(frames_text(profile, 2) == "main.outer:22 main.caller:12 ");
@@ -203,7 +203,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 TEST_CASE("symbolize: without kernel symbols the kernel says so") {
   Profile profile = profile_of({});
   add_location(profile, 0xffffffff81000010, false, kKernelMapping);
-  symbolize(profile, {}, NameForm::kNone);
+  symbolize(profile, {}, {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(profile.unnamed_text(profile.locations[0]) == "[kernel 0xffffffff81000010]");
 }
 
@@ -232,7 +232,8 @@ TEST_CASE("symbolize: the vdso by the image that was recorded") {
     add_location(profile, address, false, is_64_bit ? MappingId{3} : MappingId{4});
     profile.locations.back().image_address = ImageAddress{address & 0xfff};
   }
-  symbolize(profile, {.symbols = {}, .vdso = vdso}, NameForm::kNone);
+  symbolize(profile, {.symbols = {}, .vdso = vdso},
+            {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "__vdso_time:0 ");
   CHECK(profile.locations[1].unnamed == Unnamed::kVdso);
   CHECK(profile.locations[2].unnamed == Unnamed::kVdso);  // another one, which we do not have
@@ -242,13 +243,14 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   TemporaryDirectory folder;
   std::string path = folder / "program";
   ImageSpec spec = GoProgram{}.image();
-  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x80}};
+  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x7c},
+                                     {.name = 5, .address = 0x40107c}};
   spec.parts.push_back({.name = ".symtab",
                         .type = SHT_SYMTAB,
                         .contents = build_symbols(spec, symbols),
                         .link = 5});
   spec.parts.push_back(
-      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0", 5)});
+      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0label\0", 11)});
   write_file(path, build_image(spec));
   auto image = ImageSymbols::open(path);
   REQUIRE(image);
@@ -257,6 +259,8 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   CHECK(calls.back().function == "main.leaf");
   CHECK((*image)->find(ImageAddress{0x401070}, calls) == FrameSource::kSymtab);
   CHECK(calls.back().function == "all");
+  CHECK((*image)->find(ImageAddress{0x40107c}, calls) == FrameSource::kLabel);
+  CHECK(calls.back().function == "label");
   CHECK_FALSE((*image)->find(ImageAddress{0x401080}, calls));
 
   auto functions = (*image)->functions();
