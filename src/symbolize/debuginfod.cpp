@@ -117,9 +117,10 @@ void work(const std::string& urls) {
 void show_progress(std::FILE* terminal, std::string_view name, const Message& message) {
   if (!terminal)
     return;
-  std::string size = message.expected == 0 ? "" : " of " + human_size(message.expected);
-  print(terminal, "\r\033[Kdebuginfod: {}: {}{}", printable(name), human_size(message.received),
-        size);
+  std::string state = message.received == 0 ? "waiting" : human_size(message.received);
+  if (message.expected != 0)
+    state += " of " + human_size(message.expected);
+  print(terminal, "\r\033[Kdebuginfod: {}: {}", printable(name), state);
   std::fflush(terminal);
 }
 
