@@ -39,6 +39,15 @@ std::string image_with_symbols(ByteOrder order, uint8_t pointer_size) {
   return build_image(spec);
 }
 
+std::string image_with_links() {
+  ImageSpec spec;
+  spec.parts.push_back(
+      {.name = ".gnu_debuglink", .contents = std::string("a.debug\0\x12\x34\x56\x78", 12)});
+  spec.parts.push_back(
+      {.name = ".gnu_debugaltlink", .contents = std::string("../.dwz/common\0id", 17)});
+  return build_image(spec);
+}
+
 // As fuzz_replay.cpp has it.
 std::string replay_input(std::initializer_list<Event> events) {
   RecordedImage image;
@@ -102,6 +111,7 @@ int main(int argc, char** argv) {
   std::string folder = argv[1];
   write(folder + "/elf/symbols-64-little", image_with_symbols(ByteOrder::kLittle, 8));
   write(folder + "/elf/symbols-32-big", image_with_symbols(ByteOrder::kBig, 4));
+  write(folder + "/elf/debug-links", image_with_links());
 
   std::string local_and_imported =
       padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);
