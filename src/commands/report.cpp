@@ -79,7 +79,7 @@ void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRan
 
 Profile replay(raw::Recording& recording, const Filter& filter) {
   Replay replay(std::move(recording.info), std::move(recording.images),
-                std::move(recording.events));
+                std::move(recording.events), recording.perf_maps);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   for (const raw::Recording::SampleChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk);
@@ -200,9 +200,11 @@ Result<int> run(const Options& options) {
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
   NameForm form = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
-  SymbolizerReport symbols =
-      symbolize(profile, {.symbols = recording->kernel_symbols, .vdso = recording->vdso},
-                options.name_form.value_or(form));
+  SymbolizerReport symbols = symbolize(profile,
+                                       {.kernel = recording->kernel_symbols,
+                                        .vdso = recording->vdso,
+                                        .perf_maps = recording->perf_maps},
+                                       options.name_form.value_or(form));
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   auto written = write(profile, format, options);

@@ -20,8 +20,12 @@ std::string_view to_string(FrameSource source) {
       return "dynsym";
     case FrameSource::kKallsyms:
       return "kallsyms";
+    case FrameSource::kKernelCode:
+      return "BPF program";
     case FrameSource::kVdso:
       return "vdso";
+    case FrameSource::kPerfMap:
+      return "perf map";
   }
   assert(false);
   return {};
@@ -34,6 +38,7 @@ std::string_view to_string(Unnamed reason) {
     case Unnamed::kUnmapped:
       return "no mapping";
     case Unnamed::kAnonymous:
+    case Unnamed::kUnlisted:
       return "anonymous";
     case Unnamed::kVdso:
       return "vdso";
