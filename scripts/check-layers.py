@@ -8,13 +8,14 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "base": "",
     "elf": "base",
     "go": "base elf",
+    "dwarf": "base elf",
     "proc": "base",
     "profile": "base",
     "raw": "base profile",
-    "symbolize": "base elf go proc profile",
+    "symbolize": "base elf go dwarf proc profile",
     "record": "base elf proc profile raw",
     "output": "base profile",
-    "commands": "base elf go proc profile raw symbolize record output",
+    "commands": "base elf go dwarf proc profile raw symbolize record output",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

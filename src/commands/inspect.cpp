@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -6,105 +5,61 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/inspect_summary.h"
-#include "output/json.h"
-#include "symbolize/image_symbols.h"
+#include "commands/inspect_views.h"
 
 namespace gosym {
 
 namespace {
 
-struct Options {
-  std::string binary;
-  bool list_functions = false;
-  bool list_sections = false;
-  bool is_json = false;
-  std::string sort = "address";
+using Show = Result<int> (*)(const ImageSymbols&, const InspectOptions&);
+
+struct Options : InspectOptions {
+  Show show = show_summary;
 };
 
-void sort_functions(std::vector<FunctionRange>& functions, const std::string& order) {
-  if (order == "size")
-    std::ranges::stable_sort(functions, std::ranges::greater{}, &FunctionRange::size);
-  else if (order == "name")
-    std::ranges::stable_sort(functions, {}, &FunctionRange::name);
-}
+struct View {
+  const char* option;
+  const char* help;
+  Show show;
+};
 
-void print_text(const FunctionRange& function) {
-  print(stdout, "{:016x} {:8x} {}", to_integer(function.address), function.size,
-        printable(function.name));
-  if (!function.file.empty())
-    print(stdout, " {}:{}", printable(function.file), function.line);
-  print(stdout, "\n");
-}
-
-void print_json(const FunctionRange& function) {
-  JsonWriter json;
-  json.begin_object();
-  json.field("address", fmt::format("{:#x}", to_integer(function.address)));
-  json.field("size", function.size);
-  json.field("name", function.name);
-  if (!function.file.empty()) {
-    json.field("file", function.file);
-    json.field("line", function.line);
-  }
-  json.end_object();
-  print(stdout, "{}\n", json.text());
-}
-
-Result<int> list_functions(const ImageSymbols& symbols, const Options& options) {
-  auto functions = symbols.functions();
-  sort_functions(functions, options.sort);
-  for (const FunctionRange& function : functions)
-    options.is_json ? print_json(function) : print_text(function);
-  if (functions.empty())
-    print(stderr, "gosym: warning: '{}': no functions: no Go function table and no symbols\n",
-          printable(options.binary));
-  return kSuccess;
-}
-
-void print_text(const elf::Section& section, uint64_t file_size) {
-  uint64_t stored = section.type == SHT_NOBITS ? 0 : section.size;
-  print(stdout, "{:<26} {:#12x} {:#10x} {:>10} {:5.1f} %\n", printable(section.name),
-        to_integer(section.address), section.size, human_size(section.size),
-        share_of_file(stored, file_size));
-}
-
-void print_json(const elf::Section& section, uint64_t file_size) {
-  JsonWriter json;
-  json.begin_object();
-  write_section(json, section, file_size);
-  json.end_object();
-  print(stdout, "{}\n", json.text());
-}
-
-Result<int> list_sections(const elf::Image& image, const Options& options) {
-  if (!image.section_problem.empty())
-    return errorf("'{}': {}", printable(options.binary), image.section_problem);
-  if (!options.is_json)
-    print(stdout, "{:<26} {:>12} {:>10} {:>10} {:>7}\n", "SECTION", "ADDRESS", "SIZE", "",
-          "FILE");
-  for (const elf::Section& section : image.sections)
-    options.is_json ? print_json(section, image.file.size())
-                    : print_text(section, image.file.size());
-  return kSuccess;
-}
+constexpr View kViews[] = {
+    {"--build-info", "Show Go version, modules and build settings", show_build_info},
+    {"--check", "Check all of the Go function table; status 1 if something is broken",
+     show_check},
+    {"--files", "List the source files that the Go function table names", show_files},
+    {"--functions", "List the functions: address, size, name, file:line", show_functions},
+    {"--header", "Show the header of the Go function table, and where its parts lie",
+     show_header},
+    {"--module-data", "Show the addresses that Go's runtime has of its tables",
+     show_module_data},
+    {"--sections", "List the sections with their sizes", show_sections},
+};
 
 Result<int> run(const Options& options) {
   auto symbols = ImageSymbols::open(options.binary);
-  if (!symbols)
-    return std::move(symbols).error().context(fmt::format("'{}'", printable(options.binary)));
-  if (options.list_functions)
-    return list_functions(**symbols, options);
-  if (options.list_sections)
-    return list_sections((*symbols)->image(), options);
+  auto status =
+      symbols ? options.show(**symbols, options) : Result<int>(std::move(symbols).error());
+  if (!status)
+    return std::move(status).error().context(fmt::format("'{}'", printable(options.binary)));
+  return status;
+}
 
-  Summary summary = summarize(**symbols);
-  print(stdout, "{}",
-        options.is_json ? summary_json(options.binary, summary)
-                        : summary_text(options.binary, summary));
-  return kSuccess;
+// Each view is the answer to a question of its own.
+void exclude_each_other(const std::vector<CLI::Option*>& options) {
+  for (CLI::Option* one : options)
+    for (CLI::Option* other : options)
+      if (one != other)
+        one->excludes(other);
 }
 
 }  // namespace
+
+Result<const go::Module*> require_module(const ImageSymbols& symbols) {
+  if (symbols.go_module())
+    return &*symbols.go_module();
+  return Error(symbols.problem().empty() ? "no Go function table" : symbols.problem());
+}
 
 Command make_inspect(CLI::App& root) {
   auto options = std::make_shared<Options>();
@@ -112,20 +67,31 @@ Command make_inspect(CLI::App& root) {
   app->add_option("BINARY", options->binary, "ELF file to look into")
       ->required()
       ->type_name("");
-  CLI::Option* functions = app->add_flag("--functions", options->list_functions,
-                                         "List the functions: address, size, name, file:line");
+  std::vector<CLI::Option*> views;
+  for (const View& view : kViews)
+    views.push_back(app->add_flag_callback(
+        view.option, [options, show = view.show] { options->show = show; }, view.help));
+  auto set_function = [options](const std::string& wanted) {
+    options->function = wanted;
+    options->show = show_function;
+  };
+  views.push_back(app->add_option_function<std::string>(
+                         "--function", set_function,
+                         "Show all that the Go function table has about a function")
+                      ->type_name("NAME|ADDR"));
+  exclude_each_other(views);
   app->add_option("--sort", options->sort, "Order of --functions: address, size or name")
       ->check(CLI::IsMember({"address", "size", "name"}))
-      ->needs(functions)
+      ->needs(app->get_option("--functions"))
       ->type_name("KEY");
-  app->add_flag("--sections", options->list_sections, "List the sections with their sizes")
-      ->excludes(functions);
   app->add_flag("--json", options->is_json, "Print JSON; lists have one object a line");
   app->footer(
       "Examples:\n"
       "  gosym inspect ./server\n"
       "  gosym inspect --functions --sort size ./server | head\n"
-      "  gosym inspect --json ./server | python3 -m json.tool\n");
+      "  gosym inspect --function main.main ./server\n"
+      "  gosym inspect --check ./server\n"
+      "  gosym inspect --json --build-info ./server | jq .settings\n");
   return {app, [options] { return run(*options); }};
 }
 

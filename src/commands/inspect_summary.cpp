@@ -1,6 +1,9 @@
 #include "commands/inspect_summary.h"
 
+#include "base/exit_status.h"
+#include "base/print.h"
 #include "base/text.h"
+#include "commands/inspect_views.h"
 #include "elf/symbol_table.h"
 #include "go/module.h"
 
@@ -18,14 +21,7 @@ bool matters(const elf::Section& section) {
 
 uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
   const elf::Section* section = image.find_section(section_type);
-  return section ? elf::SymbolTable::read(image, *section).symbols().size() : 0;
-}
-
-// The Go versions that write a table of this kind; the runtime's record tells the latest apart.
-std::string_view releases_of(const go::Module& module) {
-  return module.data && module.data->layout >= go::ModuleDataLayout::kGo1_20
-             ? go::to_string(module.data->layout)
-             : go::to_string(module.table.format());
+  return section ? elf::SymbolTable::read(image, *section).functions().size() : 0;
 }
 
 std::string_view consequence(const Summary& summary) {
@@ -85,6 +81,12 @@ std::string describe_dwarf(const Summary& summary) {
 
 }  // namespace
 
+std::string_view releases_of(const go::Module& module) {
+  return module.data && module.data->layout >= go::ModuleDataLayout::kGo1_20
+             ? go::to_string(module.data->layout)
+             : go::to_string(module.table.format());
+}
+
 double share_of_file(uint64_t size, uint64_t file_size) {
   return file_size == 0 ? 0
                         : 100.0 * static_cast<double>(size) / static_cast<double>(file_size);
@@ -123,8 +125,8 @@ std::string summary_text(const std::string& path, const Summary& summary) {
   if (summary.go) {
     lines.add("Go version", summary.go->go_version);
     lines.add("main package", summary.go->path);
-    lines.add("module",
-              fmt::format("{} {}", summary.go->module_path, summary.go->module_version));
+    lines.add("module", fmt::format("{} {}", summary.go->main.required.path,
+                                    summary.go->main.required.version));
   }
   lines.add("pclntab", summary.table             ? describe(*summary.table)
                        : summary.problem.empty() ? "none"
@@ -169,8 +171,8 @@ std::string summary_json(const std::string& path, const Summary& summary) {
     json.begin_object();
     json.field("version", summary.go->go_version);
     json.field("path", summary.go->path);
-    json.field("module", summary.go->module_path);
-    json.field("module_version", summary.go->module_version);
+    json.field("module", summary.go->main.required.path);
+    json.field("module_version", summary.go->main.required.version);
     json.end_object();
   }
   if (summary.table) {
@@ -202,6 +204,14 @@ std::string summary_json(const std::string& path, const Summary& summary) {
   json.end_array();
   json.end_object();
   return std::string(json.text()) + "\n";
+}
+
+Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options) {
+  Summary summary = summarize(symbols);
+  print(stdout, "{}",
+        options.is_json ? summary_json(options.binary, summary)
+                        : summary_text(options.binary, summary));
+  return kSuccess;
 }
 
 }  // namespace gosym

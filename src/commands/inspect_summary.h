@@ -39,6 +39,9 @@ Summary summarize(const ImageSymbols& symbols);
 std::string summary_text(const std::string& path, const Summary& summary);
 std::string summary_json(const std::string& path, const Summary& summary);
 
+// The Go versions that write a table of this kind; the runtime's record tells the latest apart.
+std::string_view releases_of(const go::Module& module);
+
 // In percent.
 double share_of_file(uint64_t size, uint64_t file_size);
 void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_size);

@@ -173,6 +173,13 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
       print(stderr, "image       {}\n", printable(image.file.path));
 }
 
+NameForms name_forms(const Options& options, const Format& format) {
+  NameForm go = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
+  return {.go = options.name_form.value_or(go),
+          .native = options.name_form.value_or(NameForm::kShort),
+          .has_system_names = format.is_for_tools};
+}
+
 Result<> write(const Profile& profile, const Format& format, const Options& options) {
   std::string data = format.make(profile, options.page);
   auto written = write_output(options.output, data);
@@ -199,12 +206,11 @@ Result<int> run(const Options& options) {
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-  NameForm form = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,
                                         .perf_maps = recording->perf_maps},
-                                       options.name_form.value_or(form));
+                                       name_forms(options, format));
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   auto written = write(profile, format, options);

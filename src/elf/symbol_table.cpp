@@ -15,96 +15,157 @@ struct RawSymbol {
   uint16_t section = 0;
   uint64_t value = 0;
   uint64_t size = 0;
+
+  unsigned type() const { return ELF64_ST_TYPE(info); }
 };
 
-RawSymbol read_symbol(Reader& in, uint8_t pointer_size) {
+RawSymbol read_symbol(Reader& in, const Image& image) {
   RawSymbol symbol;
   symbol.name_offset = in.u32();
-  if (pointer_size == 4) {
+  if (image.pointer_size == 4) {
     symbol.value = in.u32();
     symbol.size = in.u32();
   }
   symbol.info = in.u8();
   in.u8();
   symbol.section = in.u16();
-  if (pointer_size == 8) {
+  if (image.pointer_size == 8) {
     symbol.value = in.u64();
     symbol.size = in.u64();
   }
+  if (image.machine == EM_ARM && symbol.type() == STT_FUNC)
+    symbol.value &= ~uint64_t{1};
   return symbol;
 }
 
-bool is_function(const RawSymbol& symbol) {
-  unsigned type = ELF64_ST_TYPE(symbol.info);
-  bool is_code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
-  return is_code && symbol.section != SHN_UNDEF && symbol.section != SHN_ABS &&
-         symbol.size != 0 && symbol.value + symbol.size > symbol.value;
+bool may_be_code(const RawSymbol& symbol) {
+  unsigned type = symbol.type();
+  return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+         symbol.section != SHN_UNDEF && symbol.section != SHN_ABS;
 }
 
-// Lower is better.
-unsigned rank_of_binding(uint8_t info) {
-  switch (ELF64_ST_BIND(info)) {
+bool is_version(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           c == '_' || c == '.' || c == '-';
+  });
+}
+
+std::string_view without_version(std::string_view name) {
+  size_t at = name.find('@');
+  if (at == 0 || at == std::string_view::npos)
+    return name;
+  std::string_view rest = name.substr(at + 1);
+  if (rest.starts_with('@'))
+    rest.remove_prefix(1);
+  return is_version(rest) ? name.substr(0, at) : name;
+}
+
+// Empty if there is none.
+std::string_view name_of(Bytes names, const RawSymbol& symbol) {
+  return without_version(load_cstring(names, symbol.name_offset).value_or(""));
+}
+
+Bytes names_of(const Image& image, const Section& section) {
+  // `sections` leaves section 0 out.
+  if (section.link == 0 || section.link > image.sections.size())
+    return {};
+  return image.contents(image.sections[section.link - 1]).value_or(Bytes{});
+}
+
+std::vector<Section> code_sections(const Image& image) {
+  std::vector<Section> sections;
+  for (const Section& section : image.sections)
+    if ((section.flags & SHF_EXECINSTR) != 0)
+      sections.push_back(section);
+  std::ranges::stable_sort(sections, {}, &Section::address);
+  return sections;
+}
+
+// The bytes from `address` to the end of the code section that holds it; 0 if none does.
+uint64_t room_at(const std::vector<Section>& code, ImageAddress address) {
+  auto next = std::ranges::upper_bound(code, address, {}, &Section::address);
+  if (next == code.begin())
+    return 0;
+  const Section& section = *std::prev(next);
+  uint64_t offset = to_integer(address) - to_integer(section.address);
+  return section.size - std::min(offset, section.size);
+}
+
+Binding binding_of(const RawSymbol& symbol) {
+  switch (ELF64_ST_BIND(symbol.info)) {
     case STB_GLOBAL:
     case STB_GNU_UNIQUE:
-      return 0;
+      return Binding::kGlobal;
     case STB_WEAK:
-      return 1;
+      return Binding::kWeak;
     default:
-      return 2;
+      return Binding::kLocal;
   }
 }
 
-struct Candidate {
-  Symbol symbol;
-  unsigned rank;
-};
+// By address. The best of several at one address comes last, so that a search from behind meets
+// it first.
+bool is_before(const Symbol& a, const Symbol& b) {
+  if (a.address != b.address)
+    return a.address < b.address;
+  if (a.binding != b.binding)
+    return a.binding > b.binding;
+  if (a.size != b.size)
+    return a.size < b.size;
+  if (a.name.size() != b.name.size())
+    return a.name.size() > b.name.size();
+  return a.name > b.name;
+}
 
-// The best of several at one address comes last, so that a search from behind meets it first.
-bool is_before(const Candidate& a, const Candidate& b) {
-  auto order = [](const Candidate& c) {
-    return std::tuple(c.symbol.address, ~uint64_t{c.rank}, c.symbol.size,
-                      ~uint64_t{c.symbol.name.size()});
-  };
-  auto order_a = order(a);
-  auto order_b = order(b);
-  return order_a != order_b ? order_a < order_b : a.symbol.name > b.symbol.name;
+bool is_function(const Image& image, const std::vector<Section>& code,
+                 const RawSymbol& symbol) {
+  if (symbol.size == 0 || symbol.value + symbol.size < symbol.value)
+    return false;
+  ImageAddress address{symbol.value};
+  return symbol.type() == STT_NOTYPE ? room_at(code, address) > 0
+                                     : image.is_executable_at(address);
+}
+
+bool is_label(const std::vector<Section>& code, const RawSymbol& symbol,
+              std::string_view name) {
+  bool is_mark =
+      symbol.type() == STT_NOTYPE && (name.starts_with('$') || name.starts_with('.'));
+  return symbol.size == 0 && !is_mark && room_at(code, ImageAddress{symbol.value}) > 0;
 }
 
 }  // namespace
 
 SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   SymbolTable table;
-  auto entries = image.contents(section);
-  if (!entries || section.link == 0 || section.link > image.sections.size())
-    return table;
-  // `sections` leaves section 0 out.
-  Bytes names = image.contents(image.sections[section.link - 1]).value_or(Bytes{});
-
-  std::vector<Candidate> candidates;
-  Reader in(*entries, image.order);
+  Bytes names = names_of(image, section);
+  std::vector<Section> code = code_sections(image);
+  Reader in(image.contents(section).value_or(Bytes{}), image.order);
   while (in.ok() && in.remaining() > 0) {
-    RawSymbol raw = read_symbol(in, image.pointer_size);
-    auto name = load_cstring(names, raw.name_offset);
-    if (in.ok() && is_function(raw) && name && !name->empty() &&
-        image.is_executable_at(ImageAddress{raw.value}))
-      candidates.push_back(
-          {{ImageAddress{raw.value}, raw.size, *name}, rank_of_binding(raw.info)});
+    RawSymbol raw = read_symbol(in, image);
+    if (!in.ok() || !may_be_code(raw))
+      continue;
+    Symbol symbol{ImageAddress{raw.value}, raw.size, name_of(names, raw), binding_of(raw)};
+    if (symbol.name.empty())
+      continue;
+    if (is_function(image, code, raw))
+      table.functions_.push_back(symbol);
+    else if (is_label(code, raw, symbol.name))
+      table.labels_.push_back(symbol);
   }
-  std::sort(candidates.begin(), candidates.end(), is_before);
-
-  for (const Candidate& candidate : candidates)
-    table.symbols_.push_back(candidate.symbol);
+  std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
+  table.bound_labels(code);
   return table;
 }
 
-// Goes through the symbols by address with those that are open, the one that answers on top.
+// Goes through the functions by address with those that are open, the one that answers on top.
 void SymbolTable::lay_out() {
   std::vector<uint32_t> open;
   uint64_t position = 0;
   auto answer_until = [&](uint64_t limit) {
     while (!open.empty() && position < limit) {
-      const Symbol& top = symbols_[open.back()];
+      const Symbol& top = functions_[open.back()];
       uint64_t end = std::min(to_integer(top.address) + top.size, limit);
       if (position < end)
         ranges_.push_back({position, end, open.back()});
@@ -114,18 +175,58 @@ void SymbolTable::lay_out() {
     }
     position = limit;
   };
-  for (uint32_t i = 0; i < symbols_.size(); i++) {
-    answer_until(to_integer(symbols_[i].address));
+  for (uint32_t i = 0; i < functions_.size(); i++) {
+    answer_until(to_integer(functions_[i].address));
     open.push_back(i);
   }
   answer_until(UINT64_MAX);
+}
+
+// Drops the labels inside of functions and the aliases, and gives the others their sizes.
+void SymbolTable::bound_labels(const std::vector<Section>& code) {
+  std::sort(labels_.begin(), labels_.end(), is_before);
+  size_t kept = 0;
+  for (size_t i = 0; i < labels_.size(); i++) {
+    Symbol label = labels_[i];
+    uint64_t begin = to_integer(label.address);
+    label.size = room_at(code, label.address);
+    auto function = std::ranges::upper_bound(ranges_, begin, {}, &Range::begin);
+    if (function != ranges_.end())
+      label.size = std::min(label.size, function->begin - begin);
+    if (i + 1 < labels_.size())
+      label.size = std::min(label.size, to_integer(labels_[i + 1].address) - begin);
+    if (label.size > 0 && !find(label.address))
+      labels_[kept++] = label;
+  }
+  labels_.resize(kept);
 }
 
 std::optional<Symbol> SymbolTable::find(ImageAddress address) const {
   auto next = std::ranges::upper_bound(ranges_, to_integer(address), {}, &Range::begin);
   if (next == ranges_.begin() || std::prev(next)->end <= to_integer(address))
     return std::nullopt;
-  return symbols_[std::prev(next)->symbol];
+  return functions_[std::prev(next)->function];
+}
+
+std::optional<Symbol> SymbolTable::guess(ImageAddress address) const {
+  auto next = std::ranges::upper_bound(labels_, address, {}, &Symbol::address);
+  if (next == labels_.begin())
+    return std::nullopt;
+  const Symbol& label = *std::prev(next);
+  if (to_integer(address) - to_integer(label.address) >= label.size)
+    return std::nullopt;
+  return label;
+}
+
+std::optional<std::string_view> symbol_name(const Image& image, const Section& section,
+                                            uint64_t index) {
+  uint64_t entry_size = image.pointer_size == 4 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
+  Bytes entries = image.contents(section).value_or(Bytes{});
+  if (index >= entries.size() / entry_size)
+    return std::nullopt;
+  Reader in(tail(entries, index * entry_size), image.order);
+  std::string_view name = name_of(names_of(image, section), read_symbol(in, image));
+  return name.empty() ? std::nullopt : std::optional(name);
 }
 
 }  // namespace gosym::elf

@@ -39,24 +39,42 @@ std::string_view go_string(const elf::Image& image, uint64_t address) {
   return text ? as_text(*text) : std::string_view();
 }
 
+ModuleVersion module_version(const std::vector<std::string_view>& fields) {
+  auto field = [&](size_t i) { return i < fields.size() ? fields[i] : std::string_view(); };
+  return {field(1), field(2), field(3)};
+}
+
+// Reads one line; `last` is the module that a replacement is for.
+void read_line(const std::vector<std::string_view>& fields, BuildInfo& info,
+               BuildModule*& last) {
+  std::string_view key = fields[0];
+  if (fields.size() < 2)
+    return;
+  if (key == "path") {
+    info.path = fields[1];
+  } else if (key == "mod") {
+    info.main = {module_version(fields), std::nullopt};
+    last = &info.main;
+  } else if (key == "dep") {
+    info.dependencies.push_back({module_version(fields), std::nullopt});
+    last = &info.dependencies.back();
+  } else if (key == "=>" && last) {
+    last->replacement = module_version(fields);
+  } else if (key == "build") {
+    size_t equals = fields[1].find('=');
+    if (equals != std::string_view::npos)
+      info.settings.emplace_back(fields[1].substr(0, equals), fields[1].substr(equals + 1));
+  }
+}
+
 void read_modules(std::string_view text, BuildInfo& info) {
   bool is_framed = text.size() > 2 * kFrameSize && text[text.size() - kFrameSize - 1] == '\n';
   if (!is_framed)
     return;
   text = text.substr(kFrameSize, text.size() - 2 * kFrameSize);
-  while (!text.empty()) {
-    auto fields = split(take_line(text), '\t');
-    if (fields[0] == "path" && fields.size() >= 2) {
-      info.path = fields[1];
-    } else if (fields[0] == "mod" && fields.size() >= 3) {
-      info.module_path = fields[1];
-      info.module_version = fields[2];
-    } else if (fields[0] == "build" && fields.size() >= 2) {
-      size_t equals = fields[1].find('=');
-      if (equals != std::string_view::npos)
-        info.settings.emplace_back(fields[1].substr(0, equals), fields[1].substr(equals + 1));
-    }
-  }
+  BuildModule* last = nullptr;
+  while (!text.empty())
+    read_line(split(take_line(text), '\t'), info, last);
 }
 
 }  // namespace

@@ -9,13 +9,26 @@
 
 namespace gosym::go {
 
+struct ModuleVersion {
+  std::string_view path;
+  std::string_view version;  // "v1.2.3", "(devel)"
+  std::string_view sum;      // "h1:...": empty for the main module, and where none was checked
+};
+
+// A module that the program was built from.
+struct BuildModule {
+  ModuleVersion required;
+  std::optional<ModuleVersion> replacement;  // whose code it is, by a replace directive
+};
+
 // What `go version -m` prints. Views borrow from the image.
 struct BuildInfo {
-  std::string_view go_version;   // "go1.27.3"
-  std::string_view path;         // of the main package
-  std::string_view module_path;  // of the main module
-  std::string_view module_version;
-  std::vector<std::pair<std::string_view, std::string_view>> settings;  // "-ldflags", "-s -w"
+  std::string_view go_version;  // "go1.27.3"
+  std::string_view path;        // of the main package
+  BuildModule main;
+  std::vector<BuildModule> dependencies;
+  // "CGO_ENABLED", "0". Quoted as in Go source where there are spaces: "-ldflags", "\"-s -w\"".
+  std::vector<std::pair<std::string_view, std::string_view>> settings;
 };
 
 // Reads the record that the Go linker (1.13 and later) puts into .go.buildinfo, or else at the
@@ -28,7 +41,11 @@ struct BuildInfo {
 // The texts are the version and the module information. The latter is framed by 16 bytes at
 // either end; between them are lines whose fields tabs separate:
 //
-//   path PATH | mod PATH VERSION SUM | dep ... | build KEY=VALUE
+//   path   PATH
+//   mod    PATH VERSION SUM    the main module; the sum may be missing, its tab too
+//   dep    PATH VERSION SUM    another one
+//   =>     PATH VERSION SUM    what replaces the one in the line before
+//   build  KEY=VALUE           from Go 1.18 on
 //
 // None if there is no record, or it cannot be read.
 std::optional<BuildInfo> read_build_info(const elf::Image& image);

@@ -29,11 +29,15 @@ uint32_t positive_or_zero(std::optional<int32_t> value) {
   return value && *value > 0 ? static_cast<uint32_t>(*value) : 0;
 }
 
+// Where either the file or the line is unknown the runtime gives neither.
 Position position_at(const Pclntab& table, const Function& function, uint64_t pc) {
   Position position;
-  auto file = table.value(function, function.pcfile, pc);
-  position.file = file ? table.file(function, *file) : std::string_view();
-  position.line = positive_or_zero(table.value(function, function.pcln, pc));
+  int32_t file = table.value(function, function.pcfile, pc).value_or(-1);
+  int32_t line = table.value(function, function.pcln, pc).value_or(-1);
+  if (file >= 0 && line >= 0) {
+    position.file = table.file(function, file);
+    position.line = static_cast<uint32_t>(line);
+  }
   if (auto indices = inline_index_table(table, function))
     position.inline_index = table.value(function, *indices, pc).value_or(-1);
   return position;
@@ -62,9 +66,11 @@ bool expand(const Module& module, const Function& function, Position& position,
                      kind_of(table, module.wrapper_id, inlined->id, name, position.file),
                      /*is_inlined=*/true});
     position = caller_of(table, function, *inlined);
-    // Entries come after their parents: whatever else it is, this is no tree, and might loop.
+    // Entries come after their parents. Initializers of packages have some that do not, of Go
+    // 1.24 to 1.27: they give the start of the call itself for that of its caller. Where it was
+    // called from is then unknown.
     if (position.inline_index >= static_cast<int32_t>(index))
-      return false;
+      position = {};
   }
   return true;
 }
@@ -90,6 +96,13 @@ Bytes inline_tree_of(const Module& module, const Function& function) {
 }
 
 std::optional<uint32_t> inline_index_table(const Pclntab& table, const Function& function) {
+  // Go 1.9 shares its format with releases that had other things there, but never this many.
+  bool may_have_trees =
+      table.format() > Format::kGo1_5 ||
+      (table.format() == Format::kGo1_5 && table.pcdata_count(function) >= 2 &&
+       table.funcdata_count(function) >= 3);
+  if (!may_have_trees)
+    return std::nullopt;
   return table.pcdata_table(function, pcdata_index(table.format()));
 }
 

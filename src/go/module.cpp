@@ -200,6 +200,21 @@ Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab
   return module;
 }
 
+// Whether each of the first records ends where the next begins: what is read by the layout of
+// another release does not.
+bool has_records_in_a_row(const Pclntab& table) {
+  constexpr uint32_t kEnough = 64;
+  constexpr uint64_t kAlignment = 8;
+  for (uint32_t i = 0; i + 1 < std::min(table.function_count(), kEnough); i++) {
+    auto function = table.function(i);
+    auto next = table.function(i + 1);
+    uint64_t end = function ? function->offset + function->size : 0;
+    if (!function || !next || next->offset < end || next->offset - end >= kAlignment)
+      return false;
+  }
+  return true;
+}
+
 // A table whose magic is not one of Go's: that of a release to come, or an obfuscated one. It
 // is taken for what the runtime's own record confirms.
 std::optional<Module> read_unknown_magic(const Image& image, const TablePlace& place) {
@@ -209,7 +224,7 @@ std::optional<Module> read_unknown_magic(const Image& image, const TablePlace& p
   for (uint32_t known : kMagics) {
     auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size, known);
     auto module = table ? build_module(image, place, *table) : Result<Module>(Error(""));
-    if (!module || !module->data)
+    if (!module || !module->data || !has_records_in_a_row(module->table))
       continue;
     module->assumption = fmt::format("unknown magic {:#x} read as that of {}", *magic,
                                      to_string(module->table.format()));
@@ -302,6 +317,14 @@ std::optional<ImageAddress> Module::address_of(uint64_t pc) const {
     if (pc >= part.begin && (pc < part.end || (&part == &text_parts.back() && pc == part.end)))
       return ImageAddress{to_integer(part.address) + (pc - part.begin)};
   return std::nullopt;
+}
+
+std::vector<TablePlace> find_table_places(const Image& image) {
+  const elf::Section* section = find_section(image);
+  if (!section)
+    return find_by_scan(image);
+  auto place = place_of(image, *section);
+  return place ? std::vector{*place} : std::vector<TablePlace>();
 }
 
 Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {

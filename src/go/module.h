@@ -60,6 +60,10 @@ struct TablePlace {
   std::string found_by{};
 };
 
+// Where a function table lies, or seems to, whether it can be read or not: in its section, or
+// without one wherever a segment has what looks like a header.
+std::vector<TablePlace> find_table_places(const elf::Image& image);
+
 // None if the image has no Go function table; an error if it has one that cannot be used.
 //
 // Relocates the image first if that has a table: `file` are the image's bytes, private to us;

@@ -32,8 +32,10 @@ public:
   // making sense.
   std::optional<PcValue> next() {
     uint32_t zigzag = in_.uvarint32();
-    if (zigzag == 0 && !is_first_)
+    if (zigzag == 0 && !is_first_) {
+      has_ended_ = in_.ok();
       return std::nullopt;
+    }
     is_first_ = false;
 
     uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
@@ -46,8 +48,10 @@ public:
     return row_;
   }
 
+  // Whether the end was come to, and not bytes that make no sense.
+  bool has_ended() const { return has_ended_; }
+
 private:
-  // Assembly has a few empty rows where lines generate no code. More than this in a row would
   // Assembly has one now and then, for a line without code. The limit keeps a damaged table
   // from being walked through a whole file for each of its functions.
   static constexpr int kMaxEmptyRows = 64;
@@ -55,6 +59,7 @@ private:
   Reader in_;
   uint8_t quantum_;
   bool is_first_ = true;
+  bool has_ended_ = false;
   int empty_rows_ = 0;
   PcValue row_;
 };

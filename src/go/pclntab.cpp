@@ -208,9 +208,9 @@ uint32_t Pclntab::find_entry_key() const {
     if (!in.ok())
       continue;
     if (key == 0) {
-      if (difference == 0)
+      if (difference == 0 && name_offset != 0)
         return 0;
-      if (name_offset % 2 == 0)
+      if (name_offset % 2 == 0)  // 0, as that of the first function, leaves the entry as it is
         continue;
       // The inverse of an odd number modulo 2^32, by Newton: each step doubles the right bits.
       uint32_t inverse = name_offset;
@@ -374,10 +374,10 @@ uint32_t Pclntab::funcdata_count(const Function& function) const {
 uint64_t code_size(const Pclntab& table, uint32_t index) {
   uint64_t size = table.entry(index + 1) - table.entry(index);
   auto function = table.function(index);
-  if (!function || function->pcln == 0)
+  if (!function || function->pcfile == 0)
     return size;
   uint64_t code_end = 0;
-  PcValueRows rows = table.rows(function->pcln);
+  PcValueRows rows = table.rows(function->pcfile);
   while (code_end < size) {
     auto row = rows.next();
     if (!row)

@@ -172,8 +172,9 @@ private:
   Bytes records_;  // what the offsets of records count from
 };
 
-// Bytes of code of a function, without the padding up to the next: its line table ends with the
-// code. The distance to the next entry where there is no such table. `index` as in function().
+// Bytes of code of a function, without the padding up to the next: its file table ends with the
+// code (that of lines may end before, in assembly). The distance to the next entry where there
+// is no such table. `index` as in function().
 uint64_t code_size(const Pclntab& table, uint32_t index);
 
 }  // namespace gosym::go

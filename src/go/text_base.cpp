@@ -6,7 +6,8 @@ namespace gosym::go {
 
 namespace {
 
-// The least alignment of functions of all ports of Go (arm). Others leave gaps of up to twice 16.
+// The least alignment of functions of all ports of Go (arm). Others leave gaps of up to
+// twice 16.
 constexpr uint64_t kAlignment = 4;
 constexpr uint64_t kMaxGap = 32;
 // Enough that nothing but the right place fits them by chance, and few enough to be quick.
@@ -24,7 +25,7 @@ std::vector<Gap> pick_gaps(const Pclntab& table) {
   uint32_t step = std::max<uint32_t>(1, table.function_count() / (4 * kMaxGaps));
   for (uint32_t i = 0; i < table.function_count() && gaps.size() < kMaxGaps; i += step) {
     auto function = table.function(i);
-    if (!function || function->pcln == 0)
+    if (!function || function->pcfile == 0)
       continue;
     uint64_t end_of_code = function->entry + code_size(table, i);
     if (function->end >= end_of_code + 3 && function->end - end_of_code < kMaxGap)

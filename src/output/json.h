@@ -23,6 +23,7 @@ public:
   void value(bool flag) { writer_.Bool(flag); }
   void value(uint64_t number) { writer_.Uint64(number); }
   void value(uint32_t number) { writer_.Uint(number); }
+  void value(int32_t number) { writer_.Int(number); }
   void value(double number) { writer_.Double(number); }
 
   template <class T>

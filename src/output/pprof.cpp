@@ -205,17 +205,19 @@ private:
     for (size_t i = 0; i < profile_.functions.size(); i++) {
       const Function& function = profile_.functions[i];
       write_function(i + 1, string(profile_.strings[function.name]),
+                     string(profile_.strings[function.system_name]),
                      string(profile_.strings[function.file]), function.start_line);
     }
     for (const auto& [text, id] : reasons_)
-      write_function(id, text, 0, 0);
+      write_function(id, text, text, 0, 0);
   }
 
-  void write_function(uint64_t id, int64_t name, int64_t file, uint32_t start_line) {
+  void write_function(uint64_t id, int64_t name, int64_t system_name, int64_t file,
+                      uint32_t start_line) {
     protozero::pbf_writer out(out_, field::kFunction);
     out.add_uint64(field::kFunctionId, id);
     out.add_int64(field::kName, name);
-    out.add_int64(field::kSystemName, name);
+    out.add_int64(field::kSystemName, system_name);
     out.add_int64(field::kFilename, file);
     out.add_int64(field::kStartLine, start_line);
   }

@@ -14,10 +14,14 @@ std::string_view to_string(FrameSource source) {
       return "pclntab";
     case FrameSource::kPclntabDerived:
       return "pclntab, derived text base";
+    case FrameSource::kDwarf:
+      return "dwarf";
     case FrameSource::kSymtab:
       return "symtab";
     case FrameSource::kDynsym:
       return "dynsym";
+    case FrameSource::kLabel:
+      return "label, guess";
     case FrameSource::kKallsyms:
       return "kallsyms";
     case FrameSource::kKernelCode:

@@ -66,8 +66,10 @@ inline constexpr MappingId kKernelMapping{1};
 enum class FrameSource : uint8_t {
   kPclntab,
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
+  kDwarf,
   kSymtab,
   kDynsym,
+  kLabel,  // a symbol without a size, of any of these tables: a guess
   kKallsyms,
   kKernelCode,  // told when it was loaded
   kVdso,
@@ -77,6 +79,7 @@ std::string_view to_string(FrameSource source);
 
 struct Function {
   StringId name{};
+  StringId system_name{};   // as the linker has it, where an output needs it; else as `name`
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elf/kind.h"
 #include "symbolize/sources.h"
 
 namespace gosym {
@@ -28,37 +29,90 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
     symbols->go_module_ = *std::move(module);
   if (symbols->go_module_)
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
-  for (auto* open_source : {open_symtab_source, open_dynsym_source})
-    if (auto source = open_source(symbols->image_))
-      symbols->sources_.push_back(std::move(source));
+  if (elf::kind_of(symbols->image_).has_dwarf) {
+    auto dwarf = std::make_unique<DwarfSource>(symbols->image_, Bytes{});
+    symbols->dwarf_ = dwarf.get();
+    symbols->sources_.push_back(std::move(dwarf));
+  }
+  if (auto symtab = open_symtab_source(symbols->image_)) {
+    symbols->symtab_ = symtab.get();
+    symbols->sources_.push_back(std::move(symtab));
+  }
+  if (auto dynsym = open_dynsym_source(symbols->image_))
+    symbols->sources_.push_back(std::move(dynsym));
   return symbols;
 }
 
+namespace {
+
+// Assembly has lines, although no function of a language with a compiler.
+void set_position(const dwarf::Position& position, Call& call) {
+  call.file = position.file;
+  call.line = position.line;
+}
+
+}  // namespace
+
 std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
                                               std::vector<Call>& calls) const {
+  for (const auto& source : sources_) {
+    if (!source->find(address, calls))
+      continue;
+    FrameSource kind = source->kind();
+    if (kind == FrameSource::kDwarf)
+      name_by_symbol(address, calls.back());
+    else if (dwarf_ && (kind == FrameSource::kSymtab || kind == FrameSource::kDynsym))
+      set_position(dwarf_->find_position(address), calls.back());
+    return kind;
+  }
+  if (!may_guess(address))
+    return std::nullopt;
   for (const auto& source : sources_)
-    if (source->find(address, calls))
-      return source->kind();
+    if (source->guess(address, calls)) {
+      if (dwarf_)
+        set_position(dwarf_->find_position(address), calls.back());
+      return FrameSource::kLabel;
+    }
   return std::nullopt;
+}
+
+// A few labels of C that survived in a Go program say nothing of the code of Go.
+bool ImageSymbols::may_guess(ImageAddress address) const {
+  if (!go_module_)
+    return problem_.empty();
+  auto pc = go_module_->pc_of(address);
+  return !pc || !go_module_->table.find(*pc);
+}
+
+// Debugging information has the plain names of some constructors and of parts that the compiler
+// split off; the linker's tell them apart.
+void ImageSymbols::name_by_symbol(ImageAddress address, Call& call) const {
+  std::vector<Call> symbol;
+  if (symtab_ && symtab_->find(address, symbol))
+    call.function = symbol.back().function;
 }
 
 std::vector<FunctionRange> ImageSymbols::functions() const {
   std::vector<FunctionRange> result;
+  std::vector<SymbolSource*> better;  // that have listed theirs
+  std::vector<Call> calls;
   for (const auto& source : sources_) {
     std::vector<FunctionRange> listed;
     source->list(listed);
-    std::vector<Call> calls;
-    for (const FunctionRange& function : listed)
-      if (find(function.address, calls) == source->kind())
+    for (const FunctionRange& function : listed) {
+      auto knows = [&](SymbolSource* other) { return other->find(function.address, calls); };
+      if (std::ranges::none_of(better, knows))
         result.push_back(function);
+    }
+    if (!listed.empty())
+      better.push_back(source.get());
   }
   std::ranges::stable_sort(result, {}, &FunctionRange::address);
   return result;
 }
 
 bool ImageSymbols::has_code_names() const {
-  auto is_symtab = [](const auto& source) { return source->kind() == FrameSource::kSymtab; };
-  return go_module_ || std::ranges::any_of(sources_, is_symtab);
+  return go_module_ || dwarf_ || symtab_;
 }
 
 }  // namespace gosym

@@ -8,12 +8,13 @@
 #include "base/mapped_file.h"
 #include "elf/image.h"
 #include "go/module.h"
+#include "symbolize/dwarf_source.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
 
 // Everything that names the code of one file, best evidence first: the Go function table, then
-// .symtab, then .dynsym. Owns the file that the answers borrow from.
+// debugging information, .symtab and .dynsym. Owns the file that the answers borrow from.
 class ImageSymbols {
 public:
   // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
@@ -21,8 +22,8 @@ public:
   static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
 
-  // Appends the calls at `address`, innermost first, and says who knew them. None, and nothing
-  // appended, if nobody did.
+  // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
+  // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
   // All functions, by address, each as the best source that knows its start tells it.
@@ -40,11 +41,15 @@ public:
 
 private:
   ImageSymbols() = default;
+  bool may_guess(ImageAddress address) const;
+  void name_by_symbol(ImageAddress address, Call& call) const;
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
+  DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
+  SymbolSource* symtab_ = nullptr;  // as dwarf_
   std::string problem_;
 };
 

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "symbolize/demangle.h"
 
 namespace gosym {
 
 namespace {
-
-bool is_go(FrameSource source) {
-  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived;
-}
 
 // "yaml%2ev3" -> "yaml.v3"
 std::string unescape(std::string_view text) {
@@ -56,13 +53,19 @@ std::string shorten(std::string_view name) {
 
 }  // namespace
 
+bool is_go(FrameSource source) {
+  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived;
+}
+
 std::string display_name(std::string_view name, FrameSource source, NameForm form) {
-  if (!is_go(source) || form == NameForm::kNone)
+  if (form == NameForm::kNone)
     return std::string(name);
+  bool is_short = form == NameForm::kShort;
+  if (!is_go(source))
+    return demangle(name, is_short).value_or(std::string(name));
   size_t package = package_size(name);
   std::string_view rest = name.substr(package);
-  return unescape(name.substr(0, package)) +
-         (form == NameForm::kShort ? shorten(rest) : std::string(rest));
+  return unescape(name.substr(0, package)) + (is_short ? shorten(rest) : std::string(rest));
 }
 
 }  // namespace gosym

@@ -9,15 +9,24 @@ namespace gosym {
 
 // How much of a name is shown.
 enum class NameForm : uint8_t {
-  kShort,  // without the types of instances: "slices.Sort[...]"
-  kFull,   // "slices.Sort[go.shape.[]string]"
-  kNone,   // as the linker has it, which `go build -pgo` and other tools know it by
+  kShort,  // without types: "slices.Sort[...]", "std::vector<...>::push_back"
+  kFull,   // "slices.Sort[go.shape.[]string]", "std::vector<int>::push_back(int&&)"
+  kNone,   // as the linker has it
 };
 
-// A name for people, of a function that `source` told.
+// The forms of a profile's names. Tools know Go functions by the linker's names: `go build
+// -pgo` does, and runtime/pprof writes them.
+struct NameForms {
+  NameForm go = NameForm::kShort;
+  NameForm native = NameForm::kShort;
+  bool has_system_names = false;  // the linker's names are kept beside the others
+};
+
+// A name for people, of a function that `source` told. For native code see demangle.h.
 //
 // Go's linker escapes a few bytes in the last element of a package path: "gopkg.in/yaml%2ev3".
 // Types of instances stand in brackets, which may be nested: "pkg.(*List[go.shape.[]int]).Add".
 std::string display_name(std::string_view name, FrameSource source, NameForm form);
+bool is_go(FrameSource source);
 
 }  // namespace gosym

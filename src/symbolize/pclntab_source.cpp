@@ -14,11 +14,11 @@ public:
                                                        : FrameSource::kPclntab;
   }
 
-  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+  bool find(ImageAddress address, std::vector<Call>& calls) override {
     return go::find_calls(module_, address, calls);
   }
 
-  void list(std::vector<FunctionRange>& functions) const override {
+  void list(std::vector<FunctionRange>& functions) override {
     std::vector<Call> calls;
     for (uint32_t i = 0; i < module_.table.function_count(); i++) {
       auto entry = module_.address_of(module_.table.entry(i));

@@ -28,10 +28,15 @@ public:
 
   // Appends the calls at `address`, innermost first. False, and nothing appended, if the source
   // has no function there: that is an answer, not an error.
-  virtual bool find(ImageAddress address, std::vector<Call>& calls) const = 0;
+  // May read more of the image.
+  virtual bool find(ImageAddress address, std::vector<Call>& calls) = 0;
 
-  // Appends all its functions, by address.
-  virtual void list(std::vector<FunctionRange>& functions) const = 0;
+  // Appends a call that may be the one at `address`: FrameSource::kLabel. To be asked where no
+  // source has an answer.
+  virtual bool guess(ImageAddress, std::vector<Call>&) { return false; }
+
+  // Appends all its functions, by address; none if it knows them only one by one.
+  virtual void list(std::vector<FunctionRange>& functions) = 0;
 };
 
 }  // namespace gosym

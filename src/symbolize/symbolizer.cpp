@@ -19,6 +19,7 @@ namespace {
 struct FunctionHash {
   size_t operator()(const Function& function) const {
     const uint32_t words[] = {static_cast<uint32_t>(function.name),
+                              static_cast<uint32_t>(function.system_name),
                               static_cast<uint32_t>(function.file), function.start_line};
     return XXH3_64bits(words, sizeof(words));
   }
@@ -27,7 +28,7 @@ struct FunctionHash {
 // Appends frames to a profile, each distinct function once.
 class FrameWriter {
 public:
-  FrameWriter(Profile& profile, NameForm form) : profile_(profile), form_(form) {}
+  FrameWriter(Profile& profile, NameForms forms) : profile_(profile), forms_(forms) {}
 
   void write(Location& location, const std::vector<Call>& calls, FrameSource source) {
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
@@ -38,7 +39,10 @@ public:
 
 private:
   FunctionId intern(const Call& call, FrameSource source) {
-    Function function{profile_.strings.intern(display_name(call.function, source, form_)),
+    NameForm form = is_go(source) ? forms_.go : forms_.native;
+    StringId name = profile_.strings.intern(display_name(call.function, source, form));
+    Function function{name,
+                      forms_.has_system_names ? profile_.strings.intern(call.function) : name,
                       profile_.strings.intern(call.file), call.start_line};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
@@ -48,7 +52,7 @@ private:
   }
 
   Profile& profile_;
-  NameForm form_;
+  NameForms forms_;
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
@@ -177,9 +181,9 @@ void symbolize_new(Profile& profile, const RecordedSymbols& recorded, FrameWrite
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForm form) {
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms) {
   SymbolizerReport report;
-  FrameWriter frames(profile, form);
+  FrameWriter frames(profile, forms);
   symbolize_new(profile, recorded, frames, report);
   if (make_interrupted_exact(profile))
     symbolize_new(profile, recorded, frames, report);

@@ -12,7 +12,7 @@ public:
 
   FrameSource kind() const override { return kind_; }
 
-  bool find(ImageAddress address, std::vector<Call>& calls) const override {
+  bool find(ImageAddress address, std::vector<Call>& calls) override {
     auto symbol = table_.find(address);
     if (!symbol)
       return false;
@@ -20,8 +20,16 @@ public:
     return true;
   }
 
-  void list(std::vector<FunctionRange>& functions) const override {
-    for (const elf::Symbol& symbol : table_.symbols())
+  bool guess(ImageAddress address, std::vector<Call>& calls) override {
+    auto label = table_.guess(address);
+    if (!label)
+      return false;
+    calls.push_back({.function = label->name, .file = {}});
+    return true;
+  }
+
+  void list(std::vector<FunctionRange>& functions) override {
+    for (const elf::Symbol& symbol : table_.functions())
       functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
   }
 
@@ -36,7 +44,7 @@ std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_typ
   if (!section)
     return nullptr;
   auto table = elf::SymbolTable::read(image, *section);
-  if (table.symbols().empty())
+  if (table.functions().empty() && table.labels().empty())
     return nullptr;
   return std::make_unique<SymtabSource>(kind, std::move(table));
 }

@@ -1,99 +1,82 @@
 #!/usr/bin/python3
 """The frames of Go code against the judge that counts: the runtime of the program itself.
 
-A program that is built with file names and without symbols is asked about random addresses of its
-own code, and so is `gosym resolve`: function, file and line of each inlined call must be equal.
+    go_frames.py GOSYM          what scripts/test runs
+    go_frames.py GOSYM --all    all versions and ways of linking, at every address
+
+A program is asked what its runtime says of each address of its code segment, and so is `gosym
+resolve` of its stripped twin: function, file and line of each inlined call must be equal, and
+there must be no Go name for code that is none.
 """
-import json
-import pathlib
-import random
-import re
-import subprocess
+import collections
+import concurrent.futures
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "live"))
-from common import GO_ENVIRONMENT, GOSYM, WORK, call, go, gosym, run  # noqa: E402
+import oracle
+from common import run
 
-ADDRESSES = 30000
-SEED = 1
+# All of the code, in a program with much of the standard library in it; or each seventh address of
+# a small program: an odd number, so that each place in an instruction comes up.
+Row = collections.namedtuple("Row", "version mode is_whole", defaults=[False])
 
-# The runtime leaves out functions that only call another, as the compiler makes them for methods
-# and deferred calls; gosym shows them. Here about one address in 150 lies below such a one.
-WRAPPED = ADDRESSES // 100
+VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
+MODES = ["static", "PIE", "cgo", "cgo PIE"]
+RARE_MODES = ["cgo by lld", "cgo PIE by lld", "cgo static PIE by lld", "c-shared", "plugin", "386",
+              "arm64", "arm64 PIE", "s390x"]
+ALL = [Row(version, mode, True) for version in VERSIONS for mode in MODES] + \
+    [Row(version, mode, True) for version in ["1.15", "1.19", "1.27"] for mode in RARE_MODES] + \
+    [Row("1.27", "s390x PIE", True)]
 
-# The runtime takes offset 0 of the name table for no name; it is that of the first function.
-NAMELESS = []
-
-
-def build(which, *flags):
-    program = WORK / f"runtime_frames-{which}{''.join(flags)}".replace("/", "-")
-    # Go 1.23 and later keep the runtime's own functions to itself, unless told not to.
-    link = "-s -w" if which == "debian" else "-s -w -checklinkname=0"
-    call(go(which), "build", "-buildvcs=false", "-trimpath", f"-ldflags={link}", *flags, "-o",
-         program, cwd=HERE / "runtime_frames", env=GO_ENVIRONMENT)
-    return program
+# The formats that differ most, in the two modes that do.
+WHOLE = [Row(version, mode, True) for version in ["1.15", "1.23", "1.27"]
+         for mode in ["static", "cgo PIE"]]
+USUAL = WHOLE + [Row(version, mode) for version, mode, _ in ALL
+                 if Row(version, mode, True) not in WHOLE]
 
 
-def pick_addresses(program):
-    """Random addresses of the code, not of the padding behind it."""
-    ranges = []
-    for line in gosym("inspect", "--functions", program).out.splitlines():
-        start, size = (int(word, 16) for word in line.split()[:2])
-        # A return address is one behind its call: the runtime is asked about address + 1, and a
-        # function's last byte would be the next function's first.
-        ranges.append((start, size - 1))
-    ranges = [(start, size) for start, size in ranges if size > 0]
-    chooser = random.Random(SEED)
-    chosen = chooser.choices(ranges, weights=[size for _, size in ranges], k=ADDRESSES)
-    return [start + chooser.randrange(size) for start, size in chosen]
+def equals_runtime(row):
+    flags, step = (["-tags=large"], 1) if row.is_whole else ([], 7)
+    figures, examples = oracle.compare(oracle.build(row.version, row.mode, *flags), step)
+    assert not examples, f"{figures.different:,} of {figures.compared:,} differ, such as\n" + \
+        "\n".join(examples)
+    assert figures.inlined > figures.compared / 20, f"only {figures.inlined} in inlined calls"
+    assert figures.excluded < figures.compared / 100, f"{figures.excluded} not askable"
+    return f"{figures.compared:,} equal, {figures.inlined:,} of them in inlined calls and " \
+        f"{figures.not_go:,} not Go; {figures.excluded:,} not askable"
 
 
-def ask(command, addresses):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          input="".join(f"{address:x}\n" for address in addresses))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(addresses)
-    return lines
+def differs_if_shifted(version):
+    """Answers for the next address are wrong at each end of a line."""
+    figures, _ = oracle.compare(oracle.build(version, "static"), 7, shift=1)
+    assert figures.different > figures.compared / 20, f"only {figures.different} differ"
+    return f"{figures.different:,} of {figures.compared:,} differ"
 
 
-def runtime_frames(line):
-    words = line.split("\t")[1:]
-    return [(words[i], words[i + 1], int(words[i + 2])) for i in range(0, len(words), 3)]
+def only_adds_wrappers(version):
+    """What --wrappers shows is what the runtime shows, with more functions around it."""
+    built, added = oracle.build(version, "static"), 0
+    for address, count, answer, answer_with in oracle.in_step(
+            oracle.addresses_of(built, 7), oracle.ask_gosym(built, 7),
+            oracle.ask_gosym(built, 7, "--wrappers")):
+        frames, frames_with = (oracle.our_frames(text, version) for text in (answer, answer_with))
+        rest = iter(frames_with)
+        assert all(frame in rest for frame in frames), f"{address:#x}: {frames}, {frames_with}"
+        added += count * (len(frames_with) > len(frames))
+    assert added > 50, f"only {added} with a wrapper"
+    return f"wrappers at {added:,} addresses"
 
 
-def our_frames(line):
-    """The runtime shortens the types of an instance to [...]; the table has them in full."""
-    return [(re.sub(r"\[.*\]", "[...]", frame["function"]), frame.get("file", "?"),
-             frame.get("line", 0)) for frame in json.loads(line)["frames"]]
+def main():
+    rows = ALL if "--all" in sys.argv else USUAL
+    cases = [(f"Go {row.version}, {row.mode}: {'every' if row.is_whole else 'each 7th'} address"
+              " as the runtime says", equals_runtime, row) for row in rows]
+    cases += [(f"Go {version}: --wrappers only adds", only_adds_wrappers, version)
+              for version in ["1.15", "1.19", "1.27"]]
+    cases.append(("a shift by one byte is noticed", differs_if_shifted, "1.27"))
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        results = [(title, pool.submit(case, what)) for title, case, what in cases]
+        run([(title, lambda result=result: print("#", result.result()))
+             for title, result in results], root=False)
 
 
-def has_more_callers(answer, expected):
-    """Whether the answer is the expected one, with callers added."""
-    rest = iter(answer)
-    return answer[:1] == expected[:1] and all(frame in rest for frame in expected)
-
-
-def agrees_with_runtime(which, *flags):
-    program = build(which, *flags)
-    addresses = pick_addresses(program)
-    theirs = [runtime_frames(line) for line in ask([program], addresses)]
-    ours = [our_frames(line) for line in ask([GOSYM, "resolve", "--json", program], addresses)]
-    different = [(hex(address), expected, answer)
-                 for address, expected, answer in zip(addresses, theirs, ours)
-                 if answer != expected and expected != NAMELESS]
-    wrong = [case for case in different if not has_more_callers(case[2], case[1])]
-    assert not wrong, f"{len(wrong)} of {ADDRESSES} are wrong, such as {wrong[:3]}"
-    assert len(different) < WRAPPED, f"{len(different)} have callers that the runtime hides"
-    inlined = sum(len(frames) > 1 for frames in theirs)
-    assert inlined > ADDRESSES / 20, f"only {inlined} of {ADDRESSES} lie in inlined calls"
-    print(f"# {ADDRESSES - len(different)} of {ADDRESSES} equal, {inlined} in inlined calls")
-
-
-run([
-    ("Debian's Go: 30,000 addresses as its runtime names them",
-     lambda: agrees_with_runtime("debian")),
-    ("the newest Go: 30,000 addresses as its runtime names them",
-     lambda: agrees_with_runtime("newest")),
-], root=False)
+main()

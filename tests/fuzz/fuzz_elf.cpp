@@ -16,8 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)elf::kind_of(*image);
   for (const elf::Section& section : image->sections) {
     auto table = elf::SymbolTable::read(*image, section);
-    for (const elf::Symbol& symbol : table.symbols())
-      assert(table.find(symbol.address));
+    for (const elf::Symbol& function : table.functions())
+      assert(table.find(function.address));
+    for (const elf::Symbol& label : table.labels())
+      assert(table.guess(label.address) && !table.find(label.address));
   }
   return 0;
 }

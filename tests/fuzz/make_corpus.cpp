@@ -21,13 +21,15 @@ std::string image_with_symbols(ByteOrder order, uint8_t pointer_size) {
                         .address = 0x401000,
                         .segment_flags = PF_R | PF_X});
   std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x20},
-                                     {.name = 7, .address = 0x401008, .size = 4}};
+                                     {.name = 7, .address = 0x401008, .size = 4},
+                                     {.name = 13, .address = 0x401030}};
   spec.parts.push_back({.name = ".symtab",
                         .type = SHT_SYMTAB,
                         .contents = build_symbols(spec, symbols),
                         .link = 3});
-  spec.parts.push_back(
-      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0outer\0inner\0", 13)});
+  spec.parts.push_back({.name = ".strtab",
+                        .type = SHT_STRTAB,
+                        .contents = std::string("\0outer\0inner\0label@@V1\0", 23)});
   spec.parts.push_back({.name = ".note.gnu.build-id",
                         .type = SHT_NOTE,
                         .contents = build_note("GNU", 3, "0123456789", order)});

@@ -71,6 +71,14 @@ JSON has one object a line, innermost frame first.
   $ gosym resolve --json fib $(nm fib | awk '$3 == "main" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
   {"address":"ADDRESS","frames":[{"function":"main","inlined":false,"source":"symtab"}]}
 
+Assembly tells where it begins, but not where it ends: up to the next symbol it is a guess.
+
+  $ start=$(nm fib | awk '$3 == "deregister_tm_clones" { print $1 }')
+  > gosym resolve --json fib $start | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"deregister_tm_clones","inlined":false,"source":"label, guess"}]}
+  $ gosym resolve fib $(nm fib | awk '$3 == "_fini" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
+  ADDRESS _fini
+
 Input lines may be blank and may end as on Windows; what is no address ends the answers.
 
   $ printf '0x10\r\n\n20\nrubbish\n30\n' | gosym resolve demo-stripped

@@ -39,19 +39,22 @@ def gosym(*arguments, **options):
     return call(GOSYM, *arguments, **options)
 
 
-def fetched(name):
+def fetched(*words):
     """A program that is not installed but unpacked; see scripts/fetch."""
-    return call(ROOT / "scripts" / "fetch", name).out.strip()
+    return call(ROOT / "scripts" / "fetch", *words).out.strip()
 
 
 @functools.cache
 def go(which):
-    return "/usr/bin/go" if which == "debian" else fetched("go") + "/bin/go"
+    """Debian's installed Go, the newest, or that of a version such as 1.15."""
+    if which == "debian":
+        return "/usr/bin/go"
+    return fetched("go", *([] if which == "newest" else [which])) + "/bin/go"
 
 
 @functools.cache
 def build_demo(which, *flags):
-    """The Go demo, by Debian's Go or the newest."""
+    """The Go demo, by a Go as go() names them."""
     program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "demo"
     call(go(which), "build", "-buildvcs=false", *flags, "-o", program, cwd=FIXTURES / "demo",
          env=GO_ENVIRONMENT)

@@ -8,7 +8,8 @@ class Builder {
 public:
   FunctionId function(std::string_view name, std::string_view file, uint32_t start_line) {
     StringPool& strings = profile.strings;
-    profile.functions.push_back({strings.intern(name), strings.intern(file), start_line});
+    StringId id = strings.intern(name);
+    profile.functions.push_back({id, id, strings.intern(file), start_line});
     return static_cast<FunctionId>(profile.functions.size() - 1);
   }
 

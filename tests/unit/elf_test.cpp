@@ -3,7 +3,6 @@
 #include "elf/build_ids.h"
 #include "elf/image.h"
 #include "elf/kind.h"
-#include "elf/symbol_table.h"
 #include "image_builder.h"
 
 using namespace gosym;
@@ -165,128 +164,6 @@ TEST_CASE("build ids: every prefix of a note gives the whole id or none") {
     std::string id = elf::build_ids(parse(file)).gnu;
     CHECK(id == (size + 2 < note.size() ? "" : "0123456789"));
   }
-}
-
-namespace {
-
-// .text is section 1 at [0x401000, 0x401040), the symbols are section 4.
-std::string image_with_symbols(ImageSpec spec, const std::vector<SymbolSpec>& symbols) {
-  std::string names("\0outer\0inner\0weak\0local\0zz\0", 27);
-  spec.parts.push_back({.name = ".symtab",
-                        .type = SHT_SYMTAB,
-                        .contents = build_symbols(spec, symbols),
-                        .link = 5});
-  spec.parts.push_back({.name = ".strtab", .type = SHT_STRTAB, .contents = names});
-  return build_image(spec);
-}
-
-constexpr uint32_t kOuter = 1, kInner = 7, kWeak = 13, kLocal = 18, kZz = 24;
-constexpr uint8_t kGlobalFunction = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-
-elf::SymbolTable symbols_of(const elf::Image& image) {
-  return elf::SymbolTable::read(image, *image.find_section(uint32_t{SHT_SYMTAB}));
-}
-
-std::string_view name_at(const elf::SymbolTable& table, uint64_t address) {
-  auto symbol = table.find(ImageAddress{address});
-  return symbol ? symbol->name : "";
-}
-
-}  // namespace
-
-TEST_CASE("symbols: a symbol answers for its size and not a byte more") {
-  for (auto order : {ByteOrder::kLittle, ByteOrder::kBig}) {
-    for (uint8_t pointer_size : {uint8_t{4}, uint8_t{8}}) {
-      std::string file =
-          image_with_symbols(sample_spec(order, pointer_size),
-                             {{.name = kOuter, .address = 0x401000, .size = 0x20},
-                              {.name = kInner, .address = 0x401008, .size = 4}});
-      elf::Image image = parse(file);
-      elf::SymbolTable table = symbols_of(image);
-      CHECK(name_at(table, 0x400fff) == "");
-      CHECK(name_at(table, 0x401000) == "outer");
-      CHECK(name_at(table, 0x401008) == "inner");
-      CHECK(name_at(table, 0x40100b) == "inner");
-      CHECK(name_at(table, 0x40100c) == "outer");
-      CHECK(name_at(table, 0x40101f) == "outer");
-      CHECK(name_at(table, 0x401020) == "");
-    }
-  }
-}
-
-TEST_CASE("symbols: what is no function with a size answers for nothing") {
-  auto only = [](const SymbolSpec& symbol) {
-    std::string file = image_with_symbols(sample_spec(), {symbol});
-    elf::Image image = parse(file);
-    return symbols_of(image).symbols().size();
-  };
-  CHECK(only({.name = kOuter, .address = 0x401000, .size = 4}) == 1);
-  CHECK(only({.name = kOuter, .address = 0x401000, .size = 0}) == 0);
-  CHECK(only({.name = kOuter, .section = SHN_UNDEF, .address = 0x401000, .size = 4}) == 0);
-  CHECK(only({.name = kOuter, .section = SHN_ABS, .address = 0x401000, .size = 4}) == 0);
-  CHECK(only({.name = kOuter,
-              .info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-              .address = 0x401000,
-              .size = 4}) == 0);
-  CHECK(only({.name = kOuter, .address = 0x602000, .size = 4}) == 0);  // not code
-  CHECK(only({.name = 0, .address = 0x401000, .size = 4}) == 0);       // no name
-  CHECK(only({.name = 9999, .address = 0x401000, .size = 4}) == 0);
-  CHECK(only({.name = kOuter, .address = 0x401000, .size = UINT64_MAX}) == 0);  // wraps
-}
-
-TEST_CASE("symbols: among aliases the global, then the weak, then the longest") {
-  constexpr uint8_t kWeakFunction = ELF64_ST_INFO(STB_WEAK, STT_FUNC);
-  constexpr uint8_t kLocalFunction = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
-  auto best = [](const std::vector<SymbolSpec>& symbols) {
-    std::string file = image_with_symbols(sample_spec(), symbols);
-    elf::Image image = parse(file);
-    return std::string(name_at(symbols_of(image), 0x401000));
-  };
-  SymbolSpec local{.name = kLocal, .info = kLocalFunction, .address = 0x401000, .size = 8};
-  SymbolSpec weak{.name = kWeak, .info = kWeakFunction, .address = 0x401000, .size = 8};
-  SymbolSpec global{.name = kInner, .info = kGlobalFunction, .address = 0x401000, .size = 8};
-  CHECK(best({local, weak, global}) == "inner");
-  CHECK(best({weak, local}) == "weak");
-  SymbolSpec longer{.name = kZz, .info = kGlobalFunction, .address = 0x401000, .size = 16};
-  CHECK(best({global, longer}) == "zz");
-  SymbolSpec outer{.name = kOuter, .info = kGlobalFunction, .address = 0x401000, .size = 8};
-  SymbolSpec shorter{.name = kZz, .info = kGlobalFunction, .address = 0x401000, .size = 8};
-  CHECK(best({outer, shorter}) == "zz");
-  CHECK(best({outer, global}) == "inner");  // same length: the first in the alphabet
-}
-
-TEST_CASE("symbols: where ranges overlap, the one that begins last answers while it lasts") {
-  std::string file =
-      image_with_symbols(sample_spec(), {{.name = kOuter, .address = 0x401000, .size = 0x10},
-                                         {.name = kInner, .address = 0x401008, .size = 0x10},
-                                         {.name = kWeak, .address = 0x40100c, .size = 2},
-                                         {.name = kZz, .address = 0x401000, .size = 4},
-                                         {.name = kLocal, .address = 0x401030, .size = 4}});
-  elf::Image image = parse(file);
-  elf::SymbolTable table = symbols_of(image);
-  std::string answers;
-  for (uint64_t address = 0x401000; address < 0x401038; address += 2)
-    answers += name_at(table, address).empty() ? '-' : name_at(table, address)[0];
-  CHECK(answers == "ooooiiwiiiii------------ll--");
-}
-
-TEST_CASE("symbols: tables cut anywhere give whole symbols only") {
-  std::string file =
-      image_with_symbols(sample_spec(), {{.name = kOuter, .address = 0x401000, .size = 4},
-                                         {.name = kInner, .address = 0x401010, .size = 4}});
-  elf::Image image = parse(file);
-  elf::Section section = *image.find_section(uint32_t{SHT_SYMTAB});
-  for (uint64_t size = 0; size <= 72; size++) {
-    CAPTURE(size);
-    section.size = size;
-    CHECK(elf::SymbolTable::read(image, section).symbols().size() == (size < 48   ? 0
-                                                                      : size < 72 ? 1
-                                                                                  : 2));
-  }
-  section.link = 0;
-  CHECK(elf::SymbolTable::read(image, section).symbols().size() == 0);
-  section.link = 99;
-  CHECK(elf::SymbolTable::read(image, section).symbols().size() == 0);
 }
 
 TEST_CASE("elf: tables larger than a program has are refused") {

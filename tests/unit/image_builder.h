@@ -56,6 +56,7 @@ struct ImageSpec {
     uint32_t segment_flags = 0;  // PF_*
     uint32_t link = 0;           // number of another section; the first part is section 1
     uint64_t entry_size = 0;
+    uint32_t segment_type = PT_LOAD;
   };
   ByteOrder order = ByteOrder::kLittle;
   uint8_t pointer_size = 8;
@@ -104,7 +105,7 @@ inline std::string build_image(const ImageSpec& spec) {
     const auto& part = parts[i];
     if (part.address == 0)
       continue;
-    out.u32(PT_LOAD);
+    out.u32(part.segment_type);
     if (is_64)
       out.u32(part.segment_flags);
     out.word(offsets[i]).word(part.address).word(part.address);
@@ -119,7 +120,9 @@ inline std::string build_image(const ImageSpec& spec) {
 
   out.pad_to(section_table).pad_to(section_table + section_size);
   for (size_t i = 0; i < parts.size(); i++) {
-    out.u32(name_offsets[i]).u32(parts[i].type).word(parts[i].address != 0 ? SHF_ALLOC : 0);
+    bool is_code = (parts[i].segment_flags & PF_X) != 0;
+    out.u32(name_offsets[i]).u32(parts[i].type);
+    out.word((parts[i].address != 0 ? SHF_ALLOC : 0) | (is_code ? SHF_EXECINSTR : 0));
     out.word(parts[i].address).word(offsets[i]).word(parts[i].contents.size());
     out.u32(parts[i].link).u32(0).word(16).word(parts[i].entry_size);
   }

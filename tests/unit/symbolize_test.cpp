@@ -187,7 +187,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 
   SymbolizerReport report = symbolize(
       profile, {.kernel = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}},
-      NameForm::kNone);
+      {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "main.leaf:30 ");
   CHECK(frames_text(profile, 1) == "main.caller:0 ");
   CHECK(frames_text(profile, 2) == "main.outer:22 main.caller:12 ");
@@ -203,7 +203,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
 TEST_CASE("symbolize: without kernel symbols the kernel says so") {
   Profile profile = profile_of({});
   add_location(profile, 0xffffffff81000010, false, kKernelMapping);
-  symbolize(profile, {}, NameForm::kNone);
+  symbolize(profile, {}, {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(profile.unnamed_text(profile.locations[0]) == "[kernel 0xffffffff81000010]");
 }
 
@@ -232,7 +232,8 @@ TEST_CASE("symbolize: the vdso by the image that was recorded") {
     add_location(profile, address, false, is_64_bit ? MappingId{3} : MappingId{4});
     profile.locations.back().image_address = ImageAddress{address & 0xfff};
   }
-  symbolize(profile, {.kernel = {}, .vdso = vdso}, NameForm::kNone);
+  symbolize(profile, {.kernel = {}, .vdso = vdso},
+            {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "__vdso_time:0 ");
   CHECK(profile.locations[1].unnamed == Unnamed::kVdso);
   CHECK(profile.locations[2].unnamed == Unnamed::kVdso);  // another one, which we do not have
@@ -254,7 +255,7 @@ TEST_CASE("symbolize: code made at run time by the perf map of its process") {
       {.path = "b", .text = "1000 100 other\n", .problem = "too large"},
       {.path = "c", .text = {}, .problem = "not used"}};
   SymbolizerReport report =
-      symbolize(profile, {.kernel = {}, .vdso = {}, .perf_maps = maps}, NameForm::kShort);
+      symbolize(profile, {.kernel = {}, .vdso = {}, .perf_maps = maps}, NameForms{});
   CHECK(profile.locations[0].unnamed == Unnamed::kAnonymous);
   CHECK(frames_text(profile, 1) == "JS:*f a.js:1:2:0 ");
   CHECK(frames_text(profile, 2) == "other:0 ");
@@ -273,7 +274,7 @@ TEST_CASE("symbolize: kernel code that came during the recording has its own nam
   add_location(profile, 0xffffffffc0201010, false, kKernelMapping);
   profile.locations[0].kernel_name = profile.strings.intern("bpf_prog_1");
   SymbolizerReport report = symbolize(
-      profile, {.kernel = "ffffffffc0201000 t before\t[bpf]\n", .vdso = {}}, NameForm::kShort);
+      profile, {.kernel = "ffffffffc0201000 t before\t[bpf]\n", .vdso = {}}, NameForms{});
   CHECK(frames_text(profile, 0) == "bpf_prog_1:0 ");
   CHECK(frames_text(profile, 1) == "before:0 ");
   CHECK(report.locations_by_source[FrameSource::kKernelCode] == 1);
@@ -283,13 +284,14 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   TemporaryDirectory folder;
   std::string path = folder / "program";
   ImageSpec spec = GoProgram{}.image();
-  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x80}};
+  std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x7c},
+                                     {.name = 5, .address = 0x40107c}};
   spec.parts.push_back({.name = ".symtab",
                         .type = SHT_SYMTAB,
                         .contents = build_symbols(spec, symbols),
                         .link = 5});
   spec.parts.push_back(
-      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0", 5)});
+      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0all\0label\0", 11)});
   write_file(path, build_image(spec));
   auto image = ImageSymbols::open(path);
   REQUIRE(image);
@@ -298,6 +300,8 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   CHECK(calls.back().function == "main.leaf");
   CHECK((*image)->find(ImageAddress{0x401070}, calls) == FrameSource::kSymtab);
   CHECK(calls.back().function == "all");
+  CHECK((*image)->find(ImageAddress{0x40107c}, calls) == FrameSource::kLabel);
+  CHECK(calls.back().function == "label");
   CHECK_FALSE((*image)->find(ImageAddress{0x401080}, calls));
 
   auto functions = (*image)->functions();

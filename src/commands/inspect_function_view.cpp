@@ -1,0 +1,236 @@
+#include "commands/inspect_function_view.h"
+
+#include <cassert>
+#include <map>
+
+#include "go/function_kind.h"
+#include "go/table_names.h"
+
+namespace gosym {
+
+namespace {
+
+using go::Format;
+using go::Function;
+using go::Module;
+
+// Functions have five pcdata at the most up to Go 1.27. A record that says more is damaged.
+constexpr uint32_t kMaxPcdata = 16;
+
+std::string_view kind_name(FunctionKind kind) {
+  switch (kind) {
+    case FunctionKind::kNormal:
+      return "normal";
+    case FunctionKind::kWrapper:
+      return "wrapper";
+    case FunctionKind::kPanic:
+      return "panic";
+    case FunctionKind::kSigpanic:
+      return "sigpanic";
+    case FunctionKind::kInjected:
+      return "injected";
+  }
+  assert(false);
+  return {};
+}
+
+// "0x5 (root of a stack, assembly)"
+std::string flags_text(uint8_t flags) {
+  static constexpr std::pair<uint8_t, std::string_view> kFlags[] = {
+      {1, "root of a stack"}, {2, "sets SP freely"}, {4, "assembly"}};
+  std::string names;
+  for (const auto& [bit, name] : kFlags)
+    if ((flags & bit) != 0)
+      names += fmt::format("{}{}", names.empty() ? " (" : ", ", name);
+  return fmt::format("{:#x}{}{}", flags, names, names.empty() ? "" : ")");
+}
+
+std::string_view file_at_entry(const go::Pclntab& table, const Function& function) {
+  auto number = table.value(function, function.pcfile, function.entry);
+  return number ? table.file(function, *number) : std::string_view();
+}
+
+std::string hex_text(uint64_t value) {
+  return fmt::format("{:#x}", value);
+}
+
+void add_fields(const Module& module, const Function& function, FunctionView& view) {
+  const go::Pclntab& table = module.table;
+  auto add = [&](std::string_view name, auto value) { view.fields.push_back({name, value}); };
+  add("record", hex_text(function.offset));
+  add("record_size", uint64_t{function.size});
+  add("entry", hex_text(function.entry));
+  add("name_offset", hex_text(function.name_offset));
+  if (function.arguments_size == INT32_MIN)
+    add("arguments_size", std::string("unknown"));
+  else
+    add("arguments_size", uint64_t{static_cast<uint32_t>(function.arguments_size)});
+  if (table.format() >= Format::kGo1_12)
+    add("deferreturn", hex_text(function.deferreturn));
+  add("pcsp", hex_text(function.pcsp));
+  add("pcfile", hex_text(function.pcfile));
+  add("pcln", hex_text(function.pcln));
+  add("pcdata_count", uint64_t{table.pcdata_count(function)});
+  if (table.format() >= Format::kGo1_16 && function.unit == 0xffffffff)
+    add("unit", std::string("none"));
+  else if (table.format() >= Format::kGo1_16)
+    add("unit", uint64_t{function.unit});
+  if (table.has_start_lines())
+    add("start_line", uint64_t{function.start_line});
+  if (table.format() >= Format::kGo1_10)
+    add("id", uint64_t{function.id});
+  add("kind", std::string(kind_name(go::kind_of(table, module.wrapper_id, function.id,
+                                                view.name, file_at_entry(table, function)))));
+  if (table.format() >= Format::kGo1_16)
+    add("flags", flags_text(function.flags));
+  add("funcdata_count", uint64_t{table.funcdata_count(function)});
+}
+
+void add_table(const Module& module, const Function& function, std::string name,
+               std::string_view meaning, uint32_t offset, FunctionView& view) {
+  if (offset == 0)
+    return;
+  view.tables.push_back({std::move(name),
+                         meaning,
+                         offset,
+                         go::read_pc_table(module.table, function, offset),
+                         {}});
+}
+
+void add_tables(const Module& module, const Function& function, FunctionView& view) {
+  const go::Pclntab& table = module.table;
+  add_table(module, function, "pcsp", "", function.pcsp, view);
+  add_table(module, function, "pcfile", "", function.pcfile, view);
+  if (function.pcfile != 0)
+    for (const go::PcValue& row : view.tables.back().contents.rows)
+      view.tables.back().files.push_back(table.file(function, row.value));
+  add_table(module, function, "pcln", "", function.pcln, view);
+  uint32_t count = std::min(table.pcdata_count(function), kMaxPcdata);
+  for (uint32_t i = 0; i < count; i++)
+    add_table(module, function, fmt::format("pcdata {}", i), go::pcdata_name(table.format(), i),
+              table.pcdata_table(function, i).value_or(0), view);
+}
+
+// Where the offsets of funcdata count from; none if it is not known.
+std::optional<ImageAddress> gofunc_address(const Module& module) {
+  if (!module.table.has_offsets())
+    return ImageAddress{0};
+  auto table = module.image->loaded_from(module.table_address);
+  if (module.data)
+    return ImageAddress{module.data->value("gofunc")};
+  if (module.gofunc.empty() || !table)
+    return std::nullopt;
+  return ImageAddress{to_integer(module.table_address) +
+                      static_cast<uint64_t>(module.gofunc.data() - table->data())};
+}
+
+void add_funcdata(const Module& module, const Function& function, FunctionView& view) {
+  const go::Pclntab& table = module.table;
+  auto base = gofunc_address(module);
+  for (uint32_t i = 0; base && i < table.funcdata_count(function); i++)
+    if (auto where = table.funcdata(function, i))
+      view.funcdata.push_back(
+          {i, go::funcdata_name(table.format(), i), ImageAddress{to_integer(*base) + *where}});
+}
+
+using Tree = std::map<uint32_t, go::InlinedCall>;
+
+// The calls that have code, and up to Go 1.19 those around them.
+Tree read_tree(const Module& module, const Function& function, const go::PcTable& indices) {
+  Bytes bytes = go::inline_tree_of(module, function);
+  Tree tree;
+  for (const go::PcValue& row : indices.rows) {
+    int32_t index = row.value;
+    while (index >= 0 && !tree.contains(static_cast<uint32_t>(index))) {
+      auto call = go::read_inlined_call(module.table, bytes, static_cast<uint32_t>(index));
+      if (!call)
+        break;
+      tree.emplace(index, *call);
+      index = call->parent;
+    }
+  }
+  return tree;
+}
+
+// Who calls: an entry before, or nobody; a damaged one, or one that calls itself, is nobody's.
+std::optional<uint32_t> caller_of(const Tree& tree, const go::PcTable& indices,
+                                  const go::Pclntab& table, uint32_t index) {
+  const go::InlinedCall& call = tree.at(index);
+  int32_t parent =
+      table.has_start_lines() ? indices.at(call.parent_pc).value_or(-1) : call.parent;
+  auto caller = static_cast<uint32_t>(parent);
+  return parent >= 0 && caller < index && tree.contains(caller) ? std::optional(caller)
+                                                                : std::nullopt;
+}
+
+// A call from Go 1.20 on is where its parent pc is.
+struct Positions {
+  go::PcTable files;
+  go::PcTable lines;
+};
+
+FunctionView::InlinedCall view_call(const Module& module, const Function& function,
+                                    const Positions& positions, const go::InlinedCall& call) {
+  const go::Pclntab& table = module.table;
+  bool by_pc = table.has_start_lines();
+  int32_t file = by_pc ? positions.files.at(call.parent_pc).value_or(-1) : call.file;
+  FunctionView::InlinedCall view;
+  view.function = table.name(call.name);
+  view.file = table.file(function, file);
+  view.line = by_pc ? positions.lines.at(call.parent_pc).value_or(0) : call.line;
+  view.kind = kind_name(go::kind_of(table, module.wrapper_id, call.id, view.function, ""));
+  view.parent_pc = call.parent_pc;
+  return view;
+}
+
+void add_inlined(const Module& module, const Function& function, FunctionView& view) {
+  auto offset = go::inline_index_table(module.table, function);
+  if (!offset)
+    return;
+  go::PcTable indices = go::read_pc_table(module.table, function, *offset);
+  Positions positions{go::read_pc_table(module.table, function, function.pcfile),
+                      go::read_pc_table(module.table, function, function.pcln)};
+  Tree tree = read_tree(module, function, indices);
+  std::multimap<std::optional<uint32_t>, uint32_t> callees;
+  for (const auto& [index, call] : tree)
+    callees.emplace(caller_of(tree, indices, module.table, index), index);
+
+  struct Place {
+    uint32_t index = 0;
+    int depth = 0;
+  };
+  std::vector<Place> pending;  // the next one last
+  auto descend = [&](std::optional<uint32_t> caller, int depth) {
+    auto [first, last] = callees.equal_range(caller);
+    while (last != first)
+      pending.push_back({(--last)->second, depth});
+  };
+  for (descend(std::nullopt, 0); !pending.empty();) {
+    Place place = pending.back();
+    pending.pop_back();
+    view.inlined.push_back(view_call(module, function, positions, tree.at(place.index)));
+    view.inlined.back().index = place.index;
+    view.inlined.back().depth = place.depth;
+    descend(place.index, place.depth + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<FunctionView> view_function(const Module& module, uint32_t index) {
+  auto function = module.table.function(index);
+  auto begin = module.address_of(module.table.entry(index));
+  if (!function || !begin)
+    return std::nullopt;
+  FunctionView view;
+  view.name = module.table.name(function->name_offset);
+  view.begin = *begin;
+  view.end = ImageAddress{to_integer(*begin) + (function->end - function->entry)};
+  add_fields(module, *function, view);
+  add_tables(module, *function, view);
+  add_funcdata(module, *function, view);
+  add_inlined(module, *function, view);
+  return view;
+}
+
+}  // namespace gosym

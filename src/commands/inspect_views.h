@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "symbolize/image_symbols.h"
+
+namespace gosym {
+
+struct InspectOptions {
+  std::string binary;
+  std::string function;  // name or address
+  std::string sort = "address";
+  bool is_json = false;
+};
+
+// The views of `gosym inspect`. They print, and return the exit status.
+Result<int> show_build_info(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_check(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_files(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_header(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_module_data(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_sections(const ImageSymbols& symbols, const InspectOptions& options);
+Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options);
+
+// Fails if the image has no Go function table, or none that can be used.
+Result<const go::Module*> require_module(const ImageSymbols& symbols);
+
+// The form of addresses and offsets in JSON too, where numbers might lose digits.
+inline std::string as_hex(uint64_t number) {
+  return fmt::format("{:#x}", number);
+}
+inline std::string as_hex(ImageAddress address) {
+  return as_hex(to_integer(address));
+}
+
+}  // namespace gosym

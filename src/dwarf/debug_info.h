@@ -1,0 +1,67 @@
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/call.h"
+#include "elf/image.h"
+
+namespace gosym::dwarf {
+
+// A place in the source.
+struct Position {
+  std::string_view file;  // empty if unknown
+  uint32_t line = 0;      // 0 if unknown
+};
+
+// The debugging information of one file: which functions and inlined calls code belongs to, and
+// which lines it came from. DWARF 2 to 5, read by libdw.
+//
+// Only the extent of each unit is read at first, from the units themselves: not every producer
+// writes .debug_aranges. A unit is read when an address in it is asked for. What has been read
+// is dropped when it has become too much, so ask for addresses in order.
+class DebugInfo {
+public:
+  // Null if the image has no debugging information. `image` must outlive it, and so must
+  // `alternate`, the file that dwz moved common parts to (empty: none).
+  static std::unique_ptr<DebugInfo> open(const elf::Image& image, Bytes alternate);
+  ~DebugInfo();
+  DebugInfo(const DebugInfo&) = delete;
+  DebugInfo& operator=(const DebugInfo&) = delete;
+
+  // Appends the calls at an address, innermost first. False, and nothing appended, if no
+  // function is known there. The views live as long as this object.
+  bool find(ImageAddress address, std::vector<Call>& calls);
+  // The line of an address, also where no function is known: of assembly, say.
+  Position find_position(ImageAddress address);
+
+private:
+  struct Session;
+  struct Unit;
+  struct UnitRange {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t max_end = 0;  // of this and all ranges before
+    Dwarf_Off unit = 0;    // offset of its DIE
+  };
+
+  DebugInfo(const elf::Image& image, Bytes alternate);
+  bool read_unit_ranges();
+  Unit* unit_at(ImageAddress address);
+  Position call_position(Unit& unit, Dwarf_Die& inlined);
+  std::string_view name_of(Dwarf_Die& function);
+  std::string_view keep_path(const Unit& unit, const char* path);
+  std::string_view keep(std::string text) { return *texts_.insert(std::move(text)).first; }
+
+  const elf::Image& image_;
+  Bytes alternate_;
+  std::unique_ptr<Session> session_;  // what libdw has read; made anew now and then
+  std::vector<UnitRange> ranges_;     // by begin
+  std::unordered_set<std::string> texts_;
+};
+
+}  // namespace gosym::dwarf

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <map>
+
+#include "go/check.h"
+#include "go/inline_tree.h"
+#include "go/pc_table.h"
+
+namespace gosym::go {
+
+// What holds for each function:
+//
+//   code      all of it lies in an executable segment
+//   name      is there, ends with a NUL, and is printable UTF-8
+//   unit      lies in the table of units, from Go 1.16 on
+//   id        is of no other function, unless it is that of wrappers
+//   return    deferreturn lies in the function
+//   end       each pc-value table has an end, and that lies in the function
+//   code end  pcsp and pcfile end at the same pc, pcln not after it: lines of some assembly for
+//             s390x leave out its last instructions
+//   lines     are positive; up to Go 1.9 they are 0 in some wrappers
+//   files     have names; but up to Go 1.8 not the last one, which the runtime does not know
+//             either: the file count is one too small
+//   inlined   each inline index has an entry, whose name is like that of a function
+//   callers   of inlined calls have lower indices, and from Go 1.12 on the parent pc lies in
+//   the
+//             function. From 1.20 on an index may be that of its own parent pc, if that is 0:
+//             the compiler does not say where initialisers call from
+//   funcdata  lies in the image
+//
+// Functions without any table are healthy: those that only mark a place, and trampolines.
+class FunctionChecker {
+public:
+  explicit FunctionChecker(const Module& module);
+
+  void check(const Function& function);
+  const auto& checks() const { return checks_; }
+
+private:
+  enum Invariant : size_t {
+    kCode,
+    kName,
+    kUnit,
+    kId,
+    kReturn,
+    kEnd,
+    kCodeEnd,
+    kLines,
+    kFiles,
+    kInlined,
+    kCallers,
+    kFuncdata,
+    kInvariants,
+  };
+
+  template <class Describe>
+  bool expect(Invariant invariant, bool holds, Describe describe);
+  std::string place() const;
+  void check_record();
+  void check_id(std::string_view name);
+  PcTable read_table(uint32_t offset);
+  void check_positions();
+  void check_files(const PcTable& files);
+  void check_lines(const PcTable& lines);
+  void check_pcdata();
+  void check_inlined_calls(const PcTable& indices);
+  void check_caller(const PcTable& indices, uint32_t index, const InlinedCall& call);
+  void check_funcdata();
+
+  const Module& module_;
+  const Pclntab& table_;
+  Function function_;  // that is being checked
+  uint64_t rows_left_ = 0;
+  std::map<uint8_t, std::string_view> names_by_id_;
+  std::array<Check, kInvariants> checks_;
+};
+
+}  // namespace gosym::go

@@ -1,0 +1,104 @@
+#include "symbolize/demangle.h"
+
+#include <libiberty/demangle.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdlib>
+#include <memory>
+
+namespace gosym {
+
+namespace {
+
+// A name of a few dozen bytes can stand for gigabytes, by referring to itself over and over.
+constexpr size_t kMaxOutput = 65536;
+constexpr size_t kMaxMangled = 16384;
+
+// What libiberty writes to, piece by piece.
+struct Output {
+  std::string text;
+  std::jmp_buf too_long;
+};
+
+// libiberty cannot be told to stop. It is left by a jump, which skips nothing but its frames:
+// on this way it keeps its data on the stack.
+void append(const char* piece, size_t size, void* opaque) {
+  auto* output = static_cast<Output*>(opaque);
+  if (output->text.size() + size > kMaxOutput)
+    std::longjmp(output->too_long, 1);
+  output->text.append(piece, size);
+}
+
+using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
+
+std::optional<std::string> run(Demangler demangler, const char* name, int options) {
+  auto output = std::make_unique<Output>();
+  if (setjmp(output->too_long) != 0)
+    return std::nullopt;
+  if (demangler(name, options, append, output.get()) == 0)
+    return std::nullopt;
+  return std::move(output->text);
+}
+
+// For D there is only this form, which allocates. Each back reference (Q) can double the text.
+std::optional<std::string> demangle_d(const std::string& name) {
+  constexpr size_t kMaxNameSize = 512;
+  constexpr ptrdiff_t kMaxReferences = 12;
+  if (name.size() > kMaxNameSize || std::ranges::count(name, 'Q') > kMaxReferences)
+    return std::nullopt;
+  std::unique_ptr<char, decltype(&std::free)> text(dlang_demangle(name.c_str(), DMGL_AUTO),
+                                                   &std::free);
+  return text ? std::optional<std::string>(text.get()) : std::nullopt;
+}
+
+// Bytes of an operator's name that look like brackets, at the start of `text`.
+size_t operator_size(std::string_view text) {
+  for (std::string_view symbol :
+       {"<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"})
+    if (text.starts_with(symbol))
+      return symbol.size();
+  return 0;
+}
+
+// "std::map<int, char>::at" -> "std::map<...>::at"
+std::string shorten_templates(std::string_view name) {
+  constexpr std::string_view kOperator = "operator";
+  std::string result;
+  int depth = 0;
+  for (size_t i = 0; i < name.size();) {
+    size_t size = 1;
+    if (name.substr(i).starts_with(kOperator))
+      size = kOperator.size() + operator_size(name.substr(i + kOperator.size()));
+    else if (name.substr(i).starts_with("->"))
+      size = 2;
+    std::string_view piece = name.substr(i, size);
+    i += size;
+    if (piece == ">" && depth > 0)
+      depth--;
+    if (depth == 0)
+      result += piece;
+    if (piece == "<" && depth++ == 0)
+      result += "...";
+  }
+  return depth == 0 ? result : std::string(name);
+}
+
+}  // namespace
+
+std::optional<std::string> demangle(std::string_view name, bool is_short) {
+  bool is_mangled = name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
+  if (!is_mangled || name.size() > kMaxMangled)
+    return std::nullopt;
+  std::string text(name);
+  // First: the older scheme of Rust is one of C++ with a hash at its end.
+  if (auto rust = run(rust_demangle_callback, text.c_str(), 0))
+    return rust;
+  if (name.starts_with("_D"))
+    return demangle_d(text);
+  int options = DMGL_ANSI | (is_short ? 0 : DMGL_PARAMS);
+  auto result = run(cplus_demangle_v3_callback, text.c_str(), options);
+  return result && is_short ? shorten_templates(*result) : result;
+}
+
+}  // namespace gosym

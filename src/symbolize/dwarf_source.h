@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "dwarf/debug_info.h"
+#include "symbolize/symbol_source.h"
+
+namespace gosym {
+
+// The debugging information of a file, read when it is first asked for anything.
+class DwarfSource final : public SymbolSource {
+public:
+  // Both must outlive the source; see dwarf::DebugInfo::open.
+  DwarfSource(const elf::Image& image, Bytes alternate)
+      : image_(image), alternate_(alternate) {}
+
+  FrameSource kind() const override { return FrameSource::kDwarf; }
+  bool find(ImageAddress address, std::vector<Call>& calls) override;
+  void list(std::vector<FunctionRange>&) override {}
+
+  // Where the code at `address` comes from, for a function that another source names.
+  dwarf::Position find_position(ImageAddress address);
+
+private:
+  dwarf::DebugInfo* info();
+
+  const elf::Image& image_;
+  Bytes alternate_;
+  bool is_open_ = false;
+  std::unique_ptr<dwarf::DebugInfo> info_;
+};
+
+}  // namespace gosym

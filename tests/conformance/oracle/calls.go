@@ -1,0 +1,55 @@
+package main
+
+import (
+	"runtime"
+	_ "unsafe" // go:linkname
+)
+
+const notAskable = "!"
+
+type call struct {
+	function, file string
+	line           int
+}
+
+func equal(a, b []call) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// What runtime/pprof uses to expand the inlined calls at the last address of a stack.
+//
+//go:linkname expandFinalInlineFrame runtime/pprof.runtime_expandFinalInlineFrame
+func expandFinalInlineFrame(stack []uintptr) []uintptr
+
+// Appends the calls at an address, innermost first. None where there is no Go code.
+func callsAt(pc uintptr, calls []call) []call {
+	// The runtime takes what it is given for a return address and looks one before it. But where a
+	// function begins it does not: of the last byte before that there is no asking.
+	stack := [64]uintptr{pc + 1}
+	frames := runtime.CallersFrames(expandFinalInlineFrame(stack[:1]))
+	frame, more := frames.Next()
+	if frame.Entry > pc || frame.PC == 0 && isLastOfText(pc) {
+		return append(calls, call{function: notAskable})
+	}
+	if frame.PC == 0 {
+		return calls
+	}
+	for ; ; frame, more = frames.Next() {
+		calls = append(calls, call{frame.Function, frame.File, frame.Line})
+		if !more {
+			return withoutWrapper(calls, frame.Func)
+		}
+	}
+}
+
+func isLastOfText(pc uintptr) bool {
+	return runtime.FuncForPC(pc) != nil && runtime.FuncForPC(pc+1) == nil
+}

@@ -1,3 +1,0 @@
-module runtimeframes
-
-go 1.19

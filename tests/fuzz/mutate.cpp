@@ -1,0 +1,204 @@
+// Damages a Go program over and over, in ways aimed at its tables, and has gosym read what is
+// left:
+//
+//   mutate [--seed S] [--first N] [--count N] BINARY      a campaign
+//   mutate [--seed S] --only N [--write FILE] BINARY      one mutation of it, again
+//
+// Whatever the damage: no crash, no text from outside the file, no more than 2 s of CPU time,
+// no more than 256 MiB of memory. What breaks this is told with the number of its mutation;
+// then the exit status is 1. The campaign runs in a child process, and goes on in another where
+// one ends.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+
+#include "base/mapped_file.h"
+#include "base/print.h"
+#include "exercise.h"
+#include "mutation.h"
+
+// What a sanitizer keeps back of freed memory must not count as memory that is used; and what
+// cannot be allocated is a finding as well. Shallow stacks of allocations save a quarter of the
+// time.
+extern "C" const char* __asan_default_options() {
+  return "quarantine_size_mb=8:max_allocation_size_mb=256:malloc_context_size=4";
+}
+
+using namespace gosym;
+
+namespace {
+
+constexpr double kMaxSeconds = 2;
+constexpr int kKilledAfterSeconds = 20;  // of CPU time, by SIGPROF: then it is a loop
+constexpr double kMaxMebibytes = 256;
+constexpr int kTookTooMuch = 3;  // the exit status of a child that has told so
+
+struct Options {
+  std::string binary;
+  uint64_t seed = 1;
+  uint64_t first = 0;
+  uint64_t count = 1000;
+  std::optional<uint64_t> only;
+  std::string write;
+};
+
+// The most that any mutation took of something, and which one that was.
+struct Most {
+  double amount = 0;
+  uint64_t number = 0;
+
+  void note(double taken, uint64_t by) {
+    if (taken > amount)
+      *this = {taken, by};
+  }
+};
+
+// What parent and child both see.
+struct Progress {
+  uint64_t number = 0;  // of the mutation that is being tried
+  std::array<uint64_t, kReadings> readings{};
+  Most seconds;
+  Most mebibytes;  // above what the child began with
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+double peak_mebibytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void tell(const Options& options, uint64_t number, std::string_view what) {
+  print(stdout, "FINDING: {}: mutation {} of seed {}: {}\n", options.binary, number,
+        options.seed, what);
+  std::fflush(stdout);
+}
+
+// False, and told, if the mutation takes too much. Memory that earlier ones took counts too.
+bool try_mutant(const Options& options, const Original& original, uint64_t number,
+                double start_mebibytes, Progress& progress) {
+  itimerval limit{.it_interval = {}, .it_value = {.tv_sec = kKilledAfterSeconds, .tv_usec = 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+  Mutant mutant = make_mutant(original, options.seed, number);
+  double start = cpu_seconds();
+  Reading reading = exercise(mutant.file);
+  double seconds = cpu_seconds() - start;
+  double mebibytes = peak_mebibytes() - start_mebibytes;
+
+  progress.readings[static_cast<size_t>(reading)]++;
+  progress.seconds.note(seconds, number);
+  progress.mebibytes.note(mebibytes, number);
+  if (seconds > kMaxSeconds)
+    tell(options, number, fmt::format("{:.1f} s", seconds));
+  if (mebibytes > kMaxMebibytes)
+    tell(options, number, fmt::format("{:.0f} MiB", mebibytes));
+  return seconds <= kMaxSeconds && mebibytes <= kMaxMebibytes;
+}
+
+// Ends the process, at the first mutation that takes too much or after the last.
+[[noreturn]] void run_child(const Options& options, const Original& original,
+                            Progress& progress) {
+  double start_mebibytes = peak_mebibytes();
+  for (; progress.number < options.first + options.count; progress.number++)
+    if (!try_mutant(options, original, progress.number, start_mebibytes, progress))
+      _exit(kTookTooMuch);
+  _exit(EXIT_SUCCESS);
+}
+
+std::string describe(int status) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+    return fmt::format("still at it after {} s", kKilledAfterSeconds);
+  if (WIFSIGNALED(status))
+    return fmt::format("ended by signal {}", strsignal(WTERMSIG(status)));
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
+void print_summary(const Options& options, const Progress& progress, uint64_t findings) {
+  auto count = [&](Reading reading) { return progress.readings[static_cast<size_t>(reading)]; };
+  print(stdout, "{}: {} mutations of seed {}: {} findings\n", options.binary, options.count,
+        options.seed, findings);
+  print(stdout, "  tables: {} read, {} refused, {} not found, {} not ELF\n",
+        count(Reading::kTable), count(Reading::kUnusableTable), count(Reading::kNoTable),
+        count(Reading::kNotElf));
+  print(stdout, "  the most: {:.0f} ms by number {}, {:.1f} MiB by number {}\n",
+        progress.seconds.amount * 1000, progress.seconds.number, progress.mebibytes.amount,
+        progress.mebibytes.number);
+}
+
+// The number of findings.
+uint64_t run_campaign(const Options& options, const Original& original) {
+  void* shared = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED)
+    return 1;
+  auto& progress = *new (shared) Progress{.number = options.first};
+  uint64_t findings = 0;
+  while (progress.number < options.first + options.count) {
+    pid_t child = fork();
+    if (child == 0)
+      run_child(options, original, progress);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+      return findings + 1;
+    if (status == 0)
+      break;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kTookTooMuch)
+      tell(options, progress.number, describe(status));
+    findings++;
+    progress.number++;
+  }
+  print_summary(options, progress, findings);
+  return findings;
+}
+
+void run_one(const Options& options, const Original& original) {
+  Mutant mutant = make_mutant(original, options.seed, *options.only);
+  print(stdout, "{}\n", mutant.description);
+  std::fflush(stdout);
+  if (!options.write.empty())
+    std::ofstream(options.write, std::ios::binary) << as_text(mutant.file);
+  (void)exercise(mutant.file);
+  print(stdout, "{:.0f} ms\n", cpu_seconds() * 1000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Damages a Go program over and over and has gosym read what is left");
+  app.add_option("BINARY", options.binary)->required();
+  app.add_option("--seed", options.seed);
+  app.add_option("--first", options.first);
+  app.add_option("--count", options.count);
+  app.add_option("--only", options.only);
+  app.add_option("--write", options.write);
+  CLI11_PARSE(app, argc, argv);
+
+  auto file = MappedFile::open(options.binary);
+  auto original = file ? study((*file)->bytes()) : Result<Original>(std::move(file).error());
+  if (!original) {
+    print(stderr, "mutate: '{}': {}\n", options.binary, original.error().message());
+    return 2;
+  }
+  if (options.only)
+    run_one(options, *original);
+  else if (run_campaign(options, *original) > 0)
+    return 1;
+  return 0;
+}

@@ -1,0 +1,151 @@
+#include "go/build_info.h"
+
+#include <doctest/doctest.h>
+
+#include "image_builder.h"
+
+using namespace gosym;
+
+namespace {
+
+std::string build_info_record(std::string_view version, std::string_view modules) {
+  std::string record("\xff Go buildinf:", 14);
+  record += std::string("\x08\x02", 2) + std::string(16, '\0');
+  record += static_cast<char>(version.size());
+  record += version;
+  record += static_cast<char>(modules.size() | 0x80);
+  record += static_cast<char>(modules.size() >> 7);
+  return record += modules;
+}
+
+std::optional<go::BuildInfo> read(const std::string& file) {
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  return go::read_build_info(*image);
+}
+
+ImageSpec with_build_info(const std::string& record) {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".go.buildinfo",
+                        .contents = record,
+                        .address = 0x600000,
+                        .segment_flags = PF_R | PF_W});
+  return spec;
+}
+
+const std::string kModules = std::string(16, '{') +
+                             "path\tex.org/cmd/tool\nmod\tex.org\tv1.2.3\th1:x=\n"
+                             "dep\tex.org/a\tv0.1.0\th1:a=\ndep\tex.org/b\tv2.0.0\n"
+                             "=>\tex.org/fork\tv2.0.1\th1:f=\n"
+                             "build\t-ldflags=\"-s -w\"\nbuild\tCGO_ENABLED=0\n" +
+                             std::string(16, '}');
+
+}  // namespace
+
+TEST_CASE("build info: version, module and settings") {
+  for (const char* section : {".go.buildinfo", ".data"}) {
+    ImageSpec spec = with_build_info(build_info_record("go1.22.1", kModules));
+    spec.parts[0].name = section;
+    std::string file = build_image(spec);
+    auto info = read(file);
+    REQUIRE(info);
+    CHECK(info->go_version == "go1.22.1");
+    CHECK(info->path == "ex.org/cmd/tool");
+    CHECK(info->main.required.path == "ex.org");
+    CHECK(info->main.required.version == "v1.2.3");
+    CHECK(info->main.required.sum == "h1:x=");
+    CHECK_FALSE(info->main.replacement);
+    REQUIRE(info->dependencies.size() == 2);
+    CHECK(info->dependencies[0].required.path == "ex.org/a");
+    CHECK(info->dependencies[0].required.sum == "h1:a=");
+    CHECK_FALSE(info->dependencies[0].replacement);
+    CHECK(info->dependencies[1].required.version == "v2.0.0");
+    CHECK(info->dependencies[1].required.sum == "");
+    REQUIRE(info->dependencies[1].replacement);
+    CHECK(info->dependencies[1].replacement->path == "ex.org/fork");
+    CHECK(info->dependencies[1].replacement->version == "v2.0.1");
+    REQUIRE(info->settings.size() == 2);
+    CHECK(info->settings[0].first == "-ldflags");
+    CHECK(info->settings[0].second == "\"-s -w\"");
+    CHECK(info->settings[1].first == "CGO_ENABLED");
+  }
+}
+
+TEST_CASE("build info: before Go 1.18 it points to Go strings") {
+  for (auto order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    ByteWriter record(order, 8);
+    record.text(std::string_view("\xff Go buildinf:", 14)).u8(8).u8(order == ByteOrder::kBig);
+    record.word(0x600020).word(0x600030);         // addresses of the strings
+    record.word(0x600040).word(8);                // version
+    record.word(0x600050).word(kModules.size());  // modules
+    record.text("go1.17.3").pad_to(0x50).text(kModules);
+    ImageSpec spec = with_build_info(record.out);
+    spec.order = order;
+    std::string file = build_image(spec);
+    auto info = read(file);
+    REQUIRE(info);
+    CHECK(info->go_version == "go1.17.3");
+    CHECK(info->main.required.path == "ex.org");
+  }
+}
+
+TEST_CASE("build info: every prefix has all of it or nothing") {
+  std::string record = build_info_record("go1.22.1", kModules);
+  for (size_t size = 0; size < record.size(); size++) {
+    CAPTURE(size);
+    std::string file = build_image(with_build_info(record.substr(0, size)));
+    CHECK_FALSE(read(file));
+  }
+}
+
+TEST_CASE("build info: a length that is huge, or has no end, leaves none") {
+  std::string start("\xff Go buildinf:\x08\x02", 16);
+  start += std::string(16, '\0');
+  for (std::string_view length : {"\xff\xff\xff\xff\x0f", "\x80\x80\x80\x80\x80\x80", "\x7f"}) {
+    CHECK_FALSE(read(build_image(with_build_info(start + std::string(length) + "go1.22"))));
+    std::string version = start + "\x06go1.22";
+    CHECK_FALSE(read(build_image(with_build_info(version + std::string(length)))));
+  }
+}
+
+TEST_CASE("build info: a string outside of the image leaves none") {
+  auto version_with = [](uint64_t header, uint64_t data, uint64_t length) {
+    ByteWriter record;
+    record.text(std::string_view("\xff Go buildinf:", 14)).u8(8).u8(0);
+    record.word(header).word(header).word(data).word(length).text("go1.17.3");
+    auto info = read(build_image(with_build_info(record.out)));
+    return info ? std::string(info->go_version) : "none";
+  };
+  CHECK(version_with(0x600020, 0x600030, 8) == "go1.17.3");
+  CHECK(version_with(0x600020, 0x600030, 9) == "none");
+  CHECK(version_with(0x600020, 0x600030, UINT64_MAX) == "none");
+  CHECK(version_with(0x600020, 0x5fffff, 1) == "none");
+  CHECK(version_with(0x600020, UINT64_MAX, 2) == "none");
+  CHECK(version_with(0x600030, 0x600030, 8) == "none");
+  CHECK(version_with(UINT64_MAX - 3, 0x600030, 8) == "none");
+  CHECK(version_with(0, 0, 0) == "none");
+}
+
+TEST_CASE("build info: modules without their frame are left out, the version is not") {
+  for (std::string_view modules :
+       {"", "path\tex.org\n", "{{{{{{{{{{{{{{{{path\ta}}}}}}}}}}}}}}}}"}) {
+    auto info = read(build_image(with_build_info(build_info_record("go1.22.1", modules))));
+    REQUIRE(info);
+    CHECK(info->go_version == "go1.22.1");
+    CHECK(info->path == "");
+  }
+}
+
+TEST_CASE("build info: lines with too few fields, or of unknown kinds, are skipped") {
+  std::string frame(16, '{');
+  std::string lines =
+      "path\nmod\tex.org\nbuild\nbuild\tno equals sign\n\n\t\tx\nnew\ta\tb\n"
+      "build\tGOOS=linux\n";
+  auto info =
+      read(build_image(with_build_info(build_info_record("go1.22", frame + lines + frame))));
+  REQUIRE(info);
+  CHECK(info->path == "");
+  CHECK(info->main.required.path == "");
+  REQUIRE(info->settings.size() == 1);
+  CHECK(info->settings[0].second == "linux");
+}

@@ -1,0 +1,46 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "symbolize/demangle.h"
+#include "symbolize/names.h"
+
+using namespace gosym;
+
+namespace {
+
+std::string shown(std::string_view name) {
+  FrameSource source = FrameSource::kSymtab;
+  return display_name(name, source, NameForm::kShort) + " | " +
+         display_name(name, source, NameForm::kFull);
+}
+
+}  // namespace
+
+TEST_CASE("demangle: C++ is demangled, templates and parameters only when all is shown") {
+  CHECK(shown("_ZN3foo3barEi") == "foo::bar | foo::bar(int)");
+  CHECK(
+      shown("_ZNSt6vectorIiSaIiEE9push_backEOi") ==
+      "std::vector<...>::push_back | std::vector<int, std::allocator<int> >::push_back(int&&)");
+  CHECK(shown("_ZlsRSoRK3Foo") == "operator<< | operator<<(std::ostream&, Foo const&)");
+  CHECK(shown("_ZN1AltIiEEbT_").starts_with("A::operator< <...> | "));
+  CHECK(shown("_ZNK1AptEv") == "A::operator-> | A::operator->() const");
+  CHECK(display_name("_ZN3foo3barEi", FrameSource::kDwarf, NameForm::kNone) == "_ZN3foo3barEi");
+  CHECK(shown("puts") == "puts | puts");
+  CHECK(shown("_Z") == "_Z | _Z");
+}
+
+TEST_CASE("demangle: Rust of both schemes, and D") {
+  CHECK(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE") ==
+        "core::fmt::Formatter::pad | core::fmt::Formatter::pad");
+  CHECK(shown("_RNvNtCs1234_7mycrate3foo3bar") == "mycrate::foo::bar | mycrate::foo::bar");
+  CHECK(shown("_D3foo3barFiZv") == "foo.bar(int) | foo.bar(int)");
+}
+
+TEST_CASE("demangle: one that stands for gigabytes stays as it is") {
+  // Each pair is of two of the last.
+  std::string name = "_Z1fSt4pairIiiE";
+  for (char index : std::string("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    name += fmt::format("S_IS{0}_S{0}_E", index);
+  CHECK(demangle(name, false) == std::nullopt);
+  CHECK(demangle("_ZN" + std::string(20000, '3') + "E", false) == std::nullopt);
+}

@@ -1,0 +1,198 @@
+#include "profile/go_stacks.h"
+
+#include <doctest/doctest.h>
+
+using namespace gosym;
+
+namespace {
+
+using enum FunctionKind;
+using Names = std::vector<std::pair<std::string_view, FunctionKind>>;
+
+// A profile that is built location by location, all of them return addresses but the first.
+struct StackBuilder {
+  Profile profile;
+
+  LocationId add(const Names& frames) {
+    Location location;
+    location.address = RuntimeAddress{0x1000 + profile.locations.size()};
+    location.is_return = !profile.locations.empty();
+    location.first_frame = static_cast<uint32_t>(profile.frames.size());
+    location.frame_count = static_cast<uint32_t>(frames.size());
+    for (const auto& [name, kind] : frames) {
+      profile.functions.push_back({profile.strings.intern(name), {}, {}, 0});
+      profile.frames.push_back({static_cast<FunctionId>(profile.functions.size() - 1), 0,
+                                FrameSource::kPclntab, kind});
+    }
+    profile.locations.push_back(location);
+    return static_cast<LocationId>(profile.locations.size() - 1);
+  }
+
+  void sample(const std::vector<LocationId>& stack, uint64_t count = 1, uint32_t tid = 1) {
+    profile.stack_locations.insert(profile.stack_locations.end(), stack.begin(), stack.end());
+    profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
+    auto id = static_cast<StackId>(profile.stack_begin.size() - 2);
+    profile.samples.push_back({id, 1, tid, {}, count});
+  }
+};
+
+// Innermost first, inlined calls in parentheses with what holds them: "f (g h) ".
+std::string stack_text(const Profile& profile, const SampleCount& sample) {
+  std::string text;
+  for (LocationId id : profile.stack(sample.stack)) {
+    std::string names;
+    for (const Frame& frame : profile.frames_of(profile.locations[to_index(id)]))
+      names.append(names.empty() ? "" : " ")
+          .append(profile.strings[profile.functions[to_index(frame.function)].name]);
+    text += (names.find(' ') == std::string::npos ? names : "(" + names + ")") + " ";
+  }
+  return text;
+}
+
+std::string shown(const std::vector<Names>& stack) {
+  StackBuilder make;
+  std::vector<LocationId> ids;
+  for (const Names& frames : stack)
+    ids.push_back(make.add(frames));
+  make.sample(ids);
+  hide_wrappers(make.profile);
+  REQUIRE(make.profile.samples.size() == 1);
+  return stack_text(make.profile, make.profile.samples[0]);
+}
+
+const Names kF = {{"f", kNormal}};
+const Names kG = {{"g", kNormal}};
+const Names kW = {{"w", kWrapper}};
+const Names kPanics = {{"panic", kPanic}};
+
+}  // namespace
+
+TEST_CASE("go stacks: wrappers are left out as leaf, as root and between") {
+  CHECK(shown({kF, kG}) == "f g ");
+  CHECK(shown({kW, kF, kG}) == "f g ");
+  CHECK(shown({kF, kW, kG}) == "f g ");
+  CHECK(shown({kF, kG, kW}) == "f g ");
+  CHECK(shown({kW, kF, kW, kW, kG}) == "f g ");
+}
+
+TEST_CASE("go stacks: a wrapper that calls a panic is shown") {
+  CHECK(shown({kPanics, kW, kF}) == "panic w f ");
+  CHECK(shown({{{"sigpanic", kSigpanic}}, kW, kF}) == "sigpanic w f ");
+  CHECK(shown({{{"preempt", kInjected}}, kW, kF}) == "preempt f ");
+  CHECK(shown({kPanics, kW, kW, kF}) == "panic w f ");
+  CHECK(shown({kPanics, kF, kW}) == "panic f ");
+}
+
+TEST_CASE("go stacks: inlined wrappers are left out of their location") {
+  CHECK(shown({{{"f", kNormal}, {"w", kWrapper}, {"g", kNormal}}}) == "(f g) ");
+  CHECK(shown({{{"w", kWrapper}, {"g", kNormal}}, kF}) == "g f ");
+  CHECK(shown({{{"f", kNormal}, {"w", kWrapper}}, kG}) == "f g ");
+  CHECK(shown({{{"v", kWrapper}, {"w", kWrapper}}, kG}) == "g ");
+  CHECK(shown({{{"panic", kPanic}, {"w", kWrapper}}, kG}) == "(panic w) g ");
+  CHECK(shown({kPanics, {{"w", kWrapper}, {"g", kNormal}}}) == "panic (w g) ");
+  // What was called is the outermost function of the location before.
+  CHECK(shown({{{"panic", kPanic}, {"f", kNormal}}, kW, kG}) == "(panic f) g ");
+}
+
+TEST_CASE("go stacks: a stack of wrappers only stays") {
+  CHECK(shown({kW}) == "w ");
+  CHECK(shown({kW, {{"v", kWrapper}}}) == "w v ");
+}
+
+TEST_CASE("go stacks: a location is shown after a panic and hidden elsewhere") {
+  StackBuilder make;
+  LocationId panics = make.add(kPanics);
+  LocationId f = make.add(kF);
+  LocationId w = make.add(kW);
+  LocationId g = make.add(kG);
+  make.sample({panics, w, g});
+  make.sample({f, w, g});
+  make.sample({w, g});
+  hide_wrappers(make.profile);
+  REQUIRE(make.profile.samples.size() == 3);
+  CHECK(stack_text(make.profile, make.profile.samples[0]) == "panic w g ");
+  CHECK(stack_text(make.profile, make.profile.samples[1]) == "f g ");
+  CHECK(stack_text(make.profile, make.profile.samples[2]) == "g ");
+}
+
+TEST_CASE("go stacks: stacks that become equal become one, of one thread") {
+  StackBuilder make;
+  LocationId f = make.add(kF);
+  LocationId w = make.add(kW);
+  LocationId g = make.add(kG);
+  make.sample({f, g}, 1);
+  make.sample({f, w, g}, 2);
+  make.sample({f, w, w, g}, 4);
+  make.sample({f, w, g}, 8, /*tid=*/2);
+  hide_wrappers(make.profile);
+  const Profile& profile = make.profile;
+  REQUIRE(profile.samples.size() == 2);
+  CHECK(profile.samples[0].count == 7);
+  CHECK(profile.samples[1].count == 8);
+  CHECK(profile.samples[0].stack == profile.samples[1].stack);
+  CHECK(profile.stack_begin.size() == 2);
+  CHECK(profile.total_count() == 15);
+}
+
+TEST_CASE("go stacks: locations that no stack has any more are gone") {
+  StackBuilder make;
+  LocationId f = make.add(kF);
+  LocationId w = make.add(kW);
+  LocationId g = make.add(kG);
+  make.sample({f, w, g});
+  hide_wrappers(make.profile);
+  REQUIRE(make.profile.locations.size() == 2);
+  CHECK(make.profile.locations[0].address == RuntimeAddress{0x1000});
+  CHECK(make.profile.locations[1].address == RuntimeAddress{0x1002});
+}
+
+TEST_CASE("go stacks: what interrupts returns to an instruction, not to one after a call") {
+  for (FunctionKind kind : {kSigpanic, kInjected}) {
+    CAPTURE(static_cast<int>(kind));
+    StackBuilder make;
+    LocationId interrupts = make.add({{"interrupts", kind}});
+    LocationId next = make.add(kF);
+    LocationId root = make.add(kG);
+    make.profile.locations[to_index(next)].unnamed = Unnamed::kNoSymbol;
+    make.sample({interrupts, next, root});
+    make.sample({next, root});
+    CHECK(make_interrupted_exact(make.profile));
+    const Profile& profile = make.profile;
+    REQUIRE(profile.samples.size() == 2);
+    auto stack = profile.stack(profile.samples[0].stack);
+    REQUIRE(stack.size() == 3);
+    const Location& exact = profile.locations[to_index(stack[1])];
+    CHECK_FALSE(exact.is_return);
+    CHECK(exact.frame_count == 0);  // to be asked again
+    CHECK(exact.unnamed == Unnamed::kNotAsked);
+    CHECK(exact.address == RuntimeAddress{0x1001});
+    CHECK(profile.locations[to_index(stack[2])].is_return);
+    // Elsewhere the same address is what it was.
+    auto other = profile.stack(profile.samples[1].stack);
+    CHECK(profile.locations[to_index(other[0])].is_return);
+    CHECK(stack_text(profile, profile.samples[1]) == "f g ");
+    CHECK(stack[2] == other[1]);
+  }
+}
+
+TEST_CASE("go stacks: one exact location for all stacks that need it") {
+  StackBuilder make;
+  LocationId interrupts = make.add({{"interrupts", kSigpanic}});
+  LocationId next = make.add(kF);
+  LocationId root = make.add(kG);
+  make.sample({interrupts, next});
+  make.sample({interrupts, next, root});
+  CHECK(make_interrupted_exact(make.profile));
+  CHECK(make.profile.locations.size() == 3);          // `next` as a return address is gone
+  CHECK_FALSE(make_interrupted_exact(make.profile));  // done already
+}
+
+TEST_CASE("go stacks: where nothing interrupts, and for panics, nothing changes") {
+  StackBuilder make;
+  LocationId panics = make.add(kPanics);
+  LocationId f = make.add(kF);
+  make.sample({panics, f});
+  CHECK_FALSE(make_interrupted_exact(make.profile));
+  CHECK(make.profile.locations.size() == 2);
+  CHECK(make.profile.locations[1].is_return);
+}
