@@ -23,7 +23,10 @@ _gosym() {
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
         --comm --time --demangle --wrappers --strict -v --verbose -q --quiet"
       ;;
-    inspect) options="-h --help --functions --sort --sections --json" ;;
+    inspect)
+      options="-h --help --build-info --check --files --function --functions --header --json
+        --module-data --sections --sort"
+      ;;
     resolve) options="-h --help --json --no-inlines --wrappers --demangle" ;;
     *) return ;;
   esac
@@ -35,7 +38,7 @@ _gosym() {
     report:-f | report:--format)
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
       ;;
-    report:--top | report:--tid | report:--comm | report:--time) ;;
+    report:--top | report:--tid | report:--comm | report:--time | inspect:--function) ;;
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;

@@ -10,7 +10,7 @@ enum ExitStatus {
   kUsage = 2,
   kPartial = 3,      // an answer, but not all of it: disk full, or cut short under --strict
   kUnsupported = 4,  // a right or a kernel feature is missing
-  kNoTarget = 5,     // no such process, or a profile without samples
+  kNoTarget = 5,     // no such process or function, or a profile without samples
   kNotExecutable = 126,
   kNotFound = 127,
   kInterrupted = 130,  // a second Ctrl-C

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/unique_fd.h"
+#include "base/file_tree.h"
 
 namespace gosym {
 
@@ -26,12 +26,15 @@ Result<struct stat> status_of_regular(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
-  // O_PATH finds a file without opening it: to open a device may do something, and a FIFO
-  // without a writer would hold us for good.
-  UniqueFd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path,
+                                                     const std::string& root) {
+  UniqueFd found = find_file(path, root);
   if (!found)
     return Error(std::strerror(errno));
+  return open(found);
+}
+
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found) {
   auto status = status_of_regular(found.get());
   if (!status)
     return std::move(status).error();

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace gosym {
 
@@ -18,7 +19,10 @@ namespace gosym {
 // and /proc are read into memory (read_file).
 class MappedFile {
 public:
-  static Result<std::unique_ptr<MappedFile>> open(const std::string& path);
+  // With a `root`, the path is one below it (see file_tree.h).
+  static Result<std::unique_ptr<MappedFile>> open(const std::string& path,
+                                                  const std::string& root = "");
+  static Result<std::unique_ptr<MappedFile>> open(const UniqueFd& found);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -10,8 +10,11 @@ namespace gosym {
 namespace {
 
 void print_text(std::string_view key, const go::ModuleVersion& module) {
-  print(stdout, "{}\t{}\t{}\t{}\n", key, printable(module.path), printable(module.version),
-        printable(module.sum));
+  print(stdout, "{}", key);
+  for (std::string_view field : {module.path, module.version, module.sum})
+    if (!field.empty())
+      print(stdout, "\t{}", printable(field));
+  print(stdout, "\n");
 }
 
 void print_text(std::string_view key, const go::BuildModule& module) {

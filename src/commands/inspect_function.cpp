@@ -45,9 +45,9 @@ void print_text(const FunctionView& view, const FunctionView::Table& table) {
         table.meaning, table.offset);
   for (size_t i = 0; i < table.contents.rows.size(); i++) {
     const go::PcValue& row = table.contents.rows[i];
+    std::string_view file = table.files.empty() ? std::string_view() : table.files[i];
     print(stdout, "  {}-{}  {}{}{}\n", as_hex(view.begin + row.begin),
-          as_hex(view.begin + row.end), row.value, table.files.empty() ? "" : " ",
-          table.files.empty() ? "" : printable(table.files[i]));
+          as_hex(view.begin + row.end), row.value, file.empty() ? "" : " ", printable(file));
   }
   if (!table.contents.is_whole)
     print(stdout, "  damaged: does not end in the function\n");
@@ -65,8 +65,7 @@ void print_text(const FunctionView& view) {
   print(stdout, "function        {}\n", printable(view.name));
   print(stdout, "address         {}-{}\n", as_hex(view.begin), as_hex(view.end));
   for (const FunctionView::Field& field : view.fields)
-    std::visit([&](const auto& value) { print(stdout, "{:<15} {}\n", field.name, value); },
-               field.value);
+    print(stdout, "{:<15} {}\n", field.name, field.text);
   for (const FunctionView::Table& table : view.tables)
     print_text(view, table);
   for (const FunctionView::Funcdata& data : view.funcdata)
@@ -77,11 +76,18 @@ void print_text(const FunctionView& view) {
     print_text(call);
 }
 
+void write(JsonWriter& json, const FunctionView::Field& field) {
+  if (field.number)
+    json.field(field.name, *field.number);
+  else
+    json.field(field.name, field.text);
+}
+
 void write(JsonWriter& json, const FunctionView& view, const FunctionView::Table& table) {
   json.begin_object();
   json.field("name", table.name);
   json.field("meaning", table.meaning);
-  json.field("offset", as_hex(table.offset));
+  json.field("offset", table.offset);
   json.field("whole", table.contents.is_whole);
   json.key("ranges");
   json.begin_array();
@@ -115,7 +121,7 @@ void write(JsonWriter& json, const FunctionView::InlinedCall& call) {
   json.field("file", call.file);
   json.field("line", call.line);
   json.field("kind", call.kind);
-  json.field("parent_pc", as_hex(call.parent_pc));
+  json.field("parent_pc", call.parent_pc);
   json.end_object();
 }
 
@@ -135,7 +141,7 @@ void print_json(const FunctionView& view) {
   json.field("begin", as_hex(view.begin));
   json.field("end", as_hex(view.end));
   for (const FunctionView::Field& field : view.fields)
-    std::visit([&](const auto& value) { json.field(field.name, value); }, field.value);
+    write(json, field);
   write_array(json, "tables", view.tables,
               [&](const FunctionView::Table& table) { write(json, view, table); });
   write_array(json, "funcdata", view.funcdata,

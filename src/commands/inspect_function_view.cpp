@@ -50,40 +50,53 @@ std::string_view file_at_entry(const go::Pclntab& table, const Function& functio
   return number ? table.file(function, *number) : std::string_view();
 }
 
-std::string hex_text(uint64_t value) {
-  return fmt::format("{:#x}", value);
-}
+// The fields of the record that the format has, in their order.
+class Fields {
+public:
+  void count(std::string_view name, uint64_t value) {
+    fields.push_back({name, value, fmt::format("{}", value)});
+  }
+  void offset(std::string_view name, uint64_t value) {
+    fields.push_back({name, value, fmt::format("{:#x}", value)});
+  }
+  void text(std::string_view name, std::string_view value) {
+    fields.push_back({name, std::nullopt, std::string(value)});
+  }
+  std::vector<FunctionView::Field> fields;
+};
 
-void add_fields(const Module& module, const Function& function, FunctionView& view) {
+std::vector<FunctionView::Field> fields_of(const Module& module, const Function& function) {
   const go::Pclntab& table = module.table;
-  auto add = [&](std::string_view name, auto value) { view.fields.push_back({name, value}); };
-  add("record", hex_text(function.offset));
-  add("record_size", uint64_t{function.size});
-  add("entry", hex_text(function.entry));
-  add("name_offset", hex_text(function.name_offset));
+  Fields to;
+  to.offset("record", function.offset);
+  to.count("record_size", function.size);
+  to.offset("entry", function.entry);
+  to.offset("name_offset", function.name_offset);
   if (function.arguments_size == INT32_MIN)
-    add("arguments_size", std::string("unknown"));
+    to.text("arguments_size", "unknown");
   else
-    add("arguments_size", uint64_t{static_cast<uint32_t>(function.arguments_size)});
+    to.count("arguments_size", static_cast<uint32_t>(function.arguments_size));
   if (table.format() >= Format::kGo1_12)
-    add("deferreturn", hex_text(function.deferreturn));
-  add("pcsp", hex_text(function.pcsp));
-  add("pcfile", hex_text(function.pcfile));
-  add("pcln", hex_text(function.pcln));
-  add("pcdata_count", uint64_t{table.pcdata_count(function)});
+    to.offset("deferreturn", function.deferreturn);
+  to.offset("pcsp", function.pcsp);
+  to.offset("pcfile", function.pcfile);
+  to.offset("pcln", function.pcln);
+  to.count("pcdata_count", table.pcdata_count(function));
   if (table.format() >= Format::kGo1_16 && function.unit == 0xffffffff)
-    add("unit", std::string("none"));
+    to.text("unit", "none");
   else if (table.format() >= Format::kGo1_16)
-    add("unit", uint64_t{function.unit});
+    to.count("unit", function.unit);
   if (table.has_start_lines())
-    add("start_line", uint64_t{function.start_line});
+    to.count("start_line", function.start_line);
   if (table.format() >= Format::kGo1_10)
-    add("id", uint64_t{function.id});
-  add("kind", std::string(kind_name(go::kind_of(table, module.wrapper_id, function.id,
-                                                view.name, file_at_entry(table, function)))));
+    to.count("id", function.id);
+  to.text("kind", kind_name(go::kind_of(table, module.wrapper_id, function.id,
+                                        table.name(function.name_offset),
+                                        file_at_entry(table, function))));
   if (table.format() >= Format::kGo1_16)
-    add("flags", flags_text(function.flags));
-  add("funcdata_count", uint64_t{table.funcdata_count(function)});
+    to.fields.push_back({"flags", function.flags, flags_text(function.flags)});
+  to.count("funcdata_count", table.funcdata_count(function));
+  return to.fields;
 }
 
 void add_table(const Module& module, const Function& function, std::string name,
@@ -226,7 +239,7 @@ std::optional<FunctionView> view_function(const Module& module, uint32_t index) 
   view.name = module.table.name(function->name_offset);
   view.begin = *begin;
   view.end = ImageAddress{to_integer(*begin) + (function->end - function->entry)};
-  add_fields(module, *function, view);
+  view.fields = fields_of(module, *function);
   add_tables(module, *function, view);
   add_funcdata(module, *function, view);
   add_inlined(module, *function, view);

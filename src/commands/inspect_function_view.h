@@ -1,8 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "go/inline_tree.h"
@@ -14,10 +14,11 @@ namespace gosym {
 // All that a function table has about one function, ready to be printed. Views borrow from the
 // image.
 struct FunctionView {
-  // Of the record. Numbers for what is counted, text for what is an address or an offset.
+  // Of the record.
   struct Field {
     std::string_view name;
-    std::variant<uint64_t, std::string> value;
+    std::optional<uint64_t> number;  // none for what is not one
+    std::string text;
   };
   struct Table {
     std::string name;          // "pcln", "pcdata 2"

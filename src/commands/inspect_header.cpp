@@ -125,10 +125,10 @@ void write_field(JsonWriter& json, const go::HeaderField& field) {
   json.begin_object();
   json.field("name", field.name);
   json.field("offset", field.offset);
-  if (field.is_count)
-    json.field("value", field.value);
-  else
+  if (field.name == "magic" || field.name == "text_start")
     json.field("value", as_hex(field.value));
+  else
+    json.field("value", field.value);
   json.end_object();
 }
 

@@ -28,7 +28,7 @@ Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& opti
 // Fails if the image has no Go function table, or none that can be used.
 Result<const go::Module*> require_module(const ImageSymbols& symbols);
 
-// The form of addresses and offsets in JSON too, where numbers might lose digits.
+// The form of addresses in JSON too, where numbers might lose digits.
 inline std::string as_hex(uint64_t number) {
   return fmt::format("{:#x}", number);
 }

@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/debug_options.h"
 #include "commands/name_option.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -32,6 +33,7 @@ struct Options {
   OutputOptions page;
   Filter filter;
   std::optional<NameForm> name_form;  // none: as the format needs them
+  DebugOptions debug;
   bool keeps_wrappers = false;
   bool is_strict = false;
   bool is_verbose = false;
@@ -199,6 +201,9 @@ Result<int> run(const Options& options) {
         .with_hint("name a file: gosym report --pprof cpu.pb.gz")
         .with_exit_status(kUsage);
 
+  auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
+  if (!files)
+    return std::move(files).error();
   auto recording = read(options);
   if (!recording)
     return std::move(recording).error();
@@ -210,7 +215,7 @@ Result<int> run(const Options& options) {
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,
                                         .perf_maps = recording->perf_maps},
-                                       name_forms(options, format));
+                                       name_forms(options, format), *files);
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   auto written = write(profile, format, options);
@@ -294,6 +299,7 @@ Command make_report(CLI::App& root) {
   add_output_options(*app, *options);
   add_filter_options(*app, *options);
   add_name_option(*app, options->name_form);
+  add_debug_options(*app, options->debug);
   app->add_flag("--wrappers", options->keeps_wrappers,
                 "Keep wrappers, which Go's runtime leaves out of its stacks");
   app->add_flag("--strict", options->is_strict,

@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/debug_options.h"
 #include "commands/name_option.h"
 #include "output/json.h"
 #include "symbolize/image_symbols.h"
@@ -23,6 +24,7 @@ struct Options {
   bool is_json = false;
   bool no_inlines = false;
   bool keeps_wrappers = false;
+  DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
 
@@ -152,7 +154,10 @@ Result<int> run(const Options& options) {
     addresses.push_back(*address);
   }
 
-  auto symbols = ImageSymbols::open(options.binary);
+  auto files = find_debug_files(options.debug, stderr);
+  if (!files)
+    return std::move(files).error();
+  auto symbols = ImageSymbols::open(options.binary, *files);
   if (!symbols)
     return std::move(symbols).error().context(fmt::format("'{}'", printable(options.binary)));
   for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
@@ -184,6 +189,7 @@ Command make_resolve(CLI::App& root) {
   app->add_flag("--no-inlines", options->no_inlines,
                 "Print only the function that holds the code");
   add_name_option(*app, options->name_form);
+  add_debug_options(*app, options->debug);
   app->add_flag("--wrappers", options->keeps_wrappers,
                 "Keep wrappers, which Go's runtime leaves out of its stacks");
   app->footer(

@@ -7,14 +7,17 @@
 
 namespace gosym {
 
-Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path) {
-  auto file = MappedFile::open(path);
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path,
+                                                         const DebugFileOptions& options) {
+  auto file = MappedFile::open(path, options.symfs);
   if (!file)
     return std::move(file).error();
-  return open(*std::move(file));
+  return open(*std::move(file), path, options);
 }
 
-Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedFile> file) {
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedFile> file,
+                                                         const std::string& path,
+                                                         const DebugFileOptions& options) {
   auto image = elf::parse(file->bytes());
   if (!image)
     return std::move(image).error();
@@ -23,24 +26,58 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   symbols->image_ = *std::move(image);
 
   auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
+  symbols->has_damaged_table_ = !module;
   if (!module)
-    symbols->problem_ = std::move(module).error().context("Go function table").message();
+    symbols->add_problem(std::move(module).error().context("Go function table").message());
   else
     symbols->go_module_ = *std::move(module);
   if (symbols->go_module_)
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
-  if (elf::kind_of(symbols->image_).has_dwarf) {
-    auto dwarf = std::make_unique<DwarfSource>(symbols->image_, Bytes{});
-    symbols->dwarf_ = dwarf.get();
-    symbols->sources_.push_back(std::move(dwarf));
-  }
-  if (auto symtab = open_symtab_source(symbols->image_)) {
-    symbols->symtab_ = symtab.get();
-    symbols->sources_.push_back(std::move(symtab));
-  }
+  symbols->open_native(path, options);
   if (auto dynsym = open_dynsym_source(symbols->image_))
     symbols->sources_.push_back(std::move(dynsym));
   return symbols;
+}
+
+// The separate debug file is asked for what this one lacks.
+void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
+  bool has_dwarf = elf::kind_of(image_).has_dwarf;
+  auto symtab = open_symtab_source(image_);
+  if (!has_dwarf || !symtab) {
+    auto debug_file = open_debug_file(image_, path, options);
+    if (!debug_file)
+      add_problem(debug_file.error().message());
+    else
+      debug_file_ = *std::move(debug_file);
+  }
+  const elf::Image* debug_image = debug_file_ ? &debug_file_->image : nullptr;
+  if (!has_dwarf && debug_image && elf::kind_of(*debug_image).has_dwarf)
+    open_dwarf(*debug_image, debug_file_->path, options);
+  else if (has_dwarf)
+    open_dwarf(image_, path, options);
+  if (!symtab && debug_image)
+    symtab = open_symtab_source(*debug_image);
+  if (!symtab)
+    return;
+  symtab_ = symtab.get();
+  sources_.push_back(std::move(symtab));
+}
+
+void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
+                              const DebugFileOptions& options) {
+  auto alternate = open_alternate_file(image, path, options);
+  if (!alternate)
+    add_problem(alternate.error().message());
+  else
+    alternate_file_ = *std::move(alternate);
+  auto dwarf = std::make_unique<DwarfSource>(
+      image, alternate_file_ ? alternate_file_->file->bytes() : Bytes{});
+  dwarf_ = dwarf.get();
+  sources_.push_back(std::move(dwarf));
+}
+
+void ImageSymbols::add_problem(std::string problem) {
+  problem_ += (problem_.empty() ? "" : "; ") + std::move(problem);
 }
 
 namespace {
@@ -79,7 +116,7 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
 // A few labels of C that survived in a Go program say nothing of the code of Go.
 bool ImageSymbols::may_guess(ImageAddress address) const {
   if (!go_module_)
-    return problem_.empty();
+    return !has_damaged_table_;
   auto pc = go_module_->pc_of(address);
   return !pc || !go_module_->table.find(*pc);
 }

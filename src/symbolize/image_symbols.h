@@ -8,19 +8,25 @@
 #include "base/mapped_file.h"
 #include "elf/image.h"
 #include "go/module.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/dwarf_source.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
 
 // Everything that names the code of one file, best evidence first: the Go function table, then
-// debugging information, .symtab and .dynsym. Owns the file that the answers borrow from.
+// debugging information and .symtab, its own or those of its separate debug file, then .dynsym.
+// Owns the files that the answers borrow from.
 class ImageSymbols {
 public:
   // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
   // told by `problem` and the symbol tables answer.
-  static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path);
-  static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file);
+  // A debug file that cannot be used is told in the same way.
+  static Result<std::unique_ptr<ImageSymbols>> open(const std::string& path,
+                                                    const DebugFileOptions& options = {});
+  static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
+                                                    const std::string& path,
+                                                    const DebugFileOptions& options);
 
   // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
   // guess. None, and nothing appended, if nobody did.
@@ -30,6 +36,7 @@ public:
   std::vector<FunctionRange> functions() const;
 
   const elf::Image& image() const { return image_; }
+  const std::optional<DebugFile>& debug_file() const { return debug_file_; }
   const std::optional<go::Module>& go_module() const { return go_module_; }
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
@@ -41,15 +48,22 @@ public:
 
 private:
   ImageSymbols() = default;
+  void open_native(const std::string& path, const DebugFileOptions& options);
+  void open_dwarf(const elf::Image& image, const std::string& path,
+                  const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
+  void add_problem(std::string problem);
 
   std::unique_ptr<MappedFile> file_;
   elf::Image image_;
+  std::optional<DebugFile> debug_file_;
+  std::optional<DebugFile> alternate_file_;  // of the debugging information
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_
+  bool has_damaged_table_ = false;
   std::string problem_;
 };
 

@@ -42,23 +42,26 @@ RecordedFile refuse(Unnamed unnamed, std::string problem) {
 
 }  // namespace
 
-RecordedFile open_recorded(const RecordedImage& image) {
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options) {
   // Where it was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
   if (!image.problem.empty())
     return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
 
-  auto file = MappedFile::open(image.path);
+  auto file = MappedFile::open(image.path, options.symfs);
   if (!file)
     return refuse(absent, file.error().message());
-  int64_t mtime_ns = (*file)->mtime_ns();
-  auto symbols = ImageSymbols::open(*std::move(file));
-  if (!symbols)
-    return refuse(Unnamed::kChanged, symbols.error().message());
-  if (std::string differs = difference(image, (*symbols)->image(), mtime_ns); !differs.empty())
+  auto now = elf::parse((*file)->bytes());
+  if (!now)
+    return refuse(Unnamed::kChanged, now.error().message());
+  std::string differs = difference(image, *now, (*file)->mtime_ns());
+  if (!differs.empty())
     return refuse(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
                   "not the file that was recorded: " + differs);
 
+  auto symbols = ImageSymbols::open(*std::move(file), image.path, options);
+  if (!symbols)
+    return refuse(Unnamed::kChanged, symbols.error().message());
   std::string problem = (*symbols)->problem();
   return {.symbols = *std::move(symbols),
           .unnamed = Unnamed::kNotAsked,

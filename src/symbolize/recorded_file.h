@@ -15,8 +15,8 @@ struct RecordedFile {
   std::string problem;  // for the user; also set where only a part of the file is unusable
 };
 
-// Opens the file at the recorded path if it is the one that was recorded: its build ids are
-// equal, or, where it had none, its size and time of change.
-RecordedFile open_recorded(const RecordedImage& image);
+// Opens the file at the recorded path, below --symfs if that is given, if it is the one that
+// was recorded: its build ids are equal, or, where it had none, its size and time of change.
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {});
 
 }  // namespace gosym

@@ -74,8 +74,9 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
 }
 
 void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
-                    FrameWriter& frames, SymbolizerReport& report) {
-  RecordedFile file = open_recorded(image);
+                    const DebugFileOptions& files, FrameWriter& frames,
+                    SymbolizerReport& report) {
+  RecordedFile file = open_recorded(image, files);
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;
 
@@ -148,7 +149,8 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
 }
 
 // The locations that have not been asked about.
-void symbolize_new(Profile& profile, const RecordedSymbols& recorded, FrameWriter& frames,
+void symbolize_new(Profile& profile, const RecordedSymbols& recorded,
+                   const DebugFileOptions& files, FrameWriter& frames,
                    SymbolizerReport& report) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
@@ -164,7 +166,7 @@ void symbolize_new(Profile& profile, const RecordedSymbols& recorded, FrameWrite
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, frames, report);
+        symbolize_file(by_image[i], image.file, files, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(profile, by_image[i], recorded.kernel, frames);
@@ -181,12 +183,13 @@ void symbolize_new(Profile& profile, const RecordedSymbols& recorded, FrameWrite
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms) {
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
+                           const DebugFileOptions& files) {
   SymbolizerReport report;
   FrameWriter frames(profile, forms);
-  symbolize_new(profile, recorded, frames, report);
+  symbolize_new(profile, recorded, files, frames, report);
   if (make_interrupted_exact(profile))
-    symbolize_new(profile, recorded, frames, report);
+    symbolize_new(profile, recorded, files, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "profile/profile.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/names.h"
 
 namespace gosym {
@@ -26,6 +27,7 @@ struct RecordedSymbols {
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct
 // location is asked once, image after image, so that one file is open at a time. A file that is
 // not the one that was recorded, by its ids or else by size and time of change, is not used.
-SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms);
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
+                           const DebugFileOptions& files = {});
 
 }  // namespace gosym

@@ -3,10 +3,13 @@
 #include <cassert>
 #include <functional>
 
+#include "commands/inspect_function_view.h"
 #include "elf/build_ids.h"
 #include "elf/kind.h"
 #include "elf/symbol_table.h"
 #include "go/build_info.h"
+#include "go/check.h"
+#include "go/header_fields.h"
 #include "go/inline_tree.h"
 #include "symbolize/names.h"
 #include "symbolize/wrappers.h"
@@ -36,8 +39,10 @@ void exercise_elf(const elf::Image& image) {
     }
   }
   if (auto info = go::read_build_info(image)) {
-    for (std::string_view text : {info->go_version, info->path, info->module_path})
+    for (std::string_view text : {info->go_version, info->path, info->main.required.path})
       check(image.file, text);
+    for (const go::BuildModule& module : info->dependencies)
+      check(image.file, module.replacement ? module.replacement->sum : module.required.sum);
     for (const auto& [key, value] : info->settings)
       check(image.file, value);
   }
@@ -64,6 +69,8 @@ void exercise_function(const go::Module& module, uint32_t index) {
       exercise_address(module, *address);
 
   auto function = table.function(index);
+  auto view = view_function(module, index);
+  assert(view.has_value() <= function.has_value());
   if (!function)
     return;
   (void)display_name(table.name(function->name_offset), FrameSource::kPclntab,
@@ -81,6 +88,7 @@ void exercise_module(const go::Module& module) {
     check(module.image->file, file);
   for (uint32_t i = 0; i < module.table.function_count(); i++)
     exercise_function(module, i);
+  (void)go::check_module(module);
   if (module.data)
     for (const go::ModuleField& field : module.data->fields())
       (void)module.data->word(field.word);
@@ -93,6 +101,9 @@ Reading exercise(std::span<std::byte> file) {
   if (!image)
     return Reading::kNotElf;
   exercise_elf(*image);
+  for (const go::TablePlace& place : go::find_table_places(*image))
+    (void)go::header_fields(place.bytes, image->order, image->pointer_size,
+                            load<uint32_t>(place.bytes, 0, image->order).value_or(0));
   auto module = go::read_module(*image, file);
   if (!module)
     return Reading::kUnusableTable;

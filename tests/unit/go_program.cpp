@@ -70,13 +70,21 @@ std::string GoProgram::module_data() const {
     words[1] = words[2] = table.bytes.size();
     words[3] = table_address + table.functions;
     words[4] = words[5] = pcs;
+    words[6] = table_address + table.files;
+    words[7] = words[8] = files.size() + 1;
   } else {
-    words[1] = table_address + table.names;
-    words[2] = words[3] = table.units - table.names;
-    words[13] = table_address + table.functions;
+    const uint64_t places[] = {table.names, table.units, table.files, table.pc_values,
+                               table.functions};
+    for (size_t i = 0; i < 5; i++) {
+      uint64_t end = i < 4 ? places[i + 1] : table.gofunc;
+      words[1 + 3 * i] = table_address + places[i];
+      words[2 + 3 * i] = words[3 + 3 * i] = end - places[i];
+    }
     words[16] = table_address + table.functions;
     words[17] = words[18] = pcs;
   }
+  // Behind the record: all of the code is within 256 bytes of the first function.
+  words[is_old ? 9 : 19] = module_address + words.size() * pointer_size;
   size_t minpc = is_old ? 10 : 20;
   words[minpc] = words[minpc + 2] = text;
   words[minpc + 1] = words[minpc + 3] = text + text_size;
@@ -104,7 +112,7 @@ std::string GoProgram::module_data() const {
   ByteWriter out(order, pointer_size);
   for (uint64_t word : words)
     out.word(word);
-  return out.out;
+  return out.text(std::string(24, '\0')).out;
 }
 
 ImageSpec GoProgram::image() const {

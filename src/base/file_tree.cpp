@@ -1,0 +1,48 @@
+#include "base/file_tree.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include <filesystem>
+
+namespace gosym {
+
+namespace {
+
+std::string path_of(const UniqueFd& found) {
+  std::error_code failed;
+  auto path =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", found.get()), failed);
+  return failed ? "" : path.string();
+}
+
+UniqueFd open_root(const std::string& root) {
+  return UniqueFd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
+
+UniqueFd find_file(const std::string& path, const std::string& root) {
+  if (root.empty())
+    return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  UniqueFd top = open_root(root);
+  if (!top)
+    return top;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof(how))));
+}
+
+std::string real_path(const UniqueFd& found, const std::string& root) {
+  std::string path = path_of(found);
+  std::string top = root.empty() ? "/" : path_of(open_root(root));
+  if (top == "/")
+    return path;
+  return path.starts_with(top + "/") ? path.substr(top.size()) : "";
+}
+
+}  // namespace gosym

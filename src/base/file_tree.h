@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace gosym {
+
+// Paths in a tree of files: the system's, where `root` is empty, or a copy of one below `root`.
+// There an absolute path starts at `root`, and nothing leads out of it: symbolic links and ".."
+// end at `root` as they do at "/".
+
+// Finds a file without opening it (O_PATH): to open a device may do something, and a FIFO
+// without a writer would hold us for good. False, with errno set, if it is not there.
+UniqueFd find_file(const std::string& path, const std::string& root);
+
+// Where a file that was found truly lies in the tree: an absolute path without links. Empty if
+// that cannot be told.
+std::string real_path(const UniqueFd& found, const std::string& root);
+
+}  // namespace gosym

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "symbolize/debug_file.h"
+
+namespace gosym {
+
+// The options that say where binaries and their debug files are, as they were given.
+struct DebugOptions {
+  std::string symfs;
+  std::vector<std::string> debug_dirs;
+  std::string debuginfod;  // "true", or the URLs of servers; empty: not given
+  bool no_debuginfod = false;
+};
+
+void add_debug_options(CLI::App& app, DebugOptions& options);
+
+// Servers are asked if --debuginfod or DEBUGINFOD_URLS says so, and --no-debuginfod does not
+// say no. Without URLS, --debuginfod takes those of DEBUGINFOD_URLS, else those that the
+// system's packages put into /etc/debuginfod; it fails if there are none. Progress is shown on
+// `stream` if that is a terminal; null: nowhere.
+Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream);
+
+}  // namespace gosym

@@ -1,0 +1,189 @@
+#include "symbolize/debug_file.h"
+
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file_tree.h"
+#include "base/text.h"
+#include "elf/build_ids.h"
+#include "elf/debug_link.h"
+
+namespace gosym {
+
+namespace {
+
+// What makes a file the one that is looked for: its build id or, where that is empty, its CRC.
+struct Identity {
+  std::string build_id;
+  uint32_t crc = 0;
+  std::string not_at;  // the image itself, which a debug link may name
+};
+
+// A larger file is not read only to be told by its CRC, which takes a second a gigabyte or two.
+// It has a build id: those that make debug files so large have given one for over a decade.
+constexpr size_t kMaxChecksummed = size_t{2} << 30;
+
+// Why the file is not the one that is looked for; empty if it is.
+std::string difference(const elf::Image& image, const Identity& wanted) {
+  if (!wanted.build_id.empty()) {
+    std::string id = elf::build_ids(image).gnu;
+    if (id == wanted.build_id)
+      return {};
+    return fmt::format("build id is {}, not {}", id.empty() ? "none" : hex(id),
+                       hex(wanted.build_id));
+  }
+  if (image.file.size() > kMaxChecksummed)
+    return fmt::format("{} are too many to check, and there is no build id to tell it by",
+                       human_size(image.file.size()));
+  auto crc = static_cast<uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(image.file.data()), image.file.size()));
+  if (crc == wanted.crc)
+    return {};
+  return fmt::format("CRC is {:#x}, not {:#x}", crc, wanted.crc);
+}
+
+Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Identity& wanted) {
+  auto file = MappedFile::open(found);
+  if (!file)
+    return std::move(file).error();
+  auto image = elf::parse((*file)->bytes());
+  if (!image)
+    return std::move(image).error();
+  if (std::string differs = difference(*image, wanted); !differs.empty())
+    return Error(differs);
+  return DebugFile{*std::move(file), *std::move(image), std::move(path)};
+}
+
+// None if there is no such file, or if it is the image itself.
+Result<std::optional<DebugFile>> open_candidate(const std::string& path,
+                                                const std::string& root,
+                                                const Identity& wanted) {
+  auto error = [&](std::string_view reason) {
+    return errorf("debug file '{}': {}", printable(path), reason);
+  };
+  UniqueFd found = find_file(path, root);
+  if (!found && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
+    return std::optional<DebugFile>();
+  if (!found)
+    return error(std::strerror(errno));
+  std::string real = real_path(found, root);
+  if (!real.empty() && real == wanted.not_at)
+    return std::optional<DebugFile>();
+  auto file = open_found(found, real, wanted);
+  if (!file)
+    return error(file.error().message());
+  return std::optional(*std::move(file));
+}
+
+Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string& path,
+                                       const DebugFileOptions& options) {
+  if (!options.debuginfod || wanted.build_id.empty())
+    return std::optional<DebugFile>();
+  auto fetched = options.debuginfod->fetch(wanted.build_id, base_name(path));
+  if (!fetched)
+    return std::move(fetched).error();
+  if (!*fetched)
+    return std::optional<DebugFile>();
+  return open_candidate(**fetched, "", wanted);
+}
+
+// The first that is the one; if none is, the first reason why one was refused.
+Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& candidates,
+                                            const Identity& wanted, const std::string& path,
+                                            const DebugFileOptions& options) {
+  std::optional<Error> refused;
+  for (const std::string& candidate : candidates) {
+    auto file = open_candidate(candidate, options.symfs, wanted);
+    if (file && *file)
+      return file;
+    if (!file && !refused)
+      refused = std::move(file).error();
+  }
+  auto fetched = fetch(wanted, path, options);
+  if (fetched && !*fetched && refused)
+    return *std::move(refused);
+  return fetched;
+}
+
+void add_by_build_id(std::string_view build_id, const DebugFileOptions& options,
+                     std::vector<std::string>& candidates) {
+  if (build_id.size() < 2)
+    return;
+  std::string digits = hex(build_id);
+  for (const std::string& dir : options.debug_dirs)
+    candidates.push_back(
+        fmt::format("{}/.build-id/{}/{}.debug", dir, digits.substr(0, 2), digits.substr(2)));
+}
+
+void add_by_link(std::string_view name, const std::string& image_path,
+                 const DebugFileOptions& options, std::vector<std::string>& candidates) {
+  std::string folder = image_path.substr(0, image_path.rfind('/') + 1);
+  candidates.push_back(fmt::format("{}{}", folder, name));
+  candidates.push_back(fmt::format("{}.debug/{}", folder, name));
+  for (const std::string& dir : options.debug_dirs)
+    candidates.push_back(fmt::format("{}/{}{}", dir, folder, name));
+}
+
+void add_by_alternate_name(std::string_view name, const std::string& debug_path,
+                           const DebugFileOptions& options,
+                           std::vector<std::string>& candidates) {
+  std::string folder = debug_path.substr(0, debug_path.rfind('/') + 1);
+  candidates.push_back(fmt::format("{}{}", name.starts_with('/') ? "" : folder, name));
+  size_t dwz = name.rfind("/.dwz/");
+  if (dwz == std::string_view::npos)
+    return;
+  for (const std::string& dir : options.debug_dirs)
+    candidates.push_back(fmt::format("{}{}", dir, name.substr(dwz)));
+}
+
+// The path as given if the file is not there.
+std::string without_links(const std::string& path, const std::string& root) {
+  UniqueFd found = find_file(path, root);
+  std::string real = found ? real_path(found, root) : "";
+  return real.empty() ? path : real;
+}
+
+}  // namespace
+
+Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
+                                                 const std::string& path,
+                                                 const DebugFileOptions& options) {
+  auto link = elf::read_debug_link(image);
+  Identity wanted{.build_id = elf::build_ids(image).gnu,
+                  .crc = 0,
+                  .not_at = without_links(path, options.symfs)};
+  std::vector<std::string> candidates;
+  add_by_build_id(wanted.build_id, options, candidates);
+  if (link && *link) {
+    wanted.crc = (*link)->crc;
+    add_by_link((*link)->name, wanted.not_at, options, candidates);
+  }
+  auto file = open_first(candidates, wanted, path, options);
+  if (file && !*file && !link)
+    return std::move(link).error();
+  return file;
+}
+
+Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_file,
+                                                     const std::string& debug_path,
+                                                     const DebugFileOptions& options) {
+  auto link = elf::read_alternate_link(debug_file);
+  if (!link)
+    return std::move(link).error();
+  if (!*link)
+    return std::optional<DebugFile>();
+  const elf::AlternateLink& alternate = **link;
+  Identity wanted{.build_id = std::string(alternate.build_id), .crc = 0, .not_at = {}};
+  std::vector<std::string> candidates;
+  add_by_alternate_name(alternate.name, debug_path, options, candidates);
+  add_by_build_id(wanted.build_id, options, candidates);
+  auto file = open_first(candidates, wanted, std::string(alternate.name), options);
+  if (file && !*file)
+    return errorf("alternate debug file '{}': not found", printable(alternate.name));
+  return file;
+}
+
+}  // namespace gosym

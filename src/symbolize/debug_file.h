@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "elf/image.h"
+#include "symbolize/debuginfod.h"
+
+namespace gosym {
+
+// Where the debug information of an image may be, if not in the image itself.
+struct DebugFileOptions {
+  std::string symfs;  // every path is one below this directory; empty: the system's own
+  std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  std::unique_ptr<Debuginfod> debuginfod;  // for what is not found; null: nothing is fetched
+};
+
+struct DebugFile {
+  std::unique_ptr<MappedFile> file;
+  elf::Image image;  // borrows from `file`
+  std::string path;  // without links; below --symfs, unless it was fetched
+};
+
+// Opens the separate debug file of the image that lies at `path`. Looked for are, DIR being
+// each of the debug directories:
+//
+//   DIR/.build-id/xx/yyyy.debug          if the image has the build id xxyyyy
+//   FOLDER/LINK, FOLDER/.debug/LINK,
+//   DIR/FOLDER/LINK                      if it has a debug link; FOLDER is that of the image
+//   the debuginfod servers               if it has a build id
+//
+// The first that belongs to the image is taken: its build id is equal or, where the image has
+// none, its CRC is that of the debug link. None if there is none; fails if there are only files
+// that do not belong to it or cannot be read, or if the servers failed.
+Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
+                                                 const std::string& path,
+                                                 const DebugFileOptions& options);
+
+// Opens dwz's alternate file of a debug file that lies at `debug_path`, by its build id. The
+// name in the debug file is tried, then, where that lies in a folder ".dwz", the same place in
+// each debug directory, then what is tried for any build id. None if the debug file does not
+// ask for one; fails if it does and there is none.
+Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_file,
+                                                     const std::string& debug_path,
+                                                     const DebugFileOptions& options);
+
+}  // namespace gosym

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace gosym {
+
+// Fetches debug files by build id from debuginfod servers, by libdebuginfod, which is loaded
+// when it is first needed and does not have to be installed. What was fetched stays in its
+// cache, $XDG_CACHE_HOME/debuginfod_client.
+//
+// A process of its own works for us, so that no library call can hold us longer than we are
+// willing to wait: libcurl cannot be stopped while it looks up the name of a server.
+class Debuginfod {
+public:
+  // How long to wait for a file. After that no server is asked again: each of the files that
+  // are still to come would be waited for in vain.
+  struct Limits {
+    std::chrono::milliseconds silence{10'000};  // since anything new of it arrived
+    std::chrono::milliseconds total{120'000};
+  };
+
+  // `urls` are those of the servers, separated by spaces. Progress is shown on `terminal`;
+  // null: nowhere.
+  Debuginfod(std::string urls, std::FILE* terminal, Limits limits);
+  Debuginfod(std::string urls, std::FILE* terminal)
+      : Debuginfod(std::move(urls), terminal, Limits()) {}
+  ~Debuginfod();
+  Debuginfod(const Debuginfod&) = delete;
+  Debuginfod& operator=(const Debuginfod&) = delete;
+
+  // The path of the debug file, in the cache; `name` is what progress calls it. None if no
+  // server has it, and for every file once the servers failed, which is an error once.
+  Result<std::optional<std::string>> fetch(std::string_view build_id, std::string_view name);
+
+private:
+  Result<std::optional<std::string>> ask(std::string_view build_id, std::string_view name);
+  Result<> start_worker();
+  void stop_worker();
+
+  std::string urls_;
+  std::FILE* terminal_;
+  Limits limits_;
+  UniqueFd worker_;  // the socket to it
+  pid_t worker_pid_ = -1;
+  bool has_failed_ = false;
+};
+
+}  // namespace gosym
