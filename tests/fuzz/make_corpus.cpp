@@ -73,16 +73,27 @@ int main(int argc, char** argv) {
     GoProgram program;
   };
   const Seed seeds[] = {
+      {"go12-64-little", {.layout = GoLayout::k12}},
+      {"go15-32-big", {.order = ByteOrder::kBig, .pointer_size = 4, .layout = GoLayout::k15}},
+      {"go19-64-little", {.layout = GoLayout::k19}},
+      {"go112-64-big", {.order = ByteOrder::kBig, .layout = GoLayout::k112}},
+      {"go116-32-little", {.pointer_size = 4, .layout = GoLayout::k116}},
       {"go118-64-little", {.layout = GoLayout::k118}},
       {"go120-32-little", {.pointer_size = 4, .layout = GoLayout::k120}},
       {"go126-64-little", {.layout = GoLayout::k126}},
       {"go127-64-big", {.order = ByteOrder::kBig, .layout = GoLayout::k127}},
+      {"go127-text-parts", {.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}}},
+      {"unknown-magic", {.layout = GoLayout::k120, .magic = 0x12345678}},
   };
   for (const Seed& seed : seeds)
     write(folder + "/pclntab/" + seed.name, build_image(seed.program.image()));
   ImageSpec scanned = GoProgram{}.image();
   scanned.parts[1].name = ".rodata";
   write(folder + "/pclntab/go127-scan", build_image(scanned));
+  GoProgram pie{.layout = GoLayout::k113};
+  write(folder + "/pclntab/go113-rela", build_image(build_pie(pie, RelocationForm::kRela)));
+  write(folder + "/pclntab/go113-symbolic",
+        build_image(build_pie(pie, RelocationForm::kSymbolic)));
 
   MapEvent map{10, 1, 0x1000, 0x1000, 0, ImageId{1}, ""};
   MapEvent wrapping{10, 1, 0x9000, UINT64_MAX, 0, ImageId{}, "//anon"};
