@@ -64,6 +64,16 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+bool is_printable(std::string_view text) {
+  while (!text.empty()) {
+    auto [code_point, size] = decode_utf8(text);
+    if (size == 0 || is_control(code_point))
+      return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());

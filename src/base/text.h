@@ -11,6 +11,8 @@ namespace gosym {
 // Text from outside, made safe for a terminal: control characters, bytes that are not UTF-8,
 // and the Unicode controls that reorder a line become \xNN. Everything else stays as it is.
 std::string printable(std::string_view text);
+// Whether printable() would leave it as it is.
+bool is_printable(std::string_view text);
 
 // Text from outside as UTF-8: a byte that is not part of a character becomes U+FFFD.
 std::string valid_utf8(std::string_view text);

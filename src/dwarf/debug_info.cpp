@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
@@ -197,18 +198,42 @@ Elf* open_elf(Bytes file) {
   return elf_memory(start, file.size());
 }
 
+const char* text_of(Dwarf_Die& die, unsigned int name) {
+  Dwarf_Attribute attribute;
+  return dwarf_formstring(dwarf_attr(&die, name, &attribute));
+}
+
+// Whether the file that a unit was split off to may be opened. libdw does it for any name, and
+// a FIFO would hold us for good.
+bool has_split_file(Dwarf_Die& unit) {
+  const char* name = text_of(unit, DW_AT_dwo_name);
+  if (name == nullptr)
+    name = text_of(unit, DW_AT_GNU_dwo_name);
+  const char* directory = text_of(unit, DW_AT_comp_dir);
+  if (name == nullptr)
+    return false;
+  std::string path = *name == '/' || directory == nullptr
+                         ? std::string(name)
+                         : fmt::format("{}/{}", directory, name);
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 // The DIE of a unit with its code; of split DWARF that in the other file. False if it has none.
 bool code_die(Dwarf_CU* unit, Dwarf_Die& die) {
   Dwarf_Die own;
-  Dwarf_Die split;
+  Dwarf_Die split{};
   uint8_t type = 0;
-  if (dwarf_cu_info(unit, nullptr, &type, &own, &split, nullptr, nullptr, nullptr) != 0)
+  if (dwarf_cu_info(unit, nullptr, &type, &own, nullptr, nullptr, nullptr, nullptr) != 0)
     return false;
+  if (type == DW_UT_skeleton && has_split_file(own))
+    dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   if (type == DW_UT_type || type == DW_UT_split_type || type == DW_UT_partial)
     return false;
   bool has_split = type == DW_UT_skeleton && split.addr != nullptr;
   die = has_split ? split : own;
-  return dwarf_tag(&die) == DW_TAG_compile_unit;
+  int tag = dwarf_tag(&die);
+  return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
 
 }  // namespace
@@ -222,8 +247,11 @@ bool DebugInfo::read_unit_ranges() {
   if (!alternate_.empty()) {
     session_->alternate_elf = open_elf(alternate_);
     session_->alternate = dwarf_begin_elf(session_->alternate_elf, DWARF_C_READ, nullptr);
-    dwarf_setalt(session_->dwarf, session_->alternate);
   }
+  // libdw would look for a file that it is not given by itself, and open whatever has the name:
+  // -1 is its own mark for one that was not found.
+  dwarf_setalt(session_->dwarf, session_->alternate != nullptr ? session_->alternate
+                                                               : reinterpret_cast<Dwarf*>(-1));
   if (!ranges_.empty())
     return true;
 
@@ -267,9 +295,8 @@ DebugInfo::Unit* DebugInfo::unit_at(ImageAddress address) {
   if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr ||
       !code_die(own.cu, unit->die))
     return nullptr;
-  Dwarf_Attribute directory;
-  if (const char* text = dwarf_formstring(dwarf_attr(&own, DW_AT_comp_dir, &directory)))
-    unit->directory = text;
+  if (const char* directory = text_of(own, DW_AT_comp_dir))
+    unit->directory = directory;
   unit->add_functions(unit->die, 0);
   std::ranges::stable_sort(unit->functions, {}, &FunctionDie::begin);
   if (dwarf_getsrclines(&unit->die, &unit->lines, &unit->line_count) != 0)

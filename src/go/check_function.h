@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 #include "go/check.h"
 #include "go/inline_tree.h"
@@ -65,6 +66,7 @@ private:
   void check_lines(const PcTable& lines);
   void check_pcdata();
   void check_inlined_calls(const PcTable& indices);
+  std::string_view take_name(uint32_t offset);
   void check_caller(const PcTable& indices, uint32_t index, const InlinedCall& call);
   void check_funcdata();
 
@@ -72,6 +74,7 @@ private:
   const Pclntab& table_;
   Function function_;  // that is being checked
   uint64_t rows_left_ = 0;
+  uint64_t name_bytes_left_ = 0;
   std::map<uint8_t, std::string_view> names_by_id_;
   std::array<Check, kInvariants> checks_;
 };

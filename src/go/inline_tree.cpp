@@ -45,7 +45,7 @@ Position position_at(const Pclntab& table, const Function& function, uint64_t pc
 
 // Where the inlined call was called from.
 Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined) {
-  if (table.format() >= Format::kGo1_20)
+  if (table.format() >= Format::kGo1_12)
     return position_at(table, function, function.entry + inlined.parent_pc);
   return {table.file(function, inlined.file), positive_or_zero(inlined.line), inlined.parent};
 }

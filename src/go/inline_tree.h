@@ -19,15 +19,16 @@ namespace gosym::go {
 //   1.20-         2       3      u8 function id, 3 x u8 0, i32 name, i32 parent pc,
 //                                    i32 start line
 //
-// Up to 1.19 file and line are those of the call, and parent is the next entry outwards or -1.
-// From 1.20 on the parent pc, from the function's entry, lies in the call: file, line and the
-// next entry are those of that pc. An entry comes after its parent.
+// The parent pc, from the function's entry, lies in the call: file, line and the next entry
+// outwards are those of that pc. Up to 1.19 the entry has them too, and the next entry as
+// parent, -1 for none; where the two differ the runtime goes by the parent pc. An entry comes
+// after its parent.
 struct InlinedCall {
   uint32_t name = 0;  // offset
   uint8_t id = 0;     // as Function::id; 0 before Go 1.12
   uint32_t start_line = 0;
   uint32_t parent_pc = 0;
-  // Up to Go 1.19:
+  // Up to Go 1.19, and all there is up to 1.11:
   int32_t parent = -1;
   int32_t file = 0;
   int32_t line = 0;

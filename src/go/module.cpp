@@ -175,6 +175,23 @@ Result<> find_data(Module& module) {
   return Ok{};
 }
 
+// Whether the file has the code of all functions. So their tables are bounded by it too: none
+// is walked beyond the code of its function.
+bool has_code(const Module& module) {
+  const Pclntab& table = module.table;
+  auto is_loaded = [&](ImageAddress address, uint64_t size) {
+    auto code = module.image->loaded_from(address);
+    return module.image->is_executable_at(address) && code && size <= code->size();
+  };
+  for (const TextPart& part : module.text_parts)
+    if (!is_loaded(part.address, part.end - part.begin))
+      return false;
+  uint64_t begin = table.entry(0);
+  uint64_t end = table.entry(table.function_count());
+  auto address = module.address_of(begin);
+  return !module.text_parts.empty() || (address && is_loaded(*address, end - begin));
+}
+
 Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab table) {
   Module module{.image = &image,
                 .table = table,
@@ -190,6 +207,8 @@ Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab
             ? image.loaded_from(ImageAddress{module.data->value("gofunc")}).value_or(Bytes{})
             : derive_gofunc(module, place.bytes);
   }
+  if (!has_code(module))
+    return Error("the code of its functions is not in the image");
   module.wrapper_id = learn_wrapper_id(table);
   return module;
 }

@@ -130,6 +130,17 @@ TEST_CASE("module: a text base outside of the code is none") {
         "section .gopclntab: text base unknown: no moduledata found");
 }
 
+TEST_CASE("module: a table of code that is not in the image is refused") {
+  for (size_t size : {0x5f, 0x60}) {
+    GoProgram program;
+    ImageSpec spec = program.image();
+    spec.parts[0].contents.resize(size);
+    CHECK(LoadedProgram(spec).problem ==
+          (size == 0x60 ? ""
+                        : "section .gopclntab: the code of its functions is not in the image"));
+  }
+}
+
 TEST_CASE("module: the parts of a text that was divided, and what lies between them") {
   for (GoLayout layout : {GoLayout::k118, GoLayout::k120, GoLayout::k126, GoLayout::k127}) {
     CAPTURE(static_cast<int>(layout));
