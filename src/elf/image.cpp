@@ -266,6 +266,21 @@ std::optional<Bytes> Image::loaded_from(ImageAddress address) const {
   return std::nullopt;
 }
 
+std::vector<LoadedBytes> Image::loaded_segments(uint32_t flags) const {
+  std::vector<LoadedBytes> result;
+  uint64_t left = 2 * file.size();
+  for (const Segment& segment : segments) {
+    auto bytes = slice(file, segment.offset, segment.file_size);
+    if (segment.type != PT_LOAD || (segment.flags & flags) != flags || !bytes)
+      continue;
+    if (bytes->size() > left)
+      break;
+    left -= bytes->size();
+    result.push_back({segment.address, *bytes});
+  }
+  return result;
+}
+
 std::optional<uint64_t> Image::load_word(ImageAddress address) const {
   auto bytes = loaded_from(address);
   if (!bytes)

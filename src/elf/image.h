@@ -34,6 +34,12 @@ struct Segment {
   uint64_t memory_size = 0;
 };
 
+// What the kernel loads of a file at an address.
+struct LoadedBytes {
+  ImageAddress address{};
+  Bytes bytes;
+};
+
 // An ELF file of any class and byte order, as its headers describe it (System V gABI, chapters
 // 4 and 5):
 //
@@ -71,6 +77,11 @@ struct Image {
   // The bytes in the file that are loaded at `address`, up to the end of their segment; none if
   // no loaded segment has file bytes there.
   std::optional<Bytes> loaded_from(ImageAddress address) const;
+
+  // What is loaded by segments that have all of `flags` (PF_*), to be searched. A file whose
+  // segments overlap over and over is cut off: no more bytes in all than twice those of the
+  // file.
+  std::vector<LoadedBytes> loaded_segments(uint32_t flags) const;
 
   // An integer as wide as a pointer, as it lies in the file: no relocation is applied.
   std::optional<uint64_t> load_word(ImageAddress address) const;

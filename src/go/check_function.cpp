@@ -78,9 +78,9 @@ void FunctionChecker::check_record() {
 void FunctionChecker::check_id(std::string_view name) {
   if (function_.id == 0 || function_.id == module_.wrapper_id)
     return;
-  auto [known, is_new] = names_by_id_.emplace(function_.id, name);
-  expect(kId, is_new, [&] {
-    return fmt::format("{} has the id {} too", printable(known->second), function_.id);
+  auto known = names_by_id_.emplace(function_.id, name);
+  expect(kId, known.second, [&] {
+    return fmt::format("{} has the id {} too", printable(known.first->second), function_.id);
   });
 }
 

@@ -76,7 +76,11 @@ Check check_slices(const ModuleData& data) {
 }
 
 Check check_ranges(const ModuleData& data) {
-  static constexpr std::pair<std::string_view, std::string_view> kRanges[] = {
+  struct Range {
+    std::string_view begin;
+    std::string_view end;
+  };
+  static constexpr Range kRanges[] = {
       {"minpc", "maxpc"},      {"text", "etext"},   {"noptrdata", "enoptrdata"},
       {"data", "edata"},       {"bss", "ebss"},     {"noptrbss", "enoptrbss"},
       {"covctrs", "ecovctrs"}, {"types", "etypes"}, {"gofunc", "epclntab"},
@@ -85,11 +89,11 @@ Check check_ranges(const ModuleData& data) {
   auto has = [&](std::string_view name) {
     return std::ranges::find(data.fields(), name, &ModuleField::name) != data.fields().end();
   };
-  for (const auto& [begin, end] : kRanges)
-    if (has(begin) && has(end))
-      check.expect(data.value(begin) <= data.value(end), [&] {
-        return fmt::format("{} is {:#x}, {} is {:#x}", begin, data.value(begin), end,
-                           data.value(end));
+  for (const Range& range : kRanges)
+    if (has(range.begin) && has(range.end))
+      check.expect(data.value(range.begin) <= data.value(range.end), [&] {
+        return fmt::format("{} is {:#x}, {} is {:#x}", range.begin, data.value(range.begin),
+                           range.end, data.value(range.end));
       });
   return check;
 }

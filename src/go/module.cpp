@@ -59,22 +59,16 @@ bool has_runtime(const Pclntab& table) {
 std::vector<TablePlace> find_by_scan(const Image& image) {
   std::vector<TablePlace> places;
   int candidates = 0;
-  for (const elf::Segment& segment : image.segments) {
-    if (segment.type != PT_LOAD)
-      continue;
-    auto bytes = slice(image.file, segment.offset, segment.file_size);
-    if (!bytes)
-      continue;
-    uint64_t misalignment = to_integer(segment.address) % image.pointer_size;
+  for (const auto& [address, bytes] : image.loaded_segments(0)) {
+    uint64_t misalignment = to_integer(address) % image.pointer_size;
     uint64_t first = misalignment == 0 ? 0 : image.pointer_size - misalignment;
-    for (uint64_t i = first; i < bytes->size(); i += image.pointer_size) {
-      Bytes rest = bytes->subspan(i);
+    for (uint64_t i = first; i < bytes.size(); i += image.pointer_size) {
+      Bytes rest = bytes.subspan(i);
       if (!looks_like_header(rest, image))
         continue;
       if (++candidates > kMaxCandidates)
         return places;
-      places.push_back(
-          {ImageAddress{to_integer(segment.address) + i}, rest, "scan of the segments"});
+      places.push_back({ImageAddress{to_integer(address) + i}, rest, "scan of the segments"});
     }
   }
   return places;

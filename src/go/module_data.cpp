@@ -167,16 +167,10 @@ void for_each_word(const Image& image, uint64_t value, Visitor visit) {
   auto low = static_cast<uint32_t>(value);
   // The low half alone rules out nearly every word, at once.
   uint64_t low_half = image.order == ByteOrder::kBig && image.pointer_size == 8 ? 4 : 0;
-  for (const elf::Segment& segment : image.segments) {
-    if (segment.type != PT_LOAD || (segment.flags & PF_W) == 0)
-      continue;
-    auto bytes = slice(image.file, segment.offset, segment.file_size);
-    if (!bytes)
-      continue;
-    for (uint64_t i = 0; i < bytes->size(); i += image.pointer_size)
-      if (load<uint32_t>(*bytes, i + low_half, image.order) == low)
-        visit(ImageAddress{to_integer(segment.address) + i});
-  }
+  for (const auto& [address, bytes] : image.loaded_segments(PF_W))
+    for (uint64_t i = 0; i < bytes.size(); i += image.pointer_size)
+      if (load<uint32_t>(bytes, i + low_half, image.order) == low)
+        visit(ImageAddress{to_integer(address) + i});
 }
 
 }  // namespace

@@ -68,11 +68,8 @@ std::optional<ImageAddress> derive_text_base(const elf::Image& image, const Pcln
   uint64_t size = table.entry(table.function_count());
 
   std::vector<uint64_t> places;
-  for (const elf::Segment& segment : image.segments) {
-    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
-      continue;
-    Bytes code = slice(image.file, segment.offset, segment.file_size).value_or(Bytes{});
-    uint64_t start = to_integer(segment.address);
+  for (const auto& [address, code] : image.loaded_segments(PF_X)) {
+    uint64_t start = to_integer(address);
     uint64_t first = (kAlignment - start % kAlignment) % kAlignment;
     for (uint64_t i = first; i + size <= code.size() && places.size() < 2; i += kAlignment)
       if (is_filled(code.subspan(i, size), gaps))

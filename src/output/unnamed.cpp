@@ -21,7 +21,9 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kUnmapped:
       return "the CPU was outside all mapped code, or a mapping was lost";
     case Unnamed::kAnonymous:
-      return "code made at run time; no file names it";
+      return "made at run time: names take a perf map, as of node --perf-basic-prof";
+    case Unnamed::kUnlisted:
+      return "made at run time, and left out of its process's perf map";
     case Unnamed::kVdso:
       return "code of the kernel that the recording has no symbol for";
     case Unnamed::kUnidentified:
@@ -29,15 +31,15 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kDeleted:
       return "gone or replaced while it ran: restart the program and record again";
     case Unnamed::kMissing:
-      return "report where it was recorded, or put the file in its place";
+      return "report where it was recorded, or put the file in its place or below --symfs";
     case Unnamed::kChanged:
       return "put the file back that was recorded";
     case Unnamed::kStripped:
-      return "needs a build with a symbol table; separate debug files are not read";
+      return "install its debug package, or see --debug-dir and --debuginfod";
     case Unnamed::kNoSymbol:
       return "its symbol tables leave this code out";
     case Unnamed::kNoKernelSymbols:
-      return "record with the right to read /proc/kallsyms (CAP_SYSLOG)";
+      return "record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2";
   }
   assert(false);
   return {};

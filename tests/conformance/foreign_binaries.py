@@ -5,7 +5,8 @@
 
 takes those of foreign_binaries.txt that run always, or all, as they are and without their section
 headers. Each function of the table has to be listed with the same entry and name, and each of many
-addresses has to be in the same function and, innermost, at the same file and line.
+addresses has to be in the same function and, innermost, at the same file and line. The table has to
+pass `gosym inspect --check`.
 """
 import functools
 import json
@@ -92,6 +93,7 @@ def agrees_with_judge(words):
     for image in program, without_sections(program):
         assert_equal(functions, our_functions(image), "functions")
         assert_equal(places, [our_place(answer) for answer in resolve(image, addresses)], "places")
+        gosym("inspect", "--check", image)
     summary = json.loads(gosym("inspect", "--json", program).out)
     version = summary.get("go", {}).get("version") or summary["pclntab"]["releases"]
     print(f"# {version}, {summary['machine']}, {summary['type']}, {summary['linking']}: "

@@ -5,6 +5,7 @@ Both sides give a line for each address asked, or a run of them; runs are what i
 millions of addresses take seconds.
 """
 import collections
+import concurrent.futures
 import functools
 import json
 import pathlib
@@ -16,7 +17,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import GO_ENVIRONMENT, GOSYM, WORK, call, go  # noqa: E402
+from common import GO_ENVIRONMENT, GOSYM, WORK, call, go, run  # noqa: E402
 
 # How the oracle is built, and the command that runs it then, with `@` for its directory.
 Mode = collections.namedtuple("Mode", "build link environment command",
@@ -189,3 +190,11 @@ def compare(oracle, step, shift=0):
             counts["different"] += count
             examples.append(f"{address:#x}: the runtime says {theirs}, gosym says {ours}")
     return Figures(*(counts[name] for name in Figures._fields)), examples[:3]
+
+
+def run_pairs(cases):
+    """Runs cases of title, function and arguments, two at a time, and shows what they return."""
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        running = [(title, pool.submit(*work)) for title, *work in cases]
+        run([(title, lambda result=result: print("#", result.result()))
+             for title, result in running], root=False)

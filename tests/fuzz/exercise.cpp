@@ -19,6 +19,10 @@ namespace gosym {
 
 namespace {
 
+// To show all functions would take as long as everything else, and go::check_module reads the
+// same of all of them.
+constexpr uint32_t kShownEvery = 16;
+
 void check(Bytes file, std::string_view text) {
   const auto* begin = reinterpret_cast<const char*>(file.data());
   bool is_in_file = std::greater_equal<>()(text.data(), begin) &&
@@ -38,10 +42,8 @@ void exercise_elf(const elf::Image& image) {
       check(image.file, function.name);
       assert(table.find(function.address));
     }
-    for (const elf::Symbol& label : table.labels()) {
+    for (const elf::Symbol& label : table.labels())
       check(image.file, label.name);
-      assert(table.guess(label.address));
-    }
   }
   for (const elf::PltStub& stub : elf::read_plt(image))
     assert(stub.size > 0 && stub.name.ends_with("@plt"));
@@ -49,14 +51,15 @@ void exercise_elf(const elf::Image& image) {
     for (std::string_view text : {info->go_version, info->path, info->main.required.path})
       check(image.file, text);
     for (const go::BuildModule& module : info->dependencies)
-      check(image.file, module.replacement ? module.replacement->sum : module.required.sum);
+      check(image.file, module.required.sum);
     for (const auto& [key, value] : info->settings)
       check(image.file, value);
   }
 }
 
-void exercise_address(const go::Module& module, ImageAddress address) {
-  std::vector<Call> calls;
+void exercise_address(const go::Module& module, ImageAddress address,
+                      std::vector<Call>& calls) {
+  calls.clear();
   if (!go::find_calls(module, address, calls))
     return;
   assert(!calls.empty());
@@ -68,37 +71,35 @@ void exercise_address(const go::Module& module, ImageAddress address) {
   assert(!calls.empty());
 }
 
-void exercise_function(const go::Module& module, uint32_t index) {
-  const go::Pclntab& table = module.table;
-  uint64_t size = go::code_size(table, index);
-  for (uint64_t offset : {uint64_t{0}, size / 2, size - 1})
-    if (auto address = module.address_of(table.entry(index) + offset))
-      exercise_address(module, *address);
-
-  auto function = table.function(index);
-  auto view = view_function(module, index);
-  assert(view.has_value() <= function.has_value());
-  if (!function)
+// Each function at one address: at its start, in its middle or at its end.
+void exercise_function(const go::Module& module, uint32_t index, std::vector<Call>& calls) {
+  uint64_t size = go::code_size(module.table, index);
+  const uint64_t offsets[] = {0, size / 2, size - 1};
+  uint64_t pc = module.table.entry(index) + offsets[index % std::size(offsets)];
+  if (auto address = module.address_of(pc))
+    exercise_address(module, *address, calls);
+  if (index % kShownEvery != 0)
     return;
-  (void)display_name(table.name(function->name_offset), FrameSource::kPclntab,
-                     NameForm::kShort);
-  (void)table.value(*function, function->pcsp, function->end - 1);
-  for (uint32_t i = 0; i < table.pcdata_count(*function); i++)
-    if (auto rows = table.pcdata_table(*function, i))
-      (void)table.value(*function, *rows, function->end - 1);
-  for (uint32_t i = 0; i < table.funcdata_count(*function); i++)
-    (void)table.funcdata(*function, i);
+  if (auto view = view_function(module, index))
+    (void)display_name(view->name, FrameSource::kPclntab, NameForm::kShort);
 }
 
 void exercise_module(const go::Module& module) {
   for (std::string_view file : module.table.files())
     check(module.image->file, file);
+  std::vector<Call> calls;
   for (uint32_t i = 0; i < module.table.function_count(); i++)
-    exercise_function(module, i);
+    exercise_function(module, i, calls);
   (void)go::check_module(module);
   if (module.data)
     for (const go::ModuleField& field : module.data->fields())
       (void)module.data->word(field.word);
+}
+
+void exercise_places(const elf::Image& image) {
+  for (const go::TablePlace& place : go::find_table_places(image))
+    (void)go::header_fields(place.bytes, image.order, image.pointer_size,
+                            load<uint32_t>(place.bytes, 0, image.order).value_or(0));
 }
 
 }  // namespace
@@ -108,10 +109,8 @@ Reading exercise(std::span<std::byte> file) {
   if (!image)
     return Reading::kNotElf;
   exercise_elf(*image);
-  for (const go::TablePlace& place : go::find_table_places(*image))
-    (void)go::header_fields(place.bytes, image->order, image->pointer_size,
-                            load<uint32_t>(place.bytes, 0, image->order).value_or(0));
   auto module = go::read_module(*image, file);
+  exercise_places(*image);
   if (!module)
     return Reading::kUnusableTable;
   if (!*module)

@@ -68,8 +68,8 @@ struct Most {
 struct Progress {
   uint64_t number = 0;  // of the mutation that is being tried
   std::array<uint64_t, kReadings> readings{};
-  Most seconds;
-  Most mebibytes;  // above what the child began with
+  Most seconds{};
+  Most mebibytes{};  // above what the child began with
 };
 
 double cpu_seconds() {
