@@ -192,7 +192,8 @@ std::vector<PltStub> read_plt(const Image& image) {
 
   // A slot has one stub.
   std::ranges::stable_sort(stubs, {}, &Stub::slot);
-  stubs.erase(std::ranges::unique(stubs, {}, &Stub::slot).begin(), stubs.end());
+  auto is_same = [](const Stub& a, const Stub& b) { return a.slot == b.slot; };
+  stubs.erase(std::unique(stubs.begin(), stubs.end(), is_same), stubs.end());
   Namer namer(image);
   for (const Section& section : choose_sections(image, holds_relocations))
     name_stubs(image, section, stubs, namer);

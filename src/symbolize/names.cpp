@@ -51,6 +51,10 @@ std::string shorten(std::string_view name) {
   return fmt::format("{}[...]{}", name.substr(0, first), name.substr(last + 1));
 }
 
+std::string native_name(std::string_view name, bool is_short) {
+  return demangle(name, is_short).value_or(std::string(name));
+}
+
 }  // namespace
 
 bool is_go(FrameSource source) {
@@ -61,8 +65,12 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
   if (form == NameForm::kNone)
     return std::string(name);
   bool is_short = form == NameForm::kShort;
+  constexpr std::string_view kStub = "@plt";
+  if (source == FrameSource::kPlt && name.ends_with(kStub))
+    return native_name(name.substr(0, name.size() - kStub.size()), is_short) +
+           std::string(kStub);
   if (!is_go(source))
-    return demangle(name, is_short).value_or(std::string(name));
+    return native_name(name, is_short);
   size_t package = package_size(name);
   std::string_view rest = name.substr(package);
   return unescape(name.substr(0, package)) + (is_short ? shorten(rest) : std::string(rest));

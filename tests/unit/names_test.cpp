@@ -70,3 +70,11 @@ TEST_CASE("names: what is no text is never printed as it is") {
   CHECK(printable(full("ex.org/%1b%5b2J.F")) == "ex.org/\\x1b[2J.F");
   CHECK(printable(full("main.\x1b[2J\x07\n\xff\x80")) == "main.\\x1b[2J\\x07\\x0a\\xff\\x80");
 }
+
+TEST_CASE("names: a stub stays one when its name is made readable") {
+  auto stub = FrameSource::kPlt;
+  CHECK(display_name("_ZSt9terminatev@plt", stub, NameForm::kShort) == "std::terminate@plt");
+  CHECK(display_name("_ZSt9terminatev@plt", stub, NameForm::kFull) == "std::terminate()@plt");
+  CHECK(display_name("_ZSt9terminatev@plt", stub, NameForm::kNone) == "_ZSt9terminatev@plt");
+  CHECK(display_name("puts@plt", stub, NameForm::kShort) == "puts@plt");
+}
