@@ -21,13 +21,17 @@ _gosym() {
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --time --demangle --wrappers --strict -v --verbose -q --quiet"
+        --comm --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod --wrappers
+        --strict -v --verbose -q --quiet"
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
         --module-data --sections --sort"
       ;;
-    resolve) options="-h --help --json --no-inlines --wrappers --demangle" ;;
+    resolve)
+      options="-h --help --json --no-inlines --wrappers --demangle --debug-dir --symfs
+        --debuginfod --no-debuginfod"
+      ;;
     *) return ;;
   esac
 
@@ -41,6 +45,10 @@ _gosym() {
     report:--top | report:--tid | report:--comm | report:--time | inspect:--function) ;;
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
+      ;;
+    report:--debug-dir | report:--symfs | resolve:--debug-dir | resolve:--symfs)
+      compopt -o filenames 2>/dev/null
+      COMPREPLY=($(compgen -d -- "$current"))
       ;;
     inspect:--sort) COMPREPLY=($(compgen -W "address size name" -- "$current")) ;;
     *)

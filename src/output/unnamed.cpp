@@ -31,11 +31,11 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kDeleted:
       return "gone or replaced while it ran: restart the program and record again";
     case Unnamed::kMissing:
-      return "report where it was recorded, or put the file in its place";
+      return "report where it was recorded, or put the file in its place or below --symfs";
     case Unnamed::kChanged:
       return "put the file back that was recorded";
     case Unnamed::kStripped:
-      return "needs a build with a symbol table; separate debug files are not read";
+      return "install its debug package, or see --debug-dir and --debuginfod";
     case Unnamed::kNoSymbol:
       return "its symbol tables leave this code out";
     case Unnamed::kNoKernelSymbols:

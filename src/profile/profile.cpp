@@ -18,8 +18,12 @@ std::string_view to_string(FrameSource source) {
       return "dwarf";
     case FrameSource::kSymtab:
       return "symtab";
+    case FrameSource::kMiniDebugInfo:
+      return "gnu_debugdata";
     case FrameSource::kDynsym:
       return "dynsym";
+    case FrameSource::kPlt:
+      return "plt";
     case FrameSource::kLabel:
       return "label, guess";
     case FrameSource::kKallsyms:

@@ -68,7 +68,9 @@ enum class FrameSource : uint8_t {
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
   kDwarf,
   kSymtab,
+  kMiniDebugInfo,  // the .symtab in .gnu_debugdata
   kDynsym,
+  kPlt,    // a stub that calls a function of another image
   kLabel,  // a symbol without a size, of any of these tables: a guess
   kKallsyms,
   kKernelCode,  // told when it was loaded

@@ -72,7 +72,7 @@ Result<std::optional<DebugFile>> open_candidate(const std::string& path,
   std::string real = real_path(found, root);
   if (!real.empty() && real == wanted.not_at)
     return std::optional<DebugFile>();
-  auto file = open_found(found, real, wanted);
+  auto file = open_found(found, real.empty() ? path : real, wanted);
   if (!file)
     return error(file.error().message());
   return std::optional(*std::move(file));
@@ -178,7 +178,8 @@ Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_fil
   const elf::AlternateLink& alternate = **link;
   Identity wanted{.build_id = std::string(alternate.build_id), .crc = 0, .not_at = {}};
   std::vector<std::string> candidates;
-  add_by_alternate_name(alternate.name, debug_path, options, candidates);
+  add_by_alternate_name(alternate.name, without_links(debug_path, options.symfs), options,
+                        candidates);
   add_by_build_id(wanted.build_id, options, candidates);
   auto file = open_first(candidates, wanted, std::string(alternate.name), options);
   if (file && !*file)

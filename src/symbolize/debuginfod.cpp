@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/print.h"
 #include "base/text.h"
@@ -39,9 +39,6 @@ constexpr size_t kMaxBuildId = 4096;
 
 // More than any debug file has; it keeps a server from filling the disk.
 constexpr uint64_t kMaxReceived = uint64_t{8} << 30;
-
-// How long a worker may take to remove what it has of a file: it is asked to once a second.
-constexpr milliseconds kStopLimit{2000};
 
 void set_text(Message& message, std::string_view text) {
   size_t size = std::min(text.size(), sizeof(message.text) - 1);
@@ -77,7 +74,7 @@ bool send(const Message& message) {
   return ::send(library.socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
 }
 
-// Called each second at least. Not zero stops the transfer: nobody listens any more.
+// Called about once a second. Not zero stops the transfer: nobody listens any more.
 int on_progress(void* client, long received, long expected) noexcept {
   Message message{.kind = Message::Kind::kProgress};
   // Until a server has begun to send, the numbers only count the calls.
@@ -120,9 +117,10 @@ void work(const std::string& urls) {
 void show_progress(std::FILE* terminal, std::string_view name, const Message& message) {
   if (!terminal)
     return;
-  std::string size = message.expected == 0 ? "" : " of " + human_size(message.expected);
-  print(terminal, "\r\033[Kdebuginfod: {}: {}{}", printable(name), human_size(message.received),
-        size);
+  std::string state = message.received == 0 ? "waiting" : human_size(message.received);
+  if (message.expected != 0)
+    state += " of " + human_size(message.expected);
+  print(terminal, "\r\033[Kdebuginfod: {}: {}", printable(name), state);
   std::fflush(terminal);
 }
 
@@ -185,6 +183,19 @@ Result<std::optional<std::string>> read_answer(const Message& message) {
   return Error(std::strerror(message.error));
 }
 
+// Removes what a worker has of a file, before it is ended: CACHE/ID/debuginfo.XXXXXX. If the
+// worker were told to stop, libdebuginfod would do that, but also note for the next ten minutes
+// that no server has the file.
+void remove_partial_file(pid_t worker, const std::string& build_id) {
+  std::error_code failed;
+  std::filesystem::directory_iterator open_files(fmt::format("/proc/{}/fd", worker), failed);
+  for (const auto& entry : open_files) {
+    auto path = std::filesystem::read_symlink(entry.path(), failed);
+    if (path.parent_path().filename() == build_id && path.stem() == "debuginfo")
+      std::filesystem::remove(path, failed);
+  }
+}
+
 }  // namespace
 
 Debuginfod::Debuginfod(std::string urls, std::FILE* terminal, Limits limits)
@@ -202,6 +213,7 @@ Result<std::optional<std::string>> Debuginfod::fetch(std::string_view build_id,
   if (answer)
     return answer;
   has_failed_ = true;
+  remove_partial_file(worker_pid_, hex(build_id));
   stop_worker();
   return std::move(answer).error().context(
       fmt::format("debuginfod, not asked again: '{}'", printable(urls_)));
@@ -244,9 +256,7 @@ void Debuginfod::stop_worker() {
   worker_.reset(-1);
   if (worker_pid_ < 0)
     return;
-  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker_pid_, 0)));
-  if (!wait_readable(process.get(), kStopLimit))
-    kill(worker_pid_, SIGKILL);
+  kill(worker_pid_, SIGKILL);
   while (waitpid(worker_pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   worker_pid_ = -1;

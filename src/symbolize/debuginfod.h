@@ -17,8 +17,8 @@ namespace gosym {
 // when it is first needed and does not have to be installed. What was fetched stays in its
 // cache, $XDG_CACHE_HOME/debuginfod_client.
 //
-// A process of its own works for us, so that no library call can hold us longer than we are
-// willing to wait: libcurl cannot be stopped while it looks up the name of a server.
+// A process of its own works for us, so that nothing can hold us longer than we are willing to
+// wait: libcurl cannot be stopped while it looks up the name of a server.
 class Debuginfod {
 public:
   // How long to wait for a file. After that no server is asked again: each of the files that

@@ -1,6 +1,7 @@
 #include <cassert>
 
 #include "elf/build_ids.h"
+#include "elf/debug_link.h"
 #include "elf/kind.h"
 #include "elf/symbol_table.h"
 
@@ -13,6 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   elf::BuildIds ids = elf::build_ids(*image);
   assert(ids.gnu.size() <= size && ids.go.size() <= size);
+  if (auto link = elf::read_debug_link(*image); link && *link)
+    assert((*link)->name.size() < size && (*link)->name.find('/') == std::string_view::npos);
+  if (auto link = elf::read_alternate_link(*image); link && *link)
+    assert((*link)->name.size() + (*link)->build_id.size() < size);
   (void)elf::kind_of(*image);
   for (const elf::Section& section : image->sections) {
     auto table = elf::SymbolTable::read(*image, section);

@@ -51,3 +51,8 @@ Each command points to its own help.
   gosym: error: --sort: color not in {address,size,name}
   gosym: hint: see 'gosym inspect --help'
   [2]
+
+  $ gosym resolve --symfs nowhere demo 1
+  gosym: error: --symfs: 'nowhere' is not a directory
+  gosym: hint: see 'gosym resolve --help'
+  [2]

@@ -32,7 +32,7 @@ processes  demo (42) 87.5 %, a; b (7) 12.5 %
 percentages are of these 8 samples
 
 3 of 24 user frames (12.5 %) have no name:
-         2  [stripped libc.so.6]  needs a build with a symbol table; separate debug files are not read
+         2  [stripped libc.so.6]  install its debug package, or see --debug-dir and --debuginfod
          1  [no mapping]          the CPU was outside all mapped code, or a mapping was lost
 )");
 }

@@ -121,6 +121,21 @@ TEST_CASE("recorded file: without ids, size and time tell") {
   CHECK(open_recorded(image).problem.starts_with("not the file that was recorded: size is "));
 }
 
+TEST_CASE("recorded file: below --symfs, and nowhere else") {
+  TemporaryDirectory folder;
+  std::filesystem::create_directories(folder / "root/usr");
+  write_file(folder / "root/usr/program", build_image(with_build_id("one")));
+  RecordedImage image = record(folder / "root/usr/program");
+  image.path = "/usr/program";
+  DebugFileOptions options;
+  options.symfs = folder / "root";
+  CHECK(open_recorded(image, options).symbols);
+
+  std::filesystem::rename(folder / "root/usr/program", folder / "program");
+  std::filesystem::create_symlink(folder / "program", folder / "root/usr/program");
+  CHECK(open_recorded(image, options).unnamed == Unnamed::kMissing);
+}
+
 TEST_CASE("recorded file: gone, unreadable and never identified are different answers") {
   TemporaryDirectory folder;
   RecordedImage image;

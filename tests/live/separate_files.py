@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""Recordings of stripped programs, named with debug files and files that lie elsewhere."""
+import functools
+import os
+import pathlib
+import re
+import shutil
+import socket
+import tempfile
+import time
+
+from common import WORK, build_fib, call, folded, gosym, record, run, running
+
+# Only tells a hang from an answer: gosym waits for 10 s.
+FOREVER = 100
+
+os.environ.pop("DEBUGINFOD_URLS", None)
+
+
+def folder():
+    return pathlib.Path(tempfile.mkdtemp(dir=WORK))
+
+
+@functools.cache
+def stripped():
+    """A stripped program and a recording of it."""
+    program = folder() / "fib"
+    call("strip", "-o", program, build_fib("-g"))
+    with running(program) as pid:
+        return program, record("-p", pid, seconds=1)
+
+
+def functions(*options):
+    return {frame for stack in folded(stripped()[1], *options) for frame in stack.frames}
+
+
+def build_id(program):
+    return re.search(r"Build ID: (\w+)", call("readelf", "-nW", program).out)[1]
+
+
+def by_debug_file():
+    assert "fibNaive" not in functions(), functions()
+    digits, debug = build_id(stripped()[0]), folder()
+    place = debug / ".build-id" / digits[:2]
+    place.mkdir(parents=True)
+    call("objcopy", "--only-keep-debug", build_fib("-g"), place / f"{digits[2:]}.debug")
+    assert "fibNaive" in functions("--debug-dir", debug), functions("--debug-dir", debug)
+
+
+def below_symfs():
+    root, program = folder(), stripped()[0]
+    copy = root / program.relative_to("/")
+    copy.parent.mkdir(parents=True)
+    shutil.copy(build_fib("-g"), copy)
+    found = functions("--symfs", root)
+    assert "fibNaive" in found, found
+    # Nothing else is there.
+    assert not any("libc" in frame and "missing" not in frame for frame in found), found
+    copy.unlink()
+    copy.symlink_to(program)
+    assert "fibNaive" not in functions("--symfs", root)
+
+
+def a_hang_is_waited_for_once():
+    """Although the program and libc are both without debugging information."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        begin = time.monotonic()
+        done = gosym("report", f"--debuginfod={url}", stripped()[1],
+                     env={**os.environ, "DEBUGINFOD_CACHE_PATH": str(folder())})
+        assert time.monotonic() - begin < FOREVER
+        server.setblocking(False)
+        server.accept()[0].close()
+        try:
+            server.accept()
+        except BlockingIOError:
+            pass
+        else:
+            raise AssertionError("asked twice")
+    assert done.err.count("not asked again") == 1, done.err
+
+
+run([("report: names by a debug file", by_debug_file),
+     ("report: files from below --symfs", below_symfs),
+     ("report: a debuginfod server that hangs is waited for once", a_hang_is_waited_for_once)])

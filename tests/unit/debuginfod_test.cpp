@@ -1,0 +1,63 @@
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+
+#include "symbolize/debuginfod.h"
+#include "temporary_directory.h"
+
+using namespace gosym;
+
+namespace {
+
+// A server that takes connections and never answers.
+class SilentServer {
+public:
+  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* name = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof(address);
+    REQUIRE(bind(socket_.get(), name, size) == 0);
+    REQUIRE(listen(socket_.get(), 16) == 0);
+    REQUIRE(getsockname(socket_.get(), name, &size) == 0);
+    url_ = fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port));
+  }
+
+  const std::string& url() const { return url_; }
+
+private:
+  UniqueFd socket_;
+  std::string url_;
+};
+
+}  // namespace
+
+TEST_CASE("debuginfod: who fails once is not asked again") {
+  TemporaryDirectory cache;
+  setenv("DEBUGINFOD_CACHE_PATH", (cache / "").c_str(), 1);
+  SilentServer server;
+  // A second limit that counts would keep the test for a year.
+  Debuginfod client(
+      server.url(), nullptr,
+      {.silence = std::chrono::milliseconds(50), .total = std::chrono::hours(9000)});
+  auto first = client.fetch("\x12\x34", "first");
+  REQUIRE_FALSE(first);
+  CHECK(first.error().message().starts_with(
+      fmt::format("debuginfod, not asked again: '{}': no answer in ", server.url())));
+  auto second = client.fetch("\x12\x35", "second");
+  REQUIRE(second);
+  CHECK_FALSE(*second);
+  // Neither a part of the file nor a note that there is none.
+  CHECK(std::filesystem::is_empty(cache / "1234"));
+  unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
+TEST_CASE("debuginfod: without an id there is nothing to ask for") {
+  Debuginfod client("http://127.0.0.1:1", nullptr);
+  auto fetched = client.fetch("", "program");
+  REQUIRE(fetched);
+  CHECK_FALSE(*fetched);
+}
