@@ -56,7 +56,8 @@ def functions_by_source(recording):
 
 
 def node_is_named():
-    with running("node", "--perf-basic-prof", FIXTURES / "hot.js") as pid:
+    # It logs into the directory where it runs.
+    with running("node", "--perf-basic-prof", FIXTURES / "hot.js", cwd=WORK) as pid:
         recording = record("-p", pid)
     perf_map(pid).unlink()
     counts = leaves(recording)
