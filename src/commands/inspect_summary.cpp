@@ -4,6 +4,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/inspect_views.h"
+#include "elf/minidebuginfo.h"
 #include "elf/symbol_table.h"
 #include "go/module.h"
 
@@ -24,6 +25,13 @@ uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
   return section ? elf::SymbolTable::read(image, *section).functions().size() : 0;
 }
 
+uint64_t count_minidebuginfo(const elf::Image& image) {
+  auto section = image.contents(".gnu_debugdata");
+  auto unpacked = section ? elf::unpack_minidebuginfo(*section) : std::vector<std::byte>();
+  auto unpacked_image = elf::parse(unpacked ? *unpacked : Bytes{});
+  return unpacked_image ? count_symbols(*unpacked_image, SHT_SYMTAB) : 0;
+}
+
 std::string_view consequence(const Summary& summary) {
   if (summary.table && summary.symtab_count > 0)
     return ".gopclntab names every Go function, with file, line and inlined calls; .symtab "
@@ -34,6 +42,9 @@ std::string_view consequence(const Summary& summary) {
            "not";
   if (summary.symtab_count > 0)
     return ".symtab names every function, without files, lines and inlined calls";
+  if (summary.minidebuginfo_count > 0)
+    return ".gnu_debugdata and .dynsym name the functions, without files, lines and inlined "
+           "calls";
   if (summary.dynsym_count > 0)
     return ".dynsym names the exported functions only; addresses in others stay unnamed";
   return "nothing here names a function; addresses stay unnamed";
@@ -108,7 +119,9 @@ Summary summarize(const ImageSymbols& symbols) {
                      .found_by = module->found_by,
                      .assumption = module->assumption};
   summary.problem = symbols.problem();
+  summary.has_damaged_table = symbols.has_damaged_table();
   summary.symtab_count = count_symbols(image, SHT_SYMTAB);
+  summary.minidebuginfo_count = count_minidebuginfo(image);
   summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
   for (const elf::Section& section : image.sections)
     if (matters(section))
@@ -128,12 +141,14 @@ std::string summary_text(const std::string& path, const Summary& summary) {
     lines.add("module", fmt::format("{} {}", summary.go->main.required.path,
                                     summary.go->main.required.version));
   }
-  lines.add("pclntab", summary.table             ? describe(*summary.table)
-                       : summary.problem.empty() ? "none"
-                                                 : "unusable");
+  lines.add("pclntab", summary.table               ? describe(*summary.table)
+                       : summary.has_damaged_table ? "unusable"
+                                                   : "none");
   lines.add("problem", summary.problem);
   lines.add("assumed", summary.table ? summary.table->assumption : std::string());
   lines.add(".symtab", describe_count(summary.symtab_count));
+  if (summary.minidebuginfo_count > 0)
+    lines.add(".gnu_debugdata", describe_count(summary.minidebuginfo_count));
   lines.add(".dynsym", describe_count(summary.dynsym_count));
   lines.add("DWARF", describe_dwarf(summary));
   lines.add("gosym uses", consequence(summary));
@@ -191,6 +206,7 @@ std::string summary_json(const std::string& path, const Summary& summary) {
   if (!summary.problem.empty())
     json.field("problem", summary.problem);
   json.field("symtab_functions", summary.symtab_count);
+  json.field("gnu_debugdata_functions", summary.minidebuginfo_count);
   json.field("dynsym_functions", summary.dynsym_count);
   json.field("dwarf", summary.kind.has_dwarf);
   json.field("consequence", consequence(summary));

@@ -30,7 +30,9 @@ struct Summary {
   std::optional<go::BuildInfo> go;
   std::optional<GoTable> table;
   std::string problem;                 // why a table that is there cannot be used
+  bool has_damaged_table = false;      // that of Go
   uint64_t symtab_count = 0;           // functions in .symtab
+  uint64_t minidebuginfo_count = 0;    // functions in .gnu_debugdata
   uint64_t dynsym_count = 0;           // functions in .dynsym
   std::vector<elf::Section> sections;  // that hold code or say something of it
 };

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "record/recorder.h"
+#include "record/rights.h"
 #include "record/target.h"
 #include "record/watch.h"
 
@@ -191,8 +192,11 @@ void print_warnings(const Recorder::Summary& summary, const Options& options) {
   if (summary.unreadable > 0)
     warn(options, "{} sampled {} may not be looked into: functions will have no names",
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
+  for (const std::string& problem : summary.perf_map_problems)
+    warn(options, "{}", problem);
   if (summary.lacks_kernel_symbols)
-    warn(options, "kernel functions will have no names: /proc/kallsyms needs CAP_SYSLOG");
+    warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
+         why_kernel_symbols_are_hidden());
   if (summary.samples == 0)
     warn(options, "no samples: {}",
          options.command.empty() ? "what was recorded did not use the CPU; is it idle?"

@@ -81,7 +81,7 @@ void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRan
 
 Profile replay(raw::Recording& recording, const Filter& filter) {
   Replay replay(std::move(recording.info), std::move(recording.images),
-                std::move(recording.events));
+                std::move(recording.events), recording.perf_maps);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   for (const raw::Recording::SampleChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk);
@@ -211,9 +211,11 @@ Result<int> run(const Options& options) {
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-  SymbolizerReport symbols =
-      symbolize(profile, {.symbols = recording->kernel_symbols, .vdso = recording->vdso},
-                name_forms(options, format), *files);
+  SymbolizerReport symbols = symbolize(profile,
+                                       {.kernel = recording->kernel_symbols,
+                                        .vdso = recording->vdso,
+                                        .perf_maps = recording->perf_maps},
+                                       name_forms(options, format), *files);
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   auto written = write(profile, format, options);

@@ -126,13 +126,16 @@ std::string name_of(const Profile& profile, const FunctionTotal& total) {
   return printable(profile.strings[profile.functions[to_index(total.function)].name]);
 }
 
-// The line where it is hottest; without lines, the image.
+// The line where it is hottest; without lines, the image; for code of no file, nothing.
 std::string place_of(const Profile& profile, const FunctionTotal& total) {
   std::string_view file;
   if (total.is_named())
     file = profile.strings[profile.functions[to_index(total.function)].file];
+  const ProfileImage& image = profile.images[total.image];
+  if (file.empty() && image.kind == ProfileImage::Kind::kAnonymous)
+    return {};
   if (file.empty())
-    return printable(profile.images[total.image].file.path);
+    return printable(image.file.path);
   return total.hottest_line == 0 ? printable(file)
                                  : fmt::format("{}:{}", printable(file), total.hottest_line);
 }

@@ -21,7 +21,9 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kUnmapped:
       return "the CPU was outside all mapped code, or a mapping was lost";
     case Unnamed::kAnonymous:
-      return "code made at run time; no file names it";
+      return "made at run time: names take a perf map, as of node --perf-basic-prof";
+    case Unnamed::kUnlisted:
+      return "made at run time, and left out of its process's perf map";
     case Unnamed::kVdso:
       return "code of the kernel that the recording has no symbol for";
     case Unnamed::kUnidentified:
@@ -37,7 +39,7 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kNoSymbol:
       return "its symbol tables leave this code out";
     case Unnamed::kNoKernelSymbols:
-      return "record with the right to read /proc/kallsyms (CAP_SYSLOG)";
+      return "record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2";
   }
   assert(false);
   return {};

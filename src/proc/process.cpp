@@ -1,6 +1,7 @@
 #include "proc/process.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -27,6 +28,13 @@ std::optional<std::string_view> find_field(std::string_view text, std::string_vi
   return std::nullopt;
 }
 
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (auto word = take_word(text); !word.empty(); word = take_word(text))
+    words.push_back(word);
+  return words;
+}
+
 std::vector<uint32_t> numbered_entries(const std::string& path) {
   std::vector<uint32_t> numbers;
   std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
@@ -49,13 +57,26 @@ Result<Status> parse_status(std::string_view text) {
   auto pid = parse_decimal(find_field(text, "Tgid").value_or(""));
   if (!pid || *pid > INT32_MAX)
     return Error("'Tgid': missing or malformed");
+  auto users = words_of(find_field(text, "Uid").value_or(""));
+  auto user = users.size() == 4 ? parse_decimal(users[1]) : std::nullopt;
+  if (!user || *user > UINT32_MAX)
+    return Error("'Uid': missing or malformed");
+  auto pids = words_of(find_field(text, "NSpid").value_or(""));
+  auto own_pid = pids.empty() ? pid : parse_decimal(pids.back());
+  if (!own_pid || *own_pid > INT32_MAX)
+    return Error("'NSpid': malformed");
   auto capabilities = parse_hex(find_field(text, "CapEff").value_or(""));
   if (!capabilities)
     return Error("'CapEff': missing or malformed");
   auto seccomp = parse_decimal(find_field(text, "Seccomp").value_or("0"));
   if (!seccomp)
     return Error("'Seccomp': malformed");
-  return Status{state->front(), static_cast<uint32_t>(*pid), *capabilities, *seccomp};
+  return Status{state->front(),
+                static_cast<uint32_t>(*pid),
+                static_cast<uint32_t>(*user),
+                static_cast<uint32_t>(*own_pid),
+                *capabilities,
+                *seccomp};
 }
 
 std::optional<Status> status_of(uint32_t pid) {
@@ -89,6 +110,25 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {
     return std::nullopt;
   text->pop_back();
   return std::move(*text);
+}
+
+std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_per_second) {
+  size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos)
+    return std::nullopt;
+  auto fields = words_of(stat.substr(name_end + 1));  // from field 3 on
+  auto ticks = fields.size() > 19 ? parse_decimal(fields[19]) : std::nullopt;
+  uint64_t tick = 1'000'000'000 / ticks_per_second;
+  if (!ticks || *ticks > UINT64_MAX / tick)
+    return std::nullopt;
+  return *ticks * tick;
+}
+
+std::optional<uint64_t> start_time_of(uint32_t pid) {
+  auto stat = read_file(fmt::format("/proc/{}/stat", pid), kMaxFileSize);
+  if (!stat)
+    return std::nullopt;
+  return parse_start_time(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
 }
 
 bool has_ended(uint32_t pid) {

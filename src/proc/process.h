@@ -18,11 +18,16 @@ namespace gosym::proc {
 //
 //   State    one letter and its meaning: "S (sleeping)", "Z (zombie)"
 //   Tgid     decimal: the process that the thread belongs to
+//   Uid      four decimals: real, effective, saved and file system user
+//   NSpid    decimals: its number in each of its pid namespaces, ours first, its own last;
+//            missing if the kernel has no such namespaces
 //   CapEff   hexadecimal: effective capabilities, bit n for capability n
 //   Seccomp  decimal: 0 off, 1 strict, 2 filter; missing if the kernel has no seccomp
 struct Status {
   char state = 0;
   uint32_t pid = 0;
+  uint32_t user = 0;     // the effective one
+  uint32_t own_pid = 0;  // what it takes for its number itself
   uint64_t capabilities = 0;
   uint64_t seccomp = 0;
 };
@@ -32,6 +37,12 @@ Result<Status> parse_status(std::string_view text);
 
 // Of a process or a thread; none if there is none of that number.
 std::optional<Status> status_of(uint32_t pid);
+
+// When a process began, in nanoseconds of CLOCK_BOOTTIME: field 22 of /proc/PID/stat, in clock
+// ticks. Field 2, the name in parentheses, may hold any byte, so that fields are counted from
+// the last ")" on. None if it is gone or the text is of another form.
+std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_per_second);
+std::optional<uint64_t> start_time_of(uint32_t pid);
 
 // Whether each thread of a process has ended, though its parent may not have noticed.
 bool has_ended(uint32_t pid);

@@ -57,6 +57,7 @@ private:
   void apply(const CommEvent& event);
   void apply(const ForkEvent& event);
   void apply(const ExitEvent&) {}
+  void apply(const KernelCodeEvent&) {}
   void begin_program(uint32_t pid, uint64_t time, AddressSpace parent);
   AddressSpace current_space(uint32_t pid) const;
   std::string_view name_of(uint32_t tid, uint64_t time) const;

@@ -18,14 +18,22 @@ std::string_view to_string(FrameSource source) {
       return "dwarf";
     case FrameSource::kSymtab:
       return "symtab";
+    case FrameSource::kMiniDebugInfo:
+      return "gnu_debugdata";
     case FrameSource::kDynsym:
       return "dynsym";
+    case FrameSource::kPlt:
+      return "plt";
     case FrameSource::kLabel:
       return "label, guess";
     case FrameSource::kKallsyms:
       return "kallsyms";
+    case FrameSource::kKernelCode:
+      return "BPF program";
     case FrameSource::kVdso:
       return "vdso";
+    case FrameSource::kPerfMap:
+      return "perf map";
   }
   assert(false);
   return {};
@@ -38,6 +46,7 @@ std::string_view to_string(Unnamed reason) {
     case Unnamed::kUnmapped:
       return "no mapping";
     case Unnamed::kAnonymous:
+    case Unnamed::kUnlisted:
       return "anonymous";
     case Unnamed::kVdso:
       return "vdso";

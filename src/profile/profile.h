@@ -48,13 +48,14 @@ struct ProfileImage {
   RecordedImage file;  // for the others only `path` is set: "[vdso]", "//anon"
 };
 
-// Part of an image at a place in memory: the same for every process that has it there.
-// Mapping 0 is none; mapping 1 is the kernel.
+// Part of an image at a place in memory: the same for every process that has it there, unless
+// it holds code that the process itself names. Mapping 0 is none; mapping 1 is the kernel.
 struct Mapping {
   uint32_t image = 0;  // index into Profile::images
   uint64_t start = 0;
   uint64_t limit = 0;  // first address after it
   uint64_t file_offset = 0;
+  uint32_t perf_map = 0;  // number of the recording's perf map for it, from 1; 0: none
 
   bool operator==(const Mapping&) const = default;
 };
@@ -67,10 +68,14 @@ enum class FrameSource : uint8_t {
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
   kDwarf,
   kSymtab,
+  kMiniDebugInfo,  // the .symtab in .gnu_debugdata
   kDynsym,
+  kPlt,    // a stub that calls a function of another image
   kLabel,  // a symbol without a size, of any of these tables: a guess
   kKallsyms,
+  kKernelCode,  // told when it was loaded
   kVdso,
+  kPerfMap,
 };
 std::string_view to_string(FrameSource source);
 
@@ -96,6 +101,7 @@ enum class Unnamed : uint8_t {
   kNotAsked,         // the symbolizer has not been there
   kUnmapped,         // nothing was mapped there, as far as is known
   kAnonymous,        // code that no file holds, made at run time
+  kUnlisted,         // the same, and the process's perf map leaves it out
   kVdso,             // code the kernel maps into each process
   kUnidentified,     // the recorder could not open the file, so that none can be trusted now
   kDeleted,          // the file was deleted or replaced while it was running
@@ -116,6 +122,8 @@ struct Location {
   RuntimeAddress address{};
   // Only where `mapping` is of a file whose segments cover the address, or of the vdso.
   std::optional<ImageAddress> image_address;
+  // Of kernel code that came during the recording, a BPF program for one; else empty.
+  StringId kernel_name{};
   // The address follows a call: the call itself lies before it.
   bool is_return = false;
 

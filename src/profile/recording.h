@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -57,6 +58,15 @@ struct RecordedImage {
   std::string problem;  // why size, ids and segments are missing; empty if they are not
 };
 
+// Whether what is mapped under this path is memory that no file holds, or none with a name:
+// code there was made at run time.
+constexpr bool is_memory(std::string_view path) {
+  for (std::string_view begin : {"//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero"})
+    if (path.starts_with(begin))
+      return true;
+  return false;
+}
+
 // Code was mapped. `image` is 0 for what no file backs: then `path` tells ("[vdso]", "//anon").
 struct MapEvent {
   uint64_t time = 0;
@@ -69,6 +79,16 @@ struct MapEvent {
 
   // First address after it; the end of memory for a length that would lead past it.
   uint64_t limit() const { return length > UINT64_MAX - start ? UINT64_MAX : start + length; }
+};
+
+// What a process told of the code that it made at run time: proc/perf_map.h has the form of
+// the text.
+struct RecordedPerfMap {
+  uint64_t time = 0;  // when it ran the program that wrote this
+  uint32_t pid = 0;
+  std::string path;     // as the process sees it
+  std::string text;     // empty if it was not to be trusted
+  std::string problem;  // why the text, or a part of it, is missing; empty if it is all there
 };
 
 // A thread changed its name. With `is_exec` its process runs a new program: all its mappings
@@ -97,7 +117,16 @@ struct ExitEvent {
   uint32_t tid = 0;
 };
 
-using Event = std::variant<MapEvent, CommEvent, ForkEvent, ExitEvent>;
+// The kernel took in code that is none of its modules', a BPF program as a rule, or gave it up.
+struct KernelCodeEvent {
+  uint64_t time = 0;
+  uint64_t address = 0;
+  uint64_t length = 0;
+  std::string name;  // "bpf_prog_6deef7357e7b4530_drop"
+  bool is_removed = false;
+};
+
+using Event = std::variant<MapEvent, CommEvent, ForkEvent, ExitEvent, KernelCodeEvent>;
 
 inline uint64_t time_of(const Event& event) {
   return std::visit([](const auto& e) { return e.time; }, event);

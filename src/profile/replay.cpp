@@ -28,6 +28,11 @@ void add_fixed_mappings(Profile& profile) {
   profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
+ProfileImage::Kind kind_of(const RecordedImage& image) {
+  bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
+  return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
+}
+
 ProfileImage make_image(const MapEvent& event) {
   ProfileImage image;
   image.file.id = event.image;
@@ -55,12 +60,17 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
   return std::nullopt;
 }
 
-Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events)
-    : history_(std::move(events)) {
+Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
+               std::span<const RecordedPerfMap> perf_maps)
+    : kernel_history_(events), history_(std::move(events)) {
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
+  for (const RecordedPerfMap& map : perf_maps)
+    perf_maps_[history_.address_space(map.pid, map.time).program] =
+        static_cast<uint32_t>(&map - perf_maps.data() + 1);
+  perf_maps_.erase(AddressSpace::kUnknown);
 }
 
 std::string Replay::comm(const RecordedSample& sample) const {
@@ -70,7 +80,9 @@ std::string Replay::comm(const RecordedSample& sample) const {
 
 void Replay::add(const RecordedSample& sample) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
-  SeenStack seen = {space.program, space.map_count, raw_stacks_.intern(sample.kernel_stack),
+  SeenStack seen = {space.program, space.map_count,
+                    sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
+                    raw_stacks_.intern(sample.kernel_stack),
                     raw_stacks_.intern(sample.user_stack)};
   auto known = seen_.find(seen);
   ResolvedStack resolved =
@@ -90,7 +102,7 @@ Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
   resolved_.clear();
   bool is_return = false;
   for (uint64_t address : raw_stacks_[seen.kernel]) {
-    resolved_.push_back(location(kKernelMapping, address, is_return));
+    resolved_.push_back(kernel_location(seen, address, is_return));
     is_return = true;
   }
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
@@ -101,28 +113,35 @@ Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
     is_cut = is_return && mapping == kNoMapping;
     if (is_cut)
       break;
-    resolved_.push_back(location(mapping, address, is_return));
+    resolved_.push_back(location({address, mapping, StringId{}, is_return}));
     is_return = true;
   }
   return {stacks_.intern(resolved_), is_cut};
 }
 
-LocationId Replay::location(MappingId mapping, uint64_t address, bool is_return) {
+LocationId Replay::kernel_location(const SeenStack& seen, uint64_t address, bool is_return) {
+  uint64_t call = address - (is_return ? 1 : 0);
+  std::string_view name = kernel_history_.find(call, seen.kernel_count);
+  return location({address, kKernelMapping, profile_.strings.intern(name), is_return});
+}
+
+LocationId Replay::location(const LocationKey& key) {
   auto next = static_cast<LocationId>(profile_.locations.size());
-  auto [slot, is_new] = locations_.try_emplace({address, mapping, is_return}, next);
+  auto [slot, is_new] = locations_.try_emplace(key, next);
   if (!is_new)
     return slot->second;
 
   Location location;
-  location.mapping = mapping;
-  location.address = RuntimeAddress{address};
-  location.is_return = is_return;
-  const ProfileImage& image = profile_.image_of(mapping);
-  const Mapping& place = profile_.mappings[to_index(mapping)];
+  location.mapping = key.mapping;
+  location.address = RuntimeAddress{key.address};
+  location.kernel_name = key.kernel_name;
+  location.is_return = key.is_return != 0;
+  const ProfileImage& image = profile_.image_of(key.mapping);
+  const Mapping& place = profile_.mappings[to_index(key.mapping)];
   if (image.kind == ProfileImage::Kind::kFile)
     location.image_address = to_image_address(place, image.file, location.address);
   else if (image.kind == ProfileImage::Kind::kVdso)
-    location.image_address = ImageAddress{address - place.start};  // it is linked at 0
+    location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
   profile_.locations.push_back(location);
   return next;
 }
@@ -135,8 +154,11 @@ MappingId Replay::mapping_at(AddressSpace space, uint64_t address) {
   if (!is_new_event)
     return of_event->second;
 
-  Mapping mapping = {image_of(*event), event->start, event->limit(), event->file_offset};
-  MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset};
+  Mapping mapping = {image_of(*event), event->start, event->limit(), event->file_offset, 0};
+  if (profile_.images[mapping.image].kind == ProfileImage::Kind::kAnonymous)
+    mapping.perf_map = perf_map_of(*event);
+  MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset,
+                    mapping.perf_map};
   auto next = static_cast<MappingId>(profile_.mappings.size());
   auto [slot, is_new] = mappings_.try_emplace(key, next);
   if (is_new)
@@ -153,10 +175,16 @@ uint32_t Replay::image_of(const MapEvent& event) {
                         ? images_.try_emplace(event.image, next).first.value()
                         : unrecorded_images_.try_emplace(event.path, next).first.value();
   if (index == next && is_recorded)
-    profile_.images.push_back({ProfileImage::Kind::kFile, recorded->second});
+    profile_.images.push_back({kind_of(recorded->second), recorded->second});
   else if (index == next)
     profile_.images.push_back(make_image(event));
   return index;
+}
+
+// The last one that the process told while it ran the program that mapped this.
+uint32_t Replay::perf_map_of(const MapEvent& event) const {
+  auto known = perf_maps_.find(history_.address_space(event.pid, event.time).program);
+  return known == perf_maps_.end() ? 0 : known->second;
 }
 
 Profile Replay::finish() && {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/sequence_pool.h"
+#include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "profile/profile.h"
 
@@ -25,7 +26,9 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 // each address space it was seen in; to count it again costs two hashes of it.
 class Replay {
 public:
-  Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events);
+  // Of the perf maps it only looks which process each is of.
+  Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
+         std::span<const RecordedPerfMap> perf_maps = {});
 
   // The name of the sample's thread; ":TID" if it is not known.
   std::string comm(const RecordedSample& sample) const;
@@ -40,6 +43,7 @@ private:
   struct SeenStack {
     uint32_t program;
     uint32_t map_count;
+    uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t kernel;
     uint32_t user;
     bool operator==(const SeenStack&) const = default;
@@ -54,7 +58,8 @@ private:
   struct LocationKey {
     uint64_t address;
     MappingId mapping;
-    uint32_t is_return;
+    StringId kernel_name;
+    uint64_t is_return;
     bool operator==(const LocationKey&) const = default;
   };
   struct MappingKey {
@@ -62,6 +67,7 @@ private:
     uint64_t start;
     uint64_t limit;
     uint64_t file_offset;
+    uint64_t perf_map;
     bool operator==(const MappingKey&) const = default;
   };
 
@@ -71,12 +77,16 @@ private:
   };
 
   ResolvedStack resolve(const SeenStack& seen);
-  LocationId location(MappingId mapping, uint64_t address, bool is_return);
+  LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
+  LocationId location(const LocationKey& key);
   MappingId mapping_at(AddressSpace space, uint64_t address);
   uint32_t image_of(const MapEvent& event);
+  uint32_t perf_map_of(const MapEvent& event) const;
 
+  KernelHistory kernel_history_;
   ProcessHistory history_;
   tsl::robin_map<ImageId, RecordedImage> recorded_;
+  tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
   SequencePool<LocationId> stacks_;
   std::vector<LocationId> resolved_;  // scratch of resolve()

@@ -9,11 +9,13 @@ namespace gosym::raw {
 bool is_known(ChunkType type) {
   using enum ChunkType;
   return type == kInfo || type == kImage || type == kEvents || type == kSamples ||
-         type == kKernelSymbols || type == kStats || type == kEnd || type == kVdso;
+         type == kKernelSymbols || type == kPerfMap || type == kStats || type == kEnd ||
+         type == kVdso;
 }
 
 uint32_t max_payload_size(ChunkType type) {
-  bool is_small = is_known(type) && type != ChunkType::kKernelSymbols;
+  bool is_small =
+      is_known(type) && type != ChunkType::kKernelSymbols && type != ChunkType::kPerfMap;
   return is_small ? kMaxSmallPayloadSize : kMaxPayloadSize;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 1.0. It holds addresses and what is needed to name them later,
-// never names of functions other than the kernel's own list.
+// The cpu.raw file, version 1.1. It holds addresses and what is needed to name them later;
+// names only of code that no file will have then: the kernel's, and what was made at run time.
 //
 //   file   = header chunk*
 //   chunk  = chunk header, payload, zeros up to the next multiple of 8 bytes
@@ -20,7 +20,7 @@
 //
 //    0  char[8]   "GOSYMRAW"
 //    8  u16       major version, 1
-//   10  u16       minor version, 0
+//   10  u16       minor version, 1
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -38,7 +38,7 @@
 //    6  u16       flags: bit 0 is set when the payload is one zstd frame; the others are 0
 //    8  u32       size of the payload as stored
 //   12  u32       size of the payload uncompressed: equal to the stored size without bit 0,
-//                 larger with it. At most 64 MiB, in types 1 to 4, 7 and 9 at most 4 MiB
+//                 larger with it. At most 64 MiB, in types 1 to 4, 7, 9 and 10 at most 4 MiB
 //   16  u64       sequence number: 0, 1, 2, ... in the order of writing
 //   24  u32       checksum of the payload as stored
 //   28  u32       checksum of the 28 bytes before
@@ -66,6 +66,7 @@
 //       4 memory_size: uint64         5 flags: uint32
 //   3 EVENTS, in any order of time
 //       1 map: repeated    2 comm: repeated    3 fork: repeated    4 exit: repeated
+//       5 kernel_code: repeated, since 1.1
 //     map:
 //       1 time: uint64     2 pid: uint32       3 start: uint64     4 length: uint64
 //       5 file_offset: uint64     6 image: uint32, an id or 0      7 path: string
@@ -77,6 +78,9 @@
 //       5 parent_tid: uint32
 //     exit:
 //       1 time: uint64     2 pid: uint32       3 tid: uint32
+//     kernel_code:
+//       1 time: uint64     2 address: uint64   3 length: uint64   4 name: string
+//       5 is_removed: bool
 //   4 SAMPLES
 //     The distinct stacks of this chunk, numbered from 1; stack 0 is the empty one.
 //       1 stack_sizes: packed uint32, the number of addresses of each stack
@@ -93,7 +97,11 @@
 //         to be taken as 1
 //   5 KALLSYMS, at most one
 //       1 text: bytes, that of /proc/kallsyms
-//   6 reserved: perf maps
+//   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
+//     one program of a process the last is the one to use
+//       1 time: uint64, when the process ran that program
+//       2 pid: uint32      3 path: string      4 text: bytes, as proc/perf_map.h has it
+//       5 problem: string
 //   7 STATS, counts since the start; the last such chunk is the one to use
 //       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64
@@ -128,7 +136,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 0;
+inline constexpr uint16_t kMinorVersion = 1;
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
 struct FileHeader {
@@ -154,6 +162,7 @@ enum class ChunkType : uint16_t {
   kEvents = 3,
   kSamples = 4,
   kKernelSymbols = 5,
+  kPerfMap = 6,
   kStats = 7,
   kEnd = 9,
   kVdso = 10,
@@ -179,7 +188,8 @@ constexpr uint64_t padded(uint64_t size) {
 }
 
 // A reader allocates this much on the word of a header. The text of /proc/kallsyms takes 5 to
-// 15 MB with the kernels of distributions; later types may be as large.
+// 15 MB with the kernels of distributions, the perf map of a large program as much; later types
+// may be as large.
 inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
 
 // A command line has 2 MiB at most by default (ARG_MAX), images are smaller. Samples and events

@@ -97,6 +97,22 @@ void visit(auto& field, Either<ExitEvent> auto& event) {
   field(3, event.tid);
 }
 
+void visit(auto& field, Either<KernelCodeEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.address);
+  field(3, event.length);
+  field(4, event.name);
+  field(5, event.is_removed);
+}
+
+void visit(auto& field, Either<RecordedPerfMap> auto& map) {
+  field(1, map.time);
+  field(2, map.pid);
+  field(3, map.path);
+  field(4, map.text);
+  field(5, map.problem);
+}
+
 void visit(auto& field, Either<Contents> auto& contents) {
   field(1, contents.bytes);
 }
@@ -252,6 +268,9 @@ void read_events(pbf_reader in, std::vector<Event>& events) {
       case message_tag(4):
         events.push_back(read_event<ExitEvent>(in));
         break;
+      case message_tag(5):
+        events.push_back(read_event<KernelCodeEvent>(in));
+        break;
       default:
         in.skip();
     }
@@ -266,6 +285,10 @@ std::string encode(const RecordingInfo& info) {
 
 std::string encode(const RecordedImage& image) {
   return encode_message(image);
+}
+
+std::string encode(const RecordedPerfMap& map) {
+  return encode_message(map);
 }
 
 std::string encode(const RecordingStats& stats) {
@@ -295,6 +318,10 @@ Result<RecordingInfo> decode_info(Bytes payload) {
 
 Result<RecordedImage> decode_image(Bytes payload) {
   return decode<RecordedImage>(payload);
+}
+
+Result<RecordedPerfMap> decode_perf_map(Bytes payload) {
+  return decode<RecordedPerfMap>(payload);
 }
 
 Result<RecordingStats> decode_stats(Bytes payload) {

@@ -103,6 +103,14 @@ Result<> add_events(Result<std::vector<Event>> decoded, Parsing& parsing) {
   return Ok{};
 }
 
+Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
+  if (!decoded)
+    return std::move(decoded).error();
+  parsing.memory += sizeof(RecordedPerfMap);
+  parsing.recording.perf_maps.push_back(*std::move(decoded));
+  return Ok{};
+}
+
 Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   switch (type) {
     case ChunkType::kInfo:
@@ -113,6 +121,8 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
       return add_events(decode_events(payload), parsing);
     case ChunkType::kKernelSymbols:
       return put(decode_contents(payload), parsing.recording.kernel_symbols);
+    case ChunkType::kPerfMap:
+      return add_perf_map(decode_perf_map(payload), parsing);
     case ChunkType::kVdso:
       return put(decode_contents(payload), parsing.recording.vdso);
     case ChunkType::kStats:

@@ -21,8 +21,9 @@ struct Recording {
   std::vector<Event> events;   // in the order of the file, not of time
   std::string kernel_symbols;  // the text of /proc/kallsyms; empty: not recorded
   std::string vdso;            // the vdso's ELF image; empty: not recorded
-  RecordingStats stats;        // the last ones written
-  uint64_t end_time = 0;       // of CLOCK_MONOTONIC; 0: the recording has no end chunk
+  std::vector<RecordedPerfMap> perf_maps;
+  RecordingStats stats;   // the last ones written
+  uint64_t end_time = 0;  // of CLOCK_MONOTONIC; 0: the recording has no end chunk
 
   struct SampleChunk {
     std::string stored;

@@ -85,6 +85,10 @@ Result<> Writer::write_kernel_symbols(std::string_view kallsyms) {
   return write_chunk(ChunkType::kKernelSymbols, encode_contents(kallsyms));
 }
 
+Result<> Writer::write_perf_map(const RecordedPerfMap& map) {
+  return write_chunk(ChunkType::kPerfMap, encode(map));
+}
+
 Result<> Writer::write_stats(const RecordingStats& stats) {
   return write_chunk(ChunkType::kStats, encode(stats));
 }

@@ -1,35 +1,14 @@
 #include "record/image_file.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "record/found_file.h"
 
 namespace gosym {
 
 namespace {
-
-// O_PATH finds a file without opening it.
-UniqueFd find(const std::string& path) {
-  return UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
-}
-
-// Symbolic links and ".." stay below the root of the process.
-UniqueFd find_below_root_of(uint32_t pid, const std::string& path) {
-  UniqueFd root(
-      open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root)
-    return root;
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT;
-  return UniqueFd(
-      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
-}
 
 bool is_regular(const UniqueFd& found) {
   struct stat status {};
@@ -40,14 +19,6 @@ bool is_same_file(const UniqueFd& found, const FileKey& key) {
   struct stat status {};
   return found && fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) &&
          status.st_dev == key.device && status.st_ino == key.inode;
-}
-
-Result<UniqueFd> open_found(const UniqueFd& found) {
-  std::string path = fmt::format("/proc/self/fd/{}", found.get());
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file)
-    return system_error("cannot be opened", errno);
-  return file;
 }
 
 }  // namespace
@@ -72,7 +43,8 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
   std::string path = mapping.path;
   if (strip_deleted(path))
     return Error("deleted, and not open to us");
-  found = find_below_root_of(mapping.pid, path);
+  if (UniqueFd root = find_root_of(mapping.pid))
+    found = find_below(root, path);
   if (!is_same_file(found, mapping.file))
     found = find(path);
   if (!found)

@@ -130,9 +130,13 @@ void Recorder::snapshot(uint32_t pid) {
 
 Result<> Recorder::collect() {
   drain_samples();
+  // Now that all samples of them are here.
+  if (auto written = write_perf_maps_of_ended(); !written)
+    return written;
   drain_events(monotonic_ns());
+  bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
-  return is_due ? write() : Ok{};
+  return is_due || wants_symbols ? write() : Ok{};
 }
 
 Result<> Recorder::finish() {
@@ -142,6 +146,11 @@ Result<> Recorder::finish() {
   drain_events(UINT64_MAX);
   if (auto written = write(); !written)
     return written;
+  if (auto written = write_perf_maps_of_ended(); !written)
+    return written;
+  for (uint32_t pid : perf_maps_.pids())
+    if (auto written = write_perf_map(pid, end_time_); !written)
+      return written;
   if (auto written = writer_->write_stats(stats()); !written)
     return written;
   return writer_->write_end(end_time_);
@@ -172,6 +181,8 @@ void Recorder::drain_events(uint64_t until) {
 void Recorder::keep(RawMapping mapping) {
   if (!is_followed(mapping.pid))
     return;
+  if (options_.has_user && is_memory(mapping.path))
+    perf_maps_.notice(mapping.pid, mapping.time);
   ImageId image = images_.identify(mapping);
   MapEvent event{mapping.time, mapping.pid, mapping.start, mapping.length, mapping.file_offset,
                  image,        {}};
@@ -181,8 +192,11 @@ void Recorder::keep(RawMapping mapping) {
 }
 
 void Recorder::keep(CommEvent event) {
-  if (is_followed(event.pid))
-    events_.emplace_back(std::move(event));
+  if (!is_followed(event.pid))
+    return;
+  if (event.is_exec)
+    perf_maps_.renew(event.pid, event.time);
+  events_.emplace_back(std::move(event));
 }
 
 void Recorder::keep(ForkEvent event) {
@@ -195,8 +209,16 @@ void Recorder::keep(ForkEvent event) {
 }
 
 void Recorder::keep(ExitEvent event) {
-  if (is_followed(event.pid))
-    events_.emplace_back(event);
+  if (!is_followed(event.pid))
+    return;
+  if (event.tid == event.pid)
+    ended_.push_back(event);
+  events_.emplace_back(event);
+}
+
+void Recorder::keep(KernelCodeEvent event) {
+  if (options_.has_kernel)
+    events_.emplace_back(std::move(event));
 }
 
 Result<> Recorder::write() {
@@ -228,6 +250,26 @@ Result<> Recorder::write_kernel_symbols() {
   return writer_->write_kernel_symbols(*text);
 }
 
+Result<> Recorder::write_perf_maps_of_ended() {
+  for (const ExitEvent& event : std::exchange(ended_, {}))
+    if (auto written = write_perf_map(event.pid, event.time); !written)
+      return written;
+  return Ok{};
+}
+
+Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
+  if (!sampled_.contains(pid)) {
+    perf_maps_.forget(pid);
+    return Ok{};
+  }
+  auto map = perf_maps_.take(pid, time);
+  if (!map)
+    return Ok{};
+  if (!map->problem.empty())
+    perf_map_problems_.push_back(fmt::format("'{}': {}", map->path, map->problem));
+  return writer_->write_perf_map(*map);
+}
+
 RecordingStats Recorder::stats() const {
   Sampler::Counters counters = sampler_->counters();
   return {last_write_, counters.stored, counters.lost, sideband_->lost()};
@@ -243,6 +285,7 @@ Recorder::Summary Recorder::summary() const {
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
       .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
+      .perf_map_problems = perf_map_problems_,
       .process_count = sampled_.size(),
       .duration_ns = end_time_ - start_time_,
       .file_size = writer_->bytes_written(),

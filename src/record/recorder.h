@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "raw/writer.h"
 #include "record/image_catalog.h"
+#include "record/perf_maps.h"
 #include "record/sampler.h"
 #include "record/sideband.h"
 
@@ -29,7 +30,8 @@ public:
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
-    size_t process_count = 0;           // that samples are of
+    std::vector<std::string> perf_map_problems;  // one a map that was not used, or cut
+    size_t process_count = 0;                    // that samples are of
     uint64_t duration_ns = 0;
     uint64_t file_size = 0;
   };
@@ -69,8 +71,11 @@ private:
   void keep(ExitEvent event);
   void keep(const LostRecords&) {}
   void keep(const OtherRecord&) {}
+  void keep(KernelCodeEvent event);
   Result<> write();
   Result<> write_kernel_symbols();
+  Result<> write_perf_maps_of_ended();
+  Result<> write_perf_map(uint32_t pid, uint64_t time);
   RecordingStats stats() const;
 
   SamplerOptions options_;
@@ -86,6 +91,10 @@ private:
   std::vector<SidebandRecord> pending_;  // too young: an older one may still come
   std::vector<Event> events_;
   std::vector<raw::SampleBatch> batches_;
+
+  PerfMaps perf_maps_;
+  std::vector<ExitEvent> ended_;  // processes whose perf maps are not yet taken
+  std::vector<std::string> perf_map_problems_;
 
   std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read
   bool has_kernel_samples_ = false;

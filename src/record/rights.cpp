@@ -106,4 +106,10 @@ Error denied_or_failed(std::string_view what, int cause) {
   return explain_refusal(*status).context(what).with_exit_status(kUnsupported);
 }
 
+std::string_view why_kernel_symbols_are_hidden() {
+  if (setting("/proc/sys/kernel/kptr_restrict") == "2")
+    return "kernel.kptr_restrict is 2: set it to 1 with sysctl";
+  return "it takes CAP_SYSLOG";
+}
+
 }  // namespace gosym

@@ -14,4 +14,7 @@ Result<> check_kernel();
 // is missing: a capability, a setting, or who is in the way.
 Error denied_or_failed(std::string_view what, int cause);
 
+// Why /proc/kallsyms shows no addresses, and what would make it.
+std::string_view why_kernel_symbols_are_hidden();
+
 }  // namespace gosym

@@ -32,6 +32,7 @@ UniqueFd open_event(int cpu) {
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;
+  attr.ksymbol = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.watermark = 1;

@@ -59,6 +59,17 @@ RawMapping read_mapping(Reader& in, uint64_t time) {
   return mapping;
 }
 
+KernelCodeEvent read_kernel_code(Reader& in, uint64_t time) {
+  KernelCodeEvent event;
+  event.time = time;
+  event.address = in.u64();
+  event.length = in.u32();
+  in.u16();  // kind
+  event.is_removed = (in.u16() & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0;
+  event.name = in.cstring();
+  return event;
+}
+
 SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc) {
   switch (type) {
     case PERF_RECORD_LOST:
@@ -71,6 +82,8 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
       return read_fork(in, time);
     case PERF_RECORD_MMAP2:
       return read_mapping(in, time);
+    case PERF_RECORD_KSYMBOL:
+      return read_kernel_code(in, time);
     default:
       return OtherRecord{.time = time};
   }

@@ -20,6 +20,8 @@
 //     MMAP2 (10)  u32 pid, u32 tid, u64 start, u64 length, u64 file offset,
 //                 u32 device major, u32 device minor, u64 inode, u64 inode generation,
 //                 u32 protection, u32 flags, text    executable mappings only
+//     KSYMBOL (17) u64 address, u32 length, u16 kind, u16 flags, text
+//                 kind: BPF (1) or other code; flag 0: it was removed. Since Linux 5.1
 //
 // Text ends in NUL and is padded with more of them to a multiple of 8.
 
@@ -57,8 +59,8 @@ struct OtherRecord {
   uint64_t time = 0;
 };
 
-using SidebandRecord =
-    std::variant<OtherRecord, LostRecords, RawMapping, CommEvent, ForkEvent, ExitEvent>;
+using SidebandRecord = std::variant<OtherRecord, LostRecords, RawMapping, CommEvent, ForkEvent,
+                                    ExitEvent, KernelCodeEvent>;
 
 inline uint64_t time_of(const SidebandRecord& record) {
   return std::visit([](const auto& r) { return r.time; }, record);

@@ -34,8 +34,9 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   if (symbols->go_module_)
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
   symbols->open_native(path, options);
-  if (auto dynsym = open_dynsym_source(symbols->image_))
-    symbols->sources_.push_back(std::move(dynsym));
+  for (auto* open_source : {open_dynsym_source, open_plt_source})
+    if (auto source = open_source(symbols->image_))
+      symbols->sources_.push_back(std::move(source));
   return symbols;
 }
 
@@ -58,9 +59,20 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
   if (!symtab && debug_image)
     symtab = open_symtab_source(*debug_image);
   if (!symtab)
-    return;
+    return open_minidebuginfo();
   symtab_ = symtab.get();
   sources_.push_back(std::move(symtab));
+}
+
+// Has a part of what a .symtab has.
+void ImageSymbols::open_minidebuginfo() {
+  auto source = open_minidebuginfo_source(image_);
+  if (!source)
+    add_problem(source.error().message());
+  if (!source || !*source)
+    return;
+  symtab_ = source->get();
+  sources_.push_back(*std::move(source));
 }
 
 void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,

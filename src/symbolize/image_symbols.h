@@ -15,8 +15,9 @@
 namespace gosym {
 
 // Everything that names the code of one file, best evidence first: the Go function table, then
-// debugging information and .symtab, its own or those of its separate debug file, then .dynsym.
-// Owns the files that the answers borrow from.
+// debugging information and .symtab, its own or those of its separate debug file, or else
+// MiniDebugInfo, then .dynsym, then the stubs of the procedure linkage table. Owns the files
+// that the answers borrow from.
 class ImageSymbols {
 public:
   // Fails if the file cannot be read, or is not ELF. A damaged Go table is not a failure: it is
@@ -43,6 +44,8 @@ public:
   bool has_code_names() const;
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
+  // Whether there is a Go function table that cannot be used.
+  bool has_damaged_table() const { return has_damaged_table_; }
   // What was taken for granted of the Go function table; empty if nothing was.
   std::string assumption() const { return go_module_ ? go_module_->assumption : ""; }
 
@@ -53,6 +56,7 @@ private:
                   const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
+  void open_minidebuginfo();
   void add_problem(std::string problem);
 
   std::unique_ptr<MappedFile> file_;
@@ -62,7 +66,7 @@ private:
   std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
-  SymbolSource* symtab_ = nullptr;  // as dwarf_
+  SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo
   bool has_damaged_table_ = false;
   std::string problem_;
 };

@@ -13,5 +13,8 @@ namespace gosym {
 std::unique_ptr<SymbolSource> open_pclntab_source(const go::Module& module);
 std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image);
 std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image);
+// Fails if the image has MiniDebugInfo that cannot be read.
+Result<std::unique_ptr<SymbolSource>> open_minidebuginfo_source(const elf::Image& image);
+std::unique_ptr<SymbolSource> open_plt_source(const elf::Image& image);
 
 }  // namespace gosym

@@ -3,9 +3,11 @@
 #include <tsl/robin_map.h>
 #include <xxhash.h>
 
+#include <set>
 #include <vector>
 
 #include "proc/kallsyms.h"
+#include "proc/perf_map.h"
 #include "profile/go_stacks.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/sources.h"
@@ -54,10 +56,15 @@ private:
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
-void symbolize_kernel(const std::vector<Location*>& locations, std::string_view kernel_symbols,
-                      FrameWriter& frames) {
+void symbolize_kernel(const Profile& profile, const std::vector<Location*>& locations,
+                      std::string_view kernel_symbols, FrameWriter& frames) {
   Kallsyms kallsyms(kernel_symbols);
   for (Location* location : locations) {
+    if (location->kernel_name != StringId{}) {
+      std::string_view name = profile.strings[location->kernel_name];
+      frames.write(*location, {{.function = name, .file = {}}}, FrameSource::kKernelCode);
+      continue;
+    }
     auto symbol = kallsyms.find(location->call_of(to_integer(location->address)));
     if (symbol)
       frames.write(*location, {{.function = symbol->name, .file = {}}}, FrameSource::kKallsyms);
@@ -108,13 +115,41 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
   }
 }
 
-void set_unnamed(const std::vector<Location*>& locations, Unnamed reason) {
-  for (Location* location : locations)
-    location->unnamed = reason;
+void symbolize_by_perf_map(const std::vector<Location*>& locations, const RecordedPerfMap& map,
+                           FrameWriter& frames) {
+  std::set<uint64_t> addresses;
+  for (const Location* location : locations)
+    addresses.insert(location->call_of(to_integer(location->address)));
+  auto names = proc::find_in_perf_map(map.text, std::move(addresses));
+  for (Location* location : locations) {
+    location->unnamed = map.text.empty() ? Unnamed::kAnonymous : Unnamed::kUnlisted;
+    auto name = names.find(location->call_of(to_integer(location->address)));
+    if (name != names.end())
+      frames.write(*location, {{.function = name->second, .file = {}}}, FrameSource::kPerfMap);
+  }
+}
+
+// Code that no file holds. Each process names its own, if it does.
+void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& locations,
+                         std::span<const RecordedPerfMap> perf_maps, FrameWriter& frames,
+                         SymbolizerReport& report) {
+  std::map<uint32_t, std::vector<Location*>> by_map;
+  for (Location* location : locations) {
+    location->unnamed = Unnamed::kAnonymous;
+    by_map[profile.mappings[to_index(location->mapping)].perf_map].push_back(location);
+  }
+  for (const auto& [number, covered] : by_map) {
+    if (number == 0 || number > perf_maps.size())
+      continue;
+    const RecordedPerfMap& map = perf_maps[number - 1];
+    if (!map.problem.empty())
+      report.image_problems[map.path] = map.problem;
+    symbolize_by_perf_map(covered, map, frames);
+  }
 }
 
 // The locations that have not been asked about.
-void symbolize_new(Profile& profile, const RecordedKernel& kernel,
+void symbolize_new(Profile& profile, const RecordedSymbols& recorded,
                    const DebugFileOptions& files, FrameWriter& frames,
                    SymbolizerReport& report) {
   std::vector<std::vector<Location*>> by_image(profile.images.size());
@@ -134,13 +169,13 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel,
         symbolize_file(by_image[i], image.file, files, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
-        symbolize_kernel(by_image[i], kernel.symbols, frames);
+        symbolize_kernel(profile, by_image[i], recorded.kernel, frames);
         break;
       case ProfileImage::Kind::kVdso:
-        symbolize_vdso(by_image[i], kernel.vdso, frames);
+        symbolize_vdso(by_image[i], recorded.vdso, frames);
         break;
       case ProfileImage::Kind::kAnonymous:
-        set_unnamed(by_image[i], Unnamed::kAnonymous);
+        symbolize_anonymous(profile, by_image[i], recorded.perf_maps, frames, report);
         break;
     }
   }
@@ -148,13 +183,13 @@ void symbolize_new(Profile& profile, const RecordedKernel& kernel,
 
 }  // namespace
 
-SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForms forms,
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
                            const DebugFileOptions& files) {
   SymbolizerReport report;
   FrameWriter frames(profile, forms);
-  symbolize_new(profile, kernel, files, frames, report);
+  symbolize_new(profile, recorded, files, frames, report);
   if (make_interrupted_exact(profile))
-    symbolize_new(profile, kernel, files, frames, report);
+    symbolize_new(profile, recorded, files, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;

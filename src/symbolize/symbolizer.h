@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,16 +17,17 @@ struct SymbolizerReport {
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
 };
 
-// What a recording has of the kernel it was made on; empty where it has not.
-struct RecordedKernel {
-  std::string_view symbols;  // the text of /proc/kallsyms
-  std::string_view vdso;     // the ELF image
+// What a recording brings along because no file has it; empty where it does not.
+struct RecordedSymbols {
+  std::string_view kernel;  // the text of /proc/kallsyms
+  std::string_view vdso;    // the ELF image
+  std::span<const RecordedPerfMap> perf_maps = {};
 };
 
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct
 // location is asked once, image after image, so that one file is open at a time. A file that is
 // not the one that was recorded, by its ids or else by size and time of change, is not used.
-SymbolizerReport symbolize(Profile& profile, const RecordedKernel& kernel, NameForms forms,
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
                            const DebugFileOptions& files = {});
 
 }  // namespace gosym

@@ -6,6 +6,7 @@
 #include "commands/inspect_function_view.h"
 #include "elf/build_ids.h"
 #include "elf/kind.h"
+#include "elf/plt.h"
 #include "elf/symbol_table.h"
 #include "go/build_info.h"
 #include "go/check.h"
@@ -44,6 +45,8 @@ void exercise_elf(const elf::Image& image) {
     for (const elf::Symbol& label : table.labels())
       check(image.file, label.name);
   }
+  for (const elf::PltStub& stub : elf::read_plt(image))
+    assert(stub.size > 0 && stub.name.ends_with("@plt"));
   if (auto info = go::read_build_info(image)) {
     for (std::string_view text : {info->go_version, info->path, info->main.required.path})
       check(image.file, text);

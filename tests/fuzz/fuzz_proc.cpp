@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const gosym::proc::MapsEntry& entry : *entries)
       assert(entry.start < entry.end && entry.path.size() <= size);
   (void)gosym::proc::parse_status(gosym::as_text(bytes));
+  (void)gosym::proc::parse_start_time(gosym::as_text(bytes), 100);
   while (auto record = gosym::first_record(bytes)) {
     assert(!record->empty());
     (void)gosym::parse_sideband_record(*record);

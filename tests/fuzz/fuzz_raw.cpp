@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)raw::decode_info(input);
   (void)raw::decode_image(input);
   (void)raw::decode_events(input);
+  (void)raw::decode_perf_map(input);
   (void)raw::decode_stats(input);
   (void)raw::decode_contents(input);
   (void)raw::decode_end(input);

@@ -1,8 +1,11 @@
-// Writes the seeds of the corpora elf, pclntab and replay: make_corpus DIRECTORY.
+// Writes the seeds of the corpora elf, go_table, pclntab, plt and replay: make_corpus DIRECTORY.
+
+#include <fmt/format.h>
 
 #include <fstream>
 
 #include "../unit/pclntab_builder.h"
+#include "../unit/plt_builder.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
@@ -68,6 +71,38 @@ std::string replay_input(std::initializer_list<Event> events) {
   return input + batch.encode();
 }
 
+// A program of each layout, and its table by itself; in turn of each word width and byte order.
+void write_go_seeds(const std::string& folder) {
+  constexpr const char* kReleases[] = {"1.2",  "1.5",  "1.9",  "1.10", "1.12", "1.13",
+                                       "1.16", "1.18", "1.20", "1.26", "1.27"};
+  for (GoLayout layout : kGoLayouts) {
+    auto i = static_cast<size_t>(layout);
+    bool is_big = i % 3 == 2;
+    bool is_32_bit = i % 2 == 1;
+    GoProgram program{.order = is_big ? ByteOrder::kBig : ByteOrder::kLittle,
+                      .pointer_size = static_cast<uint8_t>(is_32_bit ? 4 : 8),
+                      .layout = layout};
+    std::string name =
+        fmt::format("go{}-{}-{}", kReleases[i], is_32_bit ? 32 : 64, is_big ? "big" : "little");
+    write(folder + "/pclntab/" + name, build_image(program.image()));
+    // As fuzz_go_table.cpp has it: no magic but the table's own.
+    auto choice = static_cast<char>(0x1c | (is_32_bit ? 2 : 0) | (is_big ? 1 : 0));
+    write(folder + "/go_table/" + name, choice + program.table());
+  }
+
+  ImageSpec scanned = GoProgram{}.image();
+  scanned.parts[1].name = ".rodata";
+  write(folder + "/pclntab/scanned", build_image(scanned));
+  write(folder + "/pclntab/unknown-magic", build_image(GoProgram{.magic = 0x12345678}.image()));
+  write(folder + "/pclntab/text-in-parts",
+        build_image(
+            GoProgram{.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}}.image()));
+  write(folder + "/pclntab/pie-relocated-by-addends",
+        build_image(build_pie({.layout = GoLayout::k113}, RelocationForm::kRela)));
+  write(folder + "/pclntab/pie-relocated-by-symbols",
+        build_image(build_pie({.layout = GoLayout::k118}, RelocationForm::kSymbolic)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -78,32 +113,12 @@ int main(int argc, char** argv) {
   write(folder + "/elf/symbols-32-big", image_with_symbols(ByteOrder::kBig, 4));
   write(folder + "/elf/debug-links", image_with_links());
 
-  struct Seed {
-    const char* name;
-    GoProgram program;
-  };
-  const Seed seeds[] = {
-      {"go12-64-little", {.layout = GoLayout::k12}},
-      {"go15-32-big", {.order = ByteOrder::kBig, .pointer_size = 4, .layout = GoLayout::k15}},
-      {"go19-64-little", {.layout = GoLayout::k19}},
-      {"go112-64-big", {.order = ByteOrder::kBig, .layout = GoLayout::k112}},
-      {"go116-32-little", {.pointer_size = 4, .layout = GoLayout::k116}},
-      {"go118-64-little", {.layout = GoLayout::k118}},
-      {"go120-32-little", {.pointer_size = 4, .layout = GoLayout::k120}},
-      {"go126-64-little", {.layout = GoLayout::k126}},
-      {"go127-64-big", {.order = ByteOrder::kBig, .layout = GoLayout::k127}},
-      {"go127-text-parts", {.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}}},
-      {"unknown-magic", {.layout = GoLayout::k120, .magic = 0x12345678}},
-  };
-  for (const Seed& seed : seeds)
-    write(folder + "/pclntab/" + seed.name, build_image(seed.program.image()));
-  ImageSpec scanned = GoProgram{}.image();
-  scanned.parts[1].name = ".rodata";
-  write(folder + "/pclntab/go127-scan", build_image(scanned));
-  GoProgram pie{.layout = GoLayout::k113};
-  write(folder + "/pclntab/go113-rela", build_image(build_pie(pie, RelocationForm::kRela)));
-  write(folder + "/pclntab/go113-symbolic",
-        build_image(build_pie(pie, RelocationForm::kSymbolic)));
+  std::string local_and_imported =
+      padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);
+  write(folder + "/plt/x86-64", build_plt_image(local_and_imported));
+  write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
+
+  write_go_seeds(folder);
 
   MapEvent map{10, 1, 0x1000, 0x1000, 0, ImageId{1}, ""};
   MapEvent wrapping{10, 1, 0x9000, UINT64_MAX, 0, ImageId{}, "//anon"};

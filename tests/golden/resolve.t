@@ -79,6 +79,14 @@ Assembly tells where it begins, but not where it ends: up to the next symbol it 
   $ gosym resolve fib $(nm fib | awk '$3 == "_fini" { print $1 }') | sed 's/0x[0-9a-f]*/ADDRESS/'
   ADDRESS _fini
 
+Calls of a library go through a stub, stripped or not.
+
+  $ stub=$(objdump -d fib-stripped | awk '$2 == "<printf@plt>:" { print $1 }')
+  > gosym resolve --json fib-stripped $stub | sed 's/0x[0-9a-f]*/ADDRESS/'
+  > gosym resolve fib $stub | sed 's/0x[0-9a-f]*/ADDRESS/'
+  {"address":"ADDRESS","frames":[{"function":"printf@plt","inlined":false,"source":"plt"}]}
+  ADDRESS printf@plt
+
 Input lines may be blank and may end as on Windows; what is no address ends the answers.
 
   $ printf '0x10\r\n\n20\nrubbish\n30\n' | gosym resolve demo-stripped

@@ -2,8 +2,10 @@
 """The whole system at once: each process found, told apart, and the kernel named."""
 import collections
 import functools
+import pathlib
 
-from common import build_demo, build_fib, folded, is_kernel, pprof, record, run, running
+from common import (GOSYM, WORK, build_demo, build_fib, call, folded, gosym, is_kernel, pprof,
+                    record, run, running)
 
 
 @functools.cache
@@ -41,6 +43,25 @@ def kernel_is_named():
     assert not nameless, f"without a name: {nameless}"
 
 
+def hidden_kernel_symbols_are_told():
+    """The files of /proc are covered for the recorder alone."""
+    hidden = WORK / "kallsyms"
+    lines = pathlib.Path("/proc/kallsyms").read_text().splitlines(keepends=True)
+    hidden.write_text("".join("0" * 16 + line[16:] for line in lines))
+    restrict = WORK / "kptr_restrict"
+    file = WORK / "nameless.raw"
+    for value, expected in [("1", "it takes CAP_SYSLOG"),
+                            ("2", "kernel.kptr_restrict is 2: set it to 1 with sysctl")]:
+        restrict.write_text(value + "\n")
+        script = f"mount --bind {hidden} /proc/kallsyms && " \
+                 f"mount --bind {restrict} /proc/sys/kernel/kptr_restrict && exec {GOSYM} record " \
+                 f"-o {file} -- dd if=/dev/zero of=/dev/null bs=64k count=100000"
+        told = call("unshare", "--mount", "sh", "-c", script).err
+        assert f"/proc/kallsyms hides addresses ({expected})" in told, told
+    note = gosym("report", file).out
+    assert "[kernel]  record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2" in note, note
+
+
 def one_process_can_be_picked():
     file, pids = recording()
     assert {stack.comm for stack in folded(file, "--pid", pids["fib"])} == {"fib"}
@@ -50,4 +71,5 @@ def one_process_can_be_picked():
 run([("both programs are found", both_are_found),
      ("pid and name of a sample belong together", pids_and_names_belong_together),
      ("kernel frames have names", kernel_is_named),
+     ("kernel symbols that are hidden are told", hidden_kernel_symbols_are_told),
      ("--pid and --comm pick one of them", one_process_can_be_picked)])

@@ -145,7 +145,8 @@ TEST_CASE("build info: lines with too few fields, or of unknown kinds, are skipp
       read(build_image(with_build_info(build_info_record("go1.22", frame + lines + frame))));
   REQUIRE(info);
   CHECK(info->path == "");
-  CHECK(info->main.required.path == "");
+  CHECK(info->main.required.path == "ex.org");
+  CHECK(info->main.required.version == "");
   REQUIRE(info->settings.size() == 1);
   CHECK(info->settings[0].second == "linux");
 }

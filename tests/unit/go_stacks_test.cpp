@@ -20,7 +20,9 @@ struct StackBuilder {
     location.first_frame = static_cast<uint32_t>(profile.frames.size());
     location.frame_count = static_cast<uint32_t>(frames.size());
     for (const auto& [name, kind] : frames) {
-      profile.functions.push_back({profile.strings.intern(name), {}, {}, 0});
+      Function function;
+      function.name = profile.strings.intern(name);
+      profile.functions.push_back(function);
       profile.frames.push_back({static_cast<FunctionId>(profile.functions.size() - 1), 0,
                                 FrameSource::kPclntab, kind});
     }

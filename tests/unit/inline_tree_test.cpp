@@ -165,6 +165,27 @@ TEST_CASE("inline tree: a name that is not there leaves the function without a l
         "main.outer /src/b.go:21 < main.caller /src/a.go:12");
 }
 
+TEST_CASE("inline tree: a loop ends, and no place of the function is made up") {
+  for (GoLayout layout : kGoLayouts) {
+    GoProgram program{.layout = layout};
+    if (!program.has_inlining())
+      continue;
+    for (int16_t parent : {int16_t{1}, int16_t{2}, int16_t{0x7fff}}) {
+      CAPTURE(static_cast<int>(layout));
+      CAPTURE(parent);
+      program.tree[1].parent = parent;
+      program.tree[1].parent_pc = 0x16;  // in main.inner itself
+      LoadedProgram loaded(program);
+      std::vector<Call> calls;
+      REQUIRE(go::find_calls(loaded.module(), ImageAddress{0x401016}, calls));
+      CHECK(calls.size() <= 2);
+      CHECK(calls.back().function == "main.caller");
+      CHECK(calls.back().file == "");
+      CHECK(calls.back().line == 0);
+    }
+  }
+}
+
 TEST_CASE("inline tree: a parent pc past the function gives a caller without a place") {
   GoProgram program;
   GoTable table = program.build_table();

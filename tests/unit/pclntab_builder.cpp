@@ -83,24 +83,33 @@ private:
   }
 
   std::vector<uint32_t> pcdata_of(const GoFunction& function) {
-    if (function.inlined.empty() || !program_.has_inlining())
-      // Registers, but nothing inlined: by this Go 1.12 differs from later releases.
+    // Registers, but nothing inlined: by this Go 1.12 differs from later releases.
+    if (function.inlined.empty())
       return program_.layout == GoLayout::k112 ? std::vector<uint32_t>{0, 0, 1}
                                                : std::vector<uint32_t>{};
     uint32_t stack_map = add_rows({{0, 0x10}});
+    if (!is_since(GoLayout::k15))
+      return {stack_map, add_rows({{1, 0x30}})};
+    if (!is_since(GoLayout::k19))
+      return {stack_map};
     uint32_t inlined = add_rows(function.inlined);
     if (!is_since(GoLayout::k113))
       return {stack_map, inlined};
     return {0, stack_map, inlined};
   }
 
-  // `tree` is where the inline tree is: an address, or an offset from gofunc.
+  // Data of a function comes to its end with the inline tree, or where that later is. `tree` is
+  // where it lies: an address, or an offset from gofunc.
   std::vector<uint64_t> funcdata_of(const GoFunction& function, uint64_t tree) const {
-    if (function.inlined.empty() || !program_.has_inlining())
+    if (function.inlined.empty())
       return {};
-    size_t index = is_since(GoLayout::k116) ? 3 : is_since(GoLayout::k113) ? 4 : 2;
-    std::vector<uint64_t> result(index + 1, program_.has_offsets() ? kNone : 0);
-    result[index] = tree;
+    size_t count = is_since(GoLayout::k116)   ? 4
+                   : is_since(GoLayout::k113) ? 5
+                   : is_since(GoLayout::k19)  ? 3
+                   : is_since(GoLayout::k15)  ? 2
+                                              : 4;
+    std::vector<uint64_t> result(count, program_.has_offsets() ? kNone : 0);
+    result.back() = tree;
     return result;
   }
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "proc/maps.h"
 #include "proc/process.h"
@@ -98,10 +99,13 @@ TEST_CASE("maps: an error names the line") {
 TEST_CASE("status: the fields that are read") {
   auto status = proc::parse_status(
       "Name:\tState\nState:\tS (sleeping)\nTgid:\t4242\nPid:\t4243\n"
+      "Uid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\n"
       "CapEff:\t000000c000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n");
   REQUIRE(status);
   CHECK(status->state == 'S');
   CHECK(status->pid == 4242);
+  CHECK(status->user == 1001);
+  CHECK(status->own_pid == 1);
   CHECK(status->capabilities == 0xc000000000);
   CHECK(status->seccomp == 2);
 }
@@ -115,18 +119,45 @@ TEST_CASE("status: an error names the field that is missing or wrong") {
   CHECK(message("State:\tR\n") == "'Tgid': missing or malformed");
   CHECK(message("State:\tR\nTgid:\t-1\n") == "'Tgid': missing or malformed");
   CHECK(message("State:\tR\nTgid:\t4294967296\n") == "'Tgid': missing or malformed");
-  CHECK(message("State:\tR\nTgid:\t1\n") == "'CapEff': missing or malformed");
-  CHECK(message("State:\tR\nTgid:\t1\nCapEff:\tx\n") == "'CapEff': missing or malformed");
-  CHECK(message("State:\tR\nTgid:\t1\nCapEff:\t0\nSeccomp:\tx\n") == "'Seccomp': malformed");
-  CHECK(proc::parse_status("State:\tR\nTgid:\t1\nCapEff:\t0\n")->seccomp == 0);
+  std::string text = "State:\tR\nTgid:\t7\n";
+  CHECK(message(text) == "'Uid': missing or malformed");
+  CHECK(message(text + "Uid:\t0\t0\t0\n") == "'Uid': missing or malformed");
+  CHECK(message(text + "Uid:\t0\t4294967296\t0\t0\n") == "'Uid': missing or malformed");
+  text += "Uid:\t0\t0\t0\t0\n";
+  CHECK(message(text + "NSpid:\t7\tx\n") == "'NSpid': malformed");
+  CHECK(message(text + "NSpid:\t4294967296\n") == "'NSpid': malformed");
+  CHECK(message(text) == "'CapEff': missing or malformed");
+  CHECK(message(text + "CapEff:\tx\n") == "'CapEff': missing or malformed");
+  text += "CapEff:\t0\n";
+  CHECK(message(text + "Seccomp:\tx\n") == "'Seccomp': malformed");
+  CHECK(proc::parse_status(text)->seccomp == 0);
+  CHECK(proc::parse_status(text)->own_pid == 7);
+}
+
+TEST_CASE("stat: when a process began, whatever its name is") {
+  std::string stat = "42 (a) b (c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 777 23\n";
+  CHECK(proc::parse_start_time(stat, 100) == 7'770'000'000);
+  size_t end = stat.find(" 23");
+  for (size_t size = 0; size < end; size++) {
+    auto time = proc::parse_start_time(stat.substr(0, size), 1'000'000'000);
+    CHECK((!time || *time == 7 || *time == 77));  // a number that is cut short is one as well
+  }
+  stat.replace(end - 3, 3, "18446744073709551615");
+  CHECK(proc::parse_start_time(stat, 1'000'000'000) == UINT64_MAX);
+  CHECK_FALSE(proc::parse_start_time(stat, 100));
+  stat.replace(stat.find("18446744073709551615"), 1, "x");
+  CHECK_FALSE(proc::parse_start_time(stat, 100));
 }
 
 TEST_CASE("proc: this process is there, and process 0 never is") {
   auto self = static_cast<uint32_t>(getpid());
   CHECK(proc::status_of(self)->pid == self);
+  CHECK(proc::status_of(self)->user == geteuid());
+  CHECK(proc::start_time_of(self).value_or(0) > 0);
   CHECK(proc::comm_of(self, self).has_value());
   CHECK(proc::mappings_of(self)->size() > 1);
   CHECK_FALSE(proc::status_of(0));
+  CHECK_FALSE(proc::start_time_of(0));
   CHECK_FALSE(proc::comm_of(0, 0));
   CHECK(proc::mappings_of(0)->empty());
   CHECK(proc::thread_ids(0).empty());

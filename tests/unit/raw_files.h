@@ -60,7 +60,12 @@ inline std::vector<Event> some_events() {
       CommEvent{11, 4242, 4243, "server", true},
       ForkEvent{12, 4244, 4245, 4242, 4243},
       ExitEvent{13, 4244, 4245},
+      KernelCodeEvent{14, 0xffffffffc0201000, 0x40, "bpf_prog_1", true},
   };
+}
+
+inline RecordedPerfMap some_perf_map() {
+  return {150, 4242, "/tmp/perf-7.map", "1000 10 JS:*f\n", "too large"};
 }
 
 inline raw::SampleBatch some_samples() {
@@ -92,6 +97,7 @@ inline std::vector<uint64_t> write_some(const std::string& path) {
   add(writer.write_events(some_events()));
   add(writer.write_samples(some_samples()));
   add(writer.write_kernel_symbols("ffffffff81000000 T _text\n"));
+  add(writer.write_perf_map(some_perf_map()));
   add(writer.write_vdso("an image"));
   add(writer.write_stats({.time = 200, .samples = 50, .lost_samples = 3, .lost_events = 4}));
   add(writer.write_end(201));

@@ -109,6 +109,12 @@ TEST_CASE("raw messages: every field of the events comes back, in their order") 
   CHECK(exit.time == 13);
   CHECK(exit.pid == 4244);
   CHECK(exit.tid == 4245);
+  auto code = event_of<KernelCodeEvent>(events[5]);
+  CHECK(code.time == 14);
+  CHECK(code.address == 0xffffffffc0201000);
+  CHECK(code.length == 0x40);
+  CHECK(code.name == "bpf_prog_1");
+  CHECK(code.is_removed);
 }
 
 TEST_CASE("raw messages: the largest numbers and any bytes come back") {
@@ -133,6 +139,18 @@ TEST_CASE("raw messages: the largest numbers and any bytes come back") {
     image.mtime_ns = mtime;
     CHECK(raw::decode_image(as_bytes(raw::encode(image)))->mtime_ns == mtime);
   }
+}
+
+TEST_CASE("raw messages: every field of a perf map comes back") {
+  RecordedPerfMap map = some_perf_map();
+  auto back = raw::decode_perf_map(as_bytes(raw::encode(map)));
+  REQUIRE(back);
+  CHECK(back->time == map.time);
+  CHECK(back->pid == map.pid);
+  CHECK(back->path == map.path);
+  CHECK(back->text == map.text);
+  CHECK(back->problem == map.problem);
+  CHECK(raw::decode_perf_map({})->text.empty());
 }
 
 TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
@@ -172,7 +190,7 @@ TEST_CASE("raw messages: fields of a later version are skipped, old ones kept") 
   payload.clear();
   for (const Event& event : some_events())
     raw::append(event, payload);
-  protozero::pbf_writer(payload).add_string(5, "an event of another kind");
+  protozero::pbf_writer(payload).add_string(6, "an event of another kind");
   CHECK(raw::decode_events(as_bytes(payload))->size() == some_events().size());
 }
 

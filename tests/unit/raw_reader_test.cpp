@@ -31,6 +31,8 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
       result.push_back(batch->encode());
   if (!recording.kernel_symbols.empty())
     result.push_back(recording.kernel_symbols);
+  for (const RecordedPerfMap& map : recording.perf_maps)
+    result.push_back(raw::encode(map));
   if (!recording.vdso.empty())
     result.push_back(recording.vdso);
   if (recording.stats.time != 0)
@@ -109,7 +111,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 1);
-  CHECK(recording.minor == 0);
+  CHECK(recording.minor == 1);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -122,6 +124,7 @@ TEST_CASE("raw file: what was written comes back") {
     raw::append(event, expected.emplace_back());
   expected.push_back(some_samples().encode());
   expected.push_back("ffffffff81000000 T _text\n");
+  expected.push_back(raw::encode(some_perf_map()));
   expected.push_back("an image");
   expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4}));
   expected.push_back(raw::encode_end(201));
@@ -144,7 +147,8 @@ TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else"
     std::vector<std::string> some = pieces(*recording);
     CHECK(is_part_of(some, all));
     auto has = [&](size_t chunk) { return size >= ends[chunk]; };
-    CHECK(some.size() == 1 + has(1) + 5 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7));
+    CHECK(some.size() ==
+          1 + has(1) + 6 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7) + has(8));
     bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
     CHECK((recording->damaged_bytes == 0) == is_between_chunks);
   }
@@ -165,7 +169,7 @@ TEST_CASE("raw file: with any byte changed, what is read is what was written") {
       CHECK(is_part_of(some, all));
       // A piece is lost only where bytes are counted as damaged, and only one chunk.
       CHECK((some.size() == all.size()) == (recording->damaged_bytes == 0));
-      CHECK(some.size() + 5 >= all.size());
+      CHECK(some.size() + 6 >= all.size());
     }
   }
 }
@@ -200,13 +204,13 @@ TEST_CASE("raw file: each field of the header made wrong") {
     header.major = 2;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
-    CHECK(newer.error().message() == "raw format 2.0 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().message() == "raw format 2.1 is newer than this gosym reads (1.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.0 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.1 is unknown");
   }
   SUBCASE("newer minor version") {
     header.minor = 9;
@@ -244,7 +248,7 @@ TEST_CASE("raw file: a longer header of a later minor version is passed over") {
 TEST_CASE("raw file: chunk types of a later version are skipped unseen") {
   std::string unknown =
       chunk({.type = 300, .payload = "not protobuf \xff"}) +
-      chunk({.type = 6, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
+      chunk({.type = 8, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
   raw::Recording recording = parsed(kHeader + kInfo + unknown + kEnd);
   CHECK(recording.end_time == 201);
   CHECK(recording.damaged_bytes == 0);

@@ -1,13 +1,18 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "base/exit_status.h"
 #include "proc/process.h"
 #include "record/image_catalog.h"
 #include "record/image_file.h"
+#include "record/perf_maps.h"
+#include "record/recorder.h"
 #include "record/target.h"
 
 using namespace gosym;
@@ -91,6 +96,99 @@ TEST_CASE("images: only a regular file is opened") {
   mapping.path = "/dev/null";
   mapping.file = {.device = null.st_dev, .inode = null.st_ino};
   CHECK_FALSE(open_mapped_file(mapping));
+}
+
+namespace {
+
+// The perf map that this process would have, which is removed at the end.
+class OwnPerfMap {
+public:
+  ~OwnPerfMap() { std::filesystem::remove(path); }
+
+  void write(std::string_view text) const {
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::optional<RecordedPerfMap> take() const {
+    PerfMaps maps;
+    maps.notice(pid, 0);
+    return maps.take(pid, 7);
+  }
+  std::string problem() const {
+    auto map = take();
+    REQUIRE(map);
+    CHECK(map->text.empty());
+    return map->problem;
+  }
+
+  const uint32_t pid = static_cast<uint32_t>(getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+};
+
+}  // namespace
+
+TEST_CASE("perf maps: that of a process which may have one, and once") {
+  OwnPerfMap own;
+  CHECK_FALSE(own.take());
+  own.write("1000 10 f\n");
+  PerfMaps maps;
+  CHECK_FALSE(maps.take(own.pid, 7));
+  maps.notice(own.pid, 0);
+  CHECK(maps.pids() == std::vector{own.pid});
+  auto map = maps.take(own.pid, 7);
+  REQUIRE(map);
+  CHECK(map->time == 7);
+  CHECK(map->pid == own.pid);
+  CHECK(map->path == own.path);
+  CHECK(map->text == "1000 10 f\n");
+  CHECK(map->problem.empty());
+  CHECK_FALSE(maps.take(own.pid, 7));
+}
+
+TEST_CASE("perf maps: only a regular file of the process's own is used") {
+  OwnPerfMap own;
+  std::filesystem::create_symlink("/proc/self/status", own.path);
+  CHECK(own.problem() == "not used: it is a symbolic link");
+  std::filesystem::remove(own.path);
+  REQUIRE(mkfifo(own.path.c_str(), 0600) == 0);
+  CHECK(own.problem() == "not used: it is no regular file");
+  std::filesystem::remove(own.path);
+  REQUIRE(mkdir(own.path.c_str(), 0700) == 0);
+  CHECK(own.problem() == "not used: it is no regular file");
+
+  own.write("1000 10 f\n");
+  const timespec old[] = {{1, 0}, {1, 0}};
+  REQUIRE(utimensat(AT_FDCWD, own.path.c_str(), old, 0) == 0);
+  CHECK(own.problem() == "not used: it is older than the process");
+}
+
+TEST_CASE("perf maps: what was written before an exec is not of the new program") {
+  OwnPerfMap own;
+  own.write("1000 10 f\n");
+  PerfMaps maps;
+  maps.notice(own.pid, 0);
+  maps.renew(own.pid, monotonic_ns());
+  CHECK_FALSE(maps.take(own.pid, 7));  // it has no code yet
+
+  maps.notice(own.pid, 0);
+  maps.renew(own.pid, monotonic_ns() + 10'000'000'000);
+  maps.notice(own.pid, 0);
+  CHECK(maps.take(own.pid, 7)->problem == "not used: it is older than the process");
+}
+
+TEST_CASE("perf maps: of a large one the end is used, from a whole line on") {
+  OwnPerfMap own;
+  constexpr size_t kLimit = (64 - 1) << 20;
+  std::string line = "1000 10 name\n";
+  std::string text;
+  while (text.size() <= kLimit)
+    text += line;
+  own.write(text);
+  auto map = own.take();
+  REQUIRE(map);
+  CHECK(map->problem == "too large: only the last 63.0 MiB of 63.0 MiB are used");
+  CHECK(map->text.size() == kLimit / line.size() * line.size());
+  CHECK(map->text.starts_with(line));
 }
 
 TEST_CASE("targets: commands are found as a shell finds them") {

@@ -309,6 +309,95 @@ TEST_CASE("replay: a file's image comes with its addresses, the others with thei
   CHECK(kind(3) == Kind::kAnonymous);
 }
 
+namespace {
+
+// The numbers of the perf maps for the one location of each sample.
+std::vector<uint32_t> perf_map_numbers(const Profile& profile) {
+  std::vector<uint32_t> numbers;
+  for (const SampleCount& sample : profile.samples) {
+    const Location& location = profile.locations[to_index(profile.stack(sample.stack)[0])];
+    numbers.push_back(profile.mappings[to_index(location.mapping)].perf_map);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("replay: a perf map is for the memory of the program that wrote it") {
+  std::vector<RecordedPerfMap> maps = {{9, 1, {}, {}, {}},   // of what 1 ran before the exec
+                                       {50, 1, {}, {}, {}},  // of what it ran afterwards
+                                       {50, 3, {}, {}, {}},
+                                       {50, 99, {}, {}, {}}};
+  Replay replay(
+      {}, {},
+      events(map(0, 1, 0x1000, "//anon"), exec(10, 1, "next"), map(11, 1, 0x1000, "//anon"),
+             map(0, 2, 0x1000, "//anon"), map(0, 3, 0x1000, "[vdso]"),
+             map(1, 3, 0x2000, "[anon:v8]"), fork(20, 3, 4)),
+      maps);
+  uint64_t code[] = {0x1010};
+  uint64_t other_code[] = {0x2010};
+  replay.add(sample_of(5, 1, code));
+  replay.add(sample_of(15, 1, code));
+  replay.add(sample_of(15, 2, code));
+  replay.add(sample_of(15, 3, code));
+  replay.add(sample_of(15, 3, other_code));
+  replay.add(sample_of(25, 4, other_code));  // a fork's code is its parent's
+  Profile profile = std::move(replay).finish();
+  CHECK(perf_map_numbers(profile) == std::vector<uint32_t>{1, 2, 0, 0, 3, 3});
+}
+
+TEST_CASE(
+    "replay: memory that has a file without a name is anonymous, unless it is a program") {
+  RecordedImage memory;
+  memory.id = ImageId{1};
+  memory.path = "/memfd:doublemapper";
+  RecordedImage program = memory;
+  program.id = ImageId{2};
+  program.segments = {{0, 0x1000, 0x400000, 0x1000, PF_X}};
+  MapEvent first = map(0, 1, 0x1000, "");
+  first.image = ImageId{1};
+  MapEvent second = map(0, 1, 0x2000, "");
+  second.image = ImageId{2};
+  Replay replay({}, {memory, program}, events(first, second));
+  uint64_t stack[] = {0x1010, 0x2010};
+  replay.add(sample_of(1, 1, stack));
+  Profile profile = std::move(replay).finish();
+  using Kind = ProfileImage::Kind;
+  CHECK(profile.image_of(profile.locations[0].mapping).kind == Kind::kAnonymous);
+  CHECK(profile.image_of(profile.locations[1].mapping).kind == Kind::kFile);
+}
+
+TEST_CASE("replay: kernel code has the name of what was loaded there at the time") {
+  constexpr uint64_t kStart = 0xffffffffc0201000;
+  Replay replay({}, {},
+                events(KernelCodeEvent{30, kStart, 0x40, "second", false},
+                       KernelCodeEvent{10, kStart, 0x40, "first", false},
+                       KernelCodeEvent{20, kStart, 0x40, "first", true}));
+  uint64_t inside[] = {kStart + 0x10, kStart + 0x40, kStart};
+  for (uint64_t time : {9, 10, 20, 31})
+    replay.add(sample_of(time, 1, {}, inside));
+  Profile profile = std::move(replay).finish();
+  std::vector<std::string> names;
+  for (const SampleCount& sample : profile.samples)
+    for (LocationId id : profile.stack(sample.stack))
+      names.emplace_back(profile.strings[profile.locations[to_index(id)].kernel_name]);
+  // Before it is loaded and once it is removed there is nothing; the second address follows a
+  // call in the last instruction, the third one before the first.
+  CHECK(names ==
+        std::vector<std::string>{"", "", "", "first", "first", "", "second", "second", ""});
+  CHECK(profile.samples[0].count == 2);
+}
+
+TEST_CASE("kernel history: lengths past the end of memory, and no events") {
+  CHECK(KernelHistory({}).find(0, 0).empty());
+  auto all = events(KernelCodeEvent{1, 0x1000, UINT64_MAX, "all", false});
+  KernelHistory history(all);
+  CHECK(history.count_at(0) == 0);
+  CHECK(history.count_at(1) == 1);
+  CHECK(history.find(UINT64_MAX - 1, 1) == "all");
+  CHECK(history.find(0xfff, 1).empty());
+}
+
 TEST_CASE("replay: no samples, empty stacks") {
   Profile none = Replay({}, {}, {}).finish();
   CHECK(none.samples.empty());

@@ -87,6 +87,18 @@ TEST_CASE("side-band: names, forks, exits and losses") {
   parse_as<OtherRecord>(record(9, 0, ""));
 }
 
+TEST_CASE("side-band: kernel code that comes and goes") {
+  std::string body =
+      u64(0xffffffffc0201000) + u32(0x5c) + u16(1) + u16(0) + padded("bpf_prog_1");
+  auto loaded = parse_as<KernelCodeEvent>(record(17, 0, body));
+  CHECK(loaded.address == 0xffffffffc0201000);
+  CHECK(loaded.length == 0x5c);
+  CHECK(loaded.name == "bpf_prog_1");
+  CHECK_FALSE(loaded.is_removed);
+  body[14] = 1;
+  CHECK(parse_as<KernelCodeEvent>(record(17, 0, body)).is_removed);
+}
+
 TEST_CASE("side-band: no prefix of a record is taken for it") {
   std::string whole = mapping();
   for (size_t size = 0; size < whole.size(); size++) {
@@ -99,7 +111,7 @@ TEST_CASE("side-band: no prefix of a record is taken for it") {
 }
 
 TEST_CASE("side-band: a body too short for its type") {
-  for (uint32_t type : {2u, 3u, 4u, 7u, 10u}) {
+  for (uint32_t type : {2u, 3u, 4u, 7u, 10u, 17u}) {
     CAPTURE(type);
     CHECK(message_of(record(type, 0, u32(1)))
               .starts_with(fmt::format(

@@ -220,7 +220,7 @@ TEST_CASE("symbolize: a return address is looked up one before") {
   add_location(profile, 0x10, true, kNoMapping);
 
   SymbolizerReport report = symbolize(
-      profile, {.symbols = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}},
+      profile, {.kernel = "ffffffff81000000 T caller\nffffffff81000010 T next\n", .vdso = {}},
       {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "main.leaf:30 ");
   CHECK(frames_text(profile, 1) == "main.caller:0 ");
@@ -266,11 +266,52 @@ TEST_CASE("symbolize: the vdso by the image that was recorded") {
     add_location(profile, address, false, is_64_bit ? MappingId{3} : MappingId{4});
     profile.locations.back().image_address = ImageAddress{address & 0xfff};
   }
-  symbolize(profile, {.symbols = {}, .vdso = vdso},
+  symbolize(profile, {.kernel = {}, .vdso = vdso},
             {.go = NameForm::kNone, .native = NameForm::kNone});
   CHECK(frames_text(profile, 0) == "__vdso_time:0 ");
   CHECK(profile.locations[1].unnamed == Unnamed::kVdso);
   CHECK(profile.locations[2].unnamed == Unnamed::kVdso);  // another one, which we do not have
+}
+
+TEST_CASE("symbolize: code made at run time by the perf map of its process") {
+  Profile profile = profile_of({});
+  profile.images.push_back({.kind = ProfileImage::Kind::kAnonymous, .file = {}});
+  for (uint32_t perf_map : {0, 1, 2, 3, 4})
+    profile.mappings.push_back(
+        {.image = 3, .start = 0x1000, .limit = 0x3000, .perf_map = perf_map});
+  for (uint32_t mapping : {3, 4, 5, 6, 7})
+    add_location(profile, 0x1010, false, MappingId{mapping});
+  add_location(profile, 0x1010, true, MappingId{4});
+  add_location(profile, 0x2000, false, MappingId{4});
+
+  const RecordedPerfMap maps[] = {
+      {.path = "a", .text = "1000 10 caller\n1010 10 JS:*f a.js:1:2\n", .problem = {}},
+      {.path = "b", .text = "1000 100 other\n", .problem = "too large"},
+      {.path = "c", .text = {}, .problem = "not used"}};
+  SymbolizerReport report =
+      symbolize(profile, {.kernel = {}, .vdso = {}, .perf_maps = maps}, NameForms{});
+  CHECK(profile.locations[0].unnamed == Unnamed::kAnonymous);
+  CHECK(frames_text(profile, 1) == "JS:*f a.js:1:2:0 ");
+  CHECK(frames_text(profile, 2) == "other:0 ");
+  CHECK(profile.locations[3].unnamed == Unnamed::kAnonymous);
+  CHECK(profile.locations[4].unnamed == Unnamed::kAnonymous);  // a map that is not there
+  CHECK(frames_text(profile, 5) == "caller:0 ");
+  CHECK(profile.locations[6].unnamed == Unnamed::kUnlisted);
+  CHECK(report.locations_by_source[FrameSource::kPerfMap] == 3);
+  CHECK(report.image_problems ==
+        std::map<std::string, std::string>{{"b", "too large"}, {"c", "not used"}});
+}
+
+TEST_CASE("symbolize: kernel code that came during the recording has its own name") {
+  Profile profile = profile_of({});
+  add_location(profile, 0xffffffffc0201010, false, kKernelMapping);
+  add_location(profile, 0xffffffffc0201010, false, kKernelMapping);
+  profile.locations[0].kernel_name = profile.strings.intern("bpf_prog_1");
+  SymbolizerReport report = symbolize(
+      profile, {.kernel = "ffffffffc0201000 t before\t[bpf]\n", .vdso = {}}, NameForms{});
+  CHECK(frames_text(profile, 0) == "bpf_prog_1:0 ");
+  CHECK(frames_text(profile, 1) == "before:0 ");
+  CHECK(report.locations_by_source[FrameSource::kKernelCode] == 1);
 }
 
 TEST_CASE("image symbols: the Go table answers first, .symtab for what it does not know") {

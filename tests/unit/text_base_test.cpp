@@ -2,46 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "derived_program.h"
 #include "go_modules.h"
 
 using namespace gosym;
 
 namespace {
 
-constexpr uint32_t kFunctions = 20;
 constexpr uint64_t kText = 0x401000;
-
-// Functions of 0x30 bytes of code each, with 0x10 bytes of filling after every other. Linked by
-// Go: the entry point is the first function.
-GoProgram program_with_gaps() {
-  GoProgram program{.text = kText, .text_size = kFunctions * 0x40, .functions = {}};
-  for (uint32_t i = 0; i < kFunctions; i++)
-    program.functions.push_back(
-        {.name = i == 0 ? "_rt0_amd64_linux" : fmt::format("main.f{}", i),
-         .entry = i * 0x40,
-         .files = {{0, 0x30}},
-         .lines = {{static_cast<int>(i), 0x30}}});
-  return program;
-}
-
-std::string code_of(const GoProgram& program) {
-  std::string code;
-  for (size_t i = 0; i < program.text_size; i++)
-    code += static_cast<char>(i % 127);
-  for (const GoFunction& function : program.functions)
-    code.replace(function.entry + 0x30, 0x10, 0x10, '\xcc');
-  return code;
-}
-
-// Without moduledata, the code at its place behind `before` other bytes of the segment.
-ImageSpec image_without_module(const GoProgram& program, size_t before = 0x20) {
-  ImageSpec spec = program.image();
-  spec.parts.pop_back();
-  spec.parts[0].address -= before;
-  spec.parts[0].contents = std::string(before, '\x90') + code_of(program) + "\x90\x90\x90";
-  return spec;
-}
-
 constexpr std::string_view kUnknown =
     "section .gopclntab: text base unknown: no moduledata found";
 
@@ -97,7 +65,7 @@ TEST_CASE("text base: fewer than 16 gaps prove nothing") {
   GoProgram program = program_with_gaps();
   auto remove = [&](size_t from, size_t to) {
     for (size_t i = from; i < to; i++)
-      program.functions[i].lines.clear();
+      program.functions[i].files.clear();
   };
   remove(0, 4);
   CHECK(LoadedProgram(image_without_module(program)).problem == "");

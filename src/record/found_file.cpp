@@ -1,0 +1,41 @@
+#include "record/found_file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace gosym {
+
+UniqueFd find(const std::string& path) {
+  return UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
+}
+
+UniqueFd find_root_of(uint32_t pid) {
+  return UniqueFd(
+      open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+UniqueFd find_below(const UniqueFd& root, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
+}
+
+UniqueFd find_in(const UniqueFd& directory, const std::string& name) {
+  return UniqueFd(openat(directory.get(), name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+}
+
+Result<UniqueFd> open_found(const UniqueFd& found) {
+  std::string path = fmt::format("/proc/self/fd/{}", found.get());
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file)
+    return system_error("cannot be opened", errno);
+  return file;
+}
+
+}  // namespace gosym

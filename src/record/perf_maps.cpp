@@ -1,0 +1,172 @@
+#include "record/perf_maps.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/mapped_file.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "raw/format.h"
+#include "record/found_file.h"
+
+namespace gosym {
+
+namespace {
+
+// A chunk, with room for its other fields. V8 writes some 100 bytes for each function that it
+// compiles, so these are half a million of them.
+constexpr uint64_t kMaxSize = raw::kMaxPayloadSize - (1 << 20);
+
+// Descriptors that are held: of 1024 as a rule, of which each CPU takes a few. Beyond them only
+// processes that are still there at the end can be read of.
+constexpr size_t kMaxDirectories = 64;
+
+// The start of a process is told in clock ticks, and the clock of files may have been adjusted
+// since.
+constexpr int64_t kClockSlack = 1'000'000'000;
+
+int64_t now_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+// Times of another clock as those of files.
+int64_t file_time(clockid_t clock, uint64_t time) {
+  return now_ns(CLOCK_REALTIME) - now_ns(clock) + static_cast<int64_t>(time);
+}
+
+UniqueFd find_directory_of(uint32_t pid) {
+  return find_below(find_root_of(pid), "/tmp");
+}
+
+// Why a map is not to be believed; empty if it is.
+std::string distrust(const struct stat& status, uint32_t user, int64_t since_ns) {
+  if (S_ISLNK(status.st_mode))
+    return "not used: it is a symbolic link";
+  if (!S_ISREG(status.st_mode))
+    return "not used: it is no regular file";
+  if (status.st_uid != user && status.st_uid != 0)
+    return fmt::format("not used: it belongs to user {}, the process to user {}", status.st_uid,
+                       user);
+  if (mtime_ns(status) < since_ns - kClockSlack)
+    return "not used: it is older than the process";
+  return {};
+}
+
+std::string read_end(int file, uint64_t begin, uint64_t size) {
+  std::string text(size, '\0');
+  size_t filled = 0;
+  while (filled < size) {
+    ssize_t count =
+        pread(file, text.data() + filled, size - filled, static_cast<off_t>(begin + filled));
+    if (count <= 0)
+      break;
+    filled += static_cast<size_t>(count);
+  }
+  text.resize(filled);
+  return text;
+}
+
+// What was written last tells of the code that is there now.
+void read_text(const UniqueFd& found, uint64_t size, uint64_t limit, RecordedPerfMap& map) {
+  auto file = open_found(found);
+  if (!file) {
+    map.problem = file.error().message();
+    return;
+  }
+  uint64_t begin = size - std::min(size, limit);
+  map.text = read_end(file->get(), begin, size - begin);
+  if (begin == 0)
+    return;
+  map.text.erase(0, map.text.find('\n') + 1);  // the rest of a line
+  map.problem = fmt::format("too large: only the last {} of {} are used", human_size(limit),
+                            human_size(size));
+}
+
+}  // namespace
+
+void PerfMaps::notice(uint32_t pid, uint64_t time) {
+  auto known = processes_.find(pid);
+  if (known == processes_.end())
+    known = processes_.emplace(pid, look_at(pid, time)).first;
+  known->second.has_code = true;
+}
+
+void PerfMaps::renew(uint32_t pid, uint64_t time) {
+  auto known = processes_.find(pid);
+  if (known == processes_.end())
+    return;
+  known->second.since_ns = file_time(CLOCK_MONOTONIC, time);
+  known->second.has_code = false;
+}
+
+PerfMaps::Process PerfMaps::look_at(uint32_t pid, uint64_t time) {
+  Process process = {.directory = keep_directory_of(pid),
+                     .own_pid = pid,
+                     .user = geteuid(),
+                     .since_ns = file_time(CLOCK_MONOTONIC, time),
+                     .has_code = true};
+  if (auto status = proc::status_of(pid)) {
+    process.own_pid = status->own_pid;
+    process.user = status->user;
+  }
+  if (auto start = proc::start_time_of(pid))
+    process.since_ns = file_time(CLOCK_BOOTTIME, *start);
+  return process;
+}
+
+// Processes of a container share it, and so do those of the host.
+const UniqueFd* PerfMaps::keep_directory_of(uint32_t pid) {
+  struct stat status {};
+  UniqueFd directory = find_directory_of(pid);
+  if (!directory || fstat(directory.get(), &status) != 0)
+    return nullptr;
+  auto key = std::pair(status.st_dev, status.st_ino);
+  if (directories_.size() >= kMaxDirectories && !directories_.contains(key))
+    return nullptr;
+  return &directories_.try_emplace(key, std::move(directory)).first->second;
+}
+
+UniqueFd PerfMaps::find_map(uint32_t pid, const Process& process, const std::string& name) {
+  if (process.directory)
+    return find_in(*process.directory, name);
+  if (UniqueFd directory = find_directory_of(pid))
+    return find_in(directory, name);
+  bool is_like_ours = process.own_pid == pid;
+  return is_like_ours ? find_in(find("/tmp"), name) : UniqueFd();
+}
+
+std::optional<RecordedPerfMap> PerfMaps::take(uint32_t pid, uint64_t time) {
+  auto known = processes_.find(pid);
+  if (known == processes_.end())
+    return std::nullopt;
+  Process process = known->second;
+  processes_.erase(known);
+
+  std::string name = fmt::format("perf-{}.map", process.own_pid);
+  UniqueFd found = find_map(pid, process, name);
+  struct stat status {};
+  if (!process.has_code || !found || fstat(found.get(), &status) != 0)
+    return std::nullopt;
+  RecordedPerfMap map = {
+      .time = time, .pid = pid, .path = "/tmp/" + name, .text = {}, .problem = {}};
+  map.problem = distrust(status, process.user, process.since_ns);
+  if (map.problem.empty())
+    read_text(found, static_cast<uint64_t>(status.st_size), std::min(kMaxSize, bytes_left_),
+              map);
+  bytes_left_ -= map.text.size();
+  return map;
+}
+
+std::vector<uint32_t> PerfMaps::pids() const {
+  std::vector<uint32_t> pids;
+  for (const auto& [pid, process] : processes_)
+    pids.push_back(pid);
+  return pids;
+}
+
+}  // namespace gosym

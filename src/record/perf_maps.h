@@ -1,0 +1,61 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "profile/recording.h"
+
+namespace gosym {
+
+// Finds the perf maps of processes (proc/perf_map.h) and says which to believe.
+//
+// Once a process is gone nothing tells where its /tmp was, its number in its own pid namespace,
+// or whose process it was; so it is looked at as soon as it has code that no file holds, and
+// the directory is held, which may be a mount that goes away with it. A process that is gone by
+// then is taken for one of ours with our /tmp: -- CMD is the case.
+//
+// Everybody may write to /tmp. A map counts only if it is a regular file, no link, belongs to
+// the user of the process or to root, and was written since the process began: not by an
+// earlier one of the same number.
+class PerfMaps {
+public:
+  // The process has had code that no file holds since `time`, of CLOCK_MONOTONIC.
+  void notice(uint32_t pid, uint64_t time);
+
+  // It has run another program since `time`, to which no earlier map belongs.
+  void renew(uint32_t pid, uint64_t time);
+
+  // Its map as it is at `time`; none if there is none. The process is forgotten.
+  std::optional<RecordedPerfMap> take(uint32_t pid, uint64_t time);
+
+  void forget(uint32_t pid) { processes_.erase(pid); }
+
+  // Those noticed and neither taken nor forgotten.
+  std::vector<uint32_t> pids() const;
+
+private:
+  struct Process {
+    const UniqueFd* directory;  // its /tmp; null: it was gone, or there are too many
+    uint32_t own_pid;
+    uint32_t user;
+    int64_t since_ns;  // the program runs, as times of files tell it
+    bool has_code;
+  };
+  // A reader takes 4 GiB of such things; the text is in memory here one map at a time.
+  static constexpr uint64_t kMaxTotal = uint64_t{1} << 30;
+
+  Process look_at(uint32_t pid, uint64_t time);
+  const UniqueFd* keep_directory_of(uint32_t pid);
+  static UniqueFd find_map(uint32_t pid, const Process& process, const std::string& name);
+
+  std::map<std::pair<dev_t, ino_t>, UniqueFd> directories_;
+  std::map<uint32_t, Process> processes_;
+  uint64_t bytes_left_ = kMaxTotal;
+};
+
+}  // namespace gosym

@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+"""Code that no file holds: made at run time by node and others, or loaded into the kernel."""
+import collections
+import contextlib
+import functools
+import os
+import pathlib
+import re
+import tempfile
+
+from common import FIXTURES, WORK, call, folded, gosym, record, run, running
+
+FOREVER = 1 << 62
+A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
+
+
+@functools.cache
+def build_jit():
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "jit"
+    program.parent.chmod(0o755)
+    WORK.chmod(0o755)  # for other users
+    call("gcc", "-O1", FIXTURES / "jit.c", "-o", program)
+    return program
+
+
+def perf_map(pid):
+    return pathlib.Path(f"/tmp/perf-{pid}.map")
+
+
+@contextlib.contextmanager
+def running_jit(*arguments, **options):
+    with running(build_jit(), *arguments, **options) as pid:
+        try:
+            yield pid
+        finally:
+            perf_map(pid).unlink(missing_ok=True)
+
+
+def leaves(recording, *options):
+    """Samples of each function that was running itself, the most first."""
+    counts = collections.Counter()
+    for stack in folded(recording, *options):
+        counts[stack.frames[-1]] += stack.count
+    return counts
+
+
+def share(counts, function):
+    return counts[function] / counts.total()
+
+
+def functions_by_source(recording):
+    """The lines `perf map    12 locations` of -v."""
+    told = gosym("report", "-v", recording).err
+    return {source: int(count.replace(",", ""))
+            for source, count in re.findall(r"^(\S.*?) +([\d,]+) locations$", told, re.MULTILINE)}
+
+
+def node_is_named():
+    with running("node", "--perf-basic-prof", FIXTURES / "hot.js") as pid:
+        recording = record("-p", pid)
+    perf_map(pid).unlink()
+    counts = leaves(recording)
+    top = counts.most_common(1)[0][0]
+    assert "fibonacci" in top and "hot.js" in top, f"{top} is on top"
+    assert share(counts, top) > 0.5, counts
+    deepest = max(stack.frames.count(top) for stack in folded(recording))
+    assert deepest > 5, f"the recursion is {deepest} deep"
+    assert functions_by_source(recording)["perf map"] > 0
+
+
+def node_without_perf_map_says_what_to_do():
+    with running("node", FIXTURES / "hot.js") as pid:
+        text = gosym("report", record("-p", pid, seconds=1)).out
+    assert "[anonymous]" in text and "node --perf-basic-prof" in text, text
+
+
+def python_is_named():
+    with running("/usr/bin/python3", "-c", "while True: sum(i * i for i in range(1000))") as pid:
+        counts = leaves(record("-p", pid))
+    top = counts.most_common(1)[0][0]
+    assert top == "_PyEval_EvalFrameDefault", f"{top} is on top"
+
+
+def command_that_ended_is_named():
+    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+    for place in ["anon", "memfd"]:
+        gosym("record", "-q", "-o", file, "--", build_jit(), place, A_SECOND_OR_SO, "made here")
+        counts = leaves(file, "--comm", "jit")
+        assert share(counts, "made here") > 0.9, f"{place}: {counts}"
+    for left in pathlib.Path("/tmp").glob("perf-*.map"):
+        if "made here" in left.read_text(errors="replace"):
+            left.unlink()
+
+
+def processes_are_told_apart():
+    with running_jit("anon", FOREVER, "one") as one, running_jit("anon", FOREVER, "two") as two, \
+            running_jit("anon", FOREVER) as nameless:
+        recording = record("-a", seconds=2)
+    assert share(leaves(recording, "--pid", one), "one") > 0.5
+    assert share(leaves(recording, "--pid", two), "two") > 0.5
+    unnamed = leaves(recording, "--pid", nameless)
+    assert unnamed["one"] == unnamed["two"] == 0 and share(unnamed, "[anonymous 0x100000000]") + \
+        share(unnamed, "[anonymous 0x100000003]") > 0.5, unnamed
+
+
+def own_namespaces_are_seen_through():
+    """Its /tmp is its own, and so is its number, 1."""
+    script = f"mount -t tmpfs none /tmp && exec {build_jit()} anon {A_SECOND_OR_SO} inside"
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+               script.replace(str(WORK), "/proc/1/cwd")]
+    # The program lies in the /tmp that is hidden: it is reached by where the shell is.
+    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+    gosym("record", "-q", "-o", file, "--", *command, cwd=WORK)
+    counts = leaves(file, "--comm", "jit")
+    assert share(counts, "inside") > 0.9, counts
+    assert not perf_map(1).exists()
+
+
+def untrusted(title, make):
+    """A map that is not to be used, and the words for why."""
+    with running_jit("anon", FOREVER) as pid:
+        code = "100000000 100 injected\n"
+        make(perf_map(pid), code)
+        file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+        told = gosym("record", "-F", 499, "-d", "1s", "-o", file, "-p", pid).err
+        report = gosym("report", file)
+        expected = f"gosym: warning: '{perf_map(pid)}': not used: {title}"
+    assert expected in told, told
+    assert expected in report.err, report.err
+    assert "injected" not in report.out and "[anonymous]" in report.out, report.out
+
+
+def symbolic_link(path, code):
+    target = WORK / "target.map"
+    target.write_text(code)
+    path.symlink_to(target)
+
+
+def fifo(path, _):
+    os.mkfifo(path)
+
+
+def of_another_user(path, code):
+    path.write_text(code)
+    os.chown(path, 65534, 65534)
+
+
+def of_an_earlier_process(path, code):
+    path.write_text(code)
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def map_of_the_process_user_is_used():
+    with running_jit("anon", FOREVER, "theirs", user=65534) as pid:
+        assert perf_map(pid).stat().st_uid == 65534
+        counts = leaves(record("-p", pid, seconds=1))
+    assert share(counts, "theirs") > 0.9, counts
+
+
+def map_that_goes_on_is_read_up_to_its_last_whole_line():
+    with running_jit("anon", FOREVER, "whole") as pid:
+        with perf_map(pid).open("a") as file:
+            file.write("100000000 100 torn")
+        counts = leaves(record("-p", pid, seconds=1))
+    assert share(counts, "whole") > 0.9, counts
+
+
+def bpf_program_is_named():
+    program = WORK / "spin.bpf.o"
+    packet = WORK / "packet"
+    packet.write_bytes(bytes(64))
+    call("clang", "-O2", "-target", "bpf", "-c", FIXTURES / "spin.bpf.c", "-o", program)
+    pin = f"/sys/fs/bpf/gosym-live-{os.getpid()}"
+    script = f"bpftool prog load {program} {pin} && " \
+             f"bpftool prog run pinned {pin} data_in {packet} repeat 200000; rm -f {pin}"
+    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+    gosym("record", "-q", "-F", 499, "-o", file, "--", "sh", "-c", script)
+    counts = leaves(file)
+    hot = sum(n for name, n in counts.items() if name.endswith("_spin_[k]"))
+    assert hot > 0.5 * counts.total(), counts
+    assert functions_by_source(file)["BPF program"] > 0
+
+
+run([("node's hot function is on top, by its perf map", node_is_named),
+     ("node without a perf map: the report says what to do", node_without_perf_map_says_what_to_do),
+     ("python's interpreter is named", python_is_named),
+     ("a command that has ended is named", command_that_ended_is_named),
+     ("code at the same address in several processes", processes_are_told_apart),
+     ("a process with its own /tmp and process ids", own_namespaces_are_seen_through),
+     ("a map of the process's own user is used", map_of_the_process_user_is_used),
+     ("half a line at the end is not used", map_that_goes_on_is_read_up_to_its_last_whole_line),
+     ("a BPF program that comes and goes is named", bpf_program_is_named)] +
+    [(f"a map is not used: {title}", functools.partial(untrusted, title, make))
+     for title, make in [("it is a symbolic link", symbolic_link),
+                         ("it is no regular file", fifo),
+                         ("it belongs to user 65534, the process to user 0", of_another_user),
+                         ("it is older than the process", of_an_earlier_process)]])
