@@ -167,6 +167,14 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
   return file;
 }
 
+Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,
+                                                 const std::string& name,
+                                                 const DebugFileOptions& options) {
+  std::vector<std::string> candidates;
+  add_by_build_id(build_id, options, candidates);
+  return open_first(candidates, {.build_id = build_id, .crc = 0, .not_at = {}}, name, options);
+}
+
 Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_file,
                                                      const std::string& debug_path,
                                                      const DebugFileOptions& options) {

@@ -39,6 +39,12 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,
                                                  const DebugFileOptions& options);
 
+// Opens the debug file of an image that is not there, by its build id; `name` is what it was
+// called. Else as above.
+Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,
+                                                 const std::string& name,
+                                                 const DebugFileOptions& options);
+
 // Opens dwz's alternate file of a debug file that lies at `debug_path`, by its build id. The
 // name in the debug file is tried, then, where that lies in a folder ".dwz", the same place in
 // each debug directory, then what is tried for any build id. None if the debug file does not

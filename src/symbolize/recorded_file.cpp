@@ -40,14 +40,16 @@ RecordedFile refuse(Unnamed unnamed, std::string problem) {
   return {.symbols = nullptr, .unnamed = unnamed, .problem = std::move(problem)};
 }
 
-}  // namespace
+RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
+  std::string problem = symbols->problem();
+  return {.symbols = std::move(symbols),
+          .unnamed = Unnamed::kNotAsked,
+          .problem = std::move(problem)};
+}
 
-RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options) {
+RecordedFile open_at_path(const RecordedImage& image, const DebugFileOptions& options) {
   // Where it was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  if (!image.problem.empty())
-    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
-
   auto file = MappedFile::open(image.path, options.symfs);
   if (!file)
     return refuse(absent, file.error().message());
@@ -62,10 +64,37 @@ RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& o
   auto symbols = ImageSymbols::open(*std::move(file), image.path, options);
   if (!symbols)
     return refuse(Unnamed::kChanged, symbols.error().message());
-  std::string problem = (*symbols)->problem();
-  return {.symbols = *std::move(symbols),
-          .unnamed = Unnamed::kNotAsked,
-          .problem = std::move(problem)};
+  return accept(*std::move(symbols));
+}
+
+// Null if there is no debug file.
+Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& image,
+                                                       const DebugFileOptions& options) {
+  if (image.gnu_build_id.empty())
+    return std::unique_ptr<ImageSymbols>();
+  auto found = open_debug_file(image.gnu_build_id, image.path, options);
+  if (!found)
+    return std::move(found).error();
+  if (!*found)
+    return std::unique_ptr<ImageSymbols>();
+  return ImageSymbols::open(std::move((*found)->file), (*found)->path, options);
+}
+
+}  // namespace
+
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options) {
+  if (!image.problem.empty())
+    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
+  RecordedFile file = open_at_path(image, options);
+  if (file.symbols)
+    return file;
+  // A debug file has the names also where the binary is gone.
+  auto symbols = open_by_build_id(image, options);
+  if (!symbols)
+    file.problem += "; " + symbols.error().message();
+  if (!symbols || !*symbols)
+    return file;
+  return accept(*std::move(symbols));
 }
 
 }  // namespace gosym

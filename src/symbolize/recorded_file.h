@@ -17,6 +17,7 @@ struct RecordedFile {
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, where it had none, its size and time of change.
+// Otherwise its debug file, found by the GNU build id that was recorded, will do.
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {});
 
 }  // namespace gosym

@@ -45,6 +45,20 @@ def by_debug_file():
     place.mkdir(parents=True)
     call("objcopy", "--only-keep-debug", build_fib("-g"), place / f"{digits[2:]}.debug")
     assert "fibNaive" in functions("--debug-dir", debug), functions("--debug-dir", debug)
+    return debug
+
+
+def by_debug_file_alone():
+    """The debug file is enough where the program is gone, or another is in its place."""
+    debug, program = by_debug_file(), stripped()[0]
+    program.rename(program.with_suffix(".away"))
+    try:
+        assert "fibNaive" in functions("--debug-dir", debug), functions("--debug-dir", debug)
+        shutil.copy("/bin/true", program)
+        assert "fibNaive" in functions("--debug-dir", debug), functions("--debug-dir", debug)
+        assert "fibNaive" not in functions()
+    finally:
+        program.with_suffix(".away").rename(program)
 
 
 def below_symfs():
@@ -81,5 +95,6 @@ def a_hang_is_waited_for_once():
 
 
 run([("report: names by a debug file", by_debug_file),
+     ("report: names by the debug file of a program that is gone", by_debug_file_alone),
      ("report: files from below --symfs", below_symfs),
      ("report: a debuginfod server that hangs is waited for once", a_hang_is_waited_for_once)])

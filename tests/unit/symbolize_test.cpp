@@ -136,6 +136,25 @@ TEST_CASE("recorded file: below --symfs, and nowhere else") {
   CHECK(open_recorded(image, options).unnamed == Unnamed::kMissing);
 }
 
+TEST_CASE("recorded file: the debug file will do where the binary is gone") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(with_build_id("one")));
+  RecordedImage image = record(path);
+  DebugFileOptions options;
+  options.debug_dirs = {folder / "debug"};
+  std::filesystem::create_directories(folder / "debug/.build-id/6f");
+  std::filesystem::rename(path, folder / "debug/.build-id/6f/6e65.debug");
+  CHECK(open_recorded(image, options).symbols);
+  write_file(path, build_image(with_build_id("two")));
+  CHECK(open_recorded(image, options).symbols);
+
+  write_file(folder / "debug/.build-id/6f/6e65.debug", build_image(with_build_id("two")));
+  RecordedFile other = open_recorded(image, options);
+  CHECK(other.unnamed == Unnamed::kChanged);
+  CHECK(other.problem.ends_with("build id is 74776f, not 6f6e65"));
+}
+
 TEST_CASE("recorded file: gone, unreadable and never identified are different answers") {
   TemporaryDirectory folder;
   RecordedImage image;
