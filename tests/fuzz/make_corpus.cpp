@@ -1,4 +1,5 @@
-// Writes the seeds of the corpora elf, go_table, pclntab, plt and replay: make_corpus DIRECTORY.
+// Writes the seeds of the corpora elf, go_table, pclntab, plt and replay: make_corpus
+// DIRECTORY.
 
 #include <fmt/format.h>
 
