@@ -172,8 +172,8 @@ The table is whole, and is not with one byte changed: the end of a table of file
   pcsp, pcfile and pcln end at one pc        checked     1428, failed 0
   lines are positive                         checked    37634, failed 0
   files have names                           checked     7708, failed 0
-  inlined calls have printable names         checked     6066, failed 0
-  callers come before inlined calls          checked     6066, failed 0
+  inlined calls have printable names         checked     3979, failed 0
+  callers come before inlined calls          checked     3979, failed 0
   funcdata lies in the image                 checked     5499, failed 0
   file names are as many as said             checked        1, failed 0
   units lead to file names                   checked      512, failed 0
