@@ -214,8 +214,10 @@ A damaged header is shown as far as it goes, and is broken.
   >   table = file.read().index(b"\xf0\xff\xff\xff\0\0\x01\x08")
   >   file.seek(table + 6)
   >   file.write(b"\3")'
-  $ gosym inspect --header damaged | head -9
+  $ gosym inspect --header damaged 2>&1 >/dev/null
   gosym: error: 'damaged': Go function table: section .gopclntab: header: instruction quantum is 3, not 1, 2 or 4
+  [1]
+  $ gosym inspect --header damaged 2>/dev/null | head -9
   found by      section .gopclntab
   address       0x4bb1c0
   file offset   0xbb1c0
