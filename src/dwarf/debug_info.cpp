@@ -1,69 +1,25 @@
 #include "dwarf/debug_info.h"
 
-#include <dwarf.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
 
+#include "base/reader.h"
+#include "dwarf/dies.h"
+#include "dwarf/unit.h"
+
 namespace gosym::dwarf {
 
 namespace {
 
-// Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
-constexpr int kMaxDepth = 512;
 // What libdw may keep of the units that were read. A unit of C++ takes a few megabytes.
 constexpr uint64_t kMaxKept = 128 << 20;
-// What a row of a line table takes in libdw, and a function in a list of ours.
-constexpr uint64_t kRowSize = 64;
-constexpr uint64_t kFunctionSize = 48;
-
-// Calls `visit(begin, end)` for each piece of code that a DIE has.
-template <class Visitor>
-void for_each_range(Dwarf_Die& die, Visitor visit) {
-  // A hostile list of ranges may be as long as its section; nothing real comes near.
-  constexpr int kMaxRanges = 1 << 20;
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  ptrdiff_t offset = 0;
-  for (int i = 0; i < kMaxRanges; i++) {
-    offset = dwarf_ranges(&die, offset, &base, &begin, &end);
-    if (offset <= 0)
-      return;
-    if (begin < end)
-      visit(begin, end);
-  }
-}
-
-// Calls `visit(child)` for each child of a DIE.
-template <class Visitor>
-void for_each_child(Dwarf_Die& parent, Visitor visit) {
-  Dwarf_Die child;
-  if (dwarf_child(&parent, &child) != 0)
-    return;
-  while (true) {
-    visit(child);
-    Dwarf_Die next;
-    // A sibling that does not lie further on would be met for ever.
-    if (dwarf_siblingof(&child, &next) != 0 || next.addr <= child.addr)
-      return;
-    child = next;
-  }
-}
-
-bool has_address(Dwarf_Die& die, uint64_t address) {
-  return dwarf_haspc(&die, address) > 0;
-}
-
-bool has_code(Dwarf_Die& die) {
-  return dwarf_hasattr(&die, DW_AT_low_pc) != 0 || dwarf_hasattr(&die, DW_AT_ranges) != 0;
-}
-
-bool is_block(int tag) {
-  return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
-}
+// What the sections may unpack to: all of them a few times what the largest programs have, and
+// each so many times its size. Debugging information packs to a tenth at the best.
+constexpr uint64_t kMaxUnpacked = uint64_t{4} << 30;
+constexpr uint64_t kMaxRatio = 64;
 
 uint32_t number(Dwarf_Die& die, unsigned int name) {
   Dwarf_Attribute attribute;
@@ -74,28 +30,36 @@ uint32_t number(Dwarf_Die& die, unsigned int name) {
   return static_cast<uint32_t>(value);
 }
 
+// The bytes of a section once it is unpacked: the header of a compressed one tells.
+//
+//   SHF_COMPRESSED:  u32 type, in 64-bit files u32 0, word size, word alignment
+//   .zdebug_*:       "ZLIB", u64 size, big-endian
+uint64_t unpacked_size(const elf::Image& image, const elf::Section& section) {
+  Bytes bytes = slice(image.file, section.offset, section.size).value_or(Bytes{});
+  if ((section.flags & SHF_COMPRESSED) != 0) {
+    Reader in(bytes, image.order);
+    in.bytes(image.pointer_size);
+    return in.word(image.pointer_size);
+  }
+  if (section.name.starts_with(".zdebug_"))
+    return load<uint64_t>(bytes, 4, ByteOrder::kBig).value_or(0);
+  return bytes.size();
+}
+
+bool is_bomb(const elf::Image& image) {
+  uint64_t left = kMaxUnpacked;
+  for (const elf::Section& section : image.sections) {
+    if (!section.name.starts_with(".debug_") && !section.name.starts_with(".zdebug_"))
+      continue;
+    uint64_t size = unpacked_size(image, section);
+    if (size > left || size / kMaxRatio > section.size)
+      return true;
+    left -= size;
+  }
+  return false;
+}
+
 }  // namespace
-
-struct FunctionDie {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  Dwarf_Die die{};
-};
-
-struct DebugInfo::Unit {
-  Dwarf_Die die{};
-  std::string directory;               // where the compiler was run
-  std::vector<FunctionDie> functions;  // by begin
-  Dwarf_Lines* lines = nullptr;
-  size_t line_count = 0;
-  Dwarf_Files* files = nullptr;
-  size_t file_count = 0;
-
-  // Functions may hold others, as in D and Ada; those have been put before them.
-  void add_functions(Dwarf_Die& parent, int depth);
-  const FunctionDie* function_at(uint64_t address) const;
-  std::pair<const char*, int> position_at(uint64_t address) const;
-};
 
 struct DebugInfo::Session {
   Elf* elf = nullptr;
@@ -114,78 +78,18 @@ struct DebugInfo::Session {
   }
 };
 
-void DebugInfo::Unit::add_functions(Dwarf_Die& parent, int depth) {
-  if (depth == kMaxDepth)
-    return;
-  for_each_child(parent, [&](Dwarf_Die& child) {
-    switch (dwarf_tag(&child)) {
-      case DW_TAG_subprogram:
-        for_each_range(child, [&](uint64_t begin, uint64_t end) {
-          functions.push_back({begin, end, child});
-        });
-        add_functions(child, depth + 1);
-        break;
-      case DW_TAG_namespace:
-      case DW_TAG_module:
-      case DW_TAG_class_type:
-      case DW_TAG_structure_type:
-      case DW_TAG_union_type:
-      case DW_TAG_enumeration_type:
-      case DW_TAG_lexical_block:
-      case DW_TAG_try_block:
-      case DW_TAG_catch_block:
-        add_functions(child, depth + 1);
-        break;
-      default:
-        break;
-    }
-  });
-}
-
-const FunctionDie* DebugInfo::Unit::function_at(uint64_t address) const {
-  auto after = std::ranges::upper_bound(functions, address, {}, &FunctionDie::begin);
-  // The innermost of nested functions begins last. Others in between end before.
-  constexpr int kMaxNested = 16;
-  for (int i = 0; after != functions.begin() && i < kMaxNested; i++)
-    if (--after; address < after->end)
-      return &*after;
-  return nullptr;
-}
-
-std::pair<const char*, int> DebugInfo::Unit::position_at(uint64_t address) const {
-  size_t low = 0;
-  size_t high = line_count;
-  auto address_of = [&](size_t i) {
-    Dwarf_Addr at = 0;
-    dwarf_lineaddr(dwarf_onesrcline(lines, i), &at);
-    return at;
-  };
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (address_of(middle) <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  // The last row at or before the address; none if that only ends what came before.
-  Dwarf_Line* row = low == 0 ? nullptr : dwarf_onesrcline(lines, low - 1);
-  bool is_end = true;
-  int line = 0;
-  if (row == nullptr || dwarf_lineendsequence(row, &is_end) != 0 || is_end ||
-      dwarf_lineno(row, &line) != 0)
-    return {nullptr, 0};
-  return {dwarf_linesrc(row, nullptr, nullptr), line};
-}
-
-DebugInfo::DebugInfo(const elf::Image& image, Bytes alternate)
-    : image_(image), alternate_(alternate) {}
+DebugInfo::DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split)
+    : image_(image), alternate_(alternate), follows_split_(follows_split) {}
 
 DebugInfo::~DebugInfo() = default;
 
-std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes alternate) {
+std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes alternate,
+                                           bool follows_split) {
   if (!image.find_section(".debug_info") && !image.find_section(".zdebug_info"))
     return nullptr;
-  std::unique_ptr<DebugInfo> info(new DebugInfo(image, alternate));
+  if (is_bomb(image))
+    return nullptr;
+  std::unique_ptr<DebugInfo> info(new DebugInfo(image, alternate, follows_split));
   return info->read_unit_ranges() ? std::move(info) : nullptr;
 }
 
@@ -196,11 +100,6 @@ Elf* open_elf(Bytes file) {
   elf_version(EV_CURRENT);
   auto* start = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
   return elf_memory(start, file.size());
-}
-
-const char* text_of(Dwarf_Die& die, unsigned int name) {
-  Dwarf_Attribute attribute;
-  return dwarf_formstring(dwarf_attr(&die, name, &attribute));
 }
 
 // Whether the file that a unit was split off to may be opened. libdw does it for any name, and
@@ -219,14 +118,16 @@ bool has_split_file(Dwarf_Die& unit) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+}  // namespace
+
 // The DIE of a unit with its code; of split DWARF that in the other file. False if it has none.
-bool code_die(Dwarf_CU* unit, Dwarf_Die& die) {
+bool DebugInfo::code_die(Dwarf_CU* unit, Dwarf_Die& die) const {
   Dwarf_Die own;
   Dwarf_Die split{};
   uint8_t type = 0;
   if (dwarf_cu_info(unit, nullptr, &type, &own, nullptr, nullptr, nullptr, nullptr) != 0)
     return false;
-  if (type == DW_UT_skeleton && has_split_file(own))
+  if (type == DW_UT_skeleton && follows_split_ && has_split_file(own))
     dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   if (type == DW_UT_type || type == DW_UT_split_type || type == DW_UT_partial)
     return false;
@@ -235,8 +136,6 @@ bool code_die(Dwarf_CU* unit, Dwarf_Die& die) {
   int tag = dwarf_tag(&die);
   return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
-
-}  // namespace
 
 bool DebugInfo::read_unit_ranges() {
   session_ = std::make_unique<Session>();
@@ -255,6 +154,8 @@ bool DebugInfo::read_unit_ranges() {
   if (!ranges_.empty())
     return true;
 
+  // A range takes three bytes at the least, which may be packed.
+  uint64_t ranges_left = image_.file.size();
   Dwarf_CU* unit = nullptr;
   while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, nullptr, nullptr, nullptr) ==
          0) {
@@ -263,10 +164,10 @@ bool DebugInfo::read_unit_ranges() {
       continue;
     Dwarf_Die own;
     dwarf_cu_info(unit, nullptr, nullptr, &own, nullptr, nullptr, nullptr, nullptr);
-    // The ranges of a split unit are with its skeleton. What a linker has discarded stays, at
-    // addresses where no code is.
-    for_each_range(own, [&](uint64_t begin, uint64_t end) {
-      if (image_.is_executable_at(ImageAddress{begin}))
+    // The ranges of a split unit are with its skeleton. Those of what the linker has discarded
+    // stay, at addresses where no code is.
+    for_each_range(own, ranges_left, [&](uint64_t begin, uint64_t end) {
+      if (image_.is_code_at(ImageAddress{begin}))
         ranges_.push_back({begin, end, 0, dwarf_dieoffset(&own)});
     });
   }
@@ -277,7 +178,7 @@ bool DebugInfo::read_unit_ranges() {
   return !ranges_.empty();
 }
 
-DebugInfo::Unit* DebugInfo::unit_at(ImageAddress address) {
+Unit* DebugInfo::unit_at(ImageAddress address) {
   uint64_t at = to_integer(address);
   auto range = std::ranges::upper_bound(ranges_, at, {}, &UnitRange::begin);
   while (range != ranges_.begin() && (--range)->end <= at)
@@ -290,21 +191,27 @@ DebugInfo::Unit* DebugInfo::unit_at(ImageAddress address) {
     return known->second.get();
   if (session_->kept > kMaxKept && !read_unit_ranges())
     return nullptr;
-  auto unit = std::make_unique<Unit>();
   Dwarf_Die own;
-  if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr ||
-      !code_die(own.cu, unit->die))
+  Dwarf_Die die;
+  if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr || !code_die(own.cu, die))
     return nullptr;
-  if (const char* directory = text_of(own, DW_AT_comp_dir))
-    unit->directory = directory;
-  unit->add_functions(unit->die, 0);
-  std::ranges::stable_sort(unit->functions, {}, &FunctionDie::begin);
-  if (dwarf_getsrclines(&unit->die, &unit->lines, &unit->line_count) != 0)
-    unit->line_count = 0;
-  if (dwarf_getsrcfiles(&unit->die, &unit->files, &unit->file_count) != 0)
-    unit->file_count = 0;
-  session_->kept += unit->line_count * kRowSize + unit->functions.size() * kFunctionSize;
+  // A DIE takes a byte at the least, and zlib makes of a byte a thousand at the most.
+  uint64_t max_dies = std::min<uint64_t>(1000 * image_.file.size(), 1 << 26);
+  auto unit = std::make_unique<Unit>(read_unit(die, own, max_dies, image_.file.size()));
+  drop_discarded(*unit);
+  session_->kept += unit->memory_size();
   return (session_->units[range->unit] = std::move(unit)).get();
+}
+
+// What the linker has discarded keeps its description, mostly at address 0: it covers what
+// really lies there. Of its lines nothing tells them apart.
+void DebugInfo::drop_discarded(Unit& unit) const {
+  std::erase_if(unit.functions, [&](const Unit::Function& function) {
+    bool is_discarded = !image_.is_code_at(ImageAddress{function.begin});
+    if (is_discarded)
+      unit.discarded.push_back(function);
+    return is_discarded;
+  });
 }
 
 // Paths are relative to where the compiler was run. What is no path is in angle brackets.
@@ -339,37 +246,13 @@ Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
   return {keep_path(unit, path), static_cast<uint32_t>(std::min<Dwarf_Word>(line, UINT32_MAX))};
 }
 
-namespace {
-
-// Appends the inlined calls below `scope` that an address lies in, outermost first.
-void add_inlined(Dwarf_Die& scope, uint64_t address, int depth, std::vector<Dwarf_Die>& found) {
-  if (depth == kMaxDepth)
-    return;
-  bool is_done = false;
-  for_each_child(scope, [&](Dwarf_Die& child) {
-    int tag = dwarf_tag(&child);
-    bool is_call = tag == DW_TAG_inlined_subroutine;
-    if (is_done || (!is_call && !is_block(tag)))
-      return;
-    // A block without code of its own may hold calls that have some.
-    is_done = has_address(child, address);
-    if (!is_done && (is_call || has_code(child)))
-      return;
-    if (is_call)
-      found.push_back(child);
-    add_inlined(child, address, depth + 1, found);
-  });
-}
-
-}  // namespace
-
 bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
   Unit* unit = unit_at(address);
-  const FunctionDie* function = unit ? unit->function_at(to_integer(address)) : nullptr;
+  const Unit::Function* function = unit ? unit->function_at(to_integer(address)) : nullptr;
   if (!function)
     return false;
   std::vector<Dwarf_Die> scopes = {function->die};
-  add_inlined(scopes[0], to_integer(address), 0, scopes);
+  add_inlined_calls(function->die, to_integer(address), scopes);
 
   size_t first_call = calls.size();
   Position position = find_position(address);
@@ -389,6 +272,11 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
 Position DebugInfo::find_position(ImageAddress address) {
   Unit* unit = unit_at(address);
   if (!unit)
+    return {};
+  auto holds = [at = to_integer(address)](const Unit::Function& function) {
+    return at >= function.begin && at < function.end;
+  };
+  if (std::ranges::any_of(unit->discarded, holds))
     return {};
   auto [file, line] = unit->position_at(to_integer(address));
   return {keep_path(*unit, file), line > 0 ? static_cast<uint32_t>(line) : 0};

@@ -12,6 +12,8 @@
 
 namespace gosym::dwarf {
 
+struct Unit;
+
 // A place in the source.
 struct Position {
   std::string_view file;  // empty if unknown
@@ -26,9 +28,13 @@ struct Position {
 // is dropped when it has become too much, so ask for addresses in order.
 class DebugInfo {
 public:
-  // Null if the image has no debugging information. `image` must outlive it, and so must
-  // `alternate`, the file that dwz moved common parts to (empty: none).
-  static std::unique_ptr<DebugInfo> open(const elf::Image& image, Bytes alternate);
+  // Null if the image has no debugging information, or it would unpack to gigabytes. `image`
+  // must outlive it, and so must `alternate`, the file that dwz moved common parts to (empty:
+  // none).
+  // Units that were split off to files of their own are looked for only with `follows_split`:
+  // at the paths that the compiler wrote to.
+  static std::unique_ptr<DebugInfo> open(const elf::Image& image, Bytes alternate,
+                                         bool follows_split);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -41,7 +47,6 @@ public:
 
 private:
   struct Session;
-  struct Unit;
   struct UnitRange {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -49,7 +54,9 @@ private:
     Dwarf_Off unit = 0;    // offset of its DIE
   };
 
-  DebugInfo(const elf::Image& image, Bytes alternate);
+  DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split);
+  bool code_die(Dwarf_CU* unit, Dwarf_Die& die) const;
+  void drop_discarded(Unit& unit) const;
   bool read_unit_ranges();
   Unit* unit_at(ImageAddress address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
@@ -59,6 +66,7 @@ private:
 
   const elf::Image& image_;
   Bytes alternate_;
+  bool follows_split_;
   std::unique_ptr<Session> session_;  // what libdw has read; made anew now and then
   std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;

@@ -290,6 +290,16 @@ std::optional<uint64_t> Image::load_word(ImageAddress address) const {
   return load<uint64_t>(*bytes, 0, order);
 }
 
+bool Image::is_code_at(ImageAddress address) const {
+  if (sections.empty())
+    return is_executable_at(address);
+  for (const Section& section : sections)
+    if ((section.flags & SHF_EXECINSTR) != 0 && address >= section.address &&
+        to_integer(address) - to_integer(section.address) < section.size)
+      return true;
+  return false;
+}
+
 bool Image::is_executable_at(ImageAddress address) const {
   for (const Segment& segment : segments)
     if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && address >= segment.address &&

@@ -11,8 +11,8 @@ namespace gosym {
 class DwarfSource final : public SymbolSource {
 public:
   // Both must outlive the source; see dwarf::DebugInfo::open.
-  DwarfSource(const elf::Image& image, Bytes alternate)
-      : image_(image), alternate_(alternate) {}
+  DwarfSource(const elf::Image& image, Bytes alternate, bool follows_split)
+      : image_(image), alternate_(alternate), follows_split_(follows_split) {}
 
   FrameSource kind() const override { return FrameSource::kDwarf; }
   bool find(ImageAddress address, std::vector<Call>& calls) override;
@@ -26,6 +26,7 @@ private:
 
   const elf::Image& image_;
   Bytes alternate_;
+  bool follows_split_;
   bool is_open_ = false;
   std::unique_ptr<dwarf::DebugInfo> info_;
 };

@@ -83,7 +83,8 @@ void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
   else
     alternate_file_ = *std::move(alternate);
   auto dwarf = std::make_unique<DwarfSource>(
-      image, alternate_file_ ? alternate_file_->file->bytes() : Bytes{});
+      image, alternate_file_ ? alternate_file_->file->bytes() : Bytes{},
+      /*follows_split=*/options.symfs.empty());
   dwarf_ = dwarf.get();
   sources_.push_back(std::move(dwarf));
 }

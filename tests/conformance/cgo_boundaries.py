@@ -65,6 +65,10 @@ def without_types(name):
 @functools.lru_cache(maxsize=10000)
 def is_right(answer, truth):
     frames = json.loads(b"{" + answer[1:])["frames"]
+    # A stub that the linker made to reach another library is of C and has no symbol of its own; a
+    # guess says that it is one.
+    if not truth.is_go and [frame["source"] for frame in frames] in (["plt"], ["label, guess"]):
+        return True
     is_right_name = [without_types(frame["function"]) for frame in frames] in \
         [[without_types(name)] for name in truth.names]
     if truth.is_go:

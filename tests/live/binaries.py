@@ -60,7 +60,7 @@ def names_are_those_of_addr2line(which):
     expected = ask([go(which), "tool", "addr2line", build_demo(which)],
                    env=GO_ENVIRONMENT).stdout
     expected = re.sub(r":-\d+$", ":-1", expected, flags=re.M).splitlines()  # no line there
-    ours = ask([GOSYM, "resolve", "--json", stripped(which)]).stdout
+    ours = ask([GOSYM, "resolve", "--json", "--wrappers", stripped(which)]).stdout
     wrong = []
     for line, function, where in zip(ours.splitlines(), expected[::2], expected[1::2], strict=True):
         answer = json.loads(line)

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+
+// Ways through the entries (DIEs) of debugging information that bear what strangers write
+// there.
+
+namespace gosym::dwarf {
+
+// Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
+inline constexpr int kMaxDepth = 512;
+
+// Calls `visit(begin, end)` for each piece of code that a DIE has, and takes one from `left`
+// for each. Any number of DIEs may be said to have the same long list: at 0 it ends.
+template <class Visitor>
+void for_each_range(Dwarf_Die& die, uint64_t& left, Visitor visit) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  ptrdiff_t offset = 0;
+  for (; left > 0; left--) {
+    offset = dwarf_ranges(&die, offset, &base, &begin, &end);
+    if (offset <= 0)
+      return;
+    if (begin < end)
+      visit(begin, end);
+  }
+}
+
+// Calls `visit(child)` for each child of a DIE, and takes one from `left` for each. A sibling
+// may be said to lie where a child does, so that a small tree has paths without number: at 0 it
+// ends.
+template <class Visitor>
+void for_each_child(Dwarf_Die parent, uint64_t& left, Visitor visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&parent, &child) != 0)
+    return;
+  while (left > 0) {
+    left--;
+    visit(child);
+    Dwarf_Die next;
+    // A sibling that does not lie further on would be met for ever.
+    if (dwarf_siblingof(&child, &next) != 0 || next.addr <= child.addr)
+      return;
+    child = next;
+  }
+}
+
+inline bool is_block(int tag) {
+  return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+// Null if there is none.
+inline const char* text_of(Dwarf_Die& die, unsigned int name) {
+  Dwarf_Attribute attribute;
+  return dwarf_formstring(dwarf_attr(&die, name, &attribute));
+}
+
+}  // namespace gosym::dwarf
