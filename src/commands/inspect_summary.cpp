@@ -40,14 +40,16 @@ std::string_view consequence(const Summary& summary) {
   if (summary.table)
     return ".gopclntab names every Go function, with file, line and inlined calls, stripped or "
            "not";
+  if (summary.kind.has_dwarf)
+    return "debugging information names every function, with file, line and inlined calls";
   if (summary.symtab_count > 0)
     return ".symtab names every function, without files, lines and inlined calls";
   if (summary.minidebuginfo_count > 0)
     return ".gnu_debugdata and .dynsym name the functions, without files, lines and inlined "
            "calls";
   if (summary.dynsym_count > 0)
-    return ".dynsym names the exported functions only; addresses in others stay unnamed";
-  return "nothing here names a function; addresses stay unnamed";
+    return ".dynsym names the exported functions only; others need a separate debug file";
+  return "nothing here names a function: a separate debug file would";
 }
 
 // Lines of a label and a value; a line without a value is left out.

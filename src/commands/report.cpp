@@ -15,6 +15,7 @@
 #include "profile/filter.h"
 #include "profile/go_stacks.h"
 #include "profile/replay.h"
+#include "raw/format.h"
 #include "raw/reader.h"
 #include "symbolize/symbolizer.h"
 
@@ -182,6 +183,17 @@ NameForms name_forms(const Options& options, const Format& format) {
           .has_system_names = format.is_for_tools};
 }
 
+// A slip such as --pprof cpu.raw would cost the recording.
+Result<> check_output(const std::string& path) {
+  auto file =
+      path == "-" ? Result<std::unique_ptr<MappedFile>>(Error("")) : MappedFile::open(path);
+  if (file && as_text((*file)->bytes()).starts_with(raw::kMagic))
+    return errorf("'{}' is a recording: it is not written over", printable(path))
+        .with_hint("name another file for the output")
+        .with_exit_status(kUsage);
+  return Ok{};
+}
+
 Result<> write(const Profile& profile, const Format& format, const Options& options) {
   std::string data = format.make(profile, options.page);
   auto written = write_output(options.output, data);
@@ -204,6 +216,8 @@ Result<int> run(const Options& options) {
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  if (auto checked = check_output(options.output); !checked)
+    return std::move(checked).error();
   auto recording = read(options);
   if (!recording)
     return std::move(recording).error();

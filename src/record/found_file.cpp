@@ -27,7 +27,11 @@ UniqueFd find_below(const UniqueFd& root, const std::string& path) {
 }
 
 UniqueFd find_in(const UniqueFd& directory, const std::string& name) {
-  return UniqueFd(openat(directory.get(), name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof(how))));
 }
 
 Result<UniqueFd> open_found(const UniqueFd& found) {

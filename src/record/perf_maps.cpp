@@ -49,7 +49,9 @@ std::string distrust(const struct stat& status, uint32_t user, int64_t since_ns)
     return "not used: it is a symbolic link";
   if (!S_ISREG(status.st_mode))
     return "not used: it is no regular file";
-  if (status.st_uid != user && status.st_uid != 0)
+  // Not that of root either: a user can mount any file there in a namespace of his own, and the
+  // recording would show him what he may not read.
+  if (status.st_uid != user)
     return fmt::format("not used: it belongs to user {}, the process to user {}", status.st_uid,
                        user);
   if (mtime_ns(status) < since_ns - kClockSlack)

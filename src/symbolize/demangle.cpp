@@ -21,8 +21,8 @@ struct Output {
   std::jmp_buf too_long;
 };
 
-// libiberty cannot be told to stop. It is left by a jump, which skips nothing but its frames:
-// on this way it keeps its data on the stack.
+// libiberty cannot be told to stop. It is left by a jump, over frames of C. It keeps its data
+// on the stack but for the text of Rust's punycode, which is lost: hence kMaxJumps.
 void append(const char* piece, size_t size, void* opaque) {
   auto* output = static_cast<Output*>(opaque);
   if (output->text.size() + size > kMaxOutput)
@@ -32,10 +32,18 @@ void append(const char* piece, size_t size, void* opaque) {
 
 using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
 
+// Real programs have none.
+constexpr int kMaxJumps = 100;
+
 std::optional<std::string> run(Demangler demangler, const char* name, int options) {
-  auto output = std::make_unique<Output>();
-  if (setjmp(output->too_long) != 0)
+  static int jumps = 0;
+  if (jumps == kMaxJumps)
     return std::nullopt;
+  auto output = std::make_unique<Output>();
+  if (setjmp(output->too_long) != 0) {
+    jumps++;
+    return std::nullopt;
+  }
   if (demangler(name, options, append, output.get()) == 0)
     return std::nullopt;
   return std::move(output->text);

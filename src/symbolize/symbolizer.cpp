@@ -73,9 +73,11 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
   }
 }
 
-void symbolize_file(const std::vector<Location*>& locations, const RecordedImage& image,
+void symbolize_file(std::vector<Location*> locations, const RecordedImage& image,
                     const DebugFileOptions& files, FrameWriter& frames,
                     SymbolizerReport& report) {
+  // By address, so that each unit of debugging information is read once.
+  std::ranges::stable_sort(locations, {}, &Location::image_address);
   RecordedFile file = open_recorded(image, files);
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;

@@ -37,7 +37,7 @@ A C program, and what is left of it.
   pclntab        none
   .symtab        no functions
   .dynsym        no functions
-  gosym uses     nothing here names a function; addresses stay unnamed
+  gosym uses     nothing here names a function: a separate debug file would
   .dynsym                          0x60       96 B   0.7 % of the file
 
 Functions are those of nm, in three orders.

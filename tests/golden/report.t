@@ -59,3 +59,10 @@ Options that are wrong in themselves.
   gosym: hint: see 'gosym report --help'
   [2]
 
+A slip does not cost the recording.
+
+  $ printf 'GOSYMRAWrest' > made.raw
+  $ gosym report --pprof made.raw made.raw
+  gosym: error: 'made.raw' is a recording: it is not written over
+  gosym: hint: name another file for the output
+  [2]
