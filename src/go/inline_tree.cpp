@@ -19,6 +19,10 @@ uint64_t entry_size(Format format) {
   return format >= Format::kGo1_12 && format <= Format::kGo1_18 ? 20 : 16;
 }
 
+// The compiler's own budget stops far below: the deepest chain seen has 21 calls. Each costs a
+// walk through the tables of the function.
+constexpr int kMaxDepth = 1000;
+
 struct Position {
   std::string_view file;
   uint32_t line = 0;
@@ -56,7 +60,9 @@ bool expand(const Module& module, const Function& function, Position& position,
             std::vector<Call>& calls) {
   const Pclntab& table = module.table;
   Bytes tree = inline_tree_of(module, function);
-  while (position.inline_index >= 0) {
+  for (int depth = 0; position.inline_index >= 0; depth++) {
+    if (depth == kMaxDepth)
+      return false;
     auto index = static_cast<uint32_t>(position.inline_index);
     auto inlined = read_inlined_call(table, tree, index);
     std::string_view name = inlined ? table.name(inlined->name) : std::string_view();

@@ -49,6 +49,14 @@ std::optional<std::string> run(Demangler demangler, const char* name, int option
   return std::move(output->text);
 }
 
+// Each back reference of Rust (B) may lead through the whole name again, and print nothing.
+// Names of real programs have a few dozen in a few hundred bytes.
+bool takes_long(std::string_view name) {
+  constexpr uint64_t kMaxSteps = 500'000;
+  auto references = static_cast<uint64_t>(std::ranges::count(name, 'B'));
+  return name.starts_with("_R") && name.size() * references > kMaxSteps;
+}
+
 // For D there is only this form, which allocates. Each back reference (Q) can double the text.
 std::optional<std::string> demangle_d(const std::string& name) {
   constexpr size_t kMaxNameSize = 512;
@@ -96,7 +104,7 @@ std::string shorten_templates(std::string_view name) {
 
 std::optional<std::string> demangle(std::string_view name, bool is_short) {
   bool is_mangled = name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
-  if (!is_mangled || name.size() > kMaxMangled)
+  if (!is_mangled || name.size() > kMaxMangled || takes_long(name))
     return std::nullopt;
   std::string text(name);
   // First: the older scheme of Rust is one of C++ with a hash at its end.
