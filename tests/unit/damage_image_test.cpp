@@ -46,7 +46,6 @@ ImageSpec with_second_table(const GoProgram& program, const std::string& second)
 
 TEST_CASE("damage: an image without section headers is scanned") {
   for (GoLayout layout : kGoLayouts) {
-    CAPTURE(static_cast<int>(layout));
     GoProgram program{.layout = layout};
     program.functions[1].name = "runtime.leaf";
     std::string file = build_image(program.image());
@@ -82,8 +81,6 @@ TEST_CASE(
        {std::pair{kOffsetField, uint64_t{0x7fffffff}}, std::pair{kOffsetField, UINT64_MAX},
         std::pair{kSizeField, UINT64_MAX}, std::pair{kSizeField, uint64_t{1} << 40},
         std::pair{kTypeField, uint64_t{SHT_NOBITS}}}) {
-    CAPTURE(field);
-    CAPTURE(value);
     LoadedProgram loaded(with_section(field, value));
     CHECK(loaded.module().found_by == kScan);
     CHECK(calls_at(loaded.module(), kInner) == kInnerCalls);
@@ -120,7 +117,6 @@ TEST_CASE("damage: an unknown magic is read as what moduledata confirms, and tol
        {Case{GoLayout::k118, "Go 1.18 and 1.19"}, Case{GoLayout::k120, "Go 1.20 and later"},
         Case{GoLayout::k127, "Go 1.20 and later"}, Case{GoLayout::k116, "Go 1.16 and 1.17"},
         Case{GoLayout::k113, "Go 1.13 to 1.15"}}) {
-    CAPTURE(static_cast<int>(layout));
     GoProgram program{.layout = layout, .magic = 0x12345678};
     if (program.has_offsets())
       program = scrambled(program);
