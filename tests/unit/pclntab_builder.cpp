@@ -285,8 +285,8 @@ std::string build_pc_values(const std::vector<PcRow>& rows) {
   };
   PcRow last{-1, 0};
   for (const PcRow& row : rows) {
-    int32_t delta = row.value - last.value;
-    varint(static_cast<uint32_t>(delta) << 1 ^ static_cast<uint32_t>(delta >> 31));
+    uint32_t delta = static_cast<uint32_t>(row.value) - static_cast<uint32_t>(last.value);
+    varint(delta << 1 ^ -(delta >> 31));
     varint(row.end - last.end);
     last = row;
   }
