@@ -28,13 +28,15 @@ UniqueFd find_file(const std::string& path, const std::string& root) {
   if (root.empty())
     return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   UniqueFd top = open_root(root);
-  if (!top)
-    return top;
+  return top ? find_below(top, path) : UniqueFd();
+}
+
+UniqueFd find_below(const UniqueFd& root, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
   return UniqueFd(
-      static_cast<int>(syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof(how))));
+      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
 }
 
 std::string real_path(const UniqueFd& found, const std::string& root) {

@@ -12,7 +12,9 @@ namespace gosym {
 
 // Finds a file without opening it (O_PATH): to open a device may do something, and a FIFO
 // without a writer would hold us for good. False, with errno set, if it is not there.
-UniqueFd find_file(const std::string& path, const std::string& root);
+UniqueFd find_file(const std::string& path, const std::string& root = {});
+// The same below a directory that is open.
+UniqueFd find_below(const UniqueFd& root, const std::string& path);
 
 // Where a file that was found truly lies in the tree: an absolute path without links. Empty if
 // that cannot be told.

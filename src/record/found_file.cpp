@@ -9,21 +9,9 @@
 
 namespace gosym {
 
-UniqueFd find(const std::string& path) {
-  return UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
-}
-
 UniqueFd find_root_of(uint32_t pid) {
   return UniqueFd(
       open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-UniqueFd find_below(const UniqueFd& root, const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT;
-  return UniqueFd(
-      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
 }
 
 UniqueFd find_in(const UniqueFd& directory, const std::string& name) {

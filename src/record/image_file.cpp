@@ -32,11 +32,11 @@ bool strip_deleted(std::string& path) {
 }
 
 Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
-  UniqueFd found = find(fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid, mapping.start,
-                                    mapping.start + mapping.length));
+  UniqueFd found = find_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid,
+                                         mapping.start, mapping.start + mapping.length));
   if (is_regular(found))
     return open_found(found);
-  found = find(fmt::format("/proc/{}/exe", mapping.pid));
+  found = find_file(fmt::format("/proc/{}/exe", mapping.pid));
   if (is_same_file(found, mapping.file))
     return open_found(found);
 
@@ -46,7 +46,7 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
   if (UniqueFd root = find_root_of(mapping.pid))
     found = find_below(root, path);
   if (!is_same_file(found, mapping.file))
-    found = find(path);
+    found = find_file(path);
   if (!found)
     return system_error("cannot be found", errno);
   if (!is_same_file(found, mapping.file))

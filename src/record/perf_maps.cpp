@@ -139,7 +139,7 @@ UniqueFd PerfMaps::find_map(uint32_t pid, const Process& process, const std::str
   if (UniqueFd directory = find_directory_of(pid))
     return find_in(directory, name);
   bool is_like_ours = process.own_pid == pid;
-  return is_like_ours ? find_in(find("/tmp"), name) : UniqueFd();
+  return is_like_ours ? find_in(find_file("/tmp"), name) : UniqueFd();
 }
 
 std::optional<RecordedPerfMap> PerfMaps::take(uint32_t pid, uint64_t time) {
