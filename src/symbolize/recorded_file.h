@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "profile/profile.h"
 #include "symbolize/image_symbols.h"
 
@@ -17,7 +18,9 @@ struct RecordedFile {
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, where it had none, its size and time of change.
-// Otherwise its debug file, found by the GNU build id that was recorded, will do.
-RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {});
+// Otherwise its debug file, found by the GNU build id that was recorded, will do. Where the
+// file is `held` open, as that of a running process, it counts and not what has its path.
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
+                           const UniqueFd* held = nullptr);
 
 }  // namespace gosym
