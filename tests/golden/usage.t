@@ -38,7 +38,7 @@ A command is needed, and known.
 Each command points to its own help.
 
   $ gosym resolve
-  gosym: error: BINARY is required
+  gosym: error: BINARY is required, or --pid PID
   gosym: hint: see 'gosym resolve --help'
   [2]
 
