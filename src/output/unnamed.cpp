@@ -115,6 +115,11 @@ std::vector<Row> rows_of(const Profile& profile, const Census& census) {
   return rows;
 }
 
+// Without what qualifies it: "label, guess".
+std::string_view kind_of(FrameSource source) {
+  return split(to_string(source), ',').front();
+}
+
 double percent(uint64_t part, uint64_t whole) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -136,7 +141,7 @@ std::string make_source_note(const Profile& profile) {
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
     for (const Frame& frame : profile.frames_of(location))
-      counts[to_string(frame.source)] += visits[i];
+      counts[kind_of(frame.source)] += visits[i];
     if (location.frame_count == 0)
       counts["none"] += visits[i];
     all += visits[i] * std::max(location.frame_count, 1u);
