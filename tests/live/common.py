@@ -122,6 +122,16 @@ def running_jit(*arguments, **options):
             perf_map(pid).unlink(missing_ok=True)
 
 
+def code_of(pid, name):
+    """The executable mapping of a file, or of [vdso]."""
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        place, rights, offset, _, _, *path = line.split(maxsplit=5)
+        file = path[0].removesuffix(" (deleted)") if path else ""
+        if "x" in rights and file.endswith(name):
+            return Mapping(*(int(n, 16) for n in [*place.split("-"), offset]), file)
+    raise AssertionError(f"no {name} in {pid}")
+
+
 def record(*arguments, seconds=3, hertz=499):
     """A new recording; the arguments say of what."""
     file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"

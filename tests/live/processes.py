@@ -1,36 +1,23 @@
 #!/usr/bin/python3
 """gosym resolve --pid: addresses of running processes and of the kernel, and what has no name."""
-import collections
 import json
 import pathlib
 import re
 import subprocess
 
-from common import (GOSYM, WITHOUT_RIGHTS, WORK, build_demo, build_fib, call, gosym, run, running,
-                    running_jit)
+from common import (GOSYM, WITHOUT_RIGHTS, WORK, build_demo, build_fib, call, code_of, gosym, run,
+                    running, running_jit)
 
 FOREVER = 1 << 62
 LIBC = "/libc.so.6"
 
-Mapping = collections.namedtuple("Mapping", "start end offset path")
-
-
-def code_of(pid, name):
-    """The executable mapping of a file, or of [vdso]."""
-    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
-        place, rights, offset, _, _, *path = line.split(maxsplit=5)
-        if "x" in rights and path and path[0].endswith(name):
-            return Mapping(*(int(n, 16) for n in [*place.split("-"), offset]), path[0])
-    raise AssertionError(f"no {name} in {pid}")
-
-
 def load_bias(mapping):
     """What is to be added to an address of the file."""
-    for line in call("readelf", "-lW", mapping.path).out.splitlines():
+    for line in call("readelf", "-lW", mapping.file).out.splitlines():
         if found := re.match(r" *LOAD +(0x\w+) (0x\w+) .* R E ", line):
             offset, address = int(found[1], 16), int(found[2], 16)
             return mapping.start - mapping.offset + offset - address
-    raise AssertionError(f"no code in {mapping.path}")
+    raise AssertionError(f"no code in {mapping.file}")
 
 
 def symbols(file, *options):
@@ -80,7 +67,7 @@ def as_in_the_binary():
         code = code_of(pid, "/demo")
         bias = load_bias(code)
         # The last page holds more than the segment.
-        places = range(code.start, code.end - 4096, (code.end - code.start) // 2000)
+        places = range(code.start, code.limit - 4096, (code.limit - code.start) // 2000)
         got = answers(pid, *places)
     wanted = [json.loads(line) for line in
               gosym("resolve", "--json", program, *(f"{p - bias:x}" for p in places)).out.splitlines()]
@@ -97,10 +84,10 @@ def libraries_vdso_and_kernel():
               if kind == "T" and not module}
     with running(program) as pid:
         libc = code_of(pid, LIBC)
-        printf = load_bias(libc) + symbols(libc.path, "-D")["printf"][0]
+        printf = load_bias(libc) + symbols(libc.file, "-D")["printf"][0]
         vdso = code_of(pid, "[vdso]")
-        got = answers(pid, printf + 1, kernel["vfs_read"] + 4, *range(vdso.start, vdso.end, 64))
-    assert functions(got[0]) == ["printf"] and got[0]["image"] == libc.path, got[0]
+        got = answers(pid, printf + 1, kernel["vfs_read"] + 4, *range(vdso.start, vdso.limit, 64))
+    assert functions(got[0]) == ["printf"] and got[0]["image"] == libc.file, got[0]
     assert functions(got[1]) == ["vfs_read"] and got[1]["frames"][0]["source"] == "kallsyms", got[1]
     assert ["__vdso_clock_gettime"] in map(functions, got[2:]), got[2:]
     assert {frame["source"] for answer in got[2:] for frame in answer["frames"]} == {"vdso"}
