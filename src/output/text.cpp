@@ -173,8 +173,9 @@ std::string make_text(const Profile& profile, size_t top) {
   text += fmt::format("\n{}", make_table(profile, top));
   text +=
       fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
+  text += make_source_note(profile);
   for (StackPart part : {StackPart::kUser, StackPart::kKernel})
-    if (std::string note = make_unnamed_note(profile, part); !note.empty())
+    if (std::string note = make_unnamed_note(profile, part, top); !note.empty())
       text += fmt::format("\n{}", note);
   return text;
 }

@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <ctime>
 
-#include "base/mapped_file.h"
-#include "proc/kallsyms.h"
 #include "proc/process.h"
 #include "raw/format.h"
 #include "record/rights.h"
+#include "record/snapshot.h"
 
 namespace gosym {
 
@@ -19,21 +17,6 @@ namespace {
 
 // A chunk is what a damaged file loses at once, so it is written at least each second.
 constexpr uint64_t kChunkTime = 1'000'000'000;
-
-// The text of a distribution's kernel is 5 to 15 MB.
-constexpr size_t kMaxKernelSymbols = 256 << 20;
-
-// The vdso is the same in all processes of a width; ours is at hand. It is as large as its
-// mapping, two pages as a rule; empty if the kernel has none.
-std::string own_vdso() {
-  auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
-  if (!mappings)
-    return {};
-  for (const proc::MapsEntry& entry : *mappings)
-    if (entry.path == "[vdso]")
-      return {std::bit_cast<const char*>(entry.start), entry.end - entry.start};
-  return {};
-}
 
 }  // namespace
 
@@ -110,24 +93,14 @@ void Recorder::snapshot(uint32_t pid) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
       events_.emplace_back(CommEvent{start_time_, pid, tid, *std::move(comm), false});
-  auto mappings = proc::mappings_of(pid);
+  auto mappings = code_mappings_of(pid, start_time_);
   if (!mappings) {
     unreadable_.push_back(pid);
     return;
   }
-  for (proc::MapsEntry& entry : *mappings) {
-    if (!entry.is_executable)
-      continue;
-    code_.add(pid, {entry.start, entry.end});
-    keep(RawMapping{
-        .time = start_time_,
-        .pid = pid,
-        .start = entry.start,
-        .length = entry.end - entry.start,
-        .file_offset = entry.file_offset,
-        .file = {.device = entry.device, .inode = entry.inode},
-        .path = entry.path.empty() ? "//anon" : std::move(entry.path),  // as the side-band
-    });
+  for (RawMapping& mapping : *mappings) {
+    code_.apply(mapping);
+    keep(std::move(mapping));
   }
 }
 
@@ -216,12 +189,7 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  ImageId image = images_.identify(mapping);
-  MapEvent event{mapping.time, mapping.pid, mapping.start, mapping.length, mapping.file_offset,
-                 image,        {}};
-  if (image == ImageId{})
-    event.path = std::move(mapping.path);
-  events_.emplace_back(std::move(event));
+  events_.emplace_back(images_.event_of(std::move(mapping)));
 }
 
 void Recorder::keep(CommEvent event) {
@@ -276,11 +244,11 @@ Result<> Recorder::write() {
 
 Result<> Recorder::write_kernel_symbols() {
   was_asked_for_symbols_ = true;
-  auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
-  if (!text || Kallsyms(*text).empty())
+  std::string text = read_kernel_symbols();
+  if (text.empty())
     return Ok{};
   has_kernel_symbols_ = true;
-  return writer_->write_kernel_symbols(*text);
+  return writer_->write_kernel_symbols(text);
 }
 
 Result<> Recorder::write_perf_maps_of_ended() {
