@@ -85,13 +85,14 @@ private:
     return found != words_.end() && found->offset == place ? &*found : nullptr;
   }
 
-  std::optional<uint64_t> place_of(StackPlace place, std::optional<uint64_t> cfa) const {
-    std::optional<uint64_t> base = place.anchor == Anchor::kStackPointer   ? stack_pointer_
-                                   : place.anchor == Anchor::kFramePointer ? frame_
-                                                                           : cfa;
-    if (base)
-      *base += static_cast<uint64_t>(int64_t{place.offset});
-    return base;
+  // `cfa` only counts for places that are told from it.
+  std::optional<uint64_t> place_of(StackPlace place, uint64_t cfa) const {
+    auto offset = static_cast<uint64_t>(int64_t{place.offset});
+    if (place.anchor == Anchor::kCfa)
+      return cfa + offset;
+    if (place.anchor == Anchor::kStackPointer)
+      return stack_pointer_ + offset;
+    return frame_ ? std::optional(*frame_ + offset) : std::nullopt;
   }
 
   // The place that the word at a place points to; none if it is not known to be one.
@@ -112,15 +113,15 @@ private:
       end_ = StackEnd::kRoot;
       return false;
     }
-    std::optional<uint64_t> cfa = place_of(rule->cfa, std::nullopt);
+    std::optional<uint64_t> cfa = place_of(rule->cfa, 0);
     if (rule->is_cfa_loaded)
       cfa = load(cfa);
     // Callers lie above; the limit lets no sum of offsets go round.
     if (!cfa || *cfa <= stack_pointer_ || *cfa > kMaxTopSize)
       return false;
-    if (!take_caller(*rule, place_of(rule->return_address, cfa)))
+    if (!take_caller(*rule, place_of(rule->return_address, *cfa)))
       return false;
-    restore_frame(*rule, place_of(rule->frame_pointer, cfa));
+    restore_frame(*rule, place_of(rule->frame_pointer, *cfa));
     stack_pointer_ = *cfa;
     return true;
   }
