@@ -71,6 +71,8 @@ public:
     }
     if (!has_root_)
       follow_chain();
+    if (end_ == StackEnd::kRoot && !may_be_root(stack_.back()))
+      end_ = StackEnd::kBadFrame;
   }
 
   std::span<const LocationId> stack() const { return stack_; }
@@ -78,6 +80,12 @@ public:
   bool is_cut() const { return end_ != StackEnd::kRoot; }
 
 private:
+  // A frame pointer of 0 is the end of a chain, but a register of 0 may be anything.
+  bool may_be_root(LocationId id) {
+    const std::optional<UnwindRule>& rule = code_.rule(id);
+    return !rule || rule->return_kind == ReturnAddress::kNone;
+  }
+
   const TopWord* word_at(std::optional<uint64_t> place) const {
     auto found =
         std::ranges::lower_bound(words_, place.value_or(UINT64_MAX), {},
