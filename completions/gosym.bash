@@ -29,14 +29,14 @@ _gosym() {
         --module-data --sections --sort"
       ;;
     resolve)
-      options="-h --help --json --no-inlines --wrappers --demangle --debug-dir --symfs
-        --debuginfod --no-debuginfod"
+      options="-h --help -p --pid --json --no-inlines --wrappers --demangle --debug-dir
+        --symfs --debuginfod --no-debuginfod"
       ;;
     *) return ;;
   esac
 
   case $command:$previous in
-    record:-p | record:--pid | report:--pid) _gosym_pids "$current" ;;
+    record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)

@@ -7,7 +7,7 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "Sample running programs into cpu.raw"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
-complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
 
 set -l record "__fish_seen_subcommand_from record"
 complete -c gosym -n $record -s h -l help -d "Show help"
@@ -59,6 +59,7 @@ complete -c gosym -n $inspect -l sort -x -a "address size name" -d "Order of the
 
 set -l resolve "__fish_seen_subcommand_from resolve"
 complete -c gosym -n $resolve -s h -l help -d "Show help"
+complete -c gosym -n $resolve -s p -l pid -x -a "(__fish_complete_pids)" -d "Process to look into, not a binary"
 complete -c gosym -n $resolve -l json -d "Write one JSON object a line"
 complete -c gosym -n $resolve -l no-inlines -d "Only the function at the address, without its callers"
 complete -c gosym -n $resolve -l wrappers -d "Keep wrappers"

@@ -18,6 +18,7 @@
 #include "raw/format.h"
 #include "raw/reader.h"
 #include "symbolize/symbolizer.h"
+#include "symbolize/unwind.h"
 
 namespace gosym {
 
@@ -68,7 +69,9 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .cpu = row.cpu,
           .user_end = row.user_end,
           .kernel_stack = batch.stack(row.kernel_stack),
-          .user_stack = batch.stack(row.user_stack)};
+          .user_stack = batch.stack(row.user_stack),
+          .frame_offset = row.frame_offset,
+          .words = batch.top(row.top)};
 }
 
 // The time that the profile is of: that of the recording, or the filter's part of it.
@@ -225,6 +228,7 @@ Result<int> run(const Options& options) {
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
+  unwind(profile, recording->vdso, *files);
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,

@@ -93,7 +93,7 @@ std::string make_loss(const RecordingStats& stats) {
 // Threads of the Go runtime have a stack like this now and then; a few change no figure.
 std::string make_cut(const Profile& profile) {
   constexpr double kNoticed = 1;
-  double share = percent(profile.cut_sample_count, profile.total_count());
+  double share = percent(profile.unwound.cut, profile.total_count());
   if (share < kNoticed)
     return {};
   return fmt::format(
@@ -173,8 +173,9 @@ std::string make_text(const Profile& profile, size_t top) {
   text += fmt::format("\n{}", make_table(profile, top));
   text +=
       fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
+  text += make_source_note(profile);
   for (StackPart part : {StackPart::kUser, StackPart::kKernel})
-    if (std::string note = make_unnamed_note(profile, part); !note.empty())
+    if (std::string note = make_unnamed_note(profile, part, top); !note.empty())
       text += fmt::format("\n{}", note);
   return text;
 }

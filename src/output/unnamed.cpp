@@ -6,6 +6,7 @@
 #include <cassert>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/text.h"
@@ -45,28 +46,42 @@ std::string_view remedy_of(Unnamed unnamed) {
   return {};
 }
 
-struct Census {
-  uint64_t frames = 0;
-  uint64_t unnamed_frames = 0;
-  std::map<std::pair<uint32_t, Unnamed>, uint64_t> groups;  // image, reason -> unnamed frames
-};
-
-Census count_frames(const Profile& profile, StackPart part) {
+// How often each location is in a stack.
+std::vector<uint64_t> count_visits(const Profile& profile) {
   std::vector<uint64_t> visits(profile.locations.size());
   for (const SampleCount& sample : profile.samples)
     for (LocationId location : profile.stack(sample.stack))
       visits[to_index(location)] += sample.count;
+  return visits;
+}
 
+// What counts is a frame in a stack in a sample; a location without a name is one.
+struct Census {
+  struct Group {
+    uint32_t image;
+    Unnamed reason;
+    auto operator<=>(const Group&) const = default;
+  };
+  uint64_t frames = 0;
+  uint64_t unnamed_frames = 0;
+  std::map<Group, uint64_t> groups;  // unnamed frames of each
+  std::set<uint32_t> named_images;   // that have frames with names
+};
+
+Census count_frames(const Profile& profile, StackPart part) {
+  std::vector<uint64_t> visits = count_visits(profile);
   Census census;
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
-    if (profile.is_kernel(location) != (part == StackPart::kKernel))
+    if (profile.is_kernel(location) != (part == StackPart::kKernel) || visits[i] == 0)
       continue;
     census.frames += visits[i] * std::max(location.frame_count, 1u);
-    if (location.frame_count > 0)
-      continue;
-    census.unnamed_frames += visits[i];
     uint32_t image = profile.mappings[to_index(location.mapping)].image;
+    if (location.frame_count > 0) {
+      census.named_images.insert(image);
+      continue;
+    }
+    census.unnamed_frames += visits[i];
     census.groups[{image, location.unnamed}] += visits[i];
   }
   return census;
@@ -78,13 +93,19 @@ struct Row {
   uint64_t frames;
 };
 
+std::string_view remedy_in(const Census& census, Census::Group group) {
+  bool has_names = census.named_images.contains(group.image);
+  if (group.reason == Unnamed::kStripped && has_names)
+    return "names only what it exports: install its debug package, or see --debug-dir";
+  return remedy_of(group.reason);
+}
+
 // One for groups that read the same, anonymous code for one; the most frames first.
 std::vector<Row> rows_of(const Profile& profile, const Census& census) {
   std::map<std::pair<std::string, std::string_view>, uint64_t> merged;
-  for (const auto& [group, frames] : census.groups) {
-    auto [image, reason] = group;
-    merged[{unnamed_group(reason, profile.images[image]), remedy_of(reason)}] += frames;
-  }
+  for (const auto& [group, frames] : census.groups)
+    merged[{unnamed_group(group.reason, profile.images[group.image]),
+            remedy_in(census, group)}] += frames;
 
   std::vector<Row> rows;
   rows.reserve(merged.size());
@@ -92,6 +113,15 @@ std::vector<Row> rows_of(const Profile& profile, const Census& census) {
     rows.push_back({texts.first, texts.second, frames});
   std::ranges::stable_sort(rows, std::greater<>(), &Row::frames);
   return rows;
+}
+
+// Without what qualifies it: "label, guess".
+std::string_view kind_of(FrameSource source) {
+  return split(to_string(source), ',').front();
+}
+
+double percent(uint64_t part, uint64_t whole) {
+  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace
@@ -104,21 +134,47 @@ std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
   return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
 }
 
-std::string make_unnamed_note(const Profile& profile, StackPart part) {
+std::string make_source_note(const Profile& profile) {
+  std::vector<uint64_t> visits = count_visits(profile);
+  std::map<std::string_view, uint64_t> counts;
+  uint64_t all = 0;
+  for (size_t i = 0; i < visits.size(); i++) {
+    const Location& location = profile.locations[i];
+    for (const Frame& frame : profile.frames_of(location))
+      counts[kind_of(frame.source)] += visits[i];
+    if (location.frame_count == 0)
+      counts["none"] += visits[i];
+    all += visits[i] * std::max(location.frame_count, 1u);
+  }
+  std::vector<std::pair<std::string_view, uint64_t>> sources(counts.begin(), counts.end());
+  std::erase_if(sources, [](const auto& source) { return source.second == 0; });
+  std::ranges::stable_sort(sources, std::greater<>(), [](const auto& s) { return s.second; });
+
+  std::vector<std::string> items;
+  for (const auto& [source, count] : sources)
+    items.push_back(fmt::format("{} {:.1f} %", source, percent(count, all)));
+  return items.empty() ? "" : fmt::format("names from  {}\n", fmt::join(items, ", "));
+}
+
+std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top) {
   Census census = count_frames(profile, part);
   if (census.unnamed_frames == 0)
     return {};
 
-  std::string note = fmt::format(
-      "{} of {} {} frames ({:.1f} %) have no name:\n", with_commas(census.unnamed_frames),
-      with_commas(census.frames), part == StackPart::kKernel ? "kernel" : "user",
-      100.0 * static_cast<double>(census.unnamed_frames) / static_cast<double>(census.frames));
+  std::string note = fmt::format("{} of {} {} frames ({:.1f} %) have no name:\n",
+                                 with_commas(census.unnamed_frames), with_commas(census.frames),
+                                 part == StackPart::kKernel ? "kernel" : "user",
+                                 percent(census.unnamed_frames, census.frames));
   std::vector<Row> rows = rows_of(profile, census);
-  size_t width =
-      std::ranges::max(rows, {}, [](const Row& row) { return row.name.size(); }).name.size();
-  for (const Row& row : rows)
-    note += fmt::format("{:>10}  {:<{}}  {}\n", with_commas(row.frames), row.name, width,
-                        row.remedy);
+  size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
+  size_t width = 0;
+  for (size_t i = 0; i < shown; i++)
+    width = std::max(width, rows[i].name.size());
+  for (size_t i = 0; i < shown; i++)
+    note += fmt::format("{:>10}  {:<{}}  {}\n", with_commas(rows[i].frames), rows[i].name,
+                        width, rows[i].remedy);
+  if (shown < rows.size())
+    note += fmt::format("{} of {} rows; --top 0 shows all\n", shown, rows.size());
   return note;
 }
 

@@ -10,9 +10,14 @@ namespace gosym {
 // "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
 
+// "names from  pclntab 61.2 %, kallsyms 20.1 %, none 18.7 %": of all frames of all stacks.
+// Empty if there are none.
+std::string make_source_note(const Profile& profile);
+
 // For the user's or the kernel's part of all stacks: how many of its frames have no name, of
-// which images, and what would give them one. Empty if all have one.
+// which images, and what would give them one; `top` such rows, 0 for all. Empty if all have
+// one.
 enum class StackPart { kUser, kKernel };
-std::string make_unnamed_note(const Profile& profile, StackPart part);
+std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top);
 
 }  // namespace gosym

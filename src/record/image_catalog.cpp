@@ -92,6 +92,17 @@ ImageId ImageCatalog::add(const RawMapping& mapping, RecordedImage image) {
   return new_.emplace_back(std::move(image)).id;
 }
 
+MapEvent ImageCatalog::event_of(RawMapping mapping) {
+  ImageId image = identify(mapping);
+  return {.time = mapping.time,
+          .pid = mapping.pid,
+          .start = mapping.start,
+          .length = mapping.length,
+          .file_offset = mapping.file_offset,
+          .image = image,
+          .path = image == ImageId{} ? std::move(mapping.path) : ""};
+}
+
 std::vector<RecordedImage> ImageCatalog::take_new() {
   return std::exchange(new_, {});
 }

@@ -17,6 +17,9 @@ public:
   // image says why.
   ImageId identify(const RawMapping& mapping);
 
+  // What is recorded of a mapping.
+  MapEvent event_of(RawMapping mapping);
+
   // Those identified since the last call.
   std::vector<RecordedImage> take_new();
 

@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <ctime>
 
-#include "base/mapped_file.h"
-#include "proc/kallsyms.h"
 #include "proc/process.h"
 #include "raw/format.h"
 #include "record/rights.h"
+#include "record/snapshot.h"
 
 namespace gosym {
 
@@ -19,21 +17,6 @@ namespace {
 
 // A chunk is what a damaged file loses at once, so it is written at least each second.
 constexpr uint64_t kChunkTime = 1'000'000'000;
-
-// The text of a distribution's kernel is 5 to 15 MB.
-constexpr size_t kMaxKernelSymbols = 256 << 20;
-
-// The vdso is the same in all processes of a width; ours is at hand. It is as large as its
-// mapping, two pages as a rule; empty if the kernel has none.
-std::string own_vdso() {
-  auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
-  if (!mappings)
-    return {};
-  for (const proc::MapsEntry& entry : *mappings)
-    if (entry.path == "[vdso]")
-      return {std::bit_cast<const char*>(entry.start), entry.end - entry.start};
-  return {};
-}
 
 }  // namespace
 
@@ -110,30 +93,27 @@ void Recorder::snapshot(uint32_t pid) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
       events_.emplace_back(CommEvent{start_time_, pid, tid, *std::move(comm), false});
-  auto mappings = proc::mappings_of(pid);
+  auto mappings = code_mappings_of(pid, start_time_);
   if (!mappings) {
     unreadable_.push_back(pid);
     return;
   }
-  for (proc::MapsEntry& entry : *mappings)
-    if (entry.is_executable)
-      keep(RawMapping{
-          .time = start_time_,
-          .pid = pid,
-          .start = entry.start,
-          .length = entry.end - entry.start,
-          .file_offset = entry.file_offset,
-          .file = {.device = entry.device, .inode = entry.inode},
-          .path = entry.path.empty() ? "//anon" : std::move(entry.path),  // as the side-band
-      });
+  for (RawMapping& mapping : *mappings) {
+    code_.apply(mapping);
+    keep(std::move(mapping));
+  }
 }
 
 Result<> Recorder::collect() {
+  drain_sideband();
   drain_samples();
+  code_.forget_ended();
   // Now that all samples of them are here.
   if (auto written = write_perf_maps_of_ended(); !written)
     return written;
-  drain_events(monotonic_ns());
+  uint64_t now = monotonic_ns();
+  drain_sideband();
+  keep_events(now);
   bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
   return is_due || wants_symbols ? write() : Ok{};
@@ -142,8 +122,10 @@ Result<> Recorder::collect() {
 Result<> Recorder::finish() {
   sampler_->stop();
   end_time_ = monotonic_ns();
+  drain_sideband();
   drain_samples();
-  drain_events(UINT64_MAX);
+  drain_sideband();
+  keep_events(UINT64_MAX);
   if (auto written = write(); !written)
     return written;
   if (auto written = write_perf_maps_of_ended(); !written)
@@ -157,20 +139,44 @@ Result<> Recorder::finish() {
 }
 
 void Recorder::drain_samples() {
-  sampler_->drain([this](const RecordedSample& sample) {
-    if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
-      batches_.emplace_back();
-    batches_.back().add(sample);
-    sampled_.insert(sample.pid);
-    has_kernel_samples_ |= !sample.kernel_stack.empty();
-  });
+  sampler_->drain([this](RecordedSample sample, uint64_t stack_pointer,
+                         std::span<const uint64_t> top) { keep(sample, stack_pointer, top); });
+}
+
+// Of the stack only what can be of use to find callers leaves this function.
+void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
+                    std::span<const uint64_t> top) {
+  const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
+  words_.clear();
+  for (size_t i = 0; i < top.size(); i++) {
+    uint64_t place = top[i] - stack_pointer;
+    if (contains(code, top[i]))
+      words_.push_back({8 * i, top[i]});
+    else if (place <= kMaxTopSize)
+      words_.push_back({8 * i, place});
+  }
+  sample.words = words_;
+
+  if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
+    batches_.emplace_back();
+  batches_.back().add(sample);
+  sampled_.insert(sample.pid);
+  has_kernel_samples_ |= !sample.kernel_stack.empty();
+}
+
+void Recorder::drain_sideband() {
+  size_t known = pending_.size();
+  sideband_->drain(pending_);
+  std::span fresh = std::span(pending_).subspan(known);
+  std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
+  for (const SidebandRecord& record : fresh)
+    code_.apply(record);
 }
 
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
 // overtaken by what lies in the last: a process is told before its parent's fork. Only up to
 // the moment before the first was read is the account complete.
-void Recorder::drain_events(uint64_t until) {
-  sideband_->drain(pending_);
+void Recorder::keep_events(uint64_t until) {
   std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
   size_t taken = 0;
   for (; taken < pending_.size() && time_of(pending_[taken]) <= until; taken++)
@@ -183,12 +189,7 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  ImageId image = images_.identify(mapping);
-  MapEvent event{mapping.time, mapping.pid, mapping.start, mapping.length, mapping.file_offset,
-                 image,        {}};
-  if (image == ImageId{})
-    event.path = std::move(mapping.path);
-  events_.emplace_back(std::move(event));
+  events_.emplace_back(images_.event_of(std::move(mapping)));
 }
 
 void Recorder::keep(CommEvent event) {
@@ -243,11 +244,11 @@ Result<> Recorder::write() {
 
 Result<> Recorder::write_kernel_symbols() {
   was_asked_for_symbols_ = true;
-  auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
-  if (!text || Kallsyms(*text).empty())
+  std::string text = read_kernel_symbols();
+  if (text.empty())
     return Ok{};
   has_kernel_symbols_ = true;
-  return writer_->write_kernel_symbols(*text);
+  return writer_->write_kernel_symbols(text);
 }
 
 Result<> Recorder::write_perf_maps_of_ended() {

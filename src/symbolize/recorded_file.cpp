@@ -18,6 +18,11 @@ bool has_segments(const elf::Image& now, const std::vector<LoadSegment>& recorde
   return loaded == recorded;
 }
 
+// Go's own ids have four parts; others, such as "redacted", may be those of any program.
+bool tells_files_apart(const elf::BuildIds& ids) {
+  return !ids.gnu.empty() || std::ranges::count(ids.go, '/') == 3;
+}
+
 // What differs between the recorded file and this one; empty if nothing does.
 std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
   elf::BuildIds ids = elf::build_ids(now);
@@ -27,8 +32,7 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
   if (recorded.go_build_id != ids.go)
     return fmt::format("Go build id is '{}', was '{}'", printable(ids.go),
                        printable(recorded.go_build_id));
-  // Go's own ids have four parts; others, such as "redacted", may be those of any program.
-  if (!ids.gnu.empty() || std::ranges::count(ids.go, '/') == 3)
+  if (tells_files_apart(ids))
     return {};
   if (recorded.size != now.file.size())
     return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
@@ -39,8 +43,12 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
   return {};
 }
 
-RecordedFile refuse(Unnamed unnamed, std::string problem) {
-  return {.symbols = nullptr, .unnamed = unnamed, .problem = std::move(problem)};
+template <class Opened>
+Opened refuse(Unnamed unnamed, std::string problem) {
+  Opened opened;
+  opened.unnamed = unnamed;
+  opened.problem = std::move(problem);
+  return opened;
 }
 
 RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
@@ -50,23 +58,14 @@ RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
           .problem = std::move(problem)};
 }
 
-RecordedFile open_at_path(const RecordedImage& image, const DebugFileOptions& options) {
-  // Where it was deleted, another may have taken its place: then it is that which differs.
-  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  auto file = MappedFile::open(image.path, options.symfs);
-  if (!file)
-    return refuse(absent, file.error().message());
-  auto now = elf::parse((*file)->bytes());
-  if (!now)
-    return refuse(Unnamed::kChanged, now.error().message());
-  std::string differs = difference(image, *now, (*file)->mtime_ns());
-  if (!differs.empty())
-    return refuse(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
-                  "not the file that was recorded: " + differs);
-
-  auto symbols = ImageSymbols::open(*std::move(file), image.path, options);
+RecordedFile open_symbols(const RecordedImage& image, const DebugFileOptions& options,
+                          const UniqueFd* held) {
+  RecordedBinary binary = open_recorded_binary(image, options, held);
+  if (!binary.file)
+    return refuse<RecordedFile>(binary.unnamed, std::move(binary.problem));
+  auto symbols = ImageSymbols::open(std::move(binary.file), image.path, options);
   if (!symbols)
-    return refuse(Unnamed::kChanged, symbols.error().message());
+    return refuse<RecordedFile>(Unnamed::kChanged, symbols.error().message());
   return accept(*std::move(symbols));
 }
 
@@ -85,11 +84,34 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
 
 }  // namespace
 
-RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options) {
+RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
+                                    const UniqueFd* held) {
   if (!image.problem.empty())
-    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
-  RecordedFile file = open_at_path(image, options);
-  if (file.symbols)
+    return refuse<RecordedBinary>(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
+  // Where it was deleted, another may have taken its place: then it is that which differs.
+  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
+  auto file = held ? MappedFile::open(*held) : MappedFile::open(image.path, options.symfs);
+  if (!file)
+    return refuse<RecordedBinary>(absent, file.error().message());
+  auto now = elf::parse((*file)->bytes());
+  if (!now)
+    return refuse<RecordedBinary>(Unnamed::kChanged, now.error().message());
+  std::string differs = difference(image, *now, (*file)->mtime_ns());
+  if (image.is_deleted && !held && differs.empty() && !tells_files_apart(elf::build_ids(*now)))
+    differs = "that was deleted, and has no build id";
+  if (!differs.empty())
+    return refuse<RecordedBinary>(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
+                  "not the file that was recorded: " + differs);
+  RecordedBinary binary;
+  binary.file = *std::move(file);
+  binary.image = *std::move(now);
+  return binary;
+}
+
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
+                           const UniqueFd* held) {
+  RecordedFile file = open_symbols(image, options, held);
+  if (file.symbols || file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
   auto symbols = open_by_build_id(image, options);

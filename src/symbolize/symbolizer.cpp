@@ -74,11 +74,13 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
 }
 
 void symbolize_file(std::vector<Location*> locations, const RecordedImage& image,
-                    const DebugFileOptions& files, FrameWriter& frames,
-                    SymbolizerReport& report) {
+                    const RecordedSymbols& recorded, const DebugFileOptions& files,
+                    FrameWriter& frames, SymbolizerReport& report) {
   // By address, so that each unit of debugging information is read once.
   std::ranges::stable_sort(locations, {}, &Location::image_address);
-  RecordedFile file = open_recorded(image, files);
+  auto held = recorded.files.find(image.id);
+  RecordedFile file =
+      open_recorded(image, files, held == recorded.files.end() ? nullptr : &held->second);
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;
 
@@ -168,7 +170,7 @@ void symbolize_new(Profile& profile, const RecordedSymbols& recorded,
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, files, frames, report);
+        symbolize_file(by_image[i], image.file, recorded, files, frames, report);
         break;
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(profile, by_image[i], recorded.kernel, frames);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_fd.h"
 #include "profile/profile.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/names.h"
@@ -22,6 +23,7 @@ struct RecordedSymbols {
   std::string_view kernel;  // the text of /proc/kallsyms
   std::string_view vdso;    // the ELF image
   std::span<const RecordedPerfMap> perf_maps = {};
+  std::map<ImageId, UniqueFd> files = {};  // held open: what has their paths does not count
 };
 
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct

@@ -118,9 +118,18 @@ Files that cannot be asked.
   gosym: error: 'cut': program headers: 13 entries of 0x38 bytes at 0x40 do not fit in 0x64 bytes
   [1]
   $ gosym resolve
-  gosym: error: BINARY is required
+  gosym: error: BINARY is required, or --pid PID
   gosym: hint: see 'gosym resolve --help'
   [2]
+  $ gosym resolve --pid 1 main
+  gosym: error: 'main' is not a hexadecimal address
+  [2]
+  $ sh -c : & wait $!; gosym resolve --pid $! 10 2>&1 | sed "s/$!/PID/"
+  gosym: error: process PID does not exist
+  $ gosym resolve --pid $$ 10
+  0x10 ?? (no code is mapped there)
+  $ gosym resolve --json --pid $$ 10
+  {"address":"0x10","frames":[],"reason":"no code is mapped there"}
   $ gosym resolve demo-stripped 10 >/dev/full
   gosym: error: cannot write to standard output: No space left on device
   [1]

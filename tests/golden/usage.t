@@ -15,7 +15,7 @@ What it says of itself.
     record                      Sample running code into a file
     report                      Name what was sampled
     inspect                     Show what symbol information is in a binary
-    resolve                     Name the code at addresses of a binary, inlined calls included
+    resolve                     Name addresses of a binary or of a running process
 
   Examples:
     gosym record -p 4242 -d 10s     sample a running process into cpu.raw
@@ -38,7 +38,7 @@ A command is needed, and known.
 Each command points to its own help.
 
   $ gosym resolve
-  gosym: error: BINARY is required
+  gosym: error: BINARY is required, or --pid PID
   gosym: hint: see 'gosym resolve --help'
   [2]
 

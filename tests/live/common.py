@@ -19,6 +19,10 @@ FIXTURES = ROOT / "tests" / "fixtures"
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="gosym-live-"))
 GOSYM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "gosym"
 
+# A user who may do nothing but what everybody may.
+WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all",
+                  "--inh-caps=-all", GOSYM]
+
 # Nothing is fetched: neither a module nor another toolchain.
 GO_ENVIRONMENT = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOPROXY": "off",
                   "GOTOOLCHAIN": "local"}
@@ -104,6 +108,38 @@ def running(*command, **options):
         process.wait()
 
 
+@functools.cache
+def build_jit():
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "jit"
+    program.parent.chmod(0o755)
+    WORK.chmod(0o755)  # for other users
+    call("gcc", "-O1", FIXTURES / "jit.c", "-o", program)
+    return program
+
+
+def perf_map(pid):
+    return pathlib.Path(f"/tmp/perf-{pid}.map")
+
+
+@contextlib.contextmanager
+def running_jit(*arguments, **options):
+    with running(build_jit(), *arguments, **options) as pid:
+        try:
+            yield pid
+        finally:
+            perf_map(pid).unlink(missing_ok=True)
+
+
+def code_of(pid, name):
+    """The executable mapping of a file, or of [vdso]."""
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        place, rights, offset, _, _, *path = line.split(maxsplit=5)
+        file = path[0].removesuffix(" (deleted)") if path else ""
+        if "x" in rights and file.endswith(name):
+            return Mapping(*(int(n, 16) for n in [*place.split("-"), offset]), file)
+    raise AssertionError(f"no {name} in {pid}")
+
+
 def record(*arguments, seconds=3, hertz=499):
     """A new recording; the arguments say of what."""
     file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
@@ -122,6 +158,18 @@ def folded(recording, *options):
         comm, *frames = stack.split(";")
         stacks.append(Stack(comm, frames, int(count)))
     return stacks
+
+
+def leaves(recording, *options):
+    """Samples of each function that was running itself, the most first."""
+    counts = collections.Counter()
+    for stack in folded(recording, *options):
+        counts[stack.frames[-1]] += stack.count
+    return counts
+
+
+def share(counts, function):
+    return counts[function] / counts.total()
 
 
 def is_kernel(frame):

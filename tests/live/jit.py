@@ -1,51 +1,16 @@
 #!/usr/bin/python3
 """Code that no file holds: made at run time by node and others, or loaded into the kernel."""
-import collections
-import contextlib
 import functools
 import os
 import pathlib
 import re
 import tempfile
 
-from common import FIXTURES, WORK, call, folded, gosym, record, run, running
+from common import (FIXTURES, WORK, build_jit, call, folded, gosym, leaves, perf_map, record, run,
+                    running, running_jit, share)
 
 FOREVER = 1 << 62
 A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
-
-
-@functools.cache
-def build_jit():
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "jit"
-    program.parent.chmod(0o755)
-    WORK.chmod(0o755)  # for other users
-    call("gcc", "-O1", FIXTURES / "jit.c", "-o", program)
-    return program
-
-
-def perf_map(pid):
-    return pathlib.Path(f"/tmp/perf-{pid}.map")
-
-
-@contextlib.contextmanager
-def running_jit(*arguments, **options):
-    with running(build_jit(), *arguments, **options) as pid:
-        try:
-            yield pid
-        finally:
-            perf_map(pid).unlink(missing_ok=True)
-
-
-def leaves(recording, *options):
-    """Samples of each function that was running itself, the most first."""
-    counts = collections.Counter()
-    for stack in folded(recording, *options):
-        counts[stack.frames[-1]] += stack.count
-    return counts
-
-
-def share(counts, function):
-    return counts[function] / counts.total()
 
 
 def functions_by_source(recording):

@@ -4,11 +4,7 @@ import functools
 import re
 import subprocess
 
-from common import GOSYM, WORK, call, gosym, run, running
-
-WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all",
-                  "--inh-caps=-all", GOSYM]
-
+from common import GOSYM, WITHOUT_RIGHTS, WORK, call, gosym, run, running
 
 def told(arguments, status, *patterns, program=(GOSYM,)):
     done = call(*program, *arguments, check=False, cwd=WORK)
@@ -66,6 +62,8 @@ CASES = {
     "inspect: a directory": (["inspect", "/"], 1, "'/'"),
     "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
     "resolve: not an address": (["resolve", GOSYM, "main"], 2, "'main'"),
+    "resolve: no such process": (["resolve", "-p", ended_pid(), "1"], 5,
+                                 r"process \d+ does not exist"),
 }
 
 files()

@@ -30,6 +30,7 @@ processes  demo (42) 87.5 %, a; b (7) 12.5 %
    0.00      0.00    25.00      0.02  [stripped libc.so.6]  /lib/libc.so.6
    0.00      0.00    12.50      0.01  [no mapping]
 percentages are of these 8 samples
+names from  pclntab 73.1 %, none 11.5 %, kallsyms 7.7 %, symtab 7.7 %
 
 3 of 24 user frames (12.5 %) have no name:
          2  [stripped libc.so.6]  install its debug package, or see --debug-dir and --debuginfod
@@ -50,6 +51,35 @@ TEST_CASE("text: the first N, the filter and the loss are told") {
   CHECK(contains(" main.compute  /src/demo.go:12\n1 of 7 functions; --top 0 shows all\n"));
   CHECK_FALSE(contains("main.main"));
   CHECK(make_text(profile, 0).find("main.main") != text.npos);
+}
+
+TEST_CASE("text: of what has no name the first N, and --top 0 all") {
+  std::string two = make_text(make_demo_profile(), 2);
+  CHECK(two.ends_with("a mapping was lost\n"));
+  std::string one = make_text(make_demo_profile(), 1);
+  CHECK(one.ends_with(" --debuginfod\n1 of 2 rows; --top 0 shows all\n"));
+  CHECK(make_text(make_demo_profile(), 0).ends_with("a mapping was lost\n"));
+}
+
+TEST_CASE("text: a library that names some of its code is told from one that names none") {
+  Profile profile = make_demo_profile();
+  Location exported = profile.locations[3];
+  REQUIRE(exported.unnamed == Unnamed::kStripped);
+  profile.frames.push_back({FunctionId{0}, 0, FrameSource::kDynsym});
+  exported.first_frame = static_cast<uint32_t>(profile.frames.size() - 1);
+  exported.frame_count = 1;
+  profile.locations.push_back(exported);
+  std::string_view remedy = "names only what it exports: ";
+  CHECK(make_text(profile, 0).find(remedy) == std::string::npos);  // in no stack
+  profile.stack_locations.push_back(LocationId{8});
+  profile.stack_begin.back()++;
+  CHECK(make_text(profile, 0).find(remedy) != std::string::npos);
+}
+
+TEST_CASE("text: nothing is said of names where there is no frame") {
+  Profile profile = make_demo_profile();
+  profile.samples.clear();
+  CHECK(make_text(profile, 0).ends_with("percentages are of these 0 samples\n"));
 }
 
 TEST_CASE("text: names cannot drive the terminal, and long ones are whole") {

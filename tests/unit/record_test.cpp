@@ -58,12 +58,15 @@ TEST_CASE("images: a file is identified once, by its headers") {
   CHECK(images.take_new().empty());
 }
 
-TEST_CASE("images: what no file backs is no image") {
+TEST_CASE("images: what no file backs is no image, and keeps its path") {
   ImageCatalog images;
   RawMapping mapping;
   mapping.path = "[vdso]";
   CHECK(images.identify(mapping) == ImageId{});
   CHECK(images.take_new().empty());
+  CHECK(images.event_of(mapping).path == "[vdso]");
+  CHECK(images.event_of(own_mapping()).path.empty());
+  CHECK(images.event_of(own_mapping()).image == ImageId{1});
 }
 
 TEST_CASE("images: another file at the path is not taken for the mapped one") {

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "base/file_tree.h"
 #include "elf/build_ids.h"
 #include "pclntab_builder.h"
 #include "proc/kallsyms.h"
@@ -119,6 +120,33 @@ TEST_CASE("recorded file: without ids, size and time tell") {
   image.segments[0].file_size += 1;
   image.size -= 1;
   CHECK(open_recorded(image).problem.starts_with("not the file that was recorded: size is "));
+}
+
+TEST_CASE("recorded file: what lies in the place of a deleted file is not it without ids") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(GoProgram{}.image()));
+  RecordedImage image = record(path);
+  image.is_deleted = true;
+  RecordedFile other = open_recorded(image);
+  CHECK(other.unnamed == Unnamed::kDeleted);
+  CHECK(other.problem ==
+        "not the file that was recorded: that was deleted, and has no build id");
+}
+
+TEST_CASE("recorded file: one that is held open counts, not what has its path") {
+  TemporaryDirectory folder;
+  std::string path = folder / "program";
+  write_file(path, build_image(GoProgram{}.image()));
+  RecordedImage image = record(path);
+  image.is_deleted = true;
+  UniqueFd held = find_file(path);
+  std::filesystem::remove(path);
+  CHECK(open_recorded(image, {}, &held).symbols);
+  write_file(path, build_image(with_build_id("two")));
+  CHECK(open_recorded(image, {}, &held).symbols);
+  UniqueFd other = find_file(path);
+  CHECK(open_recorded(image, {}, &other).unnamed == Unnamed::kDeleted);
 }
 
 TEST_CASE("recorded file: below --symfs, and nowhere else") {

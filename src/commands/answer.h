@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/call.h"
+#include "symbolize/names.h"
+
+namespace gosym {
+
+// What is known of an address that was asked for. The calls borrow from whoever knows them.
+struct Answer {
+  uint64_t address = 0;       // as it was asked
+  std::vector<Call> calls{};  // innermost first; empty: then `reason` says why
+  FrameSource source{};
+  std::string reason{};
+  std::string image{};  // that is mapped there; empty where none was asked for, or none is
+  std::optional<ImageAddress> image_address{};
+};
+
+// A line for people, or more where calls were inlined.
+void print_text(const Answer& answer, NameForm form);
+// A line with an object.
+void print_json(const Answer& answer, NameForm form);
+
+}  // namespace gosym

@@ -1,0 +1,58 @@
+#include "record/snapshot.h"
+
+#include <unistd.h>
+
+#include <bit>
+
+#include "base/mapped_file.h"
+#include "proc/kallsyms.h"
+#include "proc/process.h"
+
+namespace gosym {
+
+namespace {
+
+// The text of a distribution's kernel is 5 to 15 MB.
+constexpr size_t kMaxKernelSymbols = 256 << 20;
+
+RawMapping as_mapping(proc::MapsEntry entry, uint32_t pid, uint64_t time) {
+  return {
+      .time = time,
+      .pid = pid,
+      .start = entry.start,
+      .length = entry.end - entry.start,
+      .file_offset = entry.file_offset,
+      .file = {.device = entry.device, .inode = entry.inode},
+      .path = entry.path.empty() ? "//anon" : std::move(entry.path),  // as the side-band
+  };
+}
+
+}  // namespace
+
+Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time) {
+  auto entries = proc::mappings_of(pid);
+  if (!entries)
+    return std::move(entries).error();
+  std::vector<RawMapping> mappings;
+  for (proc::MapsEntry& entry : *entries)
+    if (entry.is_executable)
+      mappings.push_back(as_mapping(std::move(entry), pid, time));
+  return mappings;
+}
+
+std::string own_vdso() {
+  auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
+  if (!mappings)
+    return {};
+  for (const proc::MapsEntry& entry : *mappings)
+    if (entry.path == "[vdso]")
+      return {std::bit_cast<const char*>(entry.start), entry.end - entry.start};
+  return {};
+}
+
+std::string read_kernel_symbols() {
+  auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
+  return text && !Kallsyms(*text).empty() ? *std::move(text) : "";
+}
+
+}  // namespace gosym

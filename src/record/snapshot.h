@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "record/sideband_record.h"
+
+// What holds at this moment, of which no event tells any more.
+
+namespace gosym {
+
+// The executable mappings of a process, as if it had made them at `time`. None of a kernel
+// thread and of a process that is gone; an error: they may not be read.
+Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
+
+// The vdso is the same in all processes of a width; this is ours. It is as large as its
+// mapping, two pages as a rule; empty if the kernel has none.
+std::string own_vdso();
+
+// The text of /proc/kallsyms; empty if it hides the addresses from us.
+std::string read_kernel_symbols();
+
+}  // namespace gosym
