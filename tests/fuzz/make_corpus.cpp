@@ -65,7 +65,14 @@ std::string replay_input(std::initializer_list<Event> events) {
   raw::SampleBatch batch;
   for (uint32_t pid = 1; pid < 4; pid++)
     batch.add({.time = 30, .pid = pid, .tid = pid, .kernel_stack = kernel, .user_stack = user});
-  batch.add({.time = 5, .pid = 1, .tid = 9, .kernel_stack = {}, .user_stack = user});
+  const StackWord words[] = {{0, 0x9000}, {8, 24}, {24, 0x11030}, {32, 0x11040}};
+  batch.add({.time = 5,
+             .pid = 1,
+             .tid = 9,
+             .kernel_stack = {},
+             .user_stack = user,
+             .frame_offset = 8,
+             .words = words});
 
   std::string input;
   for (const std::string& part : {raw::encode(image), side_band})
