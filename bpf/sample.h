@@ -16,6 +16,9 @@
 // The kernel's own limit for bpf_get_stack (kernel.perf_event_max_stack).
 #define GOSYM_MAX_KERNEL_FRAMES 127
 
+// Bytes of a stack that can be taken along, from the stack pointer on.
+#define GOSYM_MAX_TOP_SIZE (32 * 1024)
+
 // Bytes of one CPU's ring. At 99 Hz a CPU fills it in more than 8 seconds even with stacks of
 // 60 frames, so a reader that comes every 50 ms may be late by a lot.
 #define GOSYM_RING_SIZE (512 * 1024)
@@ -32,7 +35,8 @@ enum gosym_stack_end {
 };
 
 // A record in a ring: as long as its stacks need. `stack` holds user_depth user addresses, then
-// kernel_depth kernel addresses, each innermost first.
+// kernel_depth kernel addresses, each innermost first, then the top_size bytes of the user's
+// stack that begin at its stack pointer.
 struct gosym_sample {
   __u64 time;  // CLOCK_MONOTONIC
   __u32 pid;
@@ -42,8 +46,10 @@ struct gosym_sample {
   __u32 user_depth;
   __u32 kernel_depth;
   __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
-  __u32 reserved;
-  __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES];
+  __u32 top_size;
+  __u64 stack_pointer;  // of the user code; so is the frame pointer
+  __u64 frame_pointer;
+  __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES + GOSYM_MAX_TOP_SIZE / 8];
 };
 
 struct gosym_counters {

@@ -20,6 +20,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u8 is_system_wide = 0;
 const volatile __u8 has_user = 1;
 const volatile __u8 has_kernel = 1;
+// Bytes to take of the top of a user stack: where the chain of frame pointers seems to hold,
+// and where it does not.
+const volatile __u32 top_size = 1024;
+const volatile __u32 broken_top_size = 1024;
 
 struct gosym_counters counters;
 
@@ -45,9 +49,10 @@ struct {
   __type(value, __u8);
 } targets SEC(".maps");
 
-// Where a sample is put together: it is too large for the BPF stack.
+// Where a sample is put together: it is too large for the BPF stack, and for an array per CPU,
+// whose values end at 32 KiB. The sampler sets the number of CPUs.
 struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
   __type(value, struct gosym_sample);
@@ -169,7 +174,51 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   if (!has_user || registers.ip == 0)
     return;
   sample->stack[0] = registers.ip;
+  sample->stack_pointer = registers.sp;
+  sample->frame_pointer = registers.fp;
   walk_user_stack(sample, registers.fp, registers.sp);
+}
+
+// Whether the chain of frame pointers leads from what called the leaf, or called that, to a
+// root. Code that has other uses for the register breaks the chain at once as a rule.
+static __always_inline bool chain_holds(const struct gosym_sample* sample) {
+  return sample->user_end == GOSYM_END_ROOT && sample->user_depth > 1 &&
+         follows_call(sample->stack[1]);
+}
+
+// How much of the stack is needed to find the callers that the chain leaves out: what lies
+// below the innermost frame in it, or else whatever may be taken.
+static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample) {
+  if (!chain_holds(sample))
+    return broken_top_size;
+  __u64 below_frame = sample->frame_pointer - sample->stack_pointer;
+  return below_frame < top_size ? below_frame : top_size;
+}
+
+// A page at a time: the stack may end before.
+static __always_inline void take_top(struct gosym_sample* sample) {
+  const __u64 page = 4096;
+  sample->top_size = 0;
+  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
+    return;
+  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth);
+  __u64 wanted = wanted_top_size(sample);
+  __u64 taken = 0;
+  for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
+    __u64 from = sample->stack_pointer + taken;
+    __u64 size = page - (from & (page - 1));
+    if (size > wanted - taken)
+      size = wanted - taken;
+    __u64 at = begin + taken;
+    // The compiler knows these bounds and leaves the checks out; the verifier needs them.
+    asm volatile("" : "+r"(at), "+r"(size));
+    if (at > sizeof(sample->stack) - page || size > page)
+      break;
+    if (bpf_probe_read_user((char*)sample->stack + at, size, (void*)from))
+      break;
+    taken += size;
+  }
+  sample->top_size = taken;
 }
 
 static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sample) {
@@ -188,7 +237,7 @@ static __always_inline void output(struct gosym_sample* sample) {
   if (!ring)
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
-               8 * ((__u64)sample->user_depth + sample->kernel_depth);
+               8 * ((__u64)sample->user_depth + sample->kernel_depth) + sample->top_size;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > GOSYM_RING_SIZE / 2;
@@ -206,14 +255,14 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   if (pid == 0 || !is_target(pid))
     return 0;
 
-  __u32 zero = 0;
-  struct gosym_sample* sample = bpf_map_lookup_elem(&scratch, &zero);
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct gosym_sample* sample = bpf_map_lookup_elem(&scratch, &cpu);
   if (!sample)
     return 0;
   sample->time = bpf_ktime_get_ns();
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
-  sample->cpu = bpf_get_smp_processor_id();
+  sample->cpu = cpu;
   sample->kernel_depth = 0;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
@@ -226,6 +275,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   take_user_stack(sample, registers);
   if (is_in_kernel && has_kernel)
     take_kernel_stack(ctx, sample);
+  take_top(sample);
   output(sample);
   return 0;
 }

@@ -32,6 +32,16 @@ public:
   uint32_t uvarint32() { return static_cast<uint32_t>(uvarint(5, UINT32_MAX)); }
   // LEB128 of at most 64 significant bits.
   uint64_t uvarint64() { return uvarint(10, UINT64_MAX); }
+  // Signed LEB128 of at most 63 bits.
+  int64_t svarint() {
+    size_t start = offset_;
+    uint64_t value = uvarint(9, UINT64_MAX);
+    if (failed_)
+      return 0;
+    size_t bits = 7 * (offset_ - start);
+    bool is_negative = (value >> (bits - 1) & 1) != 0;
+    return static_cast<int64_t>(is_negative ? value | ~uint64_t{0} << bits : value);
+  }
 
   // The text up to its NUL, which is read too.
   std::string_view cstring() {

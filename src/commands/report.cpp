@@ -68,7 +68,9 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .cpu = row.cpu,
           .user_end = row.user_end,
           .kernel_stack = batch.stack(row.kernel_stack),
-          .user_stack = batch.stack(row.user_stack)};
+          .user_stack = batch.stack(row.user_stack),
+          .frame_offset = row.frame_offset,
+          .words = batch.top(row.top)};
 }
 
 // The time that the profile is of: that of the recording, or the filter's part of it.

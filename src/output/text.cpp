@@ -93,7 +93,7 @@ std::string make_loss(const RecordingStats& stats) {
 // Threads of the Go runtime have a stack like this now and then; a few change no figure.
 std::string make_cut(const Profile& profile) {
   constexpr double kNoticed = 1;
-  double share = percent(profile.cut_sample_count, profile.total_count());
+  double share = percent(profile.unwound.cut, profile.total_count());
   if (share < kNoticed)
     return {};
   return fmt::format(

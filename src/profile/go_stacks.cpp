@@ -2,61 +2,11 @@
 
 #include <algorithm>
 
-#include "base/sequence_pool.h"
+#include "profile/rewrite_stacks.h"
 
 namespace gosym {
 
 namespace {
-
-struct SampleKey {
-  uint32_t stack;
-  uint32_t pid;
-  uint32_t tid;
-  StringId comm;
-  bool operator==(const SampleKey&) const = default;
-};
-
-void set_stacks(Profile& profile, const SequencePool<LocationId>& stacks) {
-  profile.stack_locations.clear();
-  profile.stack_begin = {0};
-  for (uint32_t id = 0; id < stacks.size(); id++) {
-    std::span<const LocationId> stack = stacks[id];
-    profile.stack_locations.insert(profile.stack_locations.end(), stack.begin(), stack.end());
-    profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
-  }
-}
-
-void drop_unused_locations(Profile& profile) {
-  constexpr LocationId kUnused{UINT32_MAX};
-  std::vector<LocationId> new_ids(profile.locations.size(), kUnused);
-  std::vector<Location> used;
-  for (LocationId& id : profile.stack_locations) {
-    LocationId& new_id = new_ids[to_index(id)];
-    if (new_id == kUnused) {
-      new_id = static_cast<LocationId>(used.size());
-      used.push_back(profile.locations[to_index(id)]);
-    }
-    id = new_id;
-  }
-  profile.locations = std::move(used);
-}
-
-// Gives the samples their new stacks, and adds up those that have become equal.
-void set_samples(Profile& profile, const std::vector<uint32_t>& new_stacks) {
-  tsl::robin_map<SampleKey, size_t, BytesHash> slots;
-  std::vector<SampleCount> samples;
-  for (SampleCount sample : profile.samples) {
-    uint32_t stack = new_stacks[to_index(sample.stack)];
-    sample.stack = StackId{stack};
-    SampleKey key = {stack, sample.pid, sample.tid, sample.comm};
-    auto [slot, is_new] = slots.try_emplace(key, samples.size());
-    if (is_new)
-      samples.push_back(sample);
-    else
-      samples[slot->second].count += sample.count;
-  }
-  profile.samples = std::move(samples);
-}
 
 // What the outermost function at a location, the one that its caller called, is.
 FunctionKind kind_at(const Profile& profile, LocationId id) {
@@ -64,29 +14,23 @@ FunctionKind kind_at(const Profile& profile, LocationId id) {
   return frames.empty() ? FunctionKind::kNormal : frames.back().kind;
 }
 
-// Rebuilds all stacks: `replace(location, kind of its callee)` gives what comes in the place of
-// a location, kNothing for nothing.
+// Gives all stacks new locations: `replace(location, kind of its callee)` tells what comes in
+// the place of one, kNothing for nothing.
 constexpr LocationId kNothing{UINT32_MAX};
 template <class Replace>
-void rewrite_stacks(Profile& profile, Replace replace) {
-  SequencePool<LocationId> stacks;
-  std::vector<uint32_t> new_stacks;
-  std::vector<LocationId> locations;
-  for (size_t i = 0; i + 1 < profile.stack_begin.size(); i++) {
-    std::span<const LocationId> stack = profile.stack(StackId{static_cast<uint32_t>(i)});
-    locations.clear();
+void replace_locations(Profile& profile, Replace replace) {
+  rewrite_stacks(profile, [&](StackId stack, std::vector<LocationId>& locations) {
     FunctionKind callee = FunctionKind::kNormal;
-    for (LocationId id : stack) {
+    for (LocationId id : profile.stack(stack)) {
       LocationId replaced = replace(id, callee);
       if (replaced != kNothing)
         locations.push_back(replaced);
       callee = kind_at(profile, id);
     }
-    new_stacks.push_back(stacks.intern(locations.empty() ? stack : std::span(locations)));
-  }
-  set_stacks(profile, stacks);
-  set_samples(profile, new_stacks);
-  drop_unused_locations(profile);
+    std::span<const LocationId> before = profile.stack(stack);
+    if (locations.empty())
+      locations.assign(before.begin(), before.end());
+  });
 }
 
 template <class Predicate>
@@ -144,7 +88,7 @@ bool make_interrupted_exact(Profile& profile) {
   if (!has_kind(profile, returns_to_interrupted))
     return false;
   tsl::robin_map<uint32_t, LocationId> exact;
-  rewrite_stacks(profile, [&](LocationId id, FunctionKind callee) {
+  replace_locations(profile, [&](LocationId id, FunctionKind callee) {
     Location location = profile.locations[to_index(id)];
     if (!returns_to_interrupted(callee) || !location.is_return)
       return id;
@@ -164,7 +108,7 @@ bool make_interrupted_exact(Profile& profile) {
 void hide_wrappers(Profile& profile) {
   auto is_wrapper = [](FunctionKind kind) { return kind == FunctionKind::kWrapper; };
   if (has_kind(profile, is_wrapper))
-    rewrite_stacks(profile, WrapperFilter(profile));
+    replace_locations(profile, WrapperFilter(profile));
 }
 
 }  // namespace gosym

@@ -89,6 +89,16 @@ std::span<const LocationId> Profile::stack(StackId id) const {
   return std::span(stack_locations).subspan(begin, end - begin);
 }
 
+std::span<const TopWord> Profile::top(uint32_t number) const {
+  return std::span(top_words).subspan(top_begin[number],
+                                      top_begin[number + 1] - top_begin[number]);
+}
+
+void Profile::add_stack(std::span<const LocationId> stack) {
+  stack_locations.insert(stack_locations.end(), stack.begin(), stack.end());
+  stack_begin.push_back(static_cast<uint32_t>(stack_locations.size()));
+}
+
 std::span<const Frame> Profile::frames_of(const Location& location) const {
   return std::span(frames).subspan(location.first_frame, location.frame_count);
 }

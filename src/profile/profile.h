@@ -137,6 +137,29 @@ struct Location {
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
 };
 
+// A word of a user stack that points to code, or to a place of that stack.
+struct TopWord {
+  uint32_t offset = 0;    // from the stack pointer, in bytes
+  uint32_t is_place = 0;  // 0 or 1: as wide as the others, for it is hashed with them
+  uint32_t value = 0;     // an offset from the stack pointer; or the id of a location, as if
+                          // it were returned to
+
+  bool operator==(const TopWord&) const = default;
+};
+
+// What a user stack was like when it was sampled, for whoever looks for callers in it.
+struct StackState {
+  uint64_t frame_offset = kNoFrame;  // as in RecordedSample
+  uint32_t top = 0;                  // number of the top of the stack
+  StackEnd end{};
+};
+
+// Of how many samples the user stack is not just what the chain of frame pointers told.
+struct UnwindCounts {
+  uint64_t repaired = 0;  // a caller was put in that the chain skipped
+  uint64_t cut = 0;       // it ends before its root
+};
+
 // Equal samples counted.
 struct SampleCount {
   StackId stack{};
@@ -151,7 +174,7 @@ struct Profile {
   uint64_t start_realtime_ns = 0;  // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
-  uint64_t cut_sample_count = 0;  // whose user stack ends before its root
+  UnwindCounts unwound;
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
 
   StringPool strings;
@@ -164,9 +187,17 @@ struct Profile {
   // the user's. Stack i is [stack_begin[i], stack_begin[i + 1]).
   std::vector<LocationId> stack_locations;
   std::vector<uint32_t> stack_begin = {0};
+  // One for each stack, and the words of all tops as with stacks, by offset: only as replay
+  // makes the profile, until the callers have been looked for.
+  std::vector<StackState> stack_states;
+  std::vector<TopWord> top_words;
+  std::vector<uint32_t> top_begin = {0};
   std::vector<SampleCount> samples;
 
   std::span<const LocationId> stack(StackId id) const;
+  std::span<const TopWord> top(uint32_t number) const;
+  size_t stack_count() const { return stack_begin.size() - 1; }
+  void add_stack(std::span<const LocationId> stack);
   std::span<const Frame> frames_of(const Location& location) const;
   const ProfileImage& image_of(MappingId id) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }

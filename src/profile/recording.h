@@ -140,6 +140,23 @@ enum class StackEnd : uint8_t {
   kLimit = 3,       // the stack is deeper than the sampler walks
 };
 
+// Bytes of a stack, from the stack pointer on, that a sample can have words of.
+inline constexpr uint64_t kMaxTopSize = 32 << 10;
+
+// A word of a user stack that points into code, or to a place of the same stack: what is left
+// of a stack that is enough to find callers in it.
+struct StackWord {
+  uint64_t offset = 0;  // from the stack pointer in bytes: a multiple of 8 below kMaxTopSize
+  // An address of code; or the offset of a place in the stack, up to kMaxTopSize. Linux maps
+  // no code that low (vm.mmap_min_addr).
+  uint64_t value = 0;
+
+  bool is_place() const { return value <= kMaxTopSize; }
+  bool operator==(const StackWord&) const = default;
+};
+
+inline constexpr uint64_t kNoFrame = UINT64_MAX;
+
 // One tick. Stacks are innermost first: element 0 is where the CPU was, the others are return
 // addresses. With a kernel stack, element 0 of the user stack is where user code entered the
 // kernel. Either may be empty. The spans belong to whoever made the sample.
@@ -151,6 +168,10 @@ struct RecordedSample {
   StackEnd user_end{};
   std::span<const uint64_t> kernel_stack;
   std::span<const uint64_t> user_stack;
+  // Where the frame pointer led to, from the stack pointer in bytes, a multiple of 8: the
+  // second address of the user stack lies 8 bytes above. kNoFrame: not within kMaxTopSize.
+  uint64_t frame_offset = kNoFrame;
+  std::span<const StackWord> words = {};  // by offset
 };
 
 // What was counted up to `time`, since the start.

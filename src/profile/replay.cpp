@@ -80,24 +80,28 @@ std::string Replay::comm(const RecordedSample& sample) const {
 
 void Replay::add(const RecordedSample& sample) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
-  SeenStack seen = {space.program, space.map_count,
+  SeenStack seen = {space.program,
+                    space.map_count,
                     sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
                     raw_stacks_.intern(sample.kernel_stack),
-                    raw_stacks_.intern(sample.user_stack)};
+                    raw_stacks_.intern(sample.user_stack),
+                    raw_tops_.intern(sample.words),
+                    sample.frame_offset,
+                    static_cast<uint64_t>(sample.user_end)};
+  // Not in the place of the value: resolve() adds to the tables.
   auto known = seen_.find(seen);
-  ResolvedStack resolved =
+  StackId stack =
       known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
-  profile_.cut_sample_count += resolved.is_cut || sample.user_end != StackEnd::kRoot;
 
-  uint32_t stack = resolved.stack;
-  SampleKey key = {stack, sample.pid, sample.tid, profile_.strings.intern(comm(sample))};
+  SampleKey key = {static_cast<uint32_t>(stack), sample.pid, sample.tid,
+                   profile_.strings.intern(comm(sample))};
   auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
   if (is_new)
-    profile_.samples.push_back({StackId{stack}, key.pid, key.tid, key.comm, 0});
+    profile_.samples.push_back({stack, key.pid, key.tid, key.comm, 0});
   profile_.samples[slot->second].count++;
 }
 
-Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
+StackId Replay::resolve(const SeenStack& seen) {
   AddressSpace space = {seen.program, seen.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -107,16 +111,47 @@ Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
   }
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
-  bool is_cut = false;
+  auto end = static_cast<StackEnd>(seen.end);
   for (uint64_t address : raw_stacks_[seen.user]) {
     MappingId mapping = mapping_at(space, address);
-    is_cut = is_return && mapping == kNoMapping;
-    if (is_cut)
+    if (is_return && mapping == kNoMapping) {
+      end = StackEnd::kBadFrame;
       break;
+    }
     resolved_.push_back(location({address, mapping, StringId{}, is_return}));
     is_return = true;
   }
-  return {stacks_.intern(resolved_), is_cut};
+  return stack({locations_of_stacks_.intern(resolved_), top(space, seen.top), seen.frame_offset,
+                static_cast<uint64_t>(end)});
+}
+
+StackId Replay::stack(const StackKey& key) {
+  auto [known, is_new] =
+      stacks_.try_emplace(key, StackId{static_cast<uint32_t>(stacks_.size())});
+  if (is_new) {
+    profile_.add_stack(locations_of_stacks_[key.locations]);
+    profile_.stack_states.push_back(
+        {key.frame_offset, key.top, static_cast<StackEnd>(key.end)});
+  }
+  return known->second;
+}
+
+uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
+  auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, raw_top}, 0);
+  if (!is_new)
+    return known->second;
+  resolved_top_.clear();
+  for (const StackWord& word : raw_tops_[raw_top]) {
+    auto offset = static_cast<uint32_t>(word.offset);
+    MappingId mapping = word.is_place() ? kNoMapping : mapping_at(space, word.value);
+    if (word.is_place())
+      resolved_top_.push_back({offset, 1, static_cast<uint32_t>(word.value)});
+    else if (mapping != kNoMapping)
+      resolved_top_.push_back(
+          {offset, 0,
+           static_cast<uint32_t>(location({word.value, mapping, StringId{}, true}))});
+  }
+  return known.value() = words_of_tops_.intern(resolved_top_);
 }
 
 LocationId Replay::kernel_location(const SeenStack& seen, uint64_t address, bool is_return) {
@@ -188,10 +223,10 @@ uint32_t Replay::perf_map_of(const MapEvent& event) const {
 }
 
 Profile Replay::finish() && {
-  for (uint32_t id = 0; id < stacks_.size(); id++) {
-    std::span<const LocationId> stack = stacks_[id];
-    profile_.stack_locations.insert(profile_.stack_locations.end(), stack.begin(), stack.end());
-    profile_.stack_begin.push_back(static_cast<uint32_t>(profile_.stack_locations.size()));
+  for (uint32_t number = 0; number < words_of_tops_.size(); number++) {
+    std::span<const TopWord> words = words_of_tops_[number];
+    profile_.top_words.insert(profile_.top_words.end(), words.begin(), words.end());
+    profile_.top_begin.push_back(static_cast<uint32_t>(profile_.top_words.size()));
   }
   return std::move(profile_);
 }

@@ -19,8 +19,8 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 // that was mapped there at that moment.
 //
 // A return address lies in mapped code. Where the chain of frame pointers leads to one that
-// does not, it has left the stack, and the user stack ends before it; such samples are counted.
-// Only a leaf may lie in no mapping.
+// does not, it has left the stack, and the user stack ends before it. Only a leaf may lie in no
+// mapping. Words of a stack that point to no mapped code are left out.
 //
 // Samples may come in any order, as those of different CPUs do. A stack is looked at once for
 // each address space it was seen in; to count it again costs two hashes of it.
@@ -46,7 +46,23 @@ private:
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t kernel;
     uint32_t user;
+    uint32_t top;
+    uint64_t frame_offset;
+    uint64_t end;
     bool operator==(const SeenStack&) const = default;
+  };
+  struct SeenTop {
+    uint32_t program;
+    uint32_t map_count;
+    uint64_t top;
+    bool operator==(const SeenTop&) const = default;
+  };
+  struct StackKey {
+    uint32_t locations;
+    uint32_t top;
+    uint64_t frame_offset;
+    uint64_t end;
+    bool operator==(const StackKey&) const = default;
   };
   struct SampleKey {
     uint32_t stack;
@@ -71,12 +87,9 @@ private:
     bool operator==(const MappingKey&) const = default;
   };
 
-  struct ResolvedStack {
-    uint32_t stack;
-    bool is_cut;  // at a return address that lies in no mapping
-  };
-
-  ResolvedStack resolve(const SeenStack& seen);
+  StackId resolve(const SeenStack& seen);
+  StackId stack(const StackKey& key);
+  uint32_t top(AddressSpace space, uint32_t raw_top);
   LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
   LocationId location(const LocationKey& key);
   MappingId mapping_at(AddressSpace space, uint64_t address);
@@ -88,10 +101,15 @@ private:
   tsl::robin_map<ImageId, RecordedImage> recorded_;
   tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
-  SequencePool<LocationId> stacks_;
-  std::vector<LocationId> resolved_;  // scratch of resolve()
+  SequencePool<StackWord> raw_tops_;
+  SequencePool<LocationId> locations_of_stacks_;
+  SequencePool<TopWord> words_of_tops_;
+  std::vector<LocationId> resolved_;   // scratch of resolve()
+  std::vector<TopWord> resolved_top_;  // scratch of top()
 
-  tsl::robin_map<SeenStack, ResolvedStack, BytesHash> seen_;
+  tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
+  tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
+  tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
   tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 1.1. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 1.2. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time.
 //
 //   file   = header chunk*
@@ -20,7 +20,7 @@
 //
 //    0  char[8]   "GOSYMRAW"
 //    8  u16       major version, 1
-//   10  u16       minor version, 1
+//   10  u16       minor version, 2
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -95,6 +95,19 @@
 //       9 user_end: packed uint32: why the user stack ends there: 0 at its root, 1 unreadable
 //         memory, 2 a bad frame pointer, 3 deeper than the recorder walks; any other number is
 //         to be taken as 1
+//     Since 1.2, what is left of the stack itself, above the stack pointer of the user code:
+//     words that point into code, or to a place of the same stack. The distinct tops of stacks
+//     of this chunk are numbered from 1; top 0 has no word.
+//      10 top_sizes: packed uint32, the number of words of each top
+//      11 offsets: packed uint32, for each word of top 1 by offset, then of top 2, ...: its
+//         offset from the stack pointer in bytes, a multiple of 8 below 32768, plus 1 if it
+//         points to a place of the stack
+//      12 word_addresses: packed sint64, those of the words that point into code; as field 2
+//      13 places: packed uint32, of the others: offsets from the stack pointer, at most 32768
+//     One entry a sample, or none at all, in each of these:
+//      14 top: packed uint32, a top of this chunk
+//      15 frame: packed uint32, 1 + the offset from the stack pointer, at most 32768, to which
+//         the frame pointer led, a multiple of 8; 0: it led elsewhere
 //   5 KALLSYMS, at most one
 //       1 text: bytes, that of /proc/kallsyms
 //   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
@@ -136,7 +149,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 1;
+inline constexpr uint16_t kMinorVersion = 2;
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
 struct FileHeader {
@@ -201,6 +214,9 @@ inline constexpr size_t kUsualPayloadSize = 256 << 10;
 // Addresses of a stack; twice as many as the first recorder writes. A compressed chunk of a few
 // bytes could otherwise hold a stack of millions that each of its samples passes through.
 inline constexpr uint32_t kMaxStackSize = 2048;
+
+// Words of the top of a stack: all there are.
+inline constexpr uint32_t kMaxTopWords = 4096;
 
 bool is_known(ChunkType type);  // not of a later version
 uint32_t max_payload_size(ChunkType type);

@@ -29,14 +29,23 @@ enum Field : uint32_t {
   kKernelStack,
   kUserStack,
   kUserEnd,
+  kTopSizes,
+  kWordOffsets,
+  kWordAddresses,
+  kWordPlaces,
+  kTop,
+  kFrame,
 };
 
-// What fields 1 to 9 take at most: a tag byte and a length of up to five.
-constexpr size_t kMaxFieldOverhead = 9 * 6;
+// What fields 1 to 15 take at most: a tag byte and a length of up to five.
+constexpr size_t kMaxFieldOverhead = 15 * 6;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxStackSizeSize = 5;
-constexpr size_t kMaxRowSize = 10 + 5 * 5 + 1;
+constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
+constexpr size_t kMaxRowSize = 10 + 7 * 5 + 1;
+
+constexpr uint32_t kIsPlace = 1;  // in an offset of a word
 
 // Writes each value as its difference to the one before.
 template <class Elements, class Member>
@@ -58,6 +67,18 @@ void write_column(pbf_writer& out, Field field, const Elements& elements, Member
     column.add_element(static_cast<uint32_t>(std::invoke(value_of, element)));
 }
 
+void write_words(pbf_writer& out, std::span<const StackWord> words) {
+  std::vector<uint64_t> addresses;
+  std::vector<uint64_t> places;
+  for (const StackWord& word : words)
+    (word.is_place() ? places : addresses).push_back(word.value);
+  write_column(out, kWordOffsets, words, [](const StackWord& word) {
+    return word.offset + (word.is_place() ? kIsPlace : 0);
+  });
+  write_differences(out, kWordAddresses, addresses, std::identity{});
+  write_column(out, kWordPlaces, places, std::identity{});
+}
+
 // A payload as it was read, nothing in it believed yet.
 struct Columns {
   std::vector<uint32_t> stack_sizes;
@@ -69,6 +90,12 @@ struct Columns {
   std::vector<uint32_t> kernel_stack;
   std::vector<uint32_t> user_stack;
   std::vector<uint32_t> user_end;
+  std::vector<uint32_t> top_sizes;
+  std::vector<uint32_t> word_offsets;
+  std::vector<uint64_t> word_addresses;
+  std::vector<uint32_t> word_places;
+  std::vector<uint32_t> top;
+  std::vector<uint32_t> frame;
 };
 
 void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
@@ -104,26 +131,69 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_column(in, columns.user_stack);
     case kUserEnd:
       return read_column(in, columns.user_end);
+    case kTopSizes:
+      return read_column(in, columns.top_sizes);
+    case kWordOffsets:
+      return read_column(in, columns.word_offsets);
+    case kWordAddresses:
+      return read_differences(in, columns.word_addresses);
+    case kWordPlaces:
+      return read_column(in, columns.word_places);
+    case kTop:
+      return read_column(in, columns.top);
+    case kFrame:
+      return read_column(in, columns.frame);
     default:
       return in.skip();
   }
 }
 
-// Where each stack begins; an error unless they use up all addresses.
-Result<std::vector<uint32_t>> stack_begins(const Columns& columns) {
+// Where each of what has these sizes begins; an error unless they use up all elements.
+Result<std::vector<uint32_t>> begins_of(const std::vector<uint32_t>& sizes, size_t count,
+                                        uint32_t max_size, std::string_view what,
+                                        std::string_view element) {
   std::vector<uint32_t> begins = {0, 0};
-  size_t left = columns.addresses.size();
-  for (uint32_t size : columns.stack_sizes) {
-    if (size > kMaxStackSize)
-      return errorf("a stack of {} addresses, where {} are allowed", size, kMaxStackSize);
+  size_t left = count;
+  for (uint32_t size : sizes) {
+    if (size > max_size)
+      return errorf("a {} of {} {}, where {} are allowed", what, size, element, max_size);
     if (size > left)
-      return errorf("stacks of more than {} addresses", columns.addresses.size());
+      return errorf("{}s of more than {} {}", what, count, element);
     left -= size;
     begins.push_back(begins.back() + size);
   }
   if (left != 0)
-    return errorf("stacks leave {} of {} addresses over", left, columns.addresses.size());
+    return errorf("{}s leave {} of {} {} over", what, left, count, element);
   return begins;
+}
+
+Result<std::vector<StackWord>> words_of(const Columns& columns) {
+  std::vector<StackWord> words;
+  words.reserve(columns.word_offsets.size());
+  size_t addresses = 0;
+  size_t places = 0;
+  for (uint32_t coded : columns.word_offsets) {
+    bool is_place = (coded & kIsPlace) != 0;
+    uint32_t offset = coded & ~kIsPlace;
+    if (offset % 8 != 0 || offset >= kMaxTopSize)
+      return errorf("a word at offset {} of a stack", offset);
+    bool is_there = is_place ? places < columns.word_places.size()
+                             : addresses < columns.word_addresses.size();
+    if (!is_there)
+      return errorf("{} words, where there are {} addresses and {} places",
+                    columns.word_offsets.size(), columns.word_addresses.size(),
+                    columns.word_places.size());
+    words.push_back({offset, is_place ? columns.word_places[places++]
+                                      : columns.word_addresses[addresses++]});
+    if (words.back().is_place() != is_place)
+      return errorf("a word of {:#x} as {}", words.back().value,
+                    is_place ? "a place" : "an address");
+  }
+  if (addresses != columns.word_addresses.size() || places != columns.word_places.size())
+    return errorf("{} words, where there are {} addresses and {} places",
+                  columns.word_offsets.size(), columns.word_addresses.size(),
+                  columns.word_places.size());
+  return words;
 }
 
 Result<> check_columns(const Columns& columns) {
@@ -139,6 +209,50 @@ Result<> check_columns(const Columns& columns) {
   return Ok{};
 }
 
+// The columns that recorders before 1.2 did not write.
+Result<> check_later_columns(const Columns& columns) {
+  size_t count = columns.time.size();
+  for (const auto* column : {&columns.top, &columns.frame})
+    if (!column->empty() && column->size() != count)
+      return errorf("columns of {} and of {} samples", count, column->size());
+  for (uint32_t top : columns.top)
+    if (top > columns.top_sizes.size())
+      return errorf("top {} of {}", top, columns.top_sizes.size());
+  for (uint32_t frame : columns.frame)
+    if (frame > kMaxTopSize + 1 || (frame != 0 && (frame - 1) % 8 != 0))
+      return errorf("a frame pointer at offset {} of a stack", frame - 1);
+  return Ok{};
+}
+
+uint64_t to_frame_offset(uint32_t coded) {
+  return coded == 0 ? kNoFrame : coded - 1;
+}
+
+uint32_t from_frame_offset(uint64_t offset) {
+  return offset == kNoFrame ? 0 : static_cast<uint32_t>(offset) + 1;
+}
+
+// Keeps one copy of each sequence: its number. Two with the same hash are not merged: the
+// second is kept again each time.
+template <class T>
+uint32_t intern(std::span<const T> sequence, std::vector<T>& elements,
+                std::vector<uint32_t>& begins, tsl::robin_map<uint64_t, uint32_t>& known) {
+  if (sequence.empty())
+    return 0;
+  uint64_t hash = XXH3_64bits(sequence.data(), sequence.size_bytes());
+  auto next = static_cast<uint32_t>(begins.size() - 1);
+  auto [slot, is_new] = known.try_emplace(hash, next);
+  if (!is_new) {
+    auto begin = elements.begin() + begins[slot->second];
+    auto end = elements.begin() + begins[slot->second + 1];
+    if (std::ranges::equal(begin, end, sequence.begin(), sequence.end()))
+      return slot->second;
+  }
+  elements.insert(elements.end(), sequence.begin(), sequence.end());
+  begins.push_back(static_cast<uint32_t>(elements.size()));
+  return next;
+}
+
 // A later version may know more ways for a stack to end early.
 StackEnd to_stack_end(uint32_t number) {
   return number <= static_cast<uint32_t>(StackEnd::kLimit) ? static_cast<StackEnd>(number)
@@ -148,20 +262,26 @@ StackEnd to_stack_end(uint32_t number) {
 }  // namespace
 
 void SampleBatch::add(const RecordedSample& sample) {
-  rows_.push_back({.time = sample.time,
-                   .pid = sample.pid,
-                   .tid = sample.tid,
-                   .cpu = sample.cpu,
-                   .user_end = sample.user_end,
-                   .kernel_stack = intern(sample.kernel_stack),
-                   .user_stack = intern(sample.user_stack)});
+  rows_.push_back(
+      {.time = sample.time,
+       .pid = sample.pid,
+       .tid = sample.tid,
+       .cpu = sample.cpu,
+       .user_end = sample.user_end,
+       .kernel_stack = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_),
+       .user_stack = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_),
+       .top = intern(sample.words, words_, top_begin_, known_tops_),
+       .frame_offset = sample.frame_offset});
 }
 
 void SampleBatch::clear() {
   rows_.clear();
   addresses_.clear();
   stack_begin_.assign({0, 0});
-  stack_of_hash_.clear();
+  known_stacks_.clear();
+  words_.clear();
+  top_begin_.assign({0, 0});
+  known_tops_.clear();
 }
 
 std::span<const uint64_t> SampleBatch::stack(uint32_t index) const {
@@ -170,33 +290,25 @@ std::span<const uint64_t> SampleBatch::stack(uint32_t index) const {
       .subspan(stack_begin_[index], stack_begin_[index + 1] - stack_begin_[index]);
 }
 
+std::span<const StackWord> SampleBatch::top(uint32_t index) const {
+  assert(index < top_count());
+  return std::span(words_).subspan(top_begin_[index],
+                                   top_begin_[index + 1] - top_begin_[index]);
+}
+
 size_t SampleBatch::size_in_memory() const {
   return kMaxFieldOverhead + rows_.size() * kMaxRowSize + addresses_.size() * kMaxAddressSize +
-         stack_begin_.size() * kMaxStackSizeSize;
-}
-
-// Two stacks with the same hash are not merged: the second is kept again each time.
-uint32_t SampleBatch::intern(std::span<const uint64_t> stack) {
-  if (stack.empty())
-    return 0;
-  uint64_t hash = XXH3_64bits(stack.data(), stack.size_bytes());
-  auto [known, is_new] = stack_of_hash_.try_emplace(hash, stack_count());
-  if (is_new || !std::ranges::equal(this->stack(known->second), stack))
-    return append(stack);
-  return known->second;
-}
-
-uint32_t SampleBatch::append(std::span<const uint64_t> stack) {
-  uint32_t index = stack_count();
-  addresses_.insert(addresses_.end(), stack.begin(), stack.end());
-  stack_begin_.push_back(static_cast<uint32_t>(addresses_.size()));
-  return index;
+         words_.size() * kMaxWordSize +
+         (stack_begin_.size() + top_begin_.size()) * kMaxStackSizeSize;
 }
 
 std::string SampleBatch::encode() const {
   std::vector<uint32_t> stack_sizes;
   for (uint32_t i = 1; i < stack_count(); i++)
     stack_sizes.push_back(static_cast<uint32_t>(stack(i).size()));
+  std::vector<uint32_t> top_sizes;
+  for (uint32_t i = 1; i < top_count(); i++)
+    top_sizes.push_back(static_cast<uint32_t>(top(i).size()));
 
   std::string payload;
   payload.reserve(size_in_memory());
@@ -209,6 +321,12 @@ std::string SampleBatch::encode() const {
   write_column(out, kCpu, rows_, &Row::cpu);
   write_column(out, kKernelStack, rows_, &Row::kernel_stack);
   write_column(out, kUserStack, rows_, &Row::user_stack);
+  write_column(out, kTopSizes, top_sizes, std::identity{});
+  write_words(out, words_);
+  write_column(out, kTop, rows_, &Row::top);
+  write_column(out, kFrame, rows_,
+               [](const Row& row) { return from_frame_offset(row.frame_offset); });
+  // Last, for it may not be missing: so no part of a payload passes for a whole one.
   write_column(out, kUserEnd, rows_, &Row::user_end);
   return payload;
 }
@@ -221,15 +339,30 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
   });
   if (!done)
     return std::move(done).error();
-  auto begins = stack_begins(columns);
-  if (!begins)
-    return std::move(begins).error();
+  auto stacks = begins_of(columns.stack_sizes, columns.addresses.size(), kMaxStackSize, "stack",
+                          "addresses");
+  if (!stacks)
+    return std::move(stacks).error();
+  auto tops =
+      begins_of(columns.top_sizes, columns.word_offsets.size(), kMaxTopWords, "top", "words");
+  if (!tops)
+    return std::move(tops).error();
+  auto words = words_of(columns);
+  if (!words)
+    return std::move(words).error();
   if (auto sound = check_columns(columns); !sound)
     return std::move(sound).error();
+  if (auto sound = check_later_columns(columns); !sound)
+    return std::move(sound).error();
 
+  size_t count = columns.time.size();
+  columns.top.resize(count);
+  columns.frame.resize(count);
   SampleBatch batch;
   batch.addresses_ = std::move(columns.addresses);
-  batch.stack_begin_ = *std::move(begins);
+  batch.stack_begin_ = *std::move(stacks);
+  batch.words_ = *std::move(words);
+  batch.top_begin_ = *std::move(tops);
   batch.rows_.reserve(columns.time.size());
   for (size_t i = 0; i < columns.time.size(); i++)
     batch.rows_.push_back({.time = columns.time[i],
@@ -238,7 +371,9 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
                            .cpu = columns.cpu[i],
                            .user_end = to_stack_end(columns.user_end[i]),
                            .kernel_stack = columns.kernel_stack[i],
-                           .user_stack = columns.user_stack[i]});
+                           .user_stack = columns.user_stack[i],
+                           .top = columns.top[i],
+                           .frame_offset = to_frame_offset(columns.frame[i])});
   return batch;
 }
 

@@ -17,7 +17,7 @@ namespace gosym::raw {
 // sample and writes it; the reader gets it back whole.
 class SampleBatch {
 public:
-  // Where the chunk tells one sample from the others. Stack 0 is the empty stack.
+  // Where the chunk tells one sample from the others. Stack 0 and top 0 are empty.
   struct Row {
     uint64_t time;
     uint32_t pid;
@@ -26,6 +26,8 @@ public:
     StackEnd user_end;
     uint32_t kernel_stack;
     uint32_t user_stack;
+    uint32_t top;
+    uint64_t frame_offset;
   };
 
   void add(const RecordedSample& sample);
@@ -36,7 +38,9 @@ public:
   std::span<const Row> rows() const { return rows_; }
   // Valid until the batch changes.
   std::span<const uint64_t> stack(uint32_t index) const;
+  std::span<const StackWord> top(uint32_t index) const;
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
+  uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;
 
@@ -46,14 +50,16 @@ public:
   static Result<SampleBatch> decode(Bytes payload);
 
 private:
-  uint32_t intern(std::span<const uint64_t> stack);
-  uint32_t append(std::span<const uint64_t> stack);
-
   std::vector<Row> rows_;
-  // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses.
+  // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses, top i likewise of the
+  // words.
   std::vector<uint64_t> addresses_;
   std::vector<uint32_t> stack_begin_ = {0, 0};
-  tsl::robin_map<uint64_t, uint32_t> stack_of_hash_;  // of stacks that add() has seen
+  std::vector<StackWord> words_;
+  std::vector<uint32_t> top_begin_ = {0, 0};
+  // Of what add() has seen, by hash.
+  tsl::robin_map<uint64_t, uint32_t> known_stacks_;
+  tsl::robin_map<uint64_t, uint32_t> known_tops_;
 };
 
 }  // namespace gosym::raw

@@ -98,16 +98,22 @@ void Recorder::snapshot(uint32_t pid) {
     unreadable_.push_back(pid);
     return;
   }
-  for (RawMapping& mapping : *mappings)
+  for (RawMapping& mapping : *mappings) {
+    code_.add(pid, {mapping.start, mapping.start + mapping.length});
     keep(std::move(mapping));
+  }
 }
 
 Result<> Recorder::collect() {
+  drain_sideband();
   drain_samples();
+  code_.forget_ended();
   // Now that all samples of them are here.
   if (auto written = write_perf_maps_of_ended(); !written)
     return written;
-  drain_events(monotonic_ns());
+  uint64_t now = monotonic_ns();
+  drain_sideband();
+  keep_events(now);
   bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
   return is_due || wants_symbols ? write() : Ok{};
@@ -116,8 +122,10 @@ Result<> Recorder::collect() {
 Result<> Recorder::finish() {
   sampler_->stop();
   end_time_ = monotonic_ns();
+  drain_sideband();
   drain_samples();
-  drain_events(UINT64_MAX);
+  drain_sideband();
+  keep_events(UINT64_MAX);
   if (auto written = write(); !written)
     return written;
   if (auto written = write_perf_maps_of_ended(); !written)
@@ -131,20 +139,44 @@ Result<> Recorder::finish() {
 }
 
 void Recorder::drain_samples() {
-  sampler_->drain([this](const RecordedSample& sample) {
-    if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
-      batches_.emplace_back();
-    batches_.back().add(sample);
-    sampled_.insert(sample.pid);
-    has_kernel_samples_ |= !sample.kernel_stack.empty();
-  });
+  sampler_->drain([this](RecordedSample sample, uint64_t stack_pointer,
+                         std::span<const uint64_t> top) { keep(sample, stack_pointer, top); });
+}
+
+// Of the stack only what can be of use to find callers leaves this function.
+void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
+                    std::span<const uint64_t> top) {
+  const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
+  words_.clear();
+  for (size_t i = 0; i < top.size(); i++) {
+    uint64_t place = top[i] - stack_pointer;
+    if (contains(code, top[i]))
+      words_.push_back({8 * i, top[i]});
+    else if (place <= kMaxTopSize)
+      words_.push_back({8 * i, place});
+  }
+  sample.words = words_;
+
+  if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
+    batches_.emplace_back();
+  batches_.back().add(sample);
+  sampled_.insert(sample.pid);
+  has_kernel_samples_ |= !sample.kernel_stack.empty();
+}
+
+void Recorder::drain_sideband() {
+  size_t known = pending_.size();
+  sideband_->drain(pending_);
+  std::span fresh = std::span(pending_).subspan(known);
+  std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
+  for (const SidebandRecord& record : fresh)
+    code_.apply(record);
 }
 
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
 // overtaken by what lies in the last: a process is told before its parent's fork. Only up to
 // the moment before the first was read is the account complete.
-void Recorder::drain_events(uint64_t until) {
-  sideband_->drain(pending_);
+void Recorder::keep_events(uint64_t until) {
   std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
   size_t taken = 0;
   for (; taken < pending_.size() && time_of(pending_[taken]) <= until; taken++)

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "raw/writer.h"
+#include "record/code_ranges.h"
 #include "record/image_catalog.h"
 #include "record/perf_maps.h"
 #include "record/sampler.h"
@@ -20,7 +21,8 @@ uint64_t monotonic_ns();
 //   open, add_target..., start, then collect at every wake-up, finish
 //
 // Events reach the file before the samples that need them: a mapping is announced before code
-// runs in it, and each collect() drains the samples first.
+// runs in it, and each collect() drains the side-band once more after the samples. Before them
+// it does so as well, to know code from other words of a stack.
 class Recorder {
 public:
   struct Summary {
@@ -64,7 +66,9 @@ private:
   bool is_followed(uint32_t pid) const;
   void snapshot(uint32_t pid);
   void drain_samples();
-  void drain_events(uint64_t until);
+  void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
+  void drain_sideband();
+  void keep_events(uint64_t until);
   void keep(RawMapping mapping);
   void keep(CommEvent event);
   void keep(ForkEvent event);
@@ -91,6 +95,9 @@ private:
   std::vector<SidebandRecord> pending_;  // too young: an older one may still come
   std::vector<Event> events_;
   std::vector<raw::SampleBatch> batches_;
+
+  CodeRanges code_;
+  std::vector<StackWord> words_;  // scratch of keep()
 
   PerfMaps perf_maps_;
   std::vector<ExitEvent> ended_;  // processes whose perf maps are not yet taken

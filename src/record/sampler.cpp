@@ -18,6 +18,7 @@ static_assert(GOSYM_END_ROOT == static_cast<int>(StackEnd::kRoot));
 static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
 static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
 static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
+static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
 
 namespace {
 
@@ -38,6 +39,12 @@ perf_event_attr clock_event(const SamplerOptions& options) {
   attr.exclude_user = !options.has_user;
   attr.exclude_kernel = !options.has_kernel;
   return attr;
+}
+
+// From the stack pointer; none if it lies elsewhere.
+uint64_t frame_offset(const gosym_sample& sample) {
+  uint64_t offset = sample.frame_pointer - sample.stack_pointer;
+  return sample.user_depth > 0 && offset <= kMaxTopSize && offset % 8 == 0 ? offset : kNoFrame;
 }
 
 // What the kernel says where there is no such counter: in many virtual machines.
@@ -68,7 +75,11 @@ Result<> Sampler::load(const SamplerOptions& options) {
   bpf_->rodata->has_kernel = options.has_kernel;
   bool follows = options.follows_children && !options.is_system_wide;
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
-  bpf_map__set_max_entries(bpf_->maps.rings, static_cast<uint32_t>(libbpf_num_possible_cpus()));
+  bpf_->rodata->top_size = options.top_size;
+  bpf_->rodata->broken_top_size = options.broken_top_size;
+  auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  bpf_map__set_max_entries(bpf_->maps.rings, cpu_count);
+  bpf_map__set_max_entries(bpf_->maps.scratch, cpu_count);
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
     return denied_or_failed("cannot load the BPF program", -status);
   // The perf event program is not among those that this attaches.
@@ -154,20 +165,26 @@ void Sampler::drain(const Handler& handler) {
 int Sampler::on_sample(void* context, void* data, size_t size) noexcept {
   constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
   const auto& sample = *static_cast<const gosym_sample*>(data);
-  if (size < kHeaderSize ||
-      size != kHeaderSize + 8 * (uint64_t{sample.user_depth} + sample.kernel_depth))
+  if (size < kHeaderSize)
+    return 0;
+  uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
+  if (size != kHeaderSize + 8 * depth + sample.top_size)
     return 0;
   // __u64 and uint64_t are different types of the same shape.
-  const auto* stack = reinterpret_cast<const uint64_t*>(sample.stack);
-  (*static_cast<const Sampler*>(context)->handler_)({
-      .time = sample.time,
-      .pid = sample.pid,
-      .tid = sample.tid,
-      .cpu = sample.cpu,
-      .user_end = static_cast<StackEnd>(sample.user_end),
-      .kernel_stack = {stack + sample.user_depth, sample.kernel_depth},
-      .user_stack = {stack, sample.user_depth},
-  });
+  std::span stack(reinterpret_cast<const uint64_t*>(sample.stack), depth + sample.top_size / 8);
+  (*static_cast<const Sampler*>(context)->handler_)(
+      {
+          .time = sample.time,
+          .pid = sample.pid,
+          .tid = sample.tid,
+          .cpu = sample.cpu,
+          .user_end = static_cast<StackEnd>(sample.user_end),
+          .kernel_stack = stack.subspan(sample.user_depth, sample.kernel_depth),
+          .user_stack = stack.first(sample.user_depth),
+          .frame_offset = frame_offset(sample),
+          .words = {},
+      },
+      sample.stack_pointer, stack.subspan(depth));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,20 @@ struct SamplerOptions {
   bool has_user = true;
   bool has_kernel = true;
   bool follows_children = true;
+  // Bytes to look at from the stack pointer on, multiples of 8 of at most kMaxTopSize: where
+  // the chain of frame pointers seems to hold, and where it does not.
+  uint32_t top_size = 1024;
+  uint32_t broken_top_size = 1024;
 };
 
 // Owns the BPF program of bpf/sampler.bpf.c, a perf event on each online CPU that runs it, and
 // the rings it writes to.
 class Sampler {
 public:
-  using Handler = std::function<void(const RecordedSample&)>;
+  // The sample has no words of the stack yet: `top` is the stack itself from the stack pointer
+  // on. The spans live until the handler returns.
+  using Handler = std::function<void(RecordedSample, uint64_t stack_pointer,
+                                     std::span<const uint64_t> top)>;
 
   struct Counters {
     uint64_t stored = 0;
@@ -50,7 +58,7 @@ public:
   // Readable when a ring fills faster than expected; drain() makes it unreadable.
   int poll_fd() const;
 
-  // Hands over what the rings hold. The spans in a sample live until `handler` returns.
+  // Hands over what the rings hold.
   void drain(const Handler& handler);
 
   Counters counters() const;

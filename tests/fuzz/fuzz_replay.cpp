@@ -33,7 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 .cpu = row.cpu,
                 .user_end = row.user_end,
                 .kernel_stack = batch->stack(row.kernel_stack),
-                .user_stack = batch->stack(row.user_stack)});
+                .user_stack = batch->stack(row.user_stack),
+                .frame_offset = row.frame_offset,
+                .words = batch->top(row.top)});
   Profile profile = std::move(replay).finish();
   assert(profile.total_count() == batch->rows().size());
   (void)make_text(profile, 0);

@@ -25,6 +25,8 @@ RecordedSample sample(uint64_t time, const Stack& kernel, const Stack& user) {
 }
 
 const Stack kKernel = {0xffffffff81000010, 0xffffffff81000020};
+const std::vector<StackWord> kWords = {
+    {0, 0x4a1c00}, {8, 0}, {16, kMaxTopSize}, {24, UINT64_MAX}, {kMaxTopSize - 8, 0x4a1c00}};
 const Stack kUser = {0x4a1b20, 0x4a1c00, 0x43f2a0};
 
 bool same_samples(const SampleBatch& a, const SampleBatch& b) {
@@ -34,7 +36,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
   return std::ranges::equal(a.rows(), b.rows(), [&](const auto& x, const auto& y) {
     return x.time == y.time && x.pid == y.pid && x.tid == y.tid && x.cpu == y.cpu &&
            x.user_end == y.user_end && same_stack(x.kernel_stack, y.kernel_stack) &&
-           same_stack(x.user_stack, y.user_stack);
+           same_stack(x.user_stack, y.user_stack) && x.frame_offset == y.frame_offset &&
+           std::ranges::equal(a.top(x.top), b.top(y.top));
   });
 }
 
@@ -49,6 +52,12 @@ struct Columns {
   std::vector<uint32_t> kernel_stack = {0, 2};
   std::vector<uint32_t> user_stack = {1, 1};
   std::vector<uint32_t> user_end = {0, 3};
+  std::vector<uint32_t> top_sizes = {1, 2};
+  std::vector<uint32_t> word_offsets = {8, 0, 16 + 1};
+  std::vector<int64_t> word_addresses = {0x400010, 0x10};
+  std::vector<uint32_t> word_places = {0x20};
+  std::vector<uint32_t> top = {0, 2};
+  std::vector<uint32_t> frame = {0, 16 + 1};
 
   std::string encode() const {
     std::string payload;
@@ -57,8 +66,15 @@ struct Columns {
     out.add_packed_sint64(2, addresses.begin(), addresses.end());
     out.add_packed_sint64(3, time.begin(), time.end());
     uint32_t number = 4;
-    for (const auto* column : {&pid, &tid, &cpu, &kernel_stack, &user_stack, &user_end})
+    for (const auto* column : {&pid, &tid, &cpu, &kernel_stack, &user_stack})
       out.add_packed_uint32(number++, column->begin(), column->end());
+    out.add_packed_uint32(10, top_sizes.begin(), top_sizes.end());
+    out.add_packed_uint32(11, word_offsets.begin(), word_offsets.end());
+    out.add_packed_sint64(12, word_addresses.begin(), word_addresses.end());
+    out.add_packed_uint32(13, word_places.begin(), word_places.end());
+    out.add_packed_uint32(14, top.begin(), top.end());
+    out.add_packed_uint32(15, frame.begin(), frame.end());
+    out.add_packed_uint32(9, user_end.begin(), user_end.end());
     return payload;
   }
   Result<SampleBatch> decode() const { return SampleBatch::decode(as_bytes(encode())); }
@@ -90,7 +106,9 @@ TEST_CASE("samples: what is encoded comes back, extremes included") {
              .cpu = UINT32_MAX,
              .user_end = StackEnd::kLimit,
              .kernel_stack = kKernel,
-             .user_stack = Stack(1024, 0x7fffffffffff)});
+             .user_stack = Stack(1024, 0x7fffffffffff),
+             .frame_offset = kMaxTopSize,
+             .words = kWords});
   std::string payload = batch.encode();
   CHECK(payload.size() <= batch.size_in_memory());
   auto decoded = SampleBatch::decode(as_bytes(payload));
@@ -106,13 +124,18 @@ TEST_CASE("samples: the size told bounds the payload") {
     Stack stack(i % 7 + 1, i << 1);
     for (size_t j = 0; j < stack.size(); j += 2)
       stack[j] ^= uint64_t{1} << 63;
+    std::vector<StackWord> words;
+    for (size_t j = 0; j < i % 5; j++)
+      words.push_back({kMaxTopSize - 8, (j % 2 << 63) + kMaxTopSize + 1 + i});
     batch.add({.time = (i % 2) << 63,
                .pid = UINT32_MAX,
                .tid = UINT32_MAX,
                .cpu = UINT32_MAX,
                .user_end = {},
                .kernel_stack = stack,
-               .user_stack = {}});
+               .user_stack = {},
+               .frame_offset = kMaxTopSize,
+               .words = words});
     REQUIRE(batch.encode().size() <= batch.size_in_memory());
   }
 }
@@ -140,6 +163,13 @@ TEST_CASE("samples: the columns mean what the format says") {
   CHECK(batch->rows()[1].user_end == StackEnd::kLimit);
   CHECK(std::ranges::equal(batch->stack(1), Stack{0x1000, 0x1010}));
   CHECK(std::ranges::equal(batch->stack(2), Stack{0xff0}));
+  CHECK(batch->top(0).empty());
+  CHECK(std::ranges::equal(batch->top(1), std::vector<StackWord>{{8, 0x400010}}));
+  CHECK(std::ranges::equal(batch->top(2), std::vector<StackWord>{{0, 0x400020}, {16, 0x20}}));
+  CHECK(batch->rows()[0].top == 0);
+  CHECK(batch->rows()[0].frame_offset == kNoFrame);
+  CHECK(batch->rows()[1].top == 2);
+  CHECK(batch->rows()[1].frame_offset == 16);
 }
 
 TEST_CASE("samples: each part of a payload that is wrong is an error") {
@@ -164,6 +194,67 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
     columns.stack_sizes = {2};
     CHECK(columns.error() == "stacks leave 1 of 3 addresses over");
   }
+  SUBCASE("a top beyond the table") {
+    columns.top = {0, 3};
+    CHECK(columns.error() == "top 3 of 2");
+  }
+  SUBCASE("tops larger than all words") {
+    columns.top_sizes = {1, 3};
+    CHECK(columns.error() == "tops of more than 3 words");
+  }
+  SUBCASE("a top of more words than there are") {
+    columns.top_sizes = {1, 4097};
+    CHECK(columns.error() == "a top of 4097 words, where 4096 are allowed");
+  }
+  SUBCASE("words of no top") {
+    columns.top_sizes = {1};
+    CHECK(columns.error() == "tops leave 2 of 3 words over");
+  }
+  SUBCASE("a word that is not aligned") {
+    columns.word_offsets[0] = 12;
+    CHECK(columns.error() == "a word at offset 12 of a stack");
+  }
+  SUBCASE("a word outside what is taken of a stack") {
+    columns.word_offsets[0] = kMaxTopSize;
+    CHECK(columns.error() == "a word at offset 32768 of a stack");
+  }
+  SUBCASE("fewer addresses than words that are some") {
+    columns.word_addresses.pop_back();
+    CHECK(columns.error() == "3 words, where there are 1 addresses and 1 places");
+  }
+  SUBCASE("more places than words that are some") {
+    columns.word_places.push_back(8);
+    CHECK(columns.error() == "3 words, where there are 2 addresses and 2 places");
+  }
+  SUBCASE("an address where only a place can be") {
+    columns.word_addresses[0] = kMaxTopSize;
+    CHECK(columns.error() == "a word of 0x8000 as an address");
+  }
+  SUBCASE("a place outside what is taken of a stack") {
+    columns.word_places[0] = kMaxTopSize + 1;
+    CHECK(columns.error() == "a word of 0x8001 as a place");
+  }
+  SUBCASE("a frame pointer that is not aligned") {
+    columns.frame = {0, 12};
+    CHECK(columns.error() == "a frame pointer at offset 11 of a stack");
+  }
+  SUBCASE("a frame pointer outside what is taken of a stack") {
+    columns.frame = {0, kMaxTopSize + 9};
+    CHECK(columns.error() == "a frame pointer at offset 32776 of a stack");
+  }
+  SUBCASE("a later column that is too short") {
+    columns.top = {1};
+    CHECK(columns.error() == "columns of 2 and of 1 samples");
+  }
+  SUBCASE("nothing of what came with version 1.2") {
+    columns.top_sizes = columns.word_offsets = columns.word_places = {};
+    columns.word_addresses = {};
+    columns.top = columns.frame = {};
+    auto batch = columns.decode();
+    REQUIRE(batch);
+    CHECK(batch->rows()[1].top == 0);
+    CHECK(batch->rows()[1].frame_offset == kNoFrame);
+  }
   for (auto column : {&Columns::pid, &Columns::tid, &Columns::cpu, &Columns::kernel_stack,
                       &Columns::user_stack, &Columns::user_end}) {
     Columns shorter;
@@ -186,7 +277,7 @@ TEST_CASE("samples: a stack end of a later version is one that is unreadable") {
 TEST_CASE("samples: columns of a later version are skipped") {
   std::string payload = Columns{}.encode();
   protozero::pbf_writer out(payload);
-  out.add_packed_uint32(10, payload.begin(), payload.begin());
+  out.add_packed_uint32(98, payload.begin(), payload.begin());
   out.add_uint64(99, 7);
   out.add_uint64(4, 7);  // the number of a column, but not its type
   auto batch = SampleBatch::decode(as_bytes(payload));

@@ -216,7 +216,8 @@ TEST_CASE("replay: kernel frames, then user frames, and what follows a call") {
   CHECK(frames_of(profile, profile.samples[0].stack) ==
         Frames{"[kernel.kallsyms] 0xffffffff81000010", "[kernel.kallsyms] 0xffffffff81000020<",
                "a 0x1010", "a 0x1020<"});
-  CHECK(profile.cut_sample_count == 0);
+  REQUIRE(profile.stack_states.size() == 1);
+  CHECK(profile.stack_states[0].end == StackEnd::kRoot);
   CHECK(profile.is_kernel(profile.locations[0]));
 }
 
@@ -233,7 +234,8 @@ TEST_CASE(
   CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"a 0x1010", "a 0x1020<"});
   CHECK(frames_of(profile, profile.samples[1].stack) == Frames{" 0x9999", "a 0x1020<"});
   CHECK(profile.locations[2].mapping == kNoMapping);
-  CHECK(profile.cut_sample_count == 2);
+  CHECK(profile.stack_states[0].end == StackEnd::kBadFrame);
+  CHECK(profile.stack_states[1].end == StackEnd::kRoot);
 
   Replay unreadable({}, {}, events(map(0, 1, 0x1000, "a")));
   uint64_t leaf[] = {0x1010};
@@ -241,7 +243,40 @@ TEST_CASE(
   sample.user_end = StackEnd::kUnreadable;
   unreadable.add(sample);
   unreadable.add(sample_of(2, 1, leaf));
-  CHECK(std::move(unreadable).finish().cut_sample_count == 1);
+  Profile twice = std::move(unreadable).finish();
+  REQUIRE(twice.stack_states.size() == 2);
+  CHECK(twice.stack_states[0].end == StackEnd::kUnreadable);
+  CHECK(twice.stack_states[1].end == StackEnd::kRoot);
+}
+
+TEST_CASE("replay: words of a stack are places, and addresses of what is mapped") {
+  Replay replay({}, {}, events(map(0, 1, 0x100000, "a"), map(20, 1, 0x200000, "b")));
+  uint64_t leaf[] = {0x100010};
+  std::vector<StackWord> words = {{0, 0x100020}, {8, 16}, {16, 0x200020}};
+  RecordedSample sample = sample_of(10, 1, leaf);
+  sample.words = words;
+  sample.frame_offset = 24;
+  replay.add(sample);
+  sample.time = 20;
+  replay.add(sample);
+  sample.frame_offset = kNoFrame;
+  replay.add(sample);
+  Profile profile = std::move(replay).finish();
+
+  REQUIRE(profile.stack_states.size() == 3);
+  auto top_of = [&](size_t stack) { return profile.top(profile.stack_states[stack].top); };
+  REQUIRE(top_of(0).size() == 2);
+  CHECK(top_of(0)[1] == TopWord{8, 1, 16});
+  TopWord word = top_of(0)[0];
+  CHECK(word.offset == 0);
+  CHECK(to_integer(profile.locations[word.value].address) == 0x100020);
+  CHECK(profile.locations[word.value].is_return);
+  REQUIRE(top_of(1).size() == 3);
+  CHECK(top_of(1)[0] == word);
+  CHECK(profile.image_of(profile.locations[top_of(1)[2].value].mapping).file.path == "b");
+  CHECK(profile.stack_states[1].frame_offset == 24);
+  CHECK(profile.stack_states[2].frame_offset == kNoFrame);
+  CHECK(profile.stack_states[1].top == profile.stack_states[2].top);
 }
 
 TEST_CASE("replay: equal samples are counted, in whatever order they come") {

@@ -1,0 +1,195 @@
+#include "dwarf/frame_table.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+
+namespace gosym::dwarf {
+
+namespace {
+
+constexpr uint8_t kFormMask = 0x0f;
+constexpr uint8_t kBaseMask = 0xf0;  // what is to be added, and whether to look it up
+
+std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_size) {
+  auto extend = [](auto value) { return static_cast<uint64_t>(int64_t{value}); };
+  switch (encoding & kFormMask) {
+    case DW_EH_PE_absptr:
+      return in.word(pointer_size);
+    case DW_EH_PE_uleb128:
+      return in.uvarint64();
+    case DW_EH_PE_udata2:
+      return in.u16();
+    case DW_EH_PE_udata4:
+      return in.u32();
+    case DW_EH_PE_udata8:
+    case DW_EH_PE_sdata8:
+      return in.u64();
+    case DW_EH_PE_sleb128:
+      return extend(in.svarint());
+    case DW_EH_PE_sdata2:
+      return extend(static_cast<int16_t>(in.u16()));
+    case DW_EH_PE_sdata4:
+      return extend(static_cast<int32_t>(in.u32()));
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<uint64_t> read_encoded(Reader& in, uint8_t encoding, uint8_t pointer_size,
+                                     ImageAddress start) {
+  uint64_t base = 0;
+  switch (encoding & kBaseMask) {
+    case DW_EH_PE_absptr:
+      break;
+    case DW_EH_PE_pcrel:
+      base = to_integer(start) + in.offset();
+      break;
+    case DW_EH_PE_datarel:
+      base = to_integer(start);
+      break;
+    default:
+      return std::nullopt;
+  }
+  auto value = read_form(in, encoding, pointer_size);
+  if (!value || !in.ok())
+    return std::nullopt;
+  return (base + *value) & (pointer_size == 4 ? UINT32_MAX : UINT64_MAX);
+}
+
+namespace {
+
+// What entries of both kinds begin with.
+struct Head {
+  Reader body;         // behind the id, up to the end of the entry
+  uint64_t end = 0;    // offset of the next entry
+  uint64_t setup = 0;  // offset of the common entry of a function
+  bool is_common = false;
+};
+
+std::optional<Head> read_head(const FrameSection& section, uint64_t offset) {
+  Reader in(section.bytes, section.order);
+  in.bytes(offset);
+  uint64_t length = in.u32();
+  bool is_long = length == UINT32_MAX;
+  if (is_long)
+    length = in.u64();
+  if (!in.ok() || length > in.remaining() || (length == 0 && !section.is_debug_frame))
+    return std::nullopt;
+
+  uint64_t id_offset = in.offset();
+  Head head{.body = Reader(section.bytes.first(id_offset + length), section.order),
+            .end = id_offset + length};
+  head.body.bytes(id_offset);
+  if (section.is_debug_frame) {
+    head.setup = is_long ? head.body.u64() : head.body.u32();
+    head.is_common = head.setup == (is_long ? UINT64_MAX : UINT32_MAX);
+  } else {
+    uint64_t distance = head.body.u32();
+    head.setup = id_offset - distance;
+    head.is_common = distance == 0;
+  }
+  return head;
+}
+
+// The part of the augmentation data that a letter stands for. False for letters that are not
+// known: whether they have a part is not known either.
+bool read_augmentation(Reader& in, char letter, FrameSetup& setup) {
+  switch (letter) {
+    case 'z':
+      setup.has_augmentation_size = true;
+      in.uvarint64();
+      return true;
+    case 'R':
+      setup.encoding = in.u8();
+      return true;
+    case 'P': {
+      uint8_t encoding = in.u8();
+      return read_form(in, encoding, setup.pointer_size).has_value();
+    }
+    case 'L':
+      in.u8();
+      return true;
+    case 'S':
+      setup.is_signal_frame = true;
+      return true;
+    default:
+      return letter == 'B' || letter == 'G';
+  }
+}
+
+std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
+  FrameSetup setup{.pointer_size = section.pointer_size};
+  uint8_t version = in.u8();
+  std::string_view augmentation = in.cstring();
+  if (version == 4) {
+    setup.pointer_size = in.u8();
+    if (in.u8() != 0 || (setup.pointer_size != 4 && setup.pointer_size != 8))
+      return std::nullopt;
+  } else if (version != 1 && version != 3) {
+    return std::nullopt;
+  }
+  setup.code_alignment = in.uvarint64();
+  setup.data_alignment = in.svarint();
+  setup.return_column = version == 1 ? in.u8() : in.uvarint64();
+
+  for (char letter : augmentation)
+    if (!read_augmentation(in, letter, setup))
+      return std::nullopt;
+  setup.instructions = in.bytes(in.remaining());
+  bool is_relative_to_data = (setup.encoding & kBaseMask) == DW_EH_PE_datarel;
+  return in.ok() && !is_relative_to_data ? std::optional(setup) : std::nullopt;
+}
+
+}  // namespace
+
+FrameTable::FrameTable(const FrameSection& section) : section_(section) {
+  uint64_t offset = 0;
+  while (auto head = read_head(section_, offset)) {
+    if (!head->is_common) {
+      // What the linker has discarded seems to lie at 0, where no code is.
+      if (auto function = read_function(offset); function && function->begin != 0)
+        places_.push_back({function->begin, offset});
+    } else if (auto setup = read_setup(section_, head->body)) {
+      setups_.emplace(offset, *setup);
+    }
+    offset = head->end;
+  }
+  std::ranges::stable_sort(places_, {}, &Place::begin);
+}
+
+std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
+  auto head = read_head(section_, offset);
+  auto setup = head ? setups_.find(head->setup) : setups_.end();
+  if (setup == setups_.end())
+    return std::nullopt;
+  FrameEntry entry{.setup = &setup->second};
+  uint8_t pointer_size = entry.setup->pointer_size;
+  uint8_t encoding = entry.setup->encoding;
+
+  Reader& in = head->body;
+  auto begin = read_encoded(in, encoding, pointer_size, section_.address);
+  auto size = read_encoded(in, encoding & kFormMask, pointer_size, {});
+  if (!begin || !size || *size > UINT64_MAX - *begin)
+    return std::nullopt;
+  entry.begin = *begin;
+  entry.end = *begin + *size;
+
+  if (entry.setup->has_augmentation_size)
+    in.bytes(in.uvarint64());
+  entry.instructions = in.bytes(in.remaining());
+  return in.ok() ? std::optional(entry) : std::nullopt;
+}
+
+std::optional<FrameEntry> FrameTable::find(ImageAddress address) const {
+  uint64_t at = to_integer(address);
+  auto place = std::ranges::upper_bound(places_, at, {}, &Place::begin);
+  if (place == places_.begin())
+    return std::nullopt;
+  auto entry = read_function(std::prev(place)->offset);
+  return entry && at < entry->end ? entry : std::nullopt;
+}
+
+}  // namespace gosym::dwarf

@@ -1,0 +1,163 @@
+#include "go/unwind_rule.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gosym::go {
+
+namespace {
+
+using FramePointer = UnwindRule::FramePointer;
+using ReturnAddress = UnwindRule::ReturnAddress;
+
+// Flags exist from Go 1.17 on. Before, the runtime knew such functions by ids, which changed
+// with every few releases.
+constexpr uint8_t kFlagRoot = 1;
+constexpr uint8_t kFlagSetsStackPointer = 2;
+
+constexpr auto kRoots = std::to_array<std::string_view>(
+    {"_rt0_386_linux", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux",
+     "runtime.externalthreadhandler", "runtime.goexit", "runtime.mstart", "runtime.rt0_go"});
+constexpr auto kSwitches = std::to_array<std::string_view>(
+    {"runtime.asmcgocall", "runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.gogo",
+     "runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt", "runtime.nanotime",
+     "runtime.nanotime1", "runtime.onM", "runtime.systemstack", "runtime.walltime",
+     "runtime.walltime1"});
+
+bool has(const Pclntab& table, const Function& function, uint8_t flag,
+         std::span<const std::string_view> names) {
+  bool has_name = std::ranges::count(names, table.name(function.name_offset)) > 0;
+  return (function.flags & flag) != 0 || (table.format() < Format::kGo1_18 && has_name);
+}
+
+// Where a function first moves its stack pointer.
+struct FirstMove {
+  uint64_t pc = 0;    // behind the instruction
+  int32_t depth = 0;  // what it moves it by
+};
+
+std::optional<FirstMove> first_move(const Pclntab& table, const Function& function) {
+  auto rows = table.rows(function.pcsp);
+  while (auto row = rows.next())
+    if (row->value > 0 && row->begin < row->end)
+      return FirstMove{function.entry + row->begin, row->value};
+  return std::nullopt;
+}
+
+std::string_view code_at(const Module& module, uint64_t pc) {
+  auto address = module.address_of(pc);
+  auto code = address ? module.image->loaded_from(*address) : std::nullopt;
+  return as_text(code.value_or(Bytes{}));
+}
+
+// mov %rbp, offset(%rsp)
+bool is_store_of_rbp(std::string_view code, int32_t offset) {
+  auto number = static_cast<uint32_t>(offset);
+  Bytes bytes = as_bytes(code);
+  if (code.starts_with("\x48\x89\x2c\x24"))
+    return offset == 0;
+  if (code.starts_with("\x48\x89\x6c\x24"))
+    return load<uint8_t>(bytes, 4) == number;
+  return code.starts_with("\x48\x89\xac\x24") && load<uint32_t>(bytes, 4) == number;
+}
+
+FramePointer frame_of_amd64(const Module& module, const FirstMove& move, uint64_t pc) {
+  constexpr std::string_view kPush = "\x55\x48\x89\xe5";  // push %rbp; mov %rsp, %rbp
+  if (code_at(module, move.pc - 1).starts_with(kPush))
+    return FramePointer::kOnStack;
+  if (!is_store_of_rbp(code_at(module, move.pc), move.depth - 8))
+    return FramePointer::kLost;
+  return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
+}
+
+FramePointer frame_of_arm64(const Module& module, const FirstMove& move, uint64_t pc) {
+  constexpr uint32_t kStore = 0xf81f83fd;      // stur x29, [sp, -8]
+  constexpr uint32_t kStorePair = 0xa93ffa9d;  // stp x29, x30, [x20, -8]; mov sp, x20
+  auto code = [&](uint64_t at) {
+    return load<uint32_t>(as_bytes(code_at(module, at)), 0, module.image->order);
+  };
+  if (code(move.pc - 8) == kStorePair)
+    return FramePointer::kOnStack;
+  if (code(move.pc) != kStore)
+    return FramePointer::kLost;
+  return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
+}
+
+// Before Go 1.5 the register served for other things, as it does on 386 to this day.
+FramePointer find_frame_pointer(const Module& module, const Function& function, uint64_t pc,
+                                int32_t depth) {
+  uint16_t machine = module.image->machine;
+  if (machine == EM_386 || module.table.format() < Format::kGo1_5)
+    return FramePointer::kLost;
+  if (depth == 0)
+    return FramePointer::kUnchanged;
+  auto move = first_move(module.table, function);
+  if (!move)
+    return FramePointer::kLost;
+  return machine == EM_X86_64 ? frame_of_amd64(module, *move, pc)
+                              : frame_of_arm64(module, *move, pc);
+}
+
+// Stacks grow to 1 GB at the most (runtime.maxstacksize).
+constexpr int32_t kMaxDepth = 1'000'000'000;
+
+UnwindRule rule_of_x86(int32_t depth, int32_t word) {
+  UnwindRule rule;
+  rule.cfa = {Anchor::kStackPointer, depth + word};
+  rule.return_address = {Anchor::kCfa, -word};
+  return rule;
+}
+
+UnwindRule rule_of_arm64(int32_t depth) {
+  UnwindRule rule;
+  rule.cfa = {Anchor::kStackPointer, depth};
+  if (depth == 0)
+    rule.return_kind = ReturnAddress::kInRegister;
+  else
+    rule.return_address = {Anchor::kStackPointer, 0};
+  return rule;
+}
+
+std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth) {
+  // Below 0 the return address has been taken off the stack, to some register.
+  if (depth < 0 || depth > kMaxDepth)
+    return std::nullopt;
+  switch (machine) {
+    case EM_X86_64:
+      return rule_of_x86(depth, 8);
+    case EM_386:
+      return rule_of_x86(depth, 4);
+    case EM_AARCH64:
+      return rule_of_arm64(depth);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address) {
+  const Pclntab& table = module.table;
+  auto pc = module.pc_of(address);
+  auto index = pc ? table.find(*pc) : std::nullopt;
+  auto function = index ? table.function(*index) : std::nullopt;
+  if (!function)
+    return std::nullopt;
+  if (has(table, *function, kFlagRoot, kRoots))
+    return UnwindRule{.return_kind = ReturnAddress::kNone};
+  if (has(table, *function, kFlagSetsStackPointer, kSwitches))
+    return std::nullopt;
+
+  auto depth = table.value(*function, function->pcsp, *pc);
+  auto rule = depth ? rule_of(module.image->machine, *depth) : std::nullopt;
+  if (!rule)
+    return std::nullopt;
+  rule->frame_kind = find_frame_pointer(module, *function, *pc, *depth);
+  if (rule->frame_kind == FramePointer::kOnStack)
+    rule->frame_pointer = module.image->machine == EM_X86_64
+                              ? StackPlace{Anchor::kCfa, -16}
+                              : StackPlace{Anchor::kStackPointer, -8};
+  return rule;
+}
+
+}  // namespace gosym::go

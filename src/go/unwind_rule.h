@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+
+#include "base/unwind_rule.h"
+#include "go/module.h"
+
+namespace gosym::go {
+
+// How to find the caller of a Go function, from its table of stack depths (pcsp): the bytes
+// that it has moved the stack pointer by at each of its instructions.
+//
+//             CFA                return address                  frame pointer of the caller
+//   amd64     SP + depth + 8     CFA - 8                         CFA - 16
+//   386       SP + depth + 4     CFA - 4                         none is kept
+//   arm64     SP + depth         SP; at depth 0: link register   SP - 8
+//
+// Functions keep frame pointers from Go 1.7 on (amd64) and 1.12 on (arm64), but not if they
+// have no frame, and not if they were written in assembly with a frame of their own making;
+// that is seen from their code:
+//
+//   push %rbp                first of all that moves the stack pointer: amd64, from Go 1.21 on
+//   mov %rbp, depth-8(%rsp)  right after it was moved: amd64, before
+//   stur x29, [sp, -8]       right after it was moved: arm64, frames of up to 496 bytes; it was
+//                            stored before in larger ones
+//
+// None for what is not Go's or not known, and for functions that switch from one stack to
+// another.
+std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
+
+}  // namespace gosym::go
