@@ -18,6 +18,7 @@
 #include "raw/format.h"
 #include "raw/reader.h"
 #include "symbolize/symbolizer.h"
+#include "symbolize/unwind.h"
 
 namespace gosym {
 
@@ -228,6 +229,7 @@ Result<int> run(const Options& options) {
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
+  unwind(profile, recording->vdso, *files);
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,

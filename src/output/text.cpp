@@ -97,9 +97,20 @@ std::string make_cut(const Profile& profile) {
   if (share < kNoticed)
     return {};
   return fmt::format(
-      "cut short  {:.1f} % of the stacks: code without frame pointers hides its callers, and "
-      "total % is too low\n",
-      share);
+      "cut short  {:.1f} % of the stacks end before their root: total % is too low\n", share);
+}
+
+// What was done to the stacks; nothing if they are as the frame pointers told them.
+std::string make_stack_note(const Profile& profile) {
+  std::vector<std::string> parts;
+  auto add = [&](uint64_t samples, std::string_view what) {
+    if (samples > 0)
+      parts.push_back(
+          fmt::format("{:.1f} % {}", percent(samples, profile.total_count()), what));
+  };
+  add(profile.unwound.repaired, "with callers that frame pointers leave out");
+  add(profile.unwound.cut, "cut short");
+  return parts.empty() ? std::string() : fmt::format("stacks: {}\n", fmt::join(parts, ", "));
 }
 
 std::string make_header(const Profile& profile, size_t max_processes) {
@@ -174,6 +185,7 @@ std::string make_text(const Profile& profile, size_t top) {
   text +=
       fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
   text += make_source_note(profile);
+  text += make_stack_note(profile);
   for (StackPart part : {StackPart::kUser, StackPart::kKernel})
     if (std::string note = make_unnamed_note(profile, part, top); !note.empty())
       text += fmt::format("\n{}", note);

@@ -99,7 +99,7 @@ void Recorder::snapshot(uint32_t pid) {
     return;
   }
   for (RawMapping& mapping : *mappings) {
-    code_.add(pid, {mapping.start, mapping.start + mapping.length});
+    code_.apply(mapping);
     keep(std::move(mapping));
   }
 }

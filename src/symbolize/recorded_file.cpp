@@ -43,8 +43,12 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
   return {};
 }
 
-RecordedFile refuse(Unnamed unnamed, std::string problem) {
-  return {.symbols = nullptr, .unnamed = unnamed, .problem = std::move(problem)};
+template <class Opened>
+Opened refuse(Unnamed unnamed, std::string problem) {
+  Opened opened;
+  opened.unnamed = unnamed;
+  opened.problem = std::move(problem);
+  return opened;
 }
 
 RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
@@ -54,26 +58,14 @@ RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
           .problem = std::move(problem)};
 }
 
-RecordedFile open_image(const RecordedImage& image, const DebugFileOptions& options,
-                        const UniqueFd* held) {
-  // Where it was deleted, another may have taken its place: then it is that which differs.
-  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  auto file = held ? MappedFile::open(*held) : MappedFile::open(image.path, options.symfs);
-  if (!file)
-    return refuse(absent, file.error().message());
-  auto now = elf::parse((*file)->bytes());
-  if (!now)
-    return refuse(Unnamed::kChanged, now.error().message());
-  std::string differs = difference(image, *now, (*file)->mtime_ns());
-  if (image.is_deleted && !held && differs.empty() && !tells_files_apart(elf::build_ids(*now)))
-    differs = "that was deleted, and has no build id";
-  if (!differs.empty())
-    return refuse(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
-                  "not the file that was recorded: " + differs);
-
-  auto symbols = ImageSymbols::open(*std::move(file), image.path, options);
+RecordedFile open_symbols(const RecordedImage& image, const DebugFileOptions& options,
+                          const UniqueFd* held) {
+  RecordedBinary binary = open_recorded_binary(image, options, held);
+  if (!binary.file)
+    return refuse<RecordedFile>(binary.unnamed, std::move(binary.problem));
+  auto symbols = ImageSymbols::open(std::move(binary.file), image.path, options);
   if (!symbols)
-    return refuse(Unnamed::kChanged, symbols.error().message());
+    return refuse<RecordedFile>(Unnamed::kChanged, symbols.error().message());
   return accept(*std::move(symbols));
 }
 
@@ -92,12 +84,35 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
 
 }  // namespace
 
+RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
+                                    const UniqueFd* held) {
+  if (!image.problem.empty())
+    return refuse<RecordedBinary>(Unnamed::kUnidentified,
+                                  "not identified when recorded: " + image.problem);
+  // Where it was deleted, another may have taken its place: then it is that which differs.
+  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
+  auto file = held ? MappedFile::open(*held) : MappedFile::open(image.path, options.symfs);
+  if (!file)
+    return refuse<RecordedBinary>(absent, file.error().message());
+  auto now = elf::parse((*file)->bytes());
+  if (!now)
+    return refuse<RecordedBinary>(Unnamed::kChanged, now.error().message());
+  std::string differs = difference(image, *now, (*file)->mtime_ns());
+  if (image.is_deleted && !held && differs.empty() && !tells_files_apart(elf::build_ids(*now)))
+    differs = "that was deleted, and has no build id";
+  if (!differs.empty())
+    return refuse<RecordedBinary>(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
+                                  "not the file that was recorded: " + differs);
+  RecordedBinary binary;
+  binary.file = *std::move(file);
+  binary.image = *std::move(now);
+  return binary;
+}
+
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
                            const UniqueFd* held) {
-  if (!image.problem.empty())
-    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
-  RecordedFile file = open_image(image, options, held);
-  if (file.symbols)
+  RecordedFile file = open_symbols(image, options, held);
+  if (file.symbols || file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
   auto symbols = open_by_build_id(image, options);

@@ -9,7 +9,15 @@
 
 namespace gosym {
 
-// A file of a recording, found again; or why it was not.
+// The very file of a recording, found again; or why it was not.
+struct RecordedBinary {
+  std::unique_ptr<MappedFile> file;  // null: `unnamed` says why
+  elf::Image image;                  // borrows from the file
+  Unnamed unnamed = Unnamed::kNotAsked;
+  std::string problem;  // for the user
+};
+
+// What names the code of a file of a recording; or why nothing does.
 struct RecordedFile {
   std::unique_ptr<ImageSymbols> symbols;  // null: `unnamed` says why
   Unnamed unnamed = Unnamed::kNotAsked;
@@ -18,8 +26,14 @@ struct RecordedFile {
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, where it had none, its size and time of change.
-// Otherwise its debug file, found by the GNU build id that was recorded, will do. Where the
-// file is `held` open, as that of a running process, it counts and not what has its path.
+// Where the file is `held` open, as that of a running process, it counts and not what has its
+// path.
+RecordedBinary open_recorded_binary(const RecordedImage& image,
+                                    const DebugFileOptions& options = {},
+                                    const UniqueFd* held = nullptr);
+
+// Opens the symbols of that file. Without the file its debug file, found by the GNU build id
+// that was recorded, will do.
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
                            const UniqueFd* held = nullptr);
 

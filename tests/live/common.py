@@ -72,6 +72,14 @@ def build_fib(*flags):
     return program
 
 
+@functools.cache
+def build_mixed(which):
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "mixed"
+    call(go(which), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "mixed",
+         env=GO_ENVIRONMENT)
+    return program
+
+
 def wait_for(condition, what):
     """Waits until the condition holds. The limit only tells a hang from an answer."""
     for _ in range(6000):
@@ -194,9 +202,13 @@ def pprof_file(recording, *options):
 
 
 def pprof(recording, *options):
-    """The pprof file of a recording, as `go tool pprof -raw` reads it."""
-    raw = call("/usr/bin/go", "tool", "pprof", "-raw", pprof_file(recording, *options),
-               env=GO_ENVIRONMENT).out
+    """The pprof file of a recording."""
+    return read_pprof(pprof_file(recording, *options))
+
+
+def read_pprof(file):
+    """What `go tool pprof -raw` reads in the file."""
+    raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
     head, locations = raw.split("\nLocations\n")
     locations, mappings = locations.split("\nMappings\n")
     return Profile(parse_samples(head), parse_locations(locations), parse_mappings(mappings))

@@ -1,0 +1,41 @@
+#include "elf/calls.h"
+
+#include <elf.h>
+
+namespace gosym::elf {
+
+namespace {
+
+// call rel32; or opcode ff /2, with up to five bytes of operand. A prefix makes no difference.
+bool ends_with_x86_call(std::string_view code) {
+  auto byte = [&](size_t from_end) {
+    return static_cast<uint8_t>(code[code.size() - from_end]);
+  };
+  if (byte(5) == 0xe8)
+    return true;
+  for (size_t length : {2, 3, 4, 6, 7})
+    if (byte(length) == 0xff && (byte(length - 1) & 0x38) == 0x10)
+      return true;
+  return false;
+}
+
+bool ends_with_arm64_call(Bytes code, ByteOrder order) {
+  uint32_t instruction = load<uint32_t>(code, 0, order).value_or(0);
+  return (instruction & 0xfc000000) == 0x94000000 ||  // bl
+         (instruction & 0xfffffc1f) == 0xd63f0000;    // blr
+}
+
+}  // namespace
+
+bool may_follow_call(const Image& image, ImageAddress address) {
+  size_t length = image.machine == EM_AARCH64 ? 4 : 7;
+  if (image.machine != EM_X86_64 && image.machine != EM_386 && image.machine != EM_AARCH64)
+    return true;
+  auto code = image.loaded_from(ImageAddress{to_integer(address) - length});
+  if (!code || code->size() < length)
+    return true;
+  return image.machine == EM_AARCH64 ? ends_with_arm64_call(*code, image.order)
+                                     : ends_with_x86_call(as_text(code->first(length)));
+}
+
+}  // namespace gosym::elf

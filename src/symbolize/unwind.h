@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "profile/profile.h"
+#include "symbolize/debug_file.h"
+
+namespace gosym {
+
+// Looks for the callers that the chain of frame pointers leaves out, and puts them into the
+// stacks of a profile as replay made it.
+//
+// A stack is walked from its leaf by the unwind rules of the functions (base/unwind_rule.h), as
+// far as the words of it that were recorded lead; what the chain has of the callers is known by
+// the place of its first return address. From where the words end the chain goes on. So a leaf
+// that has no frame gets its caller, and code without frame pointers all of its callers if the
+// words reach up to the root.
+//
+// What is put in follows a call; what the chain has and does not is where the stack ends, cut
+// short.
+void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files);
+
+}  // namespace gosym

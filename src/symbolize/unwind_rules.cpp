@@ -1,0 +1,68 @@
+#include "symbolize/unwind_rules.h"
+
+#include "dwarf/call_frames.h"
+#include "elf/calls.h"
+#include "go/unwind_rule.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+// What an image has to say; nothing if it cannot be opened, which the symbolizer tells.
+struct UnwindRules::OpenImage {
+  std::unique_ptr<MappedFile> file;
+  elf::Image image;
+  std::optional<go::Module> go_module;
+  std::unique_ptr<dwarf::CallFrames> call_frames;
+
+  void read(elf::Image parsed) {
+    image = std::move(parsed);
+    if (file)
+      if (auto module = go::read_module(image, file->writable_bytes()); module)
+        go_module = *std::move(module);
+    call_frames = dwarf::CallFrames::open(image);
+  }
+};
+
+UnwindRules::UnwindRules(const Profile& profile, std::string_view vdso,
+                         const DebugFileOptions& files)
+    : profile_(profile), vdso_(vdso), files_(files), images_(profile.images.size()) {}
+
+UnwindRules::~UnwindRules() = default;
+
+UnwindRules::OpenImage& UnwindRules::open(const Location& location) {
+  uint32_t index = profile_.mappings[to_index(location.mapping)].image;
+  std::unique_ptr<OpenImage>& opened = images_[index];
+  if (opened)
+    return *opened;
+  opened = std::make_unique<OpenImage>();
+  const ProfileImage& image = profile_.images[index];
+  if (image.kind == ProfileImage::Kind::kVdso) {
+    if (auto parsed = elf::parse(as_bytes(vdso_)))
+      opened->read(*std::move(parsed));
+  } else if (image.kind == ProfileImage::Kind::kFile) {
+    if (auto binary = open_recorded_binary(image.file, files_); binary.file) {
+      opened->file = std::move(binary.file);
+      opened->read(std::move(binary.image));
+    }
+  }
+  return *opened;
+}
+
+std::optional<UnwindRule> UnwindRules::find(const Location& location) {
+  if (!location.image_address)
+    return std::nullopt;
+  const OpenImage& image = open(location);
+  ImageAddress address{location.call_of(to_integer(*location.image_address))};
+  // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
+  auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
+  return rule || !image.call_frames ? rule : image.call_frames->find(address);
+}
+
+bool UnwindRules::may_be_returned_to(const Location& location) {
+  if (!location.image_address)
+    return true;
+  const OpenImage& image = open(location);
+  return image.image.file.empty() || elf::may_follow_call(image.image, *location.image_address);
+}
+
+}  // namespace gosym

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/unwind_rule.h"
+#include "profile/profile.h"
+#include "symbolize/debug_file.h"
+
+namespace gosym {
+
+// How to get from the functions of a profile to their callers. The files are opened when they
+// are first asked about, and stay open.
+class UnwindRules {
+public:
+  // `vdso` is the ELF image that the recording has of it. All of them must outlive this.
+  UnwindRules(const Profile& profile, std::string_view vdso, const DebugFileOptions& files);
+  ~UnwindRules();
+
+  // For the code at a location; none if nobody knows.
+  std::optional<UnwindRule> find(const Location& location);
+  // Whether a location can be what a call returns to: false only if there is no call before.
+  bool may_be_returned_to(const Location& location);
+
+private:
+  struct OpenImage;
+  OpenImage& open(const Location& location);
+
+  const Profile& profile_;
+  std::string_view vdso_;
+  const DebugFileOptions& files_;
+  std::vector<std::unique_ptr<OpenImage>> images_;  // as in the profile
+};
+
+}  // namespace gosym

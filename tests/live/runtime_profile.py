@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""A profile against the one that Go's runtime took of the same process over the same time.
+
+The runtime unwinds by tables of its own. What differs is noise, and is judged as such.
+"""
+import collections
+import functools
+import gzip
+import math
+import os
+import pathlib
+import re
+import tempfile
+
+from common import WORK, build_mixed, pprof, read_pprof, record, run, running, wait_for
+
+SECONDS = 30
+NOISE = 5        # standard deviations: a hundred comparisons stay below four
+SEEN = 0.005     # of all samples: a call that one profile has so often is in the other as well
+EXPECTED = 10    # times at least, where it can be no accident that there is none
+
+# What only one of them shows: goroutines begin in a function that the runtime leaves out, as it
+# does code of the vdso, and what it cannot unwind gets a caller that is none. Its profiler works in
+# signal handlers, which it does not see itself.
+NOT_COMPARED = re.compile(r"runtime\.(goexit|_\w+)$|__vdso_")
+PROFILER = re.compile(r"runtime\.(cgoSigtramp|sigtramp|sigprof|sigreturn)|runtime/pprof\.")
+
+# The code of sha256 is chosen by the processor.
+LEAVES = {r"runtime\.memmove$": "main.copy", r"runtime\.memclrNoHeapPointers$": "main.clear",
+          r"main\.leaf$": "main.spin", r"crypto.*/sha256\.block\w*$": "main.hash"}
+
+
+class Figures:
+    """How often each function is at work, and how often each calls another."""
+
+    def __init__(self, profile):
+        self.flat, self.edges, self.chains = (collections.Counter() for _ in range(3))
+        for sample in profile.samples:
+            chain = tuple(functions(profile, sample))
+            if chain and not any(PROFILER.match(name) for name in chain):
+                self.chains[chain] += sample.count
+        for chain, count in self.chains.items():
+            self.flat[chain[0]] += count
+            for edge in set(zip(chain, chain[1:])):
+                self.edges[edge] += count
+        self.total = self.flat.total()
+
+
+def functions(profile, sample):
+    """The names of a stack in user space, innermost first, inlined calls among them."""
+    for number in sample.locations:
+        location = profile.locations[number]
+        if location.address < 1 << 63:
+            for line in location.lines:
+                if not NOT_COMPARED.match(line.function):
+                    yield line.function.removesuffix(".abi0")
+
+
+@functools.cache
+def profiles(version, work):
+    """Figures of gosym and of the runtime."""
+    program, own = build_mixed(version), pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "own.pb.gz"
+    # A thread that is due for preemption is most often due for a sample of the runtime as well.
+    environment = {**os.environ, "GODEBUG": "asyncpreemptoff=1"}
+    with running(program, work, SECONDS, own, env=environment) as pid:
+        recording = record("-p", pid, seconds=SECONDS - 1)
+        wait_for(lambda: is_complete(own), "profile by the runtime")
+    return Figures(pprof(recording)), Figures(read_pprof(own))
+
+
+def is_complete(file):
+    try:
+        return len(gzip.decompress(file.read_bytes())) > 0
+    except EOFError:
+        return False
+
+
+def deviation(ours, theirs):
+    """How far two counts of the same kinds are apart: chi squared, in standard deviations (by
+    Wilson and Hilferty). Rare kinds are taken together."""
+    totals = ours.total(), theirs.total()
+    kinds = {kind: kind if (ours[kind] + theirs[kind]) * min(totals) >= EXPECTED * sum(totals)
+             else "rare" for kind in ours | theirs}
+    counts = collections.defaultdict(lambda: [0, 0])
+    for kind, group in kinds.items():
+        counts[group][0] += ours[kind]
+        counts[group][1] += theirs[kind]
+    if len(counts) < 2:
+        return 0
+    chi = sum((count - sum(pair) * total / sum(totals)) ** 2 / (sum(pair) * total / sum(totals))
+              for pair in counts.values() for count, total in zip(pair, totals))
+    spread = 2 / (9 * (len(counts) - 1))
+    return ((chi / (len(counts) - 1)) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
+
+
+def largest_differences(ours, theirs):
+    share = lambda counts, kind: 100 * counts[kind] / max(counts.total(), 1)
+    kinds = sorted(ours | theirs, key=lambda kind: -abs(share(ours, kind) - share(theirs, kind)))
+    return "\n".join(f"{share(ours, kind):6.2f} % and {share(theirs, kind):6.2f} % {kind}"
+                     for kind in kinds[:8])
+
+
+def flat(version, work):
+    ours, theirs = profiles(version, work)
+    print(f"# {ours.total:,} samples of gosym, {theirs.total:,} of the runtime")
+    apart = deviation(ours.flat, theirs.flat)
+    print(f"# flat shares are {apart:.1f} standard deviations apart")
+    assert apart < NOISE, largest_differences(ours.flat, theirs.flat)
+
+
+def edges(version, work):
+    ours, theirs = profiles(version, work)
+    missing = [*not_in(ours, theirs, "the runtime"), *not_in(theirs, ours, "gosym")]
+    print(f"# {len(ours.edges.keys() & theirs.edges.keys())} calls in both, {len(missing)} missing")
+    assert not missing, "\n".join(missing[:12])
+
+
+def not_in(some, other, name):
+    """Calls that one profile has often and the other never."""
+    for (callee, caller), count in some.edges.most_common():
+        expected = count * other.total / some.total
+        if count >= SEEN * some.total and expected >= EXPECTED and \
+                not other.edges[callee, caller]:
+            yield f"{caller} calls {callee} in {100 * count / some.total:.2f} %, never by {name}"
+
+
+def leaves(version):
+    """The callers of code without a frame, in the shares of the runtime and of the source."""
+    ours, theirs = profiles(version, "leaves")
+    for leaf, caller in LEAVES.items():
+        callers = callers_of(ours, leaf), callers_of(theirs, leaf)
+        apart, share = deviation(*callers), share_of_thrice(ours, leaf, caller)
+        print(f"# {leaf} callers are {apart:.1f} standard deviations apart,"
+              f" {share:.1%} for {caller}Thrice")
+        assert callers[0].total() > 100 and apart < NOISE, largest_differences(*callers)
+        assert 0.65 < share < 0.85, f"{share:.1%} of {leaf} for {caller}Thrice"
+
+
+def callers_of(figures, leaf):
+    counts = collections.Counter()
+    for chain, count in figures.chains.items():
+        if re.match(leaf, chain[0]):
+            counts[chain[1] if len(chain) > 1 else "none"] += count
+    return counts
+
+
+def share_of_thrice(figures, leaf, caller):
+    """Of two callers, directly or not, one has three times the work of the other."""
+    once, thrice = (sum(count for chain, count in figures.chains.items()
+                        if re.match(leaf, chain[0]) and caller + suffix in chain)
+                    for suffix in ("Once", "Thrice"))
+    return thrice / max(once + thrice, 1)
+
+
+def cases(version, works):
+    for work in works:
+        yield f"Go {version}, {work}: flat shares as of the runtime", \
+            functools.partial(flat, version, work)
+        yield f"Go {version}, {work}: calls as of the runtime", \
+            functools.partial(edges, version, work)
+    yield f"Go {version}: callers of code without a frame", functools.partial(leaves, version)
+
+
+run([*cases("1.19", ["leaves"]), *cases("1.27", ["text", "sort", "leaves"])])
