@@ -300,6 +300,11 @@ bool Image::is_executable_at(ImageAddress address) const {
   return false;
 }
 
+bool Image::has_code(ImageAddress address, uint64_t size) const {
+  auto bytes = is_executable_at(address) ? loaded_from(address) : std::nullopt;
+  return bytes && size <= bytes->size();
+}
+
 std::vector<AddressRange> code_ranges(const Image& image) {
   std::vector<AddressRange> pieces;
   auto add = [&](ImageAddress address, uint64_t size) {

@@ -87,6 +87,8 @@ struct Image {
   std::optional<uint64_t> load_word(ImageAddress address) const;
 
   bool is_executable_at(ImageAddress address) const;
+  // Whether a segment of code has so many bytes of the file there.
+  bool has_code(ImageAddress address, uint64_t size) const;
 };
 
 struct AddressRange {
