@@ -20,10 +20,12 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u8 is_system_wide = 0;
 const volatile __u8 has_user = 1;
 const volatile __u8 has_kernel = 1;
-// Bytes to take of the top of a user stack: where the chain of frame pointers seems to hold,
-// and where it does not.
-const volatile __u32 top_size = 1024;
-const volatile __u32 broken_top_size = 1024;
+// Bytes to take of the top of a user stack: where the chain of frame pointers holds, and where
+// it does not.
+const volatile __u32 top_size = 0;
+const volatile __u32 broken_top_size = 0;
+// Nothing is taken above the innermost frame of a chain that holds.
+const volatile __u8 trusts_chain = 1;
 
 struct gosym_counters counters;
 
@@ -179,11 +181,27 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   walk_user_stack(sample, registers.fp, registers.sp);
 }
 
-// Whether the chain of frame pointers leads from what called the leaf, or called that, to a
-// root. Code that has other uses for the register breaks the chain at once as a rule.
+// Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
+// nop, though nothing calls it.
+static __always_inline bool is_goexit(__u64 address) {
+#if defined(__TARGET_ARCH_x86)
+  __u8 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 1)) && code[0] == 0x90 &&
+         code[1] == 0xe8;
+#else
+  __u32 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 4)) &&
+         code[0] == 0xaa0003e0 &&  // mov x0, x0
+         (code[1] & 0xfc000000) == 0x94000000;
+#endif
+}
+
+// Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
+// which keeps them. In other code a register that happens to be 0 seems to be a root as well.
 static __always_inline bool chain_holds(const struct gosym_sample* sample) {
-  return sample->user_end == GOSYM_END_ROOT && sample->user_depth > 1 &&
-         follows_call(sample->stack[1]);
+  __u32 last = sample->user_depth - 1;
+  return sample->user_end == GOSYM_END_ROOT && last < GOSYM_MAX_USER_FRAMES &&
+         is_goexit(sample->stack[last]);
 }
 
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
@@ -191,6 +209,8 @@ static __always_inline bool chain_holds(const struct gosym_sample* sample) {
 static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample) {
   if (!chain_holds(sample))
     return broken_top_size;
+  if (!trusts_chain)
+    return top_size;
   __u64 below_frame = sample->frame_pointer - sample->stack_pointer;
   return below_frame < top_size ? below_frame : top_size;
 }

@@ -1,5 +1,6 @@
 #include "commands/debug_options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <filesystem>
 
 #include "base/exit_status.h"
+#include "base/file_tree.h"
 #include "base/text.h"
 
 namespace gosym {
@@ -50,6 +52,19 @@ std::string check_directory(const std::string& path) {
   return fmt::format("'{}' is not a directory", printable(path));
 }
 
+// They lie below --symfs, which CLI11 may know only after them.
+Result<> check_debug_dirs(const DebugOptions& options) {
+  for (const std::string& path : options.debug_dirs) {
+    UniqueFd found = find_file(path, options.symfs);
+    struct stat status {};
+    if (!found || fstat(found.get(), &status) != 0 || !S_ISDIR(status.st_mode))
+      return errorf("--debug-dir: '{}' is not a directory{}", printable(path),
+                    options.symfs.empty() ? "" : " below that of --symfs")
+          .with_exit_status(kUsage);
+  }
+  return Ok{};
+}
+
 // Empty if nothing is to be fetched.
 Result<std::string> server_urls(const DebugOptions& options) {
   bool is_asked = !options.debuginfod.empty();
@@ -77,15 +92,19 @@ void add_debug_options(CLI::App& app, DebugOptions& options) {
   app.add_option("--symfs", options.symfs, "Take all files from below DIR")
       ->check(check_directory, "")
       ->type_name("DIR");
-  app.add_flag("--debuginfod", options.debuginfod,
-               "Fetch missing debug files from these servers; without URLS from those of "
-               "DEBUGINFOD_URLS, or else of the system")
-      ->type_name("[=URLS]");
+  CLI::Option* debuginfod =
+      app.add_flag("--debuginfod", options.debuginfod,
+                   "Fetch missing debug files from these servers; without URLS from those of "
+                   "DEBUGINFOD_URLS, or else of the system")
+          ->type_name("[=URLS]");
   app.add_flag("--no-debuginfod", options.no_debuginfod,
-               "Fetch nothing, even if DEBUGINFOD_URLS is set");
+               "Fetch nothing, even if DEBUGINFOD_URLS is set")
+      ->excludes(debuginfod);
 }
 
 Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream) {
+  if (auto checked = check_debug_dirs(options); !checked)
+    return std::move(checked).error();
   auto urls = server_urls(options);
   if (!urls)
     return std::move(urls).error();

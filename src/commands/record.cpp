@@ -28,6 +28,7 @@ struct Options {
   bool is_system_wide = false;
   int64_t frequency = 99;
   std::string duration;
+  std::string call_graph = "auto";
   std::string output = kDefaultOutput;
   bool is_user_only = false;
   bool is_kernel_only = false;
@@ -97,13 +98,47 @@ uint64_t clamp_frequency(const Options& options) {
   return limit;
 }
 
-SamplerOptions sampler_options(const Options& options) {
+struct CallGraph {
+  StackMode mode{};
+  uint32_t stack_size = 0;
+};
+
+// "auto", "dwarf,8192"
+Result<CallGraph> parse_call_graph(const std::string& text) {
+  constexpr uint64_t kMinSize = 1024;
+  auto wrong = [&] {
+    return usage_error(
+        fmt::format("--call-graph: '{}' is not fp, auto or dwarf, the latter two maybe with a "
+                    "size of {} to "
+                    "{} bytes: dwarf,8192",
+                    printable(text), kMinSize, kMaxTopSize));
+  };
+  size_t comma = text.find(',');
+  std::string mode = text.substr(0, comma);
+  auto size = std::optional<uint64_t>(kDefaultStackSize);
+  if (comma != std::string::npos)
+    size = parse_decimal(text.substr(comma + 1));
+  if (!size || *size < kMinSize || *size > kMaxTopSize)
+    return wrong();
+  auto whole_words = static_cast<uint32_t>(*size / 8 * 8);
+  if (mode == "fp" && comma == std::string::npos)
+    return CallGraph{StackMode::kFramePointers, whole_words};
+  if (mode == "auto")
+    return CallGraph{StackMode::kAuto, whole_words};
+  if (mode == "dwarf")
+    return CallGraph{StackMode::kWords, whole_words};
+  return wrong();
+}
+
+SamplerOptions sampler_options(const Options& options, const CallGraph& call_graph) {
   return {
       .frequency = clamp_frequency(options),
       .is_system_wide = options.is_system_wide,
       .has_user = !options.is_kernel_only,
       .has_kernel = !options.is_user_only,
       .follows_children = !options.leaves_children,
+      .stack_mode = call_graph.mode,
+      .stack_size = call_graph.stack_size,
   };
 }
 
@@ -253,13 +288,16 @@ Result<int> record(const Options& options) {
   auto limit = parse_limit(options.duration);
   if (!limit)
     return std::move(limit).error();
+  auto call_graph = parse_call_graph(options.call_graph);
+  if (!call_graph)
+    return std::move(call_graph).error();
   auto targets = open_targets(options);
   if (!targets)
     return std::move(targets).error();
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(sampler_options(options));
+  auto recorder = Recorder::open(sampler_options(options, *call_graph));
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
   for (uint32_t pid : targets->pids)
@@ -308,6 +346,9 @@ Command make_record(CLI::App& root, std::vector<std::string> command) {
   app->add_flag("-K,--kernel-only", options->is_kernel_only, "Leave out user code");
   app->add_flag("--no-inherit", options->leaves_children,
                 "Leave out children of the processes");
+  app->add_option("--call-graph", options->call_graph,
+                  "How callers are found: fp, auto or dwarf (auto)")
+      ->type_name("MODE[,SIZE]");
   app->add_flag("-g")->group("");  // perf needs it for stacks; here they are always taken
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
   app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);

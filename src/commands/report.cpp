@@ -138,7 +138,7 @@ Error no_samples(const Options& options, const raw::Recording& recording,
                        profile.filter.empty() ? "" : " with " + printable(profile.filter));
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
   if (!profile.filter.empty())
-    hint = "gosym report without filters lists the processes that were sampled";
+    hint = "gosym report --top 0 without filters lists all processes that were sampled";
   else if (!is_whole(recording))
     hint = "the part that held them is damaged, or was never written";
   return std::move(error).with_hint(hint).with_exit_status(kNoTarget);
@@ -188,8 +188,9 @@ NameForms name_forms(const Options& options, const Format& format) {
 
 // A slip such as --pprof cpu.raw would cost the recording.
 Result<> check_output(const std::string& path) {
-  auto file =
-      path == "-" ? Result<std::unique_ptr<MappedFile>>(Error("")) : MappedFile::open(path);
+  if (path == "-")
+    return Ok{};
+  auto file = MappedFile::open(path);
   if (file && as_text((*file)->bytes()).starts_with(raw::kMagic))
     return errorf("'{}' is a recording: it is not written over", printable(path))
         .with_hint("name another file for the output")

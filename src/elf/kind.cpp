@@ -1,5 +1,7 @@
 #include "elf/kind.h"
 
+#include <algorithm>
+
 #include "base/reader.h"
 
 namespace gosym::elf {
@@ -73,6 +75,13 @@ std::string machine_of(const Image& image) {
   }
 }
 
+// The record of UPX's loader follows the program headers: a checksum, then this.
+bool is_packed(const Image& image) {
+  constexpr size_t kHeaders = 4096;
+  Bytes headers = image.file.first(std::min(image.file.size(), kHeaders));
+  return image.sections.empty() && as_text(headers).find("UPX!") != std::string_view::npos;
+}
+
 }  // namespace
 
 Kind kind_of(const Image& image) {
@@ -86,6 +95,7 @@ Kind kind_of(const Image& image) {
   kind.is_stripped = image.find_section(uint32_t{SHT_SYMTAB}) == nullptr;
   kind.has_dwarf = image.find_section(".debug_info") != nullptr ||
                    image.find_section(".zdebug_info") != nullptr;
+  kind.is_packed = is_packed(image);
   return kind;
 }
 

@@ -13,6 +13,7 @@ struct Kind {
   std::string linking;       // "statically linked", "dynamically linked"
   bool is_stripped = false;  // no .symtab
   bool has_dwarf = false;    // .debug_info, compressed or not
+  bool is_packed = false;    // by UPX: its code is in memory only, and only while it runs
 };
 
 Kind kind_of(const Image& image);

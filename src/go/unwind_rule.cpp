@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "go/function_kind.h"
+
 namespace gosym::go {
 
 namespace {
@@ -152,6 +154,8 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   auto rule = depth ? rule_of(module.image->machine, *depth) : std::nullopt;
   if (!rule)
     return std::nullopt;
+  rule->is_signal_frame = returns_to_interrupted(
+      kind_of(table, module.wrapper_id, function->id, table.name(function->name_offset), {}));
   rule->frame_kind = find_frame_pointer(module, *function, *pc, *depth);
   if (rule->frame_kind == FramePointer::kOnStack)
     rule->frame_pointer = module.image->machine == EM_X86_64

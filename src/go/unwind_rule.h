@@ -24,6 +24,9 @@ namespace gosym::go {
 //   stur x29, [sp, -8]       right after it was moved: arm64, frames of up to 496 bytes; it was
 //                            stored before in larger ones
 //
+// runtime.sigpanic and the functions that are injected into code return to where it was
+// interrupted.
+//
 // None for what is not Go's or not known, and for functions that switch from one stack to
 // another.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);

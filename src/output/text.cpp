@@ -15,7 +15,7 @@ namespace gosym {
 
 namespace {
 
-constexpr size_t kMaxProcessesShown = 5;
+constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
 // A longer name pushes the rest of its own row, not that of all rows.
 constexpr size_t kMaxNameWidth = 56;
 
@@ -65,9 +65,9 @@ std::vector<Process> find_processes(const Profile& profile) {
 }
 
 // "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
-std::string list_processes(const Profile& profile) {
+std::string list_processes(const Profile& profile, size_t limit) {
   std::vector<Process> processes = find_processes(profile);
-  size_t shown = std::min(processes.size(), kMaxProcessesShown);
+  size_t shown = std::min(processes.size(), limit);
   std::vector<std::string> items;
   for (const Process& process : std::span(processes).first(shown))
     items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
@@ -97,12 +97,23 @@ std::string make_cut(const Profile& profile) {
   if (share < kNoticed)
     return {};
   return fmt::format(
-      "cut short  {:.1f} % of the stacks: code without frame pointers hides its callers, and "
-      "total % is too low\n",
-      share);
+      "cut short  {:.1f} % of the stacks end before their root: total % is too low\n", share);
 }
 
-std::string make_header(const Profile& profile) {
+// What was done to the stacks; nothing if they are as the frame pointers told them.
+std::string make_stack_note(const Profile& profile) {
+  std::vector<std::string> parts;
+  auto add = [&](uint64_t samples, std::string_view what) {
+    if (samples > 0)
+      parts.push_back(
+          fmt::format("{:.1f} % {}", percent(samples, profile.total_count()), what));
+  };
+  add(profile.unwound.repaired, "with callers that frame pointers leave out");
+  add(profile.unwound.cut, "cut short");
+  return parts.empty() ? std::string() : fmt::format("stacks: {}\n", fmt::join(parts, ", "));
+}
+
+std::string make_header(const Profile& profile, size_t max_processes) {
   const RecordingInfo& info = profile.info;
   uint64_t count = profile.total_count();
 
@@ -114,7 +125,7 @@ std::string make_header(const Profile& profile) {
                       printable(info.host), printable(info.kernel_release),
                       printable(info.machine));
   text += fmt::format("by         {}\n", printable(info.command_line));
-  text += fmt::format("processes  {}\n", list_processes(profile));
+  text += fmt::format("processes  {}\n", list_processes(profile, max_processes));
   if (!profile.filter.empty())
     text += fmt::format("only       {}\n", printable(profile.filter));
   return text + make_cut(profile) + make_loss(profile.stats);
@@ -169,11 +180,12 @@ std::string make_table(const Profile& profile, size_t top) {
 }  // namespace
 
 std::string make_text(const Profile& profile, size_t top) {
-  std::string text = make_header(profile);
+  std::string text = make_header(profile, top == 0 ? SIZE_MAX : kMaxProcessesShown);
   text += fmt::format("\n{}", make_table(profile, top));
   text +=
       fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
   text += make_source_note(profile);
+  text += make_stack_note(profile);
   for (StackPart part : {StackPart::kUser, StackPart::kKernel})
     if (std::string note = make_unnamed_note(profile, part, top); !note.empty())
       text += fmt::format("\n{}", note);

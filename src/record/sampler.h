@@ -16,16 +16,23 @@ struct sampler_bpf;
 
 namespace gosym {
 
+// What is relied on to find the callers of user code: the chain of frame pointers, in all
+// stacks but their tops; the words of the stack; or the latter only for stacks whose chain does
+// not lead to the root of a goroutine.
+enum class StackMode : uint8_t { kFramePointers, kWords, kAuto };
+
+inline constexpr uint32_t kDefaultStackSize = 16 << 10;
+
 struct SamplerOptions {
   uint64_t frequency = 99;  // samples a second of CPU time
   bool is_system_wide = false;
   bool has_user = true;
   bool has_kernel = true;
   bool follows_children = true;
-  // Bytes to look at from the stack pointer on, multiples of 8 of at most kMaxTopSize: where
-  // the chain of frame pointers seems to hold, and where it does not.
-  uint32_t top_size = 1024;
-  uint32_t broken_top_size = 1024;
+  StackMode stack_mode = StackMode::kAuto;
+  // Bytes of a stack to look at where its chain of frame pointers is not relied on: a multiple
+  // of 8, at most kMaxTopSize.
+  uint32_t stack_size = kDefaultStackSize;
 };
 
 // Owns the BPF program of bpf/sampler.bpf.c, a perf event on each online CPU that runs it, and

@@ -42,7 +42,10 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
 
 // The separate debug file is asked for what this one lacks.
 void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
-  bool has_dwarf = elf::kind_of(image_).has_dwarf;
+  elf::Kind kind = elf::kind_of(image_);
+  if (kind.is_packed)
+    add_problem("packed by UPX: only what upx -d makes of it has code and names");
+  bool has_dwarf = kind.has_dwarf;
   auto symtab = open_symtab_source(image_);
   if (!has_dwarf || !symtab) {
     auto debug_file = open_debug_file(image_, path, options);

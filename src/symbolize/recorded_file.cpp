@@ -87,7 +87,8 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
                                     const UniqueFd* held) {
   if (!image.problem.empty())
-    return refuse<RecordedBinary>(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
+    return refuse<RecordedBinary>(Unnamed::kUnidentified,
+                                  "not identified when recorded: " + image.problem);
   // Where it was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
   auto file = held ? MappedFile::open(*held) : MappedFile::open(image.path, options.symfs);
@@ -101,7 +102,7 @@ RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileO
     differs = "that was deleted, and has no build id";
   if (!differs.empty())
     return refuse<RecordedBinary>(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
-                  "not the file that was recorded: " + differs);
+                                  "not the file that was recorded: " + differs);
   RecordedBinary binary;
   binary.file = *std::move(file);
   binary.image = *std::move(now);

@@ -71,6 +71,8 @@ public:
     }
     if (!has_root_)
       follow_chain();
+    if (end_ == StackEnd::kRoot && !may_be_root(stack_.back()))
+      end_ = StackEnd::kBadFrame;
   }
 
   std::span<const LocationId> stack() const { return stack_; }
@@ -78,6 +80,12 @@ public:
   bool is_cut() const { return end_ != StackEnd::kRoot; }
 
 private:
+  // A frame pointer of 0 is the end of a chain, but a register of 0 may be anything.
+  bool may_be_root(LocationId id) {
+    const std::optional<UnwindRule>& rule = code_.rule(id);
+    return !rule || rule->return_kind == ReturnAddress::kNone;
+  }
+
   const TopWord* word_at(std::optional<uint64_t> place) const {
     auto found =
         std::ranges::lower_bound(words_, place.value_or(UINT64_MAX), {},
@@ -127,24 +135,26 @@ private:
   }
 
   bool take_caller(const UnwindRule& rule, std::optional<uint64_t> place) {
-    if (is_next_of_chain(place)) {
-      stack_.push_back(chain_[taken_++]);
-      return true;
-    }
+    if (is_next_of_chain(place))
+      return is_on_chain_ = push_return(rule.is_signal_frame, chain_[taken_++]);
     const TopWord* word = word_at(place);
     if (!word || word->is_place)
       return false;
     LocationId caller{word->value};
-    if (rule.is_signal_frame)
-      caller = code_.interrupted(caller);
-    else if (!code_.may_be_returned_to(caller))
-      return false;
     // Without the place of the frame, an equal address is taken for the same.
     bool is_of_chain = !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
     if (is_of_chain)
       taken_++;
+    if (!push_return(rule.is_signal_frame, caller))
+      return false;
     is_repaired_ |= !is_of_chain;
-    stack_.push_back(caller);
+    return true;
+  }
+
+  bool push_return(bool is_interrupted, LocationId caller) {
+    if (!is_interrupted && !code_.may_be_returned_to(caller))
+      return false;
+    stack_.push_back(is_interrupted ? code_.interrupted(caller) : caller);
     return true;
   }
 
@@ -169,11 +179,11 @@ private:
     if (!is_left && end_ == StackEnd::kRoot)
       end_ = StackEnd::kBadFrame;
     for (; is_left && taken_ < chain_.size(); taken_++) {
-      if (!code_.may_be_returned_to(chain_[taken_])) {
+      const std::optional<UnwindRule>& callee = code_.rule(stack_.back());
+      if (!push_return(callee && callee->is_signal_frame, chain_[taken_])) {
         end_ = StackEnd::kBadFrame;
         return;
       }
-      stack_.push_back(chain_[taken_]);
     }
   }
 

@@ -56,3 +56,19 @@ Each command points to its own help.
   gosym: error: --symfs: 'nowhere' is not a directory
   gosym: hint: see 'gosym resolve --help'
   [2]
+
+  $ gosym resolve --debug-dir nowhere demo 1
+  gosym: error: --debug-dir: 'nowhere' is not a directory
+  [2]
+
+  $ mkdir -p root/debug; cp demo root; gosym resolve --debug-dir /debug --symfs root /demo 1
+  0x1 ?? (not in a code segment)
+
+  $ gosym resolve --debug-dir . --debug-dir /usr --symfs root /demo 1
+  gosym: error: --debug-dir: '/usr' is not a directory below that of --symfs
+  [2]
+
+  $ gosym report --no-debuginfod --debuginfod=http://localhost:1 made.raw
+  gosym: error: --debuginfod excludes --no-debuginfod
+  gosym: hint: see 'gosym report --help'
+  [2]

@@ -6,8 +6,8 @@ import re
 from common import build_fib, call, folded, pprof, record, run, running
 
 BUILDS = {"no-pie": ["-fno-pie", "-no-pie"], "pie": ["-fpie", "-pie"]}
-# Without frame pointers the function on the CPU is known, but not who called it.
-FRAME_POINTERS = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+# A tail call leaves no caller.
+CALLS = ["-fno-optimize-sibling-calls"]
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def every_pc_is_named(build):
 
 
 def main_is_below(build):
-    stacks = folded(recording(*BUILDS[build], *FRAME_POINTERS))
+    stacks = folded(recording(*BUILDS[build], *CALLS))
     ours = [stack for stack in stacks if "fibNaive" in stack.frames]
     complete = sum(s.count for s in ours if "main" in s.frames[:s.frames.index("fibNaive")])
     total = sum(s.count for s in ours)
@@ -51,7 +51,7 @@ def main_is_below(build):
 
 
 def libc_is_named_or_explained(build):
-    stacks = folded(recording(*BUILDS[build], *FRAME_POINTERS))
+    stacks = folded(recording(*BUILDS[build], *CALLS))
     below = {frame for s in stacks if "main" in s.frames
              for frame in s.frames[:s.frames.index("main")]}
     assert below, "nothing below main"

@@ -215,3 +215,15 @@ TEST_CASE("kind: what file(1) says") {
   image.segments[1].type = PT_INTERP;
   CHECK(elf::kind_of(image).type == "position-independent executable");
 }
+
+TEST_CASE("kind: what UPX packed has no sections and its mark behind the headers") {
+  std::string file = build_image({.parts = {{.name = ".note", .contents = "\1\2\3\4UPX!"}}});
+  elf::Image image = parse(file);
+  CHECK_FALSE(elf::kind_of(image).is_packed);
+  image.sections.clear();
+  CHECK(elf::kind_of(image).is_packed);
+  for (size_t size = 0; size < file.find("UPX!") + 4; size++) {
+    image.file = as_bytes(std::string_view(file).substr(0, size));
+    CHECK_FALSE(elf::kind_of(image).is_packed);
+  }
+}

@@ -82,6 +82,16 @@ TEST_CASE("text: nothing is said of names where there is no frame") {
   CHECK(make_text(profile, 0).ends_with("percentages are of these 0 samples\n"));
 }
 
+TEST_CASE("text: five processes are named, by --top 0 all of them") {
+  Profile profile = make_demo_profile();
+  for (uint32_t pid = 100; pid < 105; pid++)
+    profile.samples.push_back({StackId{0}, pid, pid, StringId{}, 1});
+  CHECK(make_text(profile, 20).find(" (102) 7.7 %, and 2 more\n") != std::string::npos);
+  std::string all = make_text(profile, 0);
+  CHECK(all.find(" (104) 7.7 %\n") != std::string::npos);
+  CHECK(all.find(" more\n") == std::string::npos);
+}
+
 TEST_CASE("text: names cannot drive the terminal, and long ones are whole") {
   Profile profile = make_demo_profile();
   std::string name = "\x1b[31m" + std::string(300, 'x');

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""Whether stacks lead to their roots: without frame pointers, and where they are deep."""
+import functools
+import pathlib
+import re
+import tempfile
+
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, gosym, is_kernel, record, run,
+                    running)
+
+
+@functools.cache
+def build_words():
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "words"
+    call("g++", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls",
+         FIXTURES / "words.cpp", "-o", program)
+    return program
+
+
+@functools.cache
+def build_deep(version):
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "deep"
+    call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "deep",
+         env=GO_ENVIRONMENT)
+    return program
+
+
+def recording(program, *arguments, mode="auto"):
+    with running(program, *arguments) as pid:
+        return record("-p", pid, "--call-graph", mode, hertz=997)
+
+
+def share_with_root(stacks, root):
+    """Of the samples with user frames, those whose outermost frame is the root."""
+    user = [stack for stack in stacks if not is_kernel(stack.frames[0])]
+    whole = sum(stack.count for stack in user if stack.frames[0] == root)
+    return whole / sum(stack.count for stack in user)
+
+
+def told_as_cut(file):
+    """The share of samples that the report says are cut short."""
+    found = re.search(r"^stacks: .*?([\d.]+) % cut short", gosym("report", file).out, re.MULTILINE)
+    return float(found[1]) / 100 if found else 0.0
+
+
+def leads_to_start(mode):
+    file = recording(build_words(), mode=mode)
+    share = share_with_root(folded(file), "_start")
+    assert share >= 0.98, f"{share:.1%} of the stacks lead to _start"
+    assert abs(1 - share - told_as_cut(file)) < 0.002, f"{told_as_cut(file):.1%} told as cut short"
+
+
+def chain_is_not_enough():
+    file = recording(build_words(), mode="fp")
+    share = share_with_root(folded(file), "_start")
+    assert share < 0.9, f"{share:.1%} of the stacks lead to _start: what are the others for?"
+    assert abs(1 - share - told_as_cut(file)) < 0.002, f"{told_as_cut(file):.1%} told as cut short"
+
+
+def deep_or_told(depth):
+    """Of a recursion in C++: 48 bytes a frame here."""
+    file = recording(build_words(), depth, mode="auto,32768")
+    stacks = folded(file)
+    share = share_with_root(stacks, "_start")
+    assert abs(1 - share - told_as_cut(file)) < 0.002, \
+        f"{share:.1%} lead to _start, {told_as_cut(file):.1%} told as cut short"
+    deepest = max(len(stack.frames) for stack in stacks)
+    assert deepest > depth, f"no stack is deeper than {deepest}"
+
+
+def deep_go(version, depth):
+    file = recording(build_deep(version), depth)
+    every = folded(file)
+    stacks = [stack for stack in every if "main.spin" in stack.frames]
+    total = sum(stack.count for stack in stacks)
+    assert total > 500, f"only {total} samples in main.spin"
+    whole = sum(s.count for s in stacks
+                if s.frames[0] == "runtime.goexit" and s.frames.count("main.down") == depth + 1)
+    if depth < 1000:
+        assert whole >= 0.99 * total, f"{whole} of {total} whole"
+    else:
+        share = total / sum(stack.count for stack in every)
+        assert whole == 0 and told_as_cut(file) > share - 0.001, \
+            f"{whole} whole, {told_as_cut(file):.1%} told as cut short of {share:.1%}"
+        assert all(len(stack.frames) >= 1000 for stack in stacks)
+
+
+run([("C++ without frame pointers, auto: stacks lead to _start", lambda: leads_to_start("auto")),
+     ("C++ without frame pointers, dwarf: stacks lead to _start", lambda: leads_to_start("dwarf")),
+     ("C++ without frame pointers, fp: what is missing is told", chain_is_not_enough),
+     ("400 frames of C++ without frame pointers", lambda: deep_or_told(400))] +
+    [(f"Go {version}, {depth} frames: whole or told to be cut",
+      functools.partial(deep_go, version, depth))
+     for version in ("1.19", "1.27") for depth in (900, 10000)])
