@@ -73,9 +73,9 @@ def build_fib(*flags):
 
 
 @functools.cache
-def build_mixed(which):
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "mixed"
-    call(go(which), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "mixed",
+def build_leaves(which):
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "leaves"
+    call(go(which), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "leaves",
          env=GO_ENVIRONMENT)
     return program
 
