@@ -9,6 +9,7 @@
 
 #include "dwarf/dies.h"
 #include "dwarf/line_table.h"
+#include "dwarf/scopes.h"
 #include "dwarf/sections.h"
 #include "dwarf/unit.h"
 
@@ -37,6 +38,23 @@ Budget budget_for(uint64_t size) {
   return {.die_bytes = 64 * size, .ranges = 4 * size, .line_bytes = 4 * size};
 }
 
+// Where a function is first described: that is in its scope.
+Dwarf_Die declaration_of(Dwarf_Die function) {
+  // An inlined call names the function to be inlined, and that its declaration in a class.
+  constexpr int kMaxHops = 4;
+  for (int i = 0; i < kMaxHops; i++) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    Dwarf_Attribute* found = dwarf_attr(&function, DW_AT_abstract_origin, &attribute);
+    if (found == nullptr)
+      found = dwarf_attr(&function, DW_AT_specification, &attribute);
+    if (found == nullptr || dwarf_formref_die(found, &next) == nullptr)
+      break;
+    function = next;
+  }
+  return function;
+}
+
 // The path that is known by the number, or else what is made of it.
 template <class Make>
 std::string_view path_of(tsl::robin_map<uint64_t, std::string_view>& paths, uint64_t number,
@@ -56,6 +74,7 @@ struct DebugInfo::Session {
   tsl::robin_map<Dwarf_Off, std::unique_ptr<Unit>> units;
   // Of this file by offset, and of those that units were split off to. Null if damaged.
   std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
+  tsl::robin_map<Dwarf_CU*, Scopes> scopes;
   uint64_t kept = 0;
   Budget left;
 
@@ -265,13 +284,27 @@ std::string_view DebugInfo::keep(std::string text) {
 // The name that the linker knows the function by, if the compiler noted it; else that in the
 // source, which is the same for C and Go.
 std::string_view DebugInfo::name_of(Dwarf_Die& function) {
-  for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
+  auto text_of_any = [&](unsigned int name) {
     Dwarf_Attribute attribute;
-    if (dwarf_attr_integrate(&function, name, &attribute) != nullptr)
-      if (const char* text = dwarf_formstring(&attribute))
-        return keep(text);
+    return dwarf_formstring(dwarf_attr_integrate(&function, name, &attribute));
+  };
+  for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (const char* text = text_of_any(name))
+      return keep(text);
+  const char* name = text_of_any(DW_AT_name);
+  return name != nullptr ? keep(scope_of(function) + name) : "";
+}
+
+std::string DebugInfo::scope_of(Dwarf_Die function) {
+  function = declaration_of(function);
+  auto [known, is_new] = session_->scopes.try_emplace(function.cu);
+  if (is_new) {
+    Dwarf_Die unit;
+    if (dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr)
+      known.value() = Scopes::read(unit, session_->left);
+    session_->kept += known->second.memory_size();
   }
-  return {};
+  return known->second.prefix_of(function);
 }
 
 Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
