@@ -32,15 +32,19 @@ public:
   uint32_t uvarint32() { return static_cast<uint32_t>(uvarint(5, UINT32_MAX)); }
   // LEB128 of at most 64 significant bits.
   uint64_t uvarint64() { return uvarint(10, UINT64_MAX); }
-  // Signed LEB128 of at most 63 bits.
-  int64_t svarint() {
-    size_t start = offset_;
-    uint64_t value = uvarint(9, UINT64_MAX);
-    if (failed_)
-      return 0;
-    size_t bits = 7 * (offset_ - start);
-    bool is_negative = (value >> (bits - 1) & 1) != 0;
-    return static_cast<int64_t>(is_negative ? value | ~uint64_t{0} << bits : value);
+  // Signed LEB128 of at most ten bytes; what does not fit in 64 bits is cut off.
+  int64_t svarint64() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+      uint8_t byte = u8();
+      value |= uint64_t{byte & 0x7fu} << std::min(shift, 63u);
+      if (byte >= 0x80)
+        continue;
+      bool is_negative = (byte & 0x40) != 0 && shift + 7 < 64;
+      return static_cast<int64_t>(is_negative ? value | ~uint64_t{0} << (shift + 7) : value);
+    }
+    failed_ = true;
+    return 0;
   }
 
   // The text up to its NUL, which is read too.

@@ -5,21 +5,22 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <map>
 
-#include "base/reader.h"
 #include "dwarf/dies.h"
+#include "dwarf/line_table.h"
+#include "dwarf/sections.h"
 #include "dwarf/unit.h"
 
 namespace gosym::dwarf {
 
 namespace {
 
-// What libdw may keep of the units that were read. A unit of C++ takes a few megabytes.
+// What may be kept of the units that were read. A unit of C++ takes a few megabytes.
 constexpr uint64_t kMaxKept = 128 << 20;
-// What the sections may unpack to: all of them a few times what the largest programs have, and
-// each so many times its size. Debugging information packs to a tenth at the best.
-constexpr uint64_t kMaxUnpacked = uint64_t{4} << 30;
-constexpr uint64_t kMaxRatio = 64;
+// What the names and paths may take: many times those of the largest programs. Any number of
+// them may lie over one another.
+constexpr uint64_t kMaxTexts = 512 << 20;
 
 uint32_t number(Dwarf_Die& die, unsigned int name) {
   Dwarf_Attribute attribute;
@@ -30,33 +31,19 @@ uint32_t number(Dwarf_Die& die, unsigned int name) {
   return static_cast<uint32_t>(value);
 }
 
-// The bytes of a section once it is unpacked: the header of a compressed one tells.
-//
-//   SHF_COMPRESSED:  u32 type, in 64-bit files u32 0, word size, word alignment
-//   .zdebug_*:       "ZLIB", u64 size, big-endian
-uint64_t unpacked_size(const elf::Image& image, const elf::Section& section) {
-  Bytes bytes = slice(image.file, section.offset, section.size).value_or(Bytes{});
-  if ((section.flags & SHF_COMPRESSED) != 0) {
-    Reader in(bytes, image.order);
-    in.bytes(image.pointer_size);
-    return in.word(image.pointer_size);
-  }
-  if (section.name.starts_with(".zdebug_"))
-    return load<uint64_t>(bytes, 4, ByteOrder::kBig).value_or(0);
-  return bytes.size();
+// Each byte is looked at once by those who search for functions and, below a function, at each
+// level of its blocks and inlined calls. Tables may be shared by a few units.
+Budget budget_for(uint64_t size) {
+  return {.die_bytes = 64 * size, .ranges = 4 * size, .line_bytes = 4 * size};
 }
 
-bool is_bomb(const elf::Image& image) {
-  uint64_t left = kMaxUnpacked;
-  for (const elf::Section& section : image.sections) {
-    if (!section.name.starts_with(".debug_") && !section.name.starts_with(".zdebug_"))
-      continue;
-    uint64_t size = unpacked_size(image, section);
-    if (size > left || size / kMaxRatio > section.size)
-      return true;
-    left -= size;
-  }
-  return false;
+// The path that is known by the number, or else what is made of it.
+template <class Make>
+std::string_view path_of(tsl::robin_map<uint64_t, std::string_view>& paths, uint64_t number,
+                         Make make) {
+  if (auto known = paths.find(number); known != paths.end())
+    return known->second;
+  return paths[number] = make();
 }
 
 }  // namespace
@@ -67,10 +54,14 @@ struct DebugInfo::Session {
   Dwarf* dwarf = nullptr;
   Dwarf* alternate = nullptr;
   tsl::robin_map<Dwarf_Off, std::unique_ptr<Unit>> units;
+  // Of this file by offset, and of those that units were split off to. Null if damaged.
+  std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
   uint64_t kept = 0;
+  Budget left;
 
   ~Session() {
     units.clear();
+    line_tables.clear();
     dwarf_end(dwarf);
     dwarf_end(alternate);
     elf_end(elf);
@@ -78,8 +69,13 @@ struct DebugInfo::Session {
   }
 };
 
-DebugInfo::DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split)
-    : image_(image), alternate_(alternate), follows_split_(follows_split) {}
+DebugInfo::DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split,
+                     uint64_t size)
+    : image_(image),
+      alternate_(alternate),
+      follows_split_(follows_split),
+      size_(size),
+      code_(elf::code_ranges(image)) {}
 
 DebugInfo::~DebugInfo() = default;
 
@@ -87,10 +83,11 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes altern
                                            bool follows_split) {
   if (!image.find_section(".debug_info") && !image.find_section(".zdebug_info"))
     return nullptr;
-  if (is_bomb(image))
+  auto size = unpacked_size(image);
+  if (!size)
     return nullptr;
-  std::unique_ptr<DebugInfo> info(new DebugInfo(image, alternate, follows_split));
-  return info->read_unit_ranges() ? std::move(info) : nullptr;
+  std::unique_ptr<DebugInfo> info(new DebugInfo(image, alternate, follows_split, *size));
+  return info->open_session() && info->read_unit_ranges() ? std::move(info) : nullptr;
 }
 
 namespace {
@@ -137,13 +134,15 @@ bool DebugInfo::code_die(Dwarf_CU* unit, Dwarf_Die& die) const {
   return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
 
-bool DebugInfo::read_unit_ranges() {
+bool DebugInfo::open_session() {
   session_ = std::make_unique<Session>();
+  session_->left = budget_for(size_);
   session_->elf = open_elf(image_.file);
   session_->dwarf = dwarf_begin_elf(session_->elf, DWARF_C_READ, nullptr);
   if (session_->dwarf == nullptr)
     return false;
-  if (!alternate_.empty()) {
+  auto alternate = elf::parse(alternate_);
+  if (alternate && unpacked_size(*alternate)) {
     session_->alternate_elf = open_elf(alternate_);
     session_->alternate = dwarf_begin_elf(session_->alternate_elf, DWARF_C_READ, nullptr);
   }
@@ -151,11 +150,10 @@ bool DebugInfo::read_unit_ranges() {
   // -1 is its own mark for one that was not found.
   dwarf_setalt(session_->dwarf, session_->alternate != nullptr ? session_->alternate
                                                                : reinterpret_cast<Dwarf*>(-1));
-  if (!ranges_.empty())
-    return true;
+  return true;
+}
 
-  // A range takes three bytes at the least, which may be packed.
-  uint64_t ranges_left = image_.file.size();
+bool DebugInfo::read_unit_ranges() {
   Dwarf_CU* unit = nullptr;
   while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, nullptr, nullptr, nullptr) ==
          0) {
@@ -166,8 +164,8 @@ bool DebugInfo::read_unit_ranges() {
     dwarf_cu_info(unit, nullptr, nullptr, &own, nullptr, nullptr, nullptr, nullptr);
     // The ranges of a split unit are with its skeleton. Those of what the linker has discarded
     // stay, at addresses where no code is.
-    for_each_range(own, ranges_left, [&](uint64_t begin, uint64_t end) {
-      if (image_.is_code_at(ImageAddress{begin}))
+    for_each_range(own, session_->left.ranges, [&](uint64_t begin, uint64_t end) {
+      if (is_code(begin))
         ranges_.push_back({begin, end, 0, dwarf_dieoffset(&own)});
     });
   }
@@ -178,48 +176,90 @@ bool DebugInfo::read_unit_ranges() {
   return !ranges_.empty();
 }
 
-Unit* DebugInfo::unit_at(ImageAddress address) {
-  uint64_t at = to_integer(address);
-  auto range = std::ranges::upper_bound(ranges_, at, {}, &UnitRange::begin);
-  while (range != ranges_.begin() && (--range)->end <= at)
-    if (range->max_end <= at)
-      return nullptr;
-  if (ranges_.empty() || at < range->begin || at >= range->end)
-    return nullptr;
+bool DebugInfo::is_code(uint64_t address) const {
+  auto after = std::ranges::upper_bound(code_, address, {}, &elf::AddressRange::begin);
+  return after != code_.begin() && address < std::prev(after)->end;
+}
 
+// The last to begin of those that hold the address; null if none does.
+const DebugInfo::UnitRange* DebugInfo::range_at(uint64_t address) const {
+  auto range = std::ranges::upper_bound(ranges_, address, {}, &UnitRange::begin);
+  // Ranges hardly ever overlap.
+  constexpr int kMaxTries = 1000;
+  for (int i = 0; i < kMaxTries && range != ranges_.begin(); i++) {
+    if (--range; address < range->end)
+      return &*range;
+    if (range->max_end <= address)
+      break;
+  }
+  return nullptr;
+}
+
+Unit* DebugInfo::unit_at(ImageAddress address) {
+  const UnitRange* range = range_at(to_integer(address));
+  if (range == nullptr)
+    return nullptr;
   if (auto known = session_->units.find(range->unit); known != session_->units.end())
     return known->second.get();
-  if (session_->kept > kMaxKept && !read_unit_ranges())
+  if (session_->kept > kMaxKept && !open_session())
     return nullptr;
   Dwarf_Die own;
   Dwarf_Die die;
   if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr || !code_die(own.cu, die))
     return nullptr;
-  // A DIE takes a byte at the least, and zlib makes of a byte a thousand at the most.
-  uint64_t max_dies = std::min<uint64_t>(1000 * image_.file.size(), 1 << 26);
-  auto unit = std::make_unique<Unit>(read_unit(die, own, max_dies, image_.file.size()));
-  drop_discarded(*unit);
-  session_->kept += unit->memory_size();
+  auto unit = read_unit(die, own);
   return (session_->units[range->unit] = std::move(unit)).get();
 }
 
-// What the linker has discarded keeps its description, mostly at address 0: it covers what
-// really lies there. Of its lines nothing tells them apart.
-void DebugInfo::drop_discarded(Unit& unit) const {
-  std::erase_if(unit.functions, [&](const Unit::Function& function) {
-    bool is_discarded = !image_.is_code_at(ImageAddress{function.begin});
-    if (is_discarded)
-      unit.discarded.push_back(function);
-    return is_discarded;
-  });
+std::unique_ptr<Unit> DebugInfo::read_unit(Dwarf_Die& die, Dwarf_Die& own) {
+  auto unit = std::make_unique<Unit>();
+  if (const char* directory = text_of(own, DW_AT_comp_dir))
+    unit->directory = directory;
+  unit->functions = read_functions(die, session_->left);
+  // What the linker has discarded keeps its description, mostly at address 0: it covers what
+  // really lies there.
+  std::erase_if(unit->functions, [this](const auto& part) { return !is_code(part.begin); });
+  session_->kept += unit->functions.size() * sizeof(Unit::Function);
+
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  if (dwarf_formudata(dwarf_attr(&own, DW_AT_stmt_list, &attribute), &offset) == 0)
+    unit->lines = line_table(session_->dwarf, offset);
+  // The file that a unit was split off to may have a table of its own, without lines.
+  Dwarf* dwarf = dwarf_cu_getdwarf(die.cu);
+  unit->files = dwarf != session_->dwarf ? line_table(dwarf, 0) : nullptr;
+  if (unit->files == nullptr)
+    unit->files = unit->lines;
+  return unit;
 }
 
-// Paths are relative to where the compiler was run. What is no path is in angle brackets.
-std::string_view DebugInfo::keep_path(const Unit& unit, const char* path) {
-  if (path == nullptr)
+// Null if it is damaged.
+const LineTable* DebugInfo::line_table(Dwarf* dwarf, Dwarf_Word offset) {
+  auto [known, is_new] = session_->line_tables.try_emplace({dwarf, offset});
+  if (!is_new)
+    return known->second.get();
+  Elf* elf = dwarf_getelf(dwarf);
+  LineSections sections{.lines = debug_section(elf, "line"),
+                        .line_texts = debug_section(elf, "line_str"),
+                        .texts = debug_section(elf, "str"),
+                        .order = image_.order};
+  auto table = LineTable::read(
+      sections, offset, [this](uint64_t address) { return is_code(address); },
+      session_->left.line_bytes);
+  if (!table)
+    return nullptr;
+  session_->kept += table->memory_size();
+  known->second = std::make_unique<LineTable>(*std::move(table));
+  return known->second.get();
+}
+
+// Empty if there is no room.
+std::string_view DebugInfo::keep(std::string text) {
+  if (text.size() > kMaxNameSize || texts_size_ > kMaxTexts)
     return {};
-  bool is_relative = *path != '/' && *path != '<' && !unit.directory.empty();
-  return keep(is_relative ? fmt::format("{}/{}", unit.directory, path) : path);
+  auto [kept, is_new] = texts_.insert(std::move(text));
+  texts_size_ += is_new ? kept->size() : 0;
+  return *kept;
 }
 
 // The name that the linker knows the function by, if the compiler noted it; else that in the
@@ -240,20 +280,35 @@ Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
   Dwarf_Word line = 0;
   if (dwarf_attr(&inlined, DW_AT_call_line, &attribute) != nullptr)
     dwarf_formudata(&attribute, &line);
-  bool has_file = dwarf_attr(&inlined, DW_AT_call_file, &attribute) != nullptr &&
-                  dwarf_formudata(&attribute, &file) == 0 && file < unit.file_count;
-  const char* path = has_file ? dwarf_filesrc(unit.files, file, nullptr, nullptr) : nullptr;
-  return {keep_path(unit, path), static_cast<uint32_t>(std::min<Dwarf_Word>(line, UINT32_MAX))};
+  bool has_file = unit.files != nullptr &&
+                  dwarf_attr(&inlined, DW_AT_call_file, &attribute) != nullptr &&
+                  dwarf_formudata(&attribute, &file) == 0;
+  auto path = [&] { return keep(unit.files->path(file, unit.directory)); };
+  return {has_file ? path_of(unit.call_paths, file, path) : "",
+          static_cast<uint32_t>(std::min<Dwarf_Word>(line, UINT32_MAX))};
+}
+
+// The function at an address and the calls inlined there, outermost first; empty if there is
+// none.
+std::vector<Dwarf_Die> DebugInfo::scopes_at(Unit& unit, uint64_t address) {
+  const Unit::Function* function = unit.function_at(address);
+  if (function == nullptr)
+    return {};
+  std::vector<Dwarf_Die> scopes = {function->die};
+  auto [inlined, is_new] = unit.inlined.try_emplace(function->die.addr);
+  if (is_new) {
+    inlined.value() = read_inlined_calls(function->die, session_->left);
+    session_->kept += inlined->second.size() * sizeof(Unit::InlinedCall);
+  }
+  add_calls_at(address, inlined->second, scopes);
+  return scopes;
 }
 
 bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
   Unit* unit = unit_at(address);
-  const Unit::Function* function = unit ? unit->function_at(to_integer(address)) : nullptr;
-  if (!function)
+  if (unit == nullptr)
     return false;
-  std::vector<Dwarf_Die> scopes = {function->die};
-  add_inlined_calls(function->die, to_integer(address), scopes);
-
+  std::vector<Dwarf_Die> scopes = scopes_at(*unit, to_integer(address));
   size_t first_call = calls.size();
   Position position = find_position(address);
   for (size_t i = scopes.size(); i-- > 0;) {
@@ -266,20 +321,18 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
                      FunctionKind::kNormal, /*is_inlined=*/i > 0});
     position = call_position(*unit, scopes[i]);
   }
-  return true;
+  return !scopes.empty();
 }
 
 Position DebugInfo::find_position(ImageAddress address) {
   Unit* unit = unit_at(address);
-  if (!unit)
+  const LineTable::Row* row = unit != nullptr && unit->lines != nullptr
+                                  ? unit->lines->find(to_integer(address))
+                                  : nullptr;
+  if (row == nullptr)
     return {};
-  auto holds = [at = to_integer(address)](const Unit::Function& function) {
-    return at >= function.begin && at < function.end;
-  };
-  if (std::ranges::any_of(unit->discarded, holds))
-    return {};
-  auto [file, line] = unit->position_at(to_integer(address));
-  return {keep_path(*unit, file), line > 0 ? static_cast<uint32_t>(line) : 0};
+  auto path = [&] { return keep(unit->lines->path(row->file, unit->directory)); };
+  return {path_of(unit->line_paths, row->file, path), row->line};
 }
 
 }  // namespace gosym::dwarf

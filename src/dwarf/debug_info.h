@@ -12,6 +12,7 @@
 
 namespace gosym::dwarf {
 
+class LineTable;
 struct Unit;
 
 // A place in the source.
@@ -54,22 +55,29 @@ private:
     Dwarf_Off unit = 0;    // offset of its DIE
   };
 
-  DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split);
+  DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split, uint64_t size);
+  bool is_code(uint64_t address) const;
   bool code_die(Dwarf_CU* unit, Dwarf_Die& die) const;
-  void drop_discarded(Unit& unit) const;
+  bool open_session();
   bool read_unit_ranges();
+  const UnitRange* range_at(uint64_t address) const;
   Unit* unit_at(ImageAddress address);
+  std::unique_ptr<Unit> read_unit(Dwarf_Die& die, Dwarf_Die& own);
+  const LineTable* line_table(Dwarf* dwarf, Dwarf_Word offset);
+  std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
   std::string_view name_of(Dwarf_Die& function);
-  std::string_view keep_path(const Unit& unit, const char* path);
-  std::string_view keep(std::string text) { return *texts_.insert(std::move(text)).first; }
+  std::string_view keep(std::string text);
 
   const elf::Image& image_;
   Bytes alternate_;
   bool follows_split_;
-  std::unique_ptr<Session> session_;  // what libdw has read; made anew now and then
-  std::vector<UnitRange> ranges_;     // by begin
+  uint64_t size_;                        // of all sections, unpacked
+  std::vector<elf::AddressRange> code_;  // by address
+  std::unique_ptr<Session> session_;     // what libdw has read; made anew now and then
+  std::vector<UnitRange> ranges_;        // by begin
   std::unordered_set<std::string> texts_;
+  uint64_t texts_size_ = 0;
 };
 
 }  // namespace gosym::dwarf

@@ -3,12 +3,20 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
+#include <algorithm>
 #include <cstdint>
 
 // Ways through the entries (DIEs) of debugging information that bear what strangers write
 // there.
 
 namespace gosym::dwarf {
+
+// How much of the debugging information of a file may still be looked at.
+struct Budget {
+  uint64_t die_bytes = 0;
+  uint64_t ranges = 0;
+  uint64_t line_bytes = 0;
+};
 
 // Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
 inline constexpr int kMaxDepth = 512;
@@ -30,27 +38,27 @@ void for_each_range(Dwarf_Die& die, uint64_t& left, Visitor visit) {
   }
 }
 
-// Calls `visit(child)` for each child of a DIE, and takes one from `left` for each. A sibling
-// may be said to lie where a child does, so that a small tree has paths without number: at 0 it
-// ends.
+// Calls `visit(child)` for each child of a DIE, and takes the size of each with all that is
+// below it from `left`: so much libdw may read to find the next. A sibling may be said to lie
+// where a child does, so that a small tree has paths without number: at 0 it ends.
 template <class Visitor>
 void for_each_child(Dwarf_Die parent, uint64_t& left, Visitor visit) {
   Dwarf_Die child;
   if (dwarf_child(&parent, &child) != 0)
     return;
   while (left > 0) {
-    left--;
     visit(child);
     Dwarf_Die next;
+    int status = dwarf_siblingof(&child, &next);
     // A sibling that does not lie further on would be met for ever.
-    if (dwarf_siblingof(&child, &next) != 0 || next.addr <= child.addr)
+    bool is_further = next.addr != nullptr && next.addr > child.addr;
+    left -= std::min<uint64_t>(
+        left,
+        is_further ? static_cast<const char*>(next.addr) - static_cast<char*>(child.addr) : 1);
+    if (status != 0 || !is_further)
       return;
     child = next;
   }
-}
-
-inline bool is_block(int tag) {
-  return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
 // Null if there is none.

@@ -42,7 +42,7 @@ std::optional<FrameValue> read_operand(uint8_t opcode, Reader& in, const FrameCo
   if (opcode >= DW_OP_lit0 && opcode <= DW_OP_lit31)
     return number(opcode - DW_OP_lit0);
   if (opcode >= DW_OP_breg0 && opcode <= DW_OP_breg31)
-    return register_value(opcode - DW_OP_breg0, in.svarint(), columns, address);
+    return register_value(opcode - DW_OP_breg0, in.svarint64(), columns, address);
   switch (opcode) {
     case DW_OP_const1u:
       return number(in.u8());

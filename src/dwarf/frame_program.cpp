@@ -138,7 +138,7 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
       return true;
     case DW_CFA_def_cfa_sf:
       column = in.uvarint64();
-      set_cfa(column, scaled(in.svarint()));
+      set_cfa(column, scaled(in.svarint64()));
       return true;
     case DW_CFA_def_cfa_register:
       set_cfa(in.uvarint64(), row_.cfa_offset);
@@ -147,7 +147,7 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
       set_cfa(column, offset(in));
       return true;
     case DW_CFA_def_cfa_offset_sf:
-      set_cfa(column, scaled(in.svarint()));
+      set_cfa(column, scaled(in.svarint64()));
       return true;
     case DW_CFA_def_cfa_expression:
       row_.cfa_expression = block(in);
@@ -196,13 +196,13 @@ bool Program::run_column(uint8_t opcode, Reader& in) {
       rule = {Kind::kOffset, scaled(offset(in))};
       break;
     case DW_CFA_offset_extended_sf:
-      rule = {Kind::kOffset, scaled(in.svarint())};
+      rule = {Kind::kOffset, scaled(in.svarint64())};
       break;
     case DW_CFA_val_offset:
       rule = {Kind::kValue, scaled(offset(in))};
       break;
     case DW_CFA_val_offset_sf:
-      rule = {Kind::kValue, scaled(in.svarint())};
+      rule = {Kind::kValue, scaled(in.svarint64())};
       break;
     case DW_CFA_expression:
       rule = {Kind::kExpression, 0, block(in)};

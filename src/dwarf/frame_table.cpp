@@ -26,7 +26,7 @@ std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_
     case DW_EH_PE_sdata8:
       return in.u64();
     case DW_EH_PE_sleb128:
-      return extend(in.svarint());
+      return extend(in.svarint64());
     case DW_EH_PE_sdata2:
       return extend(static_cast<int16_t>(in.u16()));
     case DW_EH_PE_sdata4:
@@ -132,7 +132,7 @@ std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
     return std::nullopt;
   }
   setup.code_alignment = in.uvarint64();
-  setup.data_alignment = in.svarint();
+  setup.data_alignment = in.svarint64();
   setup.return_column = version == 1 ? in.u8() : in.uvarint64();
 
   for (char letter : augmentation)

@@ -2,31 +2,21 @@
 
 #include <algorithm>
 
-#include "dwarf/dies.h"
-
 namespace gosym::dwarf {
 
 namespace {
 
-// How much may still be looked at.
-struct Budget {
-  uint64_t dies;
-  uint64_t ranges;
-};
-// More than the largest function has below it.
-constexpr Budget kFunctionBudget = {1 << 20, 1 << 20};
-
-void add_functions(Dwarf_Die parent, int depth, Budget& left, Unit& unit) {
+void add_functions(Dwarf_Die parent, int depth, Budget& left,
+                   std::vector<Unit::Function>& functions) {
   if (depth == kMaxDepth)
     return;
-  for_each_child(parent, left.dies, [&](Dwarf_Die& child) {
+  for_each_child(parent, left.die_bytes, [&](Dwarf_Die& child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
         for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
-          unit.functions.push_back({begin, end, child});
+          functions.push_back({begin, end, child});
         });
-        add_functions(child, depth + 1, left, unit);
-        break;
+        [[fallthrough]];
       case DW_TAG_namespace:
       case DW_TAG_module:
       case DW_TAG_class_type:
@@ -36,43 +26,31 @@ void add_functions(Dwarf_Die parent, int depth, Budget& left, Unit& unit) {
       case DW_TAG_lexical_block:
       case DW_TAG_try_block:
       case DW_TAG_catch_block:
-        add_functions(child, depth + 1, left, unit);
-        break;
+        return add_functions(child, depth + 1, left, functions);
       default:
-        break;
+        return;
     }
   });
 }
 
-bool has_code(Dwarf_Die& die) {
-  return dwarf_hasattr(&die, DW_AT_low_pc) != 0 || dwarf_hasattr(&die, DW_AT_ranges) != 0;
-}
-
-bool has_address(Dwarf_Die& die, uint64_t address, uint64_t& ranges_left) {
-  bool result = false;
-  for_each_range(die, ranges_left, [&](uint64_t begin, uint64_t end) {
-    result |= address >= begin && address < end;
-  });
-  return result;
-}
-
-void add_inlined(Dwarf_Die scope, uint64_t address, int depth, Budget& left,
-                 std::vector<Dwarf_Die>& calls) {
-  if (depth == kMaxDepth)
+void add_inlined(Dwarf_Die scope, int die_depth, int call_depth, Budget& left,
+                 std::vector<Unit::InlinedCall>& calls) {
+  if (die_depth == kMaxDepth)
     return;
-  bool is_done = false;
-  for_each_child(scope, left.dies, [&](Dwarf_Die& child) {
-    int tag = dwarf_tag(&child);
-    bool is_call = tag == DW_TAG_inlined_subroutine;
-    if (is_done || (!is_call && !is_block(tag)))
-      return;
-    // A block without code of its own may hold calls that have some.
-    is_done = has_address(child, address, left.ranges);
-    if (!is_done && (is_call || has_code(child)))
-      return;
-    if (is_call)
-      calls.push_back(child);
-    add_inlined(child, address, depth + 1, left, calls);
+  for_each_child(scope, left.die_bytes, [&](Dwarf_Die& child) {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_inlined_subroutine:
+        for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
+          calls.push_back({begin, end, call_depth, child});
+        });
+        return add_inlined(child, die_depth + 1, call_depth + 1, left, calls);
+      case DW_TAG_lexical_block:
+      case DW_TAG_try_block:
+      case DW_TAG_catch_block:
+        return add_inlined(child, die_depth + 1, call_depth, left, calls);
+      default:
+        return;
+    }
   });
 }
 
@@ -88,54 +66,33 @@ const Unit::Function* Unit::function_at(uint64_t address) const {
   return nullptr;
 }
 
-std::pair<const char*, int> Unit::position_at(uint64_t address) const {
-  size_t low = 0;
-  size_t high = line_count;
-  auto address_of = [&](size_t i) {
-    Dwarf_Addr at = 0;
-    dwarf_lineaddr(dwarf_onesrcline(lines, i), &at);
-    return at;
-  };
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (address_of(middle) <= address)
-      low = middle + 1;
-    else
-      high = middle;
+std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left) {
+  std::vector<Unit::Function> functions;
+  add_functions(die, 0, left, functions);
+  std::ranges::stable_sort(functions, {}, &Unit::Function::begin);
+  return functions;
+}
+
+std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left) {
+  std::vector<Unit::InlinedCall> calls;
+  add_inlined(function, 0, 0, left, calls);
+  return calls;
+}
+
+void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,
+                  std::vector<Dwarf_Die>& calls) {
+  int depth = 0;
+  void* innermost = nullptr;
+  for (const Unit::InlinedCall& call : inlined) {
+    // Behind all that is below the innermost.
+    if (call.depth < depth && call.die.addr != innermost)
+      return;
+    if (call.depth != depth || address < call.begin || address >= call.end)
+      continue;
+    calls.push_back(call.die);
+    innermost = call.die.addr;
+    depth++;
   }
-  // The last row at or before the address; none if that only ends what came before.
-  Dwarf_Line* row = low == 0 ? nullptr : dwarf_onesrcline(lines, low - 1);
-  bool is_end = true;
-  int line = 0;
-  if (row == nullptr || dwarf_lineendsequence(row, &is_end) != 0 || is_end ||
-      dwarf_lineno(row, &line) != 0)
-    return {nullptr, 0};
-  return {dwarf_linesrc(row, nullptr, nullptr), line};
-}
-
-uint64_t Unit::memory_size() const {
-  constexpr uint64_t kRowSize = 64;  // of a line table, in libdw
-  return line_count * kRowSize + functions.size() * sizeof(Function);
-}
-
-Unit read_unit(Dwarf_Die die, Dwarf_Die own, uint64_t max_dies, uint64_t max_ranges) {
-  Unit unit;
-  unit.die = die;
-  if (const char* directory = text_of(own, DW_AT_comp_dir))
-    unit.directory = directory;
-  Budget left = {max_dies, max_ranges};
-  add_functions(die, 0, left, unit);
-  std::ranges::stable_sort(unit.functions, {}, &Unit::Function::begin);
-  if (dwarf_getsrclines(&die, &unit.lines, &unit.line_count) != 0)
-    unit.line_count = 0;
-  if (dwarf_getsrcfiles(&die, &unit.files, &unit.file_count) != 0)
-    unit.file_count = 0;
-  return unit;
-}
-
-void add_inlined_calls(Dwarf_Die function, uint64_t address, std::vector<Dwarf_Die>& calls) {
-  Budget left = kFunctionBudget;
-  add_inlined(function, address, 0, left, calls);
 }
 
 }  // namespace gosym::dwarf

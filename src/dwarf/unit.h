@@ -1,10 +1,14 @@
 #pragma once
 
 #include <elfutils/libdw.h>
+#include <tsl/robin_map.h>
 
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
+
+#include "dwarf/dies.h"
+#include "dwarf/line_table.h"
 
 namespace gosym::dwarf {
 
@@ -15,30 +19,37 @@ struct Unit {
     uint64_t end = 0;
     Dwarf_Die die{};
   };
+  // A piece of the code of an inlined call. Those inlined into it follow, one deeper.
+  struct InlinedCall {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    int depth = 0;
+    Dwarf_Die die{};
+  };
 
-  Dwarf_Die die{};
-  std::string directory;            // where the compiler was run
-  std::vector<Function> functions;  // by begin
-  std::vector<Function> discarded;  // by the linker: where lines may be theirs
-  Dwarf_Lines* lines = nullptr;
-  size_t line_count = 0;
-  Dwarf_Files* files = nullptr;
-  size_t file_count = 0;
+  std::string directory;             // where the compiler was run
+  std::vector<Function> functions;   // by begin
+  const LineTable* lines = nullptr;  // null if there is none
+  const LineTable* files = nullptr;  // whose numbers the calls have
+  // Of the functions that were asked for.
+  tsl::robin_map<void*, std::vector<InlinedCall>> inlined;
+  // Made of the numbers of `files` and `lines` when they were asked for.
+  tsl::robin_map<uint64_t, std::string_view> call_paths;
+  tsl::robin_map<uint64_t, std::string_view> line_paths;
 
   // The innermost function at an address; null if there is none. Functions may lie in others,
   // as in D and Ada.
   const Function* function_at(uint64_t address) const;
-  // File and line; null if unknown. libdw owns the text.
-  std::pair<const char*, int> position_at(uint64_t address) const;
-  // What it takes in memory, about.
-  uint64_t memory_size() const;
 };
 
-// Reads the unit whose code is below `die`; in split DWARF that is not `own`, which the
-// executable has. At most `max_dies` entries are looked at, and `max_ranges` pieces of code.
-Unit read_unit(Dwarf_Die die, Dwarf_Die own, uint64_t max_dies, uint64_t max_ranges);
+// All functions below `die`.
+std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left);
 
-// Appends the inlined calls of a function that an address lies in, outermost first.
-void add_inlined_calls(Dwarf_Die function, uint64_t address, std::vector<Dwarf_Die>& calls);
+// All calls inlined into a function.
+std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left);
+
+// Appends those of the calls that an address lies in, outermost first.
+void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,
+                  std::vector<Dwarf_Die>& calls);
 
 }  // namespace gosym::dwarf

@@ -1,5 +1,7 @@
 #include "elf/image.h"
 
+#include <algorithm>
+
 #include "base/reader.h"
 
 namespace gosym::elf {
@@ -290,22 +292,41 @@ std::optional<uint64_t> Image::load_word(ImageAddress address) const {
   return load<uint64_t>(*bytes, 0, order);
 }
 
-bool Image::is_code_at(ImageAddress address) const {
-  if (sections.empty())
-    return is_executable_at(address);
-  for (const Section& section : sections)
-    if ((section.flags & SHF_EXECINSTR) != 0 && address >= section.address &&
-        to_integer(address) - to_integer(section.address) < section.size)
-      return true;
-  return false;
-}
-
 bool Image::is_executable_at(ImageAddress address) const {
   for (const Segment& segment : segments)
     if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && address >= segment.address &&
         to_integer(address) - to_integer(segment.address) < segment.memory_size)
       return true;
   return false;
+}
+
+bool Image::has_code(ImageAddress address, uint64_t size) const {
+  auto bytes = is_executable_at(address) ? loaded_from(address) : std::nullopt;
+  return bytes && size <= bytes->size();
+}
+
+std::vector<AddressRange> code_ranges(const Image& image) {
+  std::vector<AddressRange> pieces;
+  auto add = [&](ImageAddress address, uint64_t size) {
+    uint64_t begin = to_integer(address);
+    if (size > 0)
+      pieces.push_back({begin, begin + std::min(size, UINT64_MAX - begin)});
+  };
+  for (const Section& section : image.sections)
+    if ((section.flags & SHF_EXECINSTR) != 0)
+      add(section.address, section.size);
+  for (const Segment& segment : image.segments)
+    if (image.sections.empty() && segment.type == PT_LOAD && (segment.flags & PF_X) != 0)
+      add(segment.address, segment.memory_size);
+
+  std::ranges::sort(pieces, {}, &AddressRange::begin);
+  std::vector<AddressRange> ranges;
+  for (const AddressRange& piece : pieces)
+    if (!ranges.empty() && piece.begin <= ranges.back().end)
+      ranges.back().end = std::max(ranges.back().end, piece.end);
+    else
+      ranges.push_back(piece);
+  return ranges;
 }
 
 }  // namespace gosym::elf

@@ -87,10 +87,20 @@ struct Image {
   std::optional<uint64_t> load_word(ImageAddress address) const;
 
   bool is_executable_at(ImageAddress address) const;
-  // Whether a section of code holds the address; where there are no sections, a segment.
-  // Segments of code may begin with headers.
-  bool is_code_at(ImageAddress address) const;
+  // Whether a segment of code has so many bytes of the file there.
+  bool has_code(ImageAddress address, uint64_t size) const;
 };
+
+struct AddressRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  bool operator==(const AddressRange&) const = default;
+};
+
+// Where code is: in sections of code; where there are no sections, in segments, which may begin
+// with headers. By address; none touches another.
+std::vector<AddressRange> code_ranges(const Image& image);
 
 struct FileExtent {
   uint64_t offset = 0;

@@ -62,10 +62,7 @@ std::string FunctionChecker::place() const {
 void FunctionChecker::check_record() {
   uint64_t size = function_.end - function_.entry;
   auto address = module_.address_of(function_.entry);
-  auto code = address && module_.image->is_executable_at(*address)
-                  ? module_.image->loaded_from(*address)
-                  : std::nullopt;
-  expect(kCode, code && size <= code->size(),
+  expect(kCode, address && module_.image->has_code(*address, size),
          [&] { return fmt::format("{:#x} bytes of code are not in the image", size); });
   std::string_view name = take_name(function_.name_offset);
   expect(kName, is_name(name),

@@ -179,17 +179,14 @@ Result<> find_data(Module& module) {
 // is walked beyond the code of its function.
 bool has_code(const Module& module) {
   const Pclntab& table = module.table;
-  auto is_loaded = [&](ImageAddress address, uint64_t size) {
-    auto code = module.image->loaded_from(address);
-    return module.image->is_executable_at(address) && code && size <= code->size();
-  };
   for (const TextPart& part : module.text_parts)
-    if (!is_loaded(part.address, part.end - part.begin))
+    if (!module.image->has_code(part.address, part.end - part.begin))
       return false;
   uint64_t begin = table.entry(0);
   uint64_t end = table.entry(table.function_count());
   auto address = module.address_of(begin);
-  return !module.text_parts.empty() || (address && is_loaded(*address, end - begin));
+  return !module.text_parts.empty() ||
+         (address && module.image->has_code(*address, end - begin));
 }
 
 Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab table) {

@@ -143,7 +143,8 @@ void Recorder::drain_samples() {
                          std::span<const uint64_t> top) { keep(sample, stack_pointer, top); });
 }
 
-// Of the stack only what can be of use to find callers leaves this function.
+// Of the stack only what can be of use to find callers leaves this function: return addresses,
+// and frame pointers, each of which was saved below the place that it points to.
 void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
                     std::span<const uint64_t> top) {
   const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
@@ -152,7 +153,7 @@ void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
     uint64_t place = top[i] - stack_pointer;
     if (contains(code, top[i]))
       words_.push_back({8 * i, top[i]});
-    else if (place <= kMaxTopSize)
+    else if (place <= kMaxTopSize && place > 8 * i)
       words_.push_back({8 * i, place});
   }
   sample.words = words_;

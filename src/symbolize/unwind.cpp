@@ -173,14 +173,18 @@ private:
     frame_ = saved;
   }
 
-  // Appends what is left of the chain.
+  // Appends what is left of the chain, up to the root of the stack.
   void follow_chain() {
     bool is_left = is_on_chain_ && (!frame_ || *frame_ + 8 >= stack_pointer_);
     if (!is_left && end_ == StackEnd::kRoot)
       end_ = StackEnd::kBadFrame;
-    for (; is_left && taken_ < chain_.size(); taken_++) {
-      const std::optional<UnwindRule>& callee = code_.rule(stack_.back());
-      if (!push_return(callee && callee->is_signal_frame, chain_[taken_])) {
+    while (is_left && taken_ < chain_.size()) {
+      std::optional<UnwindRule> rule = code_.rule(stack_.back());
+      if (rule && rule->return_kind == ReturnAddress::kNone) {
+        end_ = StackEnd::kRoot;
+        return;
+      }
+      if (!push_return(rule && rule->is_signal_frame, chain_[taken_++])) {
         end_ = StackEnd::kBadFrame;
         return;
       }

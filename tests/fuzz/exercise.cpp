@@ -104,19 +104,21 @@ void exercise_places(const elf::Image& image) {
 
 }  // namespace
 
-Reading exercise(std::span<std::byte> file) {
+Answers exercise(std::span<std::byte> file) {
   auto image = elf::parse(file);
   if (!image)
-    return Reading::kNotElf;
+    return {Reading::kNotElf, exercise_perf_map(file)};
   exercise_elf(*image);
+  // Before relocations are applied to the Go table.
+  uint64_t named = exercise_native(*image);
   auto module = go::read_module(*image, file);
   exercise_places(*image);
   if (!module)
-    return Reading::kUnusableTable;
+    return {Reading::kUnusableTable, named};
   if (!*module)
-    return Reading::kNoTable;
+    return {Reading::kNoTable, named};
   exercise_module(**module);
-  return Reading::kTable;
+  return {Reading::kTable, named};
 }
 
 }  // namespace gosym

@@ -6,6 +6,7 @@
 #include "profile/replay.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
+#include "symbolize/unwind.h"
 
 using namespace gosym;
 
@@ -37,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 .frame_offset = row.frame_offset,
                 .words = batch->top(row.top)});
   Profile profile = std::move(replay).finish();
+  unwind(profile, "", {});
   assert(profile.total_count() == batch->rows().size());
   (void)make_text(profile, 0);
   (void)make_folded(profile);

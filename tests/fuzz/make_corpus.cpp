@@ -1,10 +1,11 @@
-// Writes the seeds of the corpora elf, go_table, pclntab, plt and replay: make_corpus
-// DIRECTORY.
+// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt and replay:
+// make_corpus DIRECTORY.
 
 #include <fmt/format.h>
 
 #include <fstream>
 
+#include "../unit/frame_builder.h"
 #include "../unit/pclntab_builder.h"
 #include "../unit/plt_builder.h"
 #include "raw/messages.h"
@@ -64,7 +65,14 @@ std::string replay_input(std::initializer_list<Event> events) {
   raw::SampleBatch batch;
   for (uint32_t pid = 1; pid < 4; pid++)
     batch.add({.time = 30, .pid = pid, .tid = pid, .kernel_stack = kernel, .user_stack = user});
-  batch.add({.time = 5, .pid = 1, .tid = 9, .kernel_stack = {}, .user_stack = user});
+  const StackWord words[] = {{0, 0x9000}, {8, 24}, {24, 0x11030}, {32, 0x11040}};
+  batch.add({.time = 5,
+             .pid = 1,
+             .tid = 9,
+             .kernel_stack = {},
+             .user_stack = user,
+             .frame_offset = 8,
+             .words = words});
 
   std::string input;
   for (const std::string& part : {raw::encode(image), side_band})
@@ -104,6 +112,27 @@ void write_go_seeds(const std::string& folder) {
         build_image(build_pie({.layout = GoLayout::k118}, RelocationForm::kSymbolic)));
 }
 
+void write_frame_seeds(const std::string& folder) {
+  auto write_image = [&](const std::string& name, const FrameSpec& spec) {
+    write(folder + "/" + name, build_image(spec.image(spec.frames())));
+  };
+  // push %rbp; mov %rsp, %rbp; an epilogue; the rest with a stack that is aligned anew
+  FrameSpec rows{.instructions =
+                     "\x41\x0e\x10\x86\x02\x43\x0d\x06\x02\x50\x0a\x0c\x07\x08\xc6\x41"
+                     "\x0b\x0f\x03\x76\x78\x06"};
+  write_image("rows", rows);
+  rows.is_debug_frame = true;
+  rows.version = 4;
+  rows.augmentation = "";
+  write_image("debug-frame", rows);
+  write_image("stub", {.instructions = std::string(
+                           "\x0f\x0b\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22", 13)});
+  write_image("aarch64", {.machine = EM_AARCH64,
+                          .return_column = 30,
+                          .setup = std::string("\x0c\x1f\0", 3),
+                          .instructions = "\x42\x2d\x0e\x20\x9d\x04\x9e\x03"});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -113,6 +142,8 @@ int main(int argc, char** argv) {
   write(folder + "/elf/symbols-64-little", image_with_symbols(ByteOrder::kLittle, 8));
   write(folder + "/elf/symbols-32-big", image_with_symbols(ByteOrder::kBig, 4));
   write(folder + "/elf/debug-links", image_with_links());
+
+  write_frame_seeds(folder + "/call_frames");
 
   std::string local_and_imported =
       padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);

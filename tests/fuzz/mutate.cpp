@@ -1,8 +1,12 @@
-// Damages a Go program over and over, in ways aimed at its tables, and has gosym read what is
-// left:
+// Damages a file over and over, in ways aimed at its tables, and has gosym read what is left:
 //
-//   mutate [--seed S] [--first N] [--count N] BINARY      a campaign
-//   mutate [--seed S] --only N [--write FILE] BINARY      one mutation of it, again
+//   mutate [--seed S] [--first N] [--count N] FILE      a campaign
+//   mutate [--seed S] --only N [--write COPY] FILE      one mutation of it, again
+//
+// FILE is a binary or a perf map. One that another program needs, such as its debug file, is
+// tried with that:
+//
+//   mutate ... --as PLACE --of PROGRAM FILE             PLACE is where PROGRAM looks for it
 //
 // Whatever the damage: no crash, no text from outside the file, no more than 2 s of CPU time,
 // no more than 256 MiB of memory. What breaks this is told with the number of its mutation;
@@ -45,7 +49,9 @@ constexpr double kMaxMebibytes = 256;
 constexpr int kTookTooMuch = 3;  // the exit status of a child that has told so
 
 struct Options {
-  std::string binary;
+  std::string file;
+  std::string place;
+  std::string program;
   uint64_t seed = 1;
   uint64_t first = 0;
   uint64_t count = 1000;
@@ -68,6 +74,7 @@ struct Most {
 struct Progress {
   uint64_t number = 0;  // of the mutation that is being tried
   std::array<uint64_t, kReadings> readings{};
+  uint64_t named = 0;  // addresses
   Most seconds{};
   Most mebibytes{};  // above what the child began with
 };
@@ -85,9 +92,20 @@ double peak_mebibytes() {
 }
 
 void tell(const Options& options, uint64_t number, std::string_view what) {
-  print(stdout, "FINDING: {}: mutation {} of seed {}: {}\n", options.binary, number,
-        options.seed, what);
+  print(stdout, "FINDING: {}: mutation {} of seed {}: {}\n", options.file, number, options.seed,
+        what);
   std::fflush(stdout);
+}
+
+void write(const std::string& path, Bytes file) {
+  std::ofstream(path, std::ios::binary) << as_text(file);
+}
+
+Answers try_reading(const Options& options, Mutant& mutant) {
+  if (options.program.empty())
+    return exercise(mutant.file);
+  write(options.place, mutant.file);
+  return {.named = exercise_program(options.program)};
 }
 
 // False, and told, if the mutation takes too much. Memory that earlier ones took counts too.
@@ -97,11 +115,12 @@ bool try_mutant(const Options& options, const Original& original, uint64_t numbe
   setitimer(ITIMER_PROF, &limit, nullptr);
   Mutant mutant = make_mutant(original, options.seed, number);
   double start = cpu_seconds();
-  Reading reading = exercise(mutant.file);
+  Answers answers = try_reading(options, mutant);
   double seconds = cpu_seconds() - start;
   double mebibytes = peak_mebibytes() - start_mebibytes;
 
-  progress.readings[static_cast<size_t>(reading)]++;
+  progress.readings[static_cast<size_t>(answers.reading)]++;
+  progress.named += answers.named;
   progress.seconds.note(seconds, number);
   progress.mebibytes.note(mebibytes, number);
   if (seconds > kMaxSeconds)
@@ -131,11 +150,13 @@ std::string describe(int status) {
 
 void print_summary(const Options& options, const Progress& progress, uint64_t findings) {
   auto count = [&](Reading reading) { return progress.readings[static_cast<size_t>(reading)]; };
-  print(stdout, "{}: {} mutations of seed {}: {} findings\n", options.binary, options.count,
+  print(stdout, "{}: {} mutations of seed {}: {} findings\n", options.file, options.count,
         options.seed, findings);
   print(stdout, "  tables: {} read, {} refused, {} not found, {} not ELF\n",
         count(Reading::kTable), count(Reading::kUnusableTable), count(Reading::kNoTable),
         count(Reading::kNotElf));
+  print(stdout, "  named by debugging information or a perf map: {} addresses\n",
+        progress.named);
   print(stdout, "  the most: {:.0f} ms by number {}, {:.1f} MiB by number {}\n",
         progress.seconds.amount * 1000, progress.seconds.number, progress.mebibytes.amount,
         progress.mebibytes.number);
@@ -172,8 +193,8 @@ void run_one(const Options& options, const Original& original) {
   print(stdout, "{}\n", mutant.description);
   std::fflush(stdout);
   if (!options.write.empty())
-    std::ofstream(options.write, std::ios::binary) << as_text(mutant.file);
-  (void)exercise(mutant.file);
+    write(options.write, mutant.file);
+  (void)try_reading(options, mutant);
   print(stdout, "{:.0f} ms\n", cpu_seconds() * 1000);
 }
 
@@ -181,19 +202,21 @@ void run_one(const Options& options, const Original& original) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Damages a Go program over and over and has gosym read what is left");
-  app.add_option("BINARY", options.binary)->required();
+  CLI::App app("Damages a file over and over and has gosym read what is left");
+  app.add_option("FILE", options.file)->required();
   app.add_option("--seed", options.seed);
   app.add_option("--first", options.first);
   app.add_option("--count", options.count);
   app.add_option("--only", options.only);
   app.add_option("--write", options.write);
+  auto* place = app.add_option("--as", options.place);
+  app.add_option("--of", options.program)->needs(place);
   CLI11_PARSE(app, argc, argv);
 
-  auto file = MappedFile::open(options.binary);
+  auto file = MappedFile::open(options.file);
   auto original = file ? study((*file)->bytes()) : Result<Original>(std::move(file).error());
   if (!original) {
-    print(stderr, "mutate: '{}': {}\n", options.binary, original.error().message());
+    print(stderr, "mutate: '{}': {}\n", options.file, original.error().message());
     return 2;
   }
   if (options.only)

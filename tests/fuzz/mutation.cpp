@@ -104,7 +104,7 @@ Place Mutation::pick_place() {
   const Target& target = random_.one_of(original_.targets);
   const elf::FileExtent& extent = random_.one_of(target.extents);
   uint64_t start = random_.below(extent.size);
-  if (!random_.one_in(4))
+  if (!target.is_packed && !random_.one_in(4))
     start -= start % 4;
   return {target.name, extent.offset + start, extent.size - start};
 }

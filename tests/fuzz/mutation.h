@@ -13,9 +13,10 @@ namespace gosym {
 struct Target {
   std::string name;
   std::vector<elf::FileExtent> extents;
+  bool is_packed = false;  // its fields have no alignment
 };
 
-// A whole binary, and what is needed to damage it where it hurts.
+// A whole file, and what is needed to damage it where it hurts.
 struct Original {
   Bytes file;
   ByteOrder order = ByteOrder::kLittle;
@@ -23,7 +24,8 @@ struct Original {
   std::vector<uint64_t> borders;  // addresses and offsets at which its parts begin or end
 };
 
-// Fails if the bytes are not a whole Go program: then most of the targets would be missing.
+// What is not ELF is a perf map. Fails if a Go program is damaged: then most of the targets
+// would be missing.
 Result<Original> study(Bytes file);
 
 struct Mutant {

@@ -21,8 +21,13 @@ public:
     extent.size = std::min<uint64_t>(extent.size, file_.size() - extent.offset);
     auto known = std::ranges::find(targets_, target, &Target::name);
     if (known == targets_.end())
-      known = targets_.insert(known, {std::string(target), {}});
+      known = targets_.insert(known, {.name = std::string(target), .extents = {}});
     known->extents.push_back(extent);
+  }
+  void add_packed(std::string_view target, FileExtent extent) {
+    add(target, extent);
+    for (Target& known : targets_)
+      known.is_packed |= known.name == target;
   }
   void add(std::string_view target, Bytes part) {
     if (!part.empty())
@@ -70,6 +75,29 @@ void collect_elf(const elf::Image& image, Collector& targets) {
   for (const elf::Section& section : image.sections)
     if (std::string_view name = target_of(section); !name.empty())
       targets.add(name, image.contents(section).value_or(Bytes{}));
+}
+
+// The start of each has a header, which random places would hardly ever meet.
+void collect_debug_sections(const elf::Image& image, Collector& targets) {
+  constexpr uint64_t kStart = 48;
+  for (const elf::Section& section : image.sections) {
+    std::string_view name = section.name;
+    bool is_debug = name.starts_with(".debug_") || name.starts_with(".zdebug_");
+    if (!is_debug && !name.starts_with(".gnu_debug"))
+      continue;
+    targets.add_packed(name, {section.offset, section.size});
+    targets.add_packed("starts of debug sections",
+                       {section.offset, std::min(section.size, kStart)});
+  }
+}
+
+void collect_lines(Bytes file, Collector& targets) {
+  std::string_view text = as_text(file);
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    targets.add_packed("lines", {begin, end - begin});
+    begin = end;
+  }
 }
 
 // What belongs to one function, wherever it lies.
@@ -137,18 +165,19 @@ std::vector<uint64_t> borders_of(const elf::Image& image, const std::vector<Targ
 
 Result<Original> study(Bytes file) {
   std::vector<std::byte> relocated(file.begin(), file.end());
+  Collector targets(relocated);
   auto image = elf::parse(relocated);
-  if (!image)
-    return std::move(image).error();
+  if (!image) {
+    collect_lines(relocated, targets);
+    return Original{.file = file, .targets = targets.take(), .borders = {file.size()}};
+  }
   auto module = go::read_module(*image, relocated);
   if (!module)
     return std::move(module).error();
-  if (!*module)
-    return Error("not a Go program");
-
-  Collector targets(relocated);
   collect_elf(*image, targets);
-  collect_go(**module, targets);
+  collect_debug_sections(*image, targets);
+  if (*module)
+    collect_go(**module, targets);
   Original original{
       .file = file, .order = image->order, .targets = targets.take(), .borders = {}};
   original.borders = borders_of(*image, original.targets);

@@ -10,7 +10,8 @@ import pathlib
 import shutil
 import tempfile
 
-from common import (FIXTURES, WORK, build_fib, call, code_of, folded, gosym, record, run, running)
+from common import (FIXTURES, WITHOUT_RIGHTS, WORK, build_fib, call, code_of, folded, gosym, record,
+                    run, running)
 
 # The libraries are of one size; only these, a number and the build id differ.
 OLD, NEW = "old_code", "new_code"
@@ -130,6 +131,18 @@ def deleted_program():
     is_explained(recording, "deleted", "fib")
 
 
+def replaced_and_out_of_reach():
+    """To open what others have mapped takes a right that the owner of a process lacks."""
+    program, library, new = upgrade()
+    for folder in [WORK, program.parent]:
+        folder.chmod(0o755)
+    with running(program, user=65534) as pid:
+        new.rename(library)
+        start = code_of(pid, "libspin.so").start
+        done = call(*WITHOUT_RIGHTS, "resolve", "-p", pid, f"{start:x}")
+    assert done.out == f"0x{start:x} ?? (deleted, and not open to us) {library}\n", done
+
+
 @contextlib.contextmanager
 def running_in_memory(program):
     script = "import os, sys\n" \
@@ -152,5 +165,6 @@ run([(f"a library that was replaced before the {what}, {kind}", functools.partia
                          ("report", replaced_before_the_report)] for kind in BUILD_IDS] +
     [("an old and a new library of one path, side by side", old_and_new_side_by_side),
      ("another file at the path in a mount namespace", another_file_in_a_mount_namespace),
+     ("a library that was replaced, and is out of reach", replaced_and_out_of_reach),
      ("a program that was deleted", deleted_program),
      ("a program that is only in memory", program_in_memory)])

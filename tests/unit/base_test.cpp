@@ -53,6 +53,24 @@ TEST_CASE("reader: varints have a largest value and a largest length") {
   CHECK_FALSE(past.ok());
 }
 
+TEST_CASE("reader: signed varints extend their sign, and have a largest length") {
+  auto data = bytes(0x02, 0x7e, 0xff, 0x00, 0x80, 0x7f, 0xc0, 0x00);
+  Reader in(data);
+  for (int64_t expected : {2, -2, 127, -128, 64})
+    CHECK(in.svarint64() == expected);
+  auto least = bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f);
+  CHECK(Reader(least).svarint64() == INT64_MIN);
+  auto most = bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00);
+  CHECK(Reader(most).svarint64() == INT64_MAX);
+  auto endless = bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00);
+  Reader past(endless);
+  past.svarint64();
+  CHECK_FALSE(past.ok());
+  Reader empty(Bytes{});
+  empty.svarint64();
+  CHECK_FALSE(empty.ok());
+}
+
 TEST_CASE("reader: text needs its NUL") {
   auto data = bytes('a', 'b', 0, 'c');
   Reader in(data);

@@ -73,6 +73,10 @@ TEST_CASE("elf: addresses outside of the loaded bytes have none") {
   CHECK(image.is_executable_at(ImageAddress{0x40103f}));
   CHECK_FALSE(image.is_executable_at(ImageAddress{0x401040}));
   CHECK_FALSE(image.is_executable_at(ImageAddress{0x602000}));
+  CHECK(image.has_code(ImageAddress{0x401000}, 64));
+  CHECK(image.has_code(ImageAddress{0x401010}, 48));
+  CHECK_FALSE(image.has_code(ImageAddress{0x401010}, 49));
+  CHECK_FALSE(image.has_code(ImageAddress{0x602000}, 1));
 }
 
 TEST_CASE("elf: every prefix is refused or gives sections that lie within it") {

@@ -1,0 +1,266 @@
+#include "dwarf/call_frames.h"
+
+#include <doctest/doctest.h>
+
+#include "frame_builder.h"
+#include "unwind_rule_text.h"
+
+using namespace gosym;
+using namespace std::string_literals;
+
+namespace {
+
+constexpr uint64_t kCode = FrameSpec::kCode;
+
+std::string rule_in(const ImageSpec& spec, uint64_t address) {
+  std::string file = build_image(spec);
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  auto frames = dwarf::CallFrames::open(*image);
+  return frames ? to_text(frames->find(ImageAddress{address})) : "no frames";
+}
+
+std::string rule_in(const FrameSpec& spec, uint64_t address = kCode) {
+  return rule_in(spec.image(spec.frames()), address);
+}
+
+// That of the function whose entry has these instructions, behind them all.
+std::string rule_of(const std::string& instructions, FrameSpec spec = {}) {
+  spec.instructions = instructions;
+  return rule_in(spec, kCode + 0xff);
+}
+
+// An expression as the operand of an instruction.
+std::string block(const std::string& expression) {
+  return static_cast<char>(expression.size()) + expression;
+}
+
+const std::string kFrameless = "sp+8 cfa-8 same";
+
+const FrameSpec kArm{.machine = EM_AARCH64, .return_column = 30, .setup = "\x0c\x1f\0"s};
+
+}  // namespace
+
+TEST_CASE("call frames: a function has its rules from its first byte to its last") {
+  FrameSpec spec;
+  CHECK(rule_in(spec, kCode - 1) == "none");
+  CHECK(rule_in(spec, kCode) == kFrameless);
+  CHECK(rule_in(spec, kCode + 0xff) == kFrameless);
+  CHECK(rule_in(spec, kCode + 0x100) == "none");
+}
+
+TEST_CASE("call frames: a row holds up to the next") {
+  // push %rbp; mov %rsp, %rbp; ...; leave; ret
+  FrameSpec spec{.instructions = "\x41\x0e\x10\x86\x02\x43\x0d\x06\x02\x50\x0c\x07\x08\xc6"};
+  CHECK(rule_in(spec, kCode) == kFrameless);
+  CHECK(rule_in(spec, kCode + 1) == "sp+16 cfa-8 cfa-16");
+  CHECK(rule_in(spec, kCode + 3) == "sp+16 cfa-8 cfa-16");
+  CHECK(rule_in(spec, kCode + 4) == "fp+16 cfa-8 cfa-16");
+  CHECK(rule_in(spec, kCode + 0x53) == "fp+16 cfa-8 cfa-16");
+  CHECK(rule_in(spec, kCode + 0x54) == kFrameless);
+}
+
+TEST_CASE("call frames: every instruction") {
+  CHECK(rule_of("\x02\x7f\x0e\x10") == "sp+16 cfa-8 same");         // advance_loc1
+  CHECK(rule_of("\x03\x80\0\x0e\x10"s) == "sp+16 cfa-8 same");      // advance_loc2
+  CHECK(rule_of("\x04\x80\0\0\0\x0e\x10"s) == "sp+16 cfa-8 same");  // advance_loc4
+  CHECK(rule_of("\x04\0\x01\0\0\x0e\x10"s) == kFrameless);          // past the end
+  CHECK(rule_of("\x05\x06\x03") == "sp+8 cfa-8 cfa-24");            // offset_extended
+  CHECK(rule_of("\x86\x03\x06\x06") == kFrameless);                 // restore_extended
+  CHECK(rule_of("\x07\x06") == "sp+8 cfa-8 lost");                  // undefined
+  CHECK(rule_of("\x07\x10") == "root");
+  CHECK(rule_of("\x86\x03\x08\x06") == kFrameless);     // same_value
+  CHECK(rule_of("\x09\x06\x0c") == "sp+8 cfa-8 lost");  // register
+  CHECK(rule_of("\x09\x10\x0c") == "none");
+  CHECK(rule_of("\x0a\x0e\x10\x86\x02\x0b") == kFrameless);  // remember_state, restore_state
+  CHECK(rule_of("\x0c\x06\x20") == "fp+32 cfa-8 same");      // def_cfa
+  CHECK(rule_of("\x0d\x06") == "fp+8 cfa-8 same");           // def_cfa_register
+  CHECK(rule_of("\x0e\x80\x02") == "sp+256 cfa-8 same");     // def_cfa_offset
+  CHECK(rule_of("\x11\x06\x7f") == "sp+8 cfa-8 cfa+8");      // offset_extended_sf
+  CHECK(rule_of("\x12\x06\x7e") == "fp+16 cfa-8 same");      // def_cfa_sf
+  CHECK(rule_of("\x13\x7d") == "sp+24 cfa-8 same");          // def_cfa_offset_sf
+  CHECK(rule_of("\x14\x06\x03") == "sp+8 cfa-8 lost");       // val_offset
+  CHECK(rule_of("\x14\x07\0"s) == kFrameless);
+  CHECK(rule_of("\x15\x07\x01") == "none");  // val_offset_sf
+  CHECK(rule_of("\x2e\x10") == kFrameless);  // GNU_args_size
+  CHECK(rule_of("\x2d") == kFrameless);
+  CHECK(rule_of("\x01\x10") == "none");  // set_loc is not read
+  CHECK(rule_of("\x3f") == "none");
+}
+
+TEST_CASE("call frames: other registers do not matter") {
+  CHECK(rule_of("\x83\x02\x07\x03\x09\x03\x0c\xc3\x16\x03\x01\x30") == kFrameless);
+  CHECK(rule_of("\x0c\x0a\x08") == "none");  // but that the CFA is counted from
+}
+
+TEST_CASE("call frames: the expressions of compilers, linkers and C libraries") {
+  // A stack that is aligned anew: the CFA was stored below the frame.
+  CHECK(rule_of("\x0f"s + block("\x76\x78\x06") + "\x10\x06" + block("\x76\0"s)) ==
+        "[fp-8] cfa-8 fp+0");
+  std::string stub = block("\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22"s);
+  CHECK(rule_in({.instructions = "\x0f" + stub}, kCode + 0x2a) == kFrameless);
+  CHECK(rule_in({.instructions = "\x0f" + stub}, kCode + 0x2b) == "sp+16 cfa-8 same");
+  std::string registers = "\x0f" + block("\x77\xa0\x01\x06") + "\x10\x06" +
+                          block("\x77\xf8\0"s) + "\x10\x07" + block("\x77\xa0\x01") +
+                          "\x10\x10" + block("\x77\xa8\x01");
+  FrameSpec signal{.augmentation = "zRS", .setup = "", .instructions = registers};
+  CHECK(rule_in(signal) == "[sp+160] sp+168 sp+120 signal");
+}
+
+TEST_CASE("call frames: each operation of expressions") {
+  auto frame = [](const std::string& expression) {
+    return rule_of("\x10\x06" + block(expression));
+  };
+  CHECK(frame("\x23\x20") == "sp+8 cfa-8 cfa+32");
+  CHECK(frame("\x38\x1c") == "sp+8 cfa-8 cfa-8");
+  CHECK(frame("\x08\xff\x22") == "sp+8 cfa-8 cfa+255");
+  CHECK(frame("\x09\xff\x22") == "sp+8 cfa-8 cfa-1");
+  CHECK(frame("\x0a\xff\xff\x22") == "sp+8 cfa-8 cfa+65535");
+  CHECK(frame("\x0b\xff\xff\x22") == "sp+8 cfa-8 cfa-1");
+  CHECK(frame("\x0c\0\0\x01\0\x22"s) == "sp+8 cfa-8 cfa+65536");
+  CHECK(frame("\x0d\xfe\xff\xff\xff\x22") == "sp+8 cfa-8 cfa-2");
+  CHECK(frame("\x35\x36\x1a\x22") == "sp+8 cfa-8 cfa+4");
+  CHECK(frame("\x35\x33\x24\x22") == "sp+8 cfa-8 cfa+40");
+  CHECK(frame("\x35\x35\x2a\x22") == "sp+8 cfa-8 cfa+1");
+  CHECK(frame("\x34\x35\x2a\x22") == "sp+8 cfa-8 cfa+0");
+  CHECK(frame("\x38\x77\x08\x22") == "sp+8 cfa-8 sp+16");
+}
+
+TEST_CASE("call frames: expressions that come to nothing") {
+  for (const std::string& expression :
+       {"\x06"s, "\x06\x23\x08"s, "\x30"s, "\x22"s, "\x73\0"s, "\x96"s, "\x77"s, "\x08"s,
+        "\x77\0\x1a"s, "\x77\0\x1c"s, "\x0c\xff\xff\xff\xff\x22"s, std::string(18, '\x30')}) {
+    CAPTURE(expression);
+    CHECK(rule_of("\x10\x06" + block(expression)) == "sp+8 cfa-8 lost");
+    CHECK(rule_of("\x10\x10" + block(expression)) == "none");
+  }
+  CHECK(rule_of("\x0f"s + block("\x77\x08\x06\x06")) == "none");
+  CHECK(rule_of("\x0f"s + block("\x23\x08")) == "none");  // has no CFA to start from
+}
+
+TEST_CASE("call frames: 64-bit ARM returns through a register") {
+  CHECK(rule_of("", kArm) == "sp+0 link same");
+  CHECK(rule_of("\x08\x1e", kArm) == "sp+0 link same");
+  CHECK(rule_of("\x0e\x20\x9d\x04\x9e\x03", kArm) == "sp+32 cfa-24 cfa-32");
+  CHECK(rule_of("\x2d\x0c\x1d\x20\x9d\x04\x9e\x03", kArm) == "fp+32 cfa-24 cfa-32");
+  CHECK(rule_of("\x07\x1e", kArm) == "root");
+  CHECK(rule_of("\x09\x1e\x05", kArm) == "none");
+}
+
+TEST_CASE("call frames: other machines and files without any have none") {
+  CHECK(rule_in({.machine = EM_S390}) == "no frames");
+  CHECK(rule_in(FrameSpec().image(""), kCode) == "no frames");
+  CHECK(rule_in({.machine = EM_386,
+                 .pointer_size = 4,
+                 .return_column = 8,
+                 .setup = "\x0c\x04\x04\x88\x01"}) == "sp+4 cfa-8 same");
+}
+
+TEST_CASE("call frames: .debug_frame, of each version and byte order") {
+  for (uint8_t version : {uint8_t{1}, uint8_t{3}, uint8_t{4}}) {
+    for (auto order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+      CAPTURE(int{version});
+      FrameSpec spec{.order = order,
+                     .is_debug_frame = true,
+                     .version = version,
+                     .augmentation = "",
+                     .instructions = order == ByteOrder::kLittle ? "\x03\x10\0\x0e\x10"s
+                                                                 : "\x03\0\x10\x0e\x10"s};
+      CHECK(rule_in(spec, kCode + 0xf) == kFrameless);
+      CHECK(rule_in(spec, kCode + 0x10) == "sp+16 cfa-8 same");
+    }
+  }
+}
+
+TEST_CASE("call frames: each field of a common entry that is wrong costs the function") {
+  CHECK(rule_in({.version = 2}) == "no frames");
+  CHECK(rule_in({.augmentation = "zX"}) == "no frames");
+  CHECK(rule_in({.augmentation = "eh"}) == "no frames");
+  CHECK(rule_in({.augmentation_data = "\x3b"}) == "no frames");  // counted from what?
+  CHECK(rule_in({.augmentation_data = "\x9b"}) == "no frames");  // has to be looked up
+  CHECK(rule_in({.augmentation_data = "\x1d"}) == "no frames");
+  CHECK(rule_in({.augmentation = "zPLR",
+                 .augmentation_data = "\x9b\x01\x02\x03\x04\x1b\x1b"}) == kFrameless);
+}
+
+TEST_CASE("call frames: an entry that is cut short costs itself, a length all that follow") {
+  FrameSpec spec;
+  std::string setup = spec.setup_entry();
+  std::string first = spec.function_entry(setup.size());
+  std::string second = spec.function_entry(setup.size() + first.size(), kCode + 0x100);
+  auto rules = [&](const std::string& damaged) {
+    ImageSpec image = spec.image(setup + damaged + second);
+    return rule_in(image, kCode) + ", " + rule_in(image, kCode + 0x100);
+  };
+  CHECK(rules(first) == kFrameless + ", " + kFrameless);
+  std::string damaged = first;
+  damaged[4]++;  // of its common entry
+  CHECK(rules(damaged) == "none, " + kFrameless);
+  damaged = first;
+  damaged[16] = '\x40';  // size of augmentation data
+  CHECK(rules(damaged) == "none, " + kFrameless);
+  damaged = first;
+  damaged[0]++;
+  CHECK(rules(damaged) == "none, none");
+  damaged = first;
+  damaged[3] = '\x7f';
+  CHECK(rules(damaged) == "no frames, no frames");
+}
+
+TEST_CASE("call frames: every prefix has the rules of its whole entries") {
+  FrameSpec spec{.instructions = "\x41\x0e\x10\x86\x02"};
+  std::string frames = spec.frames();
+  for (size_t size = 0; size < frames.size(); size++) {
+    CAPTURE(size);
+    CHECK(rule_in(spec.image(frames.substr(0, size)), kCode) == "no frames");
+  }
+  CHECK(rule_in(spec.image(frames), kCode + 1) == "sp+16 cfa-8 cfa-16");
+}
+
+TEST_CASE("call frames: every prefix of the instructions, with what it says") {
+  const std::string instructions = "\x41\x0e\x10\x86\x02\x0f\x03\x76\x78\x06";
+  for (size_t size = 0; size <= instructions.size(); size++) {
+    CAPTURE(size);
+    std::string rule = rule_of(instructions.substr(0, size));
+    bool is_cut = size == 2 || size == 4 || (size >= 6 && size < 10);
+    CHECK(rule == (is_cut      ? "none"
+                   : size < 3  ? kFrameless
+                   : size < 5  ? "sp+16 cfa-8 same"
+                   : size < 10 ? "sp+16 cfa-8 cfa-16"
+                               : "[fp-8] cfa-8 cfa-16"));
+  }
+}
+
+TEST_CASE("call frames: rows are remembered 64 deep, which bounds what they take") {
+  CHECK(rule_of(std::string(64, '\x0a')) == kFrameless);
+  CHECK(rule_of(std::string(65, '\x0a')) == "none");
+  CHECK(rule_of("\x0b") == "none");
+}
+
+TEST_CASE("call frames: without sections, .eh_frame_hdr tells where they are") {
+  FrameSpec spec;
+  ImageSpec image = spec.image(spec.frames() + std::string(4, '\0'));
+  image.parts[1].name = ".none";
+  CHECK(rule_in(image, kCode) == "no frames");
+  std::string header = "\x01\x1b\x03\x3b" + ByteWriter().u32(FrameSpec::kFrames - 0x3004).out;
+  image.parts.push_back(
+      {.name = ".none", .contents = header, .address = 0x3000, .segment_flags = PF_R});
+  image.parts.push_back({.name = ".none",
+                         .contents = header,
+                         .address = 0x3000,
+                         .segment_flags = PF_R,
+                         .segment_type = PT_GNU_EH_FRAME});
+  CHECK(rule_in(image, kCode) == kFrameless);
+  for (size_t field : {0u, 1u, 4u}) {
+    CAPTURE(field);
+    ImageSpec damaged = image;
+    damaged.parts[2].contents[field] ^= '\x40';
+    CHECK(rule_in(damaged, kCode) == "no frames");
+  }
+}
+
+TEST_CASE("call frames: what the linker has discarded is not found at 0") {
+  FrameSpec spec{.is_debug_frame = true, .augmentation = ""};
+  std::string setup = spec.setup_entry();
+  CHECK(rule_in(spec.image(setup + spec.function_entry(0, 0, 0x2000)), kCode) == "no frames");
+}

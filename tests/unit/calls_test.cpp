@@ -1,0 +1,58 @@
+#include "elf/calls.h"
+
+#include <doctest/doctest.h>
+
+#include "image_builder.h"
+
+using namespace gosym;
+using namespace std::string_literals;
+
+namespace {
+
+// Whether a return address at the end of this code is believed.
+bool is_believed(const std::string& code, uint16_t machine = EM_X86_64) {
+  ImageSpec spec{.machine = machine, .parts = {}};
+  spec.parts.push_back({.name = ".text",
+                        .contents = std::string(8, '\x90') + code + "\x90",
+                        .address = 0x1000,
+                        .segment_flags = PF_R | PF_X});
+  std::string file = build_image(spec);
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  return elf::may_follow_call(*image, ImageAddress{0x1008 + code.size()});
+}
+
+}  // namespace
+
+TEST_CASE("calls: those of x86") {
+  CHECK(is_believed("\xe8\1\2\3\4"));          // call rel32
+  CHECK(is_believed("\xff\xd0"));              // call *%rax
+  CHECK(is_believed("\x41\xff\xd4"));          // call *%r12
+  CHECK(is_believed("\xff\x50\x08"));          // call *8(%rax)
+  CHECK(is_believed("\xff\x54\x24\x08"));      // call *8(%rsp)
+  CHECK(is_believed("\xff\x15\1\2\3\4"));      // call *x(%rip)
+  CHECK(is_believed("\xff\x94\xc3\1\2\3\4"));  // call *x(%rbx, %rax, 8)
+  CHECK(is_believed("\xe8\1\2\3\4", EM_386));
+  CHECK_FALSE(is_believed("\xe9\1\2\3\4"));  // jmp rel32
+  CHECK_FALSE(is_believed("\xff\xe0"));      // jmp *%rax
+  CHECK_FALSE(is_believed("\x90\x90\x90\x90\x90\x90\x90"));
+}
+
+TEST_CASE("calls: those of 64-bit ARM") {
+  CHECK(is_believed("\1\0\0\x94"s, EM_AARCH64));        // bl
+  CHECK(is_believed("\x20\x02\x3f\xd6", EM_AARCH64));   // blr x17
+  CHECK_FALSE(is_believed("\1\0\0\x14"s, EM_AARCH64));  // b
+  CHECK_FALSE(is_believed("\x20\x02\x1f\xd6", EM_AARCH64));
+}
+
+TEST_CASE("calls: what cannot be looked at is believed") {
+  ImageSpec spec{.parts = {}};
+  spec.parts.push_back(
+      {.name = ".text", .contents = "\x90\x90", .address = 0x1000, .segment_flags = PF_X});
+  std::string file = build_image(spec);
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  for (uint64_t address : {uint64_t{0}, uint64_t{0x1000}, uint64_t{0x1002}, UINT64_MAX})
+    CHECK(elf::may_follow_call(*image, ImageAddress{address}));
+  CHECK(is_believed("\x90\x90\x90\x90\x90\x90\x90", EM_S390));
+}

@@ -1,0 +1,205 @@
+#include "symbolize/unwind.h"
+
+#include <doctest/doctest.h>
+
+#include "frame_builder.h"
+#include "profile/replay.h"
+
+using namespace gosym;
+using namespace std::string_literals;
+
+namespace {
+
+// Functions of a vdso, which needs no file, each 0x100 bytes long. Behind a call, each is
+// returned to at kReturn.
+enum Place : uint64_t { kFrameless, kFramed, kSized, kLosing, kRoot, kUnknown };
+constexpr uint64_t kReturn = 0x40;
+constexpr uint64_t kLoaded = 0x7f0000000000;
+
+uint64_t leaf(Place place) {
+  return kLoaded + FrameSpec::kCode + 0x100 * place + 8;
+}
+uint64_t caller(Place place) {
+  return kLoaded + FrameSpec::kCode + 0x100 * place + kReturn;
+}
+
+std::string make_vdso() {
+  FrameSpec usual;
+  std::string frames = usual.setup_entry();
+  auto add = [&](Place place, std::string instructions) {
+    FrameSpec spec{.instructions = std::move(instructions)};
+    frames += spec.function_entry(frames.size(), FrameSpec::kCode + 0x100 * place);
+  };
+  add(kFrameless, "");
+  add(kFramed, "\x0e\x10\x86\x02\x0d\x06");  // CFA is rbp + 16, rbp at CFA - 16
+  add(kSized, "\x0e\x20\x86\x02");           // CFA is rsp + 32, rbp at CFA - 16
+  add(kLosing, "\x0e\x10\x07\x06");          // CFA is rsp + 16, rbp lost
+  add(kRoot, "\x07\x10");
+
+  ImageSpec spec = usual.image(frames);
+  std::string& text = spec.parts[0].contents;
+  text.resize(0x800, '\x90');
+  for (uint64_t place = kFrameless; place <= kUnknown; place++)
+    text[0x100 * place + kReturn - 5] = '\xe8';
+  return build_image(spec);
+}
+
+struct Sampled {
+  std::vector<uint64_t> stack;
+  uint64_t frame_offset = kNoFrame;
+  std::vector<StackWord> words{};
+  StackEnd end = StackEnd::kRoot;
+};
+
+struct Unwound {
+  std::string stack;  // "framed root<": innermost first, with "<" behind callers
+  UnwindCounts counts;
+};
+
+Unwound unwound(const Sampled& sampled) {
+  static const std::string vdso = make_vdso();
+  constexpr std::array kNames = {"frameless", "framed", "sized", "losing", "root", "unknown"};
+  std::vector<Event> events;
+  events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
+  Replay replay({}, {}, std::move(events));
+  replay.add({.time = 1,
+              .pid = 1,
+              .tid = 1,
+              .cpu = 0,
+              .user_end = sampled.end,
+              .kernel_stack = {},
+              .user_stack = sampled.stack,
+              .frame_offset = sampled.frame_offset,
+              .words = sampled.words});
+  Profile profile = std::move(replay).finish();
+  unwind(profile, vdso, {});
+
+  Unwound result{.stack = {}, .counts = profile.unwound};
+  REQUIRE(profile.samples.size() == 1);
+  for (LocationId id : profile.stack(profile.samples[0].stack)) {
+    const Location& location = profile.locations[to_index(id)];
+    uint64_t place = (to_integer(location.address) - kLoaded - FrameSpec::kCode) / 0x100;
+    result.stack.append(result.stack.empty() ? "" : " ")
+        .append(kNames.at(place))
+        .append(location.is_return ? "<" : "");
+  }
+  CHECK(profile.stack_states.empty());
+  CHECK(profile.top_words.empty());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("unwind: a leaf without a frame gets its caller") {
+  Unwound found = unwound({.stack = {leaf(kFrameless), caller(kRoot)},
+                           .frame_offset = 8,
+                           .words = {{0, caller(kFramed)}}});
+  CHECK(found.stack == "frameless framed< root<");
+  CHECK(found.counts.repaired == 1);
+  CHECK(found.counts.cut == 0);
+}
+
+TEST_CASE("unwind: a leaf with a frame has its caller already") {
+  Unwound found = unwound({.stack = {leaf(kFramed), caller(kFramed), caller(kRoot)},
+                           .frame_offset = 16,
+                           .words = {{8, caller(kSized)}, {24, caller(kFramed)}}});
+  CHECK(found.stack == "framed framed< root<");
+  CHECK(found.counts.repaired == 0);
+}
+
+TEST_CASE("unwind: without the frame's place an equal caller is the same") {
+  Unwound found = unwound({.stack = {leaf(kFrameless), caller(kFramed), caller(kRoot)},
+                           .words = {{0, caller(kFramed)}}});
+  CHECK(found.stack == "frameless framed< root<");
+  CHECK(found.counts.repaired == 0);
+}
+
+TEST_CASE("unwind: code without frame pointers is walked by its words to the root") {
+  Unwound found =
+      unwound({.stack = {leaf(kSized)},
+               .frame_offset = kNoFrame,
+               .words = {{24, caller(kSized)}, {56, caller(kFrameless)}, {64, caller(kRoot)}}});
+  CHECK(found.stack == "sized sized< frameless< root<");
+  CHECK(found.counts.repaired == 1);
+  CHECK(found.counts.cut == 0);
+}
+
+TEST_CASE("unwind: a frame pointer that was saved leads on") {
+  // The register is used otherwise in the leaf; what it saved is the frame of a caller.
+  Unwound found =
+      unwound({.stack = {leaf(kSized)},
+               .words = {{16, 48}, {24, caller(kFramed)}, {48, 0}, {56, caller(kRoot)}}});
+  CHECK(found.stack == "sized framed< root<");
+  CHECK(found.counts.cut == 0);
+}
+
+TEST_CASE("unwind: a chain that has nothing to do with the stack is left") {
+  Unwound found = unwound({.stack = {leaf(kSized), caller(kFramed), caller(kFramed)},
+                           .frame_offset = 4096,
+                           .words = {{24, caller(kSized)}},
+                           .end = StackEnd::kRoot});
+  CHECK(found.stack == "sized sized<");
+  CHECK(found.counts.cut == 1);
+}
+
+TEST_CASE("unwind: a lost frame pointer may still be on the chain") {
+  Unwound found = unwound({.stack = {leaf(kLosing), caller(kRoot)},
+                           .frame_offset = 16,
+                           .words = {{8, caller(kFramed)}}});
+  CHECK(found.stack == "losing framed< root<");
+  CHECK(found.counts.repaired == 1);
+}
+
+TEST_CASE("unwind: what follows no call is no caller") {
+  Unwound word = unwound({.stack = {leaf(kFrameless), caller(kRoot)},
+                          .frame_offset = 8,
+                          .words = {{0, leaf(kFramed)}}});
+  CHECK(word.stack == "frameless root<");
+  CHECK(word.counts.repaired == 0);
+
+  Unwound chain =
+      unwound({.stack = {leaf(kUnknown), caller(kUnknown), leaf(kFramed), caller(kRoot)}});
+  CHECK(chain.stack == "unknown unknown<");
+  CHECK(chain.counts.cut == 1);
+}
+
+TEST_CASE("unwind: the root need not follow a call, and nothing comes after it") {
+  Unwound found = unwound(
+      {.stack = {leaf(kUnknown), leaf(kRoot), caller(kFramed)}, .end = StackEnd::kUnreadable});
+  CHECK(found.stack == "unknown root<");
+  CHECK(found.counts.cut == 0);
+  Unwound word = unwound({.stack = {leaf(kFrameless), caller(kFramed)},
+                          .frame_offset = 0,
+                          .words = {{0, leaf(kRoot)}},
+                          .end = StackEnd::kUnreadable});
+  CHECK(word.stack == "frameless root<");
+  CHECK(word.counts.cut == 0);
+}
+
+TEST_CASE("unwind: a chain that ends where no root is was cut short") {
+  CHECK(unwound({.stack = {leaf(kUnknown), caller(kFramed)}}).counts.cut == 1);
+  CHECK(unwound({.stack = {leaf(kUnknown), caller(kRoot)}}).counts.cut == 0);
+  CHECK(unwound({.stack = {leaf(kUnknown), caller(kUnknown)}}).counts.cut == 0);
+}
+
+TEST_CASE("unwind: words that lead down or round end the walk") {
+  std::vector<StackWord> words;
+  for (uint64_t offset = 0; offset < kMaxTopSize; offset += 8)
+    words.push_back({offset, caller(kFrameless)});
+  Unwound found = unwound({.stack = {leaf(kFrameless)}, .words = words});
+  CHECK(std::ranges::count(found.stack, ' ') == words.size());
+  CHECK(found.counts.cut == 1);
+}
+
+TEST_CASE("unwind: a stack that the kernel alone has stays as it is") {
+  std::vector<Event> events;
+  Replay replay({}, {}, std::move(events));
+  uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
+  RecordedSample sample;
+  sample.kernel_stack = kernel;
+  replay.add(sample);
+  Profile profile = std::move(replay).finish();
+  unwind(profile, "", {});
+  CHECK(profile.stack(profile.samples[0].stack).size() == 2);
+  CHECK(profile.unwound.cut == 0);
+}
