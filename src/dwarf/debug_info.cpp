@@ -67,8 +67,6 @@ std::string_view path_of(tsl::robin_map<uint64_t, std::string_view>& paths, uint
 }  // namespace
 
 struct DebugInfo::Session {
-  Elf* elf = nullptr;
-  Elf* alternate_elf = nullptr;
   Dwarf* dwarf = nullptr;
   Dwarf* alternate = nullptr;
   tsl::robin_map<Dwarf_Off, std::unique_ptr<Unit>> units;
@@ -83,8 +81,6 @@ struct DebugInfo::Session {
     line_tables.clear();
     dwarf_end(dwarf);
     dwarf_end(alternate);
-    elf_end(elf);
-    elf_end(alternate_elf);
   }
 };
 
@@ -110,13 +106,6 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes altern
 }
 
 namespace {
-
-// libelf takes memory that it may write to, but does so only when asked to.
-Elf* open_elf(Bytes file) {
-  elf_version(EV_CURRENT);
-  auto* start = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
-  return elf_memory(start, file.size());
-}
 
 // Whether the file that a unit was split off to may be opened. libdw does it for any name, and
 // a FIFO would hold us for good.
@@ -153,17 +142,26 @@ bool DebugInfo::code_die(Dwarf_CU* unit, Dwarf_Die& die) const {
   return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
 
+// libelf takes memory that it may write to. Ours is a private mapping.
+DebugInfo::ElfHandle DebugInfo::open_elf(Bytes file) {
+  elf_version(EV_CURRENT);
+  auto* start = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
+  return ElfHandle(elf_memory(start, file.size()));
+}
+
 bool DebugInfo::open_session() {
   session_ = std::make_unique<Session>();
   session_->left = budget_for(size_);
-  session_->elf = open_elf(image_.file);
-  session_->dwarf = dwarf_begin_elf(session_->elf, DWARF_C_READ, nullptr);
+  if (!elf_)
+    elf_ = open_elf(image_.file);
+  session_->dwarf = dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr);
   if (session_->dwarf == nullptr)
     return false;
   auto alternate = elf::parse(alternate_);
   if (alternate && unpacked_size(*alternate)) {
-    session_->alternate_elf = open_elf(alternate_);
-    session_->alternate = dwarf_begin_elf(session_->alternate_elf, DWARF_C_READ, nullptr);
+    if (!alternate_elf_)
+      alternate_elf_ = open_elf(alternate_);
+    session_->alternate = dwarf_begin_elf(alternate_elf_.get(), DWARF_C_READ, nullptr);
   }
   // libdw would look for a file that it is not given by itself, and open whatever has the name:
   // -1 is its own mark for one that was not found.
