@@ -8,8 +8,8 @@ namespace {
 
 using Kind = ColumnRule::Kind;
 
-// The longest of the 95,000 functions of LLVM takes 2.4 KB. An address is never answered in more
-// than a millisecond.
+// The longest of the 95,000 functions of LLVM takes 2.4 KB. An address is never answered in
+// more than a millisecond.
 constexpr size_t kMaxInstructions = 64 << 10;
 // Compilers remember one row before each epilogue, and nest none.
 constexpr size_t kMaxRemembered = 64;
