@@ -167,7 +167,7 @@ def symbol_names(file):
 
 
 def from_cfa(rule):
-    """Without the frame pointer, which Go's linker does not describe; places counted from the CFA."""
+    """Places counted from the CFA, without the frame pointer, which Go's linker does not describe."""
     cfa, return_address, _ = rule.split()
     if return_address.startswith("sp"):
         return_address = f"cfa{int(return_address[2:]) - int(cfa[2:]):+}"
