@@ -20,6 +20,11 @@ struct signal_struct {
   atomic_t___gosym live;  // threads that have not begun to exit
 };
 
+// On x86-64; arm64 has it elsewhere.
+struct thread_struct {
+  unsigned long fsbase;
+};
+
 struct task_struct {
   int tgid;
   unsigned int flags;
@@ -27,6 +32,7 @@ struct task_struct {
   void* stack;
   void* mm;
   struct signal_struct* signal;
+  struct thread_struct thread;
 };
 
 // UAPI has a pt_regs of its own, with other names.

@@ -26,6 +26,41 @@
 // Processes that can be followed at once: the kernel's default for pid_max.
 #define GOSYM_MAX_TARGETS 32768
 
+// Processes of Go programs whose goroutines can be told at once. The kernel wants the memory
+// for all of them beforehand, some 100 bytes each.
+#define GOSYM_MAX_GO_PROCESSES 4096
+
+// How often C code that Go code called may have called back that the stack is still followed.
+#define GOSYM_MAX_CALLBACKS 3
+
+// Labels of a goroutine that are taken along; programs have one to five. The other number is
+// that of the buckets of a map with so many.
+#define GOSYM_MAX_LABELS 10
+#define GOSYM_MAX_LABEL_BUCKETS 4
+
+// How to read the goroutines of a Go program: src/go/runtime_layout.h.
+struct gosym_go_program {
+  __u64 offset;     // of the pointer to g from the thread pointer
+  __u64 offset_at;  // address of a word with that offset, or 0
+  __u16 g_m;
+  __u16 g_sched_sp;
+  __u16 g_sched_bp;
+  __u16 g_goid;
+  __u16 g_labels;
+  __u16 m_gsignal;
+  __u16 m_curg;
+  __u8 has_label_map;
+  __u8 callback_frame;  // bytes of the frame of cgocallback
+};
+
+// A label of a goroutine. What of the texts there is no room for is left out.
+struct gosym_label {
+  __u32 key_size;
+  __u32 value_size;
+  char key[32];
+  char value[88];
+};
+
 // The values of StackEnd (profile/recording.h).
 enum gosym_stack_end {
   GOSYM_END_ROOT = 0,
@@ -35,8 +70,8 @@ enum gosym_stack_end {
 };
 
 // A record in a ring: as long as its stacks need. `stack` holds user_depth user addresses, then
-// kernel_depth kernel addresses, each innermost first, then the top_size bytes of the user's
-// stack that begin at its stack pointer.
+// kernel_depth kernel addresses, each innermost first, then label_count labels, then the
+// top_size bytes of the user's stack that begin at its stack pointer.
 struct gosym_sample {
   __u64 time;  // CLOCK_MONOTONIC
   __u32 pid;
@@ -45,11 +80,17 @@ struct gosym_sample {
   __u32 user_end;  // enum gosym_stack_end
   __u32 user_depth;
   __u32 kernel_depth;
+  // Index of the first frame that the goroutine was left with when the thread went to another
+  // stack; 0: there is none.
+  __u32 bridge;
+  __u32 label_count;
+  __u64 goid;            // 0: no goroutine, or none that can be told
   __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
   __u32 top_size;
   __u64 stack_pointer;  // of the user code; so is the frame pointer
   __u64 frame_pointer;
-  __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES + GOSYM_MAX_TOP_SIZE / 8];
+  __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
+              (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE) / 8];
 };
 
 struct gosym_counters {

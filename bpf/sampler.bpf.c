@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "goroutine.h"
 #include "kernel.h"
 #include "sample.h"
 
@@ -20,6 +21,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u8 is_system_wide = 0;
 const volatile __u8 has_user = 1;
 const volatile __u8 has_kernel = 1;
+const volatile __u8 has_goroutines = 1;
 // Bytes to take of the top of a user stack: where the chain of frame pointers holds, and where
 // it does not.
 const volatile __u32 top_size = 0;
@@ -64,6 +66,12 @@ struct registers {
   __u64 ip;
   __u64 sp;
   __u64 fp;
+};
+
+// What a frame pointer points to.
+struct frame {
+  __u64 next;
+  __u64 return_address;
 };
 
 static __always_inline bool is_target(__u32 pid) {
@@ -126,31 +134,42 @@ __noinline bool follows_call(__u64 address) {
 #endif
 }
 
+static __always_inline struct gosym_sample* scratch_sample(void) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  return bpf_map_lookup_elem(&scratch, &cpu);
+}
+
+// False if there is no room. The index is hidden from the compiler, which would derive it from
+// other variables in ways that the verifier cannot follow.
+static __always_inline bool append(struct gosym_sample* sample, __u64 address) {
+  __u64 depth = sample->user_depth;
+  asm volatile("" : "+r"(depth));
+  if (depth >= GOSYM_MAX_USER_FRAMES)
+    return false;
+  sample->stack[depth] = address;
+  sample->user_depth = depth + 1;
+  return true;
+}
+
 // Follows the chain of frame pointers: each points to the caller's frame pointer, and the
 // return address lies after it. Callers lie at higher addresses. Only from the stack of Go's
 // scheduler, or of its signal handler, the chain may lead down to that of a goroutine; code
 // that uses the register for something else leads down just as often, so there the return
-// address is looked at. Writes the return addresses behind stack[0].
-static __always_inline void walk_user_stack(struct gosym_sample* sample, __u64 frame_pointer,
-                                            __u64 bottom) {
-  struct {
-    __u64 next;
-    __u64 return_address;
-  } frame;
+// address is looked at. Appends the return addresses to the stack.
+__noinline int walk_stack(__u64 frame_pointer, __u64 bottom) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
   sample->stack_switches = 0;
-  __u32 depth = 1;
   sample->user_end = GOSYM_END_LIMIT;
-  for (; depth < GOSYM_MAX_USER_FRAMES; depth++) {
-    if (frame_pointer == 0) {
-      sample->user_end = GOSYM_END_ROOT;
-      break;
-    }
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
     if (frame_pointer & 7) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       break;
     }
     if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
-      sample->user_end = GOSYM_END_UNREADABLE;
+      sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
       break;
     }
     if (frame.return_address == 0) {
@@ -162,23 +181,185 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample, __u64 f
       sample->user_end = GOSYM_END_BAD_FRAME;
       break;
     }
-    sample->stack[depth] = frame.return_address;
+    if (!append(sample, frame.return_address))
+      break;
     bottom = frame_pointer + sizeof(frame);
     frame_pointer = frame.next;
   }
-  sample->user_depth = depth;
+  return 0;
+}
+
+// Follows the chain as long as it holds beyond doubt on the stack that ends at `end`: this is
+// the part of a stack that is not the last.
+__noinline int walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
+    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
+      break;
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
+        !follows_call(frame.return_address) || !append(sample, frame.return_address))
+      break;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  return 0;
+}
+
+// Whether the call before `return_address` may have been to the function that `pc` lies in.
+__noinline bool may_call(__u64 return_address, __u64 pc) {
+  const __u64 max_function_size = 1 << 20;
+  struct __attribute__((packed)) {
+    __u8 opcode;
+    __s32 distance;
+  } call;
+  if (!follows_call(return_address) ||
+      bpf_probe_read_user(&call, sizeof(call), (void*)(return_address - sizeof(call))))
+    return false;
+  __u64 target = return_address + call.distance;
+  return call.opcode != 0xe8 || pc - target < max_function_size;
+}
+
+// Follows the chain on the stack of a goroutine. The frame from which it leads out of that; 0
+// if it does not.
+__noinline __u64 walk_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
+  __u64 last = 0;
+  sample->user_end = GOSYM_END_LIMIT;
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
+    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7)) {
+      sample->user_end = frame_pointer ? GOSYM_END_BAD_FRAME : GOSYM_END_ROOT;
+      return frame_pointer ? last : 0;
+    }
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
+      sample->user_end = GOSYM_END_UNREADABLE;
+      return 0;
+    }
+    if (frame.return_address == 0) {
+      sample->user_end = GOSYM_END_ROOT;
+      return 0;
+    }
+    if (!append(sample, frame.return_address))
+      return 0;
+    last = frame_pointer;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  return 0;
+}
+
+// The first place from `begin` on that looks like a saved frame pointer with a return address.
+__noinline __u64 find_frame(__u64 begin, __u64 end) {
+  const int max_words = 64;  // of cgocall's frame
+  for (int i = 0; i < max_words; i++) {
+    __u64 place = begin + i * 8;
+    __u64 next = read_word(place);
+    if (next > place && next < end && !(next & 7) && follows_call(read_word(place + 8)))
+      return place;
+  }
+  return 0;
+}
+
+// Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
+// after the return address has been appended if it is not in the chain. In Go 1.21 and later
+// the function that was called has pushed the frame pointer, before it has not. After a call
+// back from C code bp is not what it was.
+static __always_inline __u64 resume(struct gosym_sample* sample,
+                                    const struct goroutine* goroutine, __u64 sp, __u64 bp) {
+  __u64 top = read_word(sp);
+  if (sp == bp || (top > sp && top < goroutine->high))
+    return sp;
+  append(sample, top);
+  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high);
+}
+
+// C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
+// there the pc and sp that the goroutine had left its stack with, for C code (below):
+//
+//   last + 16                    frame of cgocallback, of the size that it has on the other
+//   stack last + 16 + callback_frame   what was on top of the goroutine's stack; pc is the word
+//   before
+//
+// Appends what the chain, which leads through the other stack, has of the C code. Where the
+// chain goes on on the goroutine's stack; 0 if this is no such call.
+static __always_inline __u64 cross_callback(struct gosym_sample* sample,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine, __u64 last) {
+  __u64 before = last + sizeof(struct frame) + program->callback_frame;
+  __u64 pc = read_word(before - 8);
+  __u64 top = read_word(before);
+  if (before >= goroutine->high || !pc || !top || follows_call(pc))
+    return 0;
+  walk_part(read_word(last), 0, goroutine->g0_high);
+  if (!sample->bridge)
+    sample->bridge = sample->user_depth;
+  return resume(sample, goroutine, before, 0);
+}
+
+// Appends what lies on top of the stack that a goroutine left for the runtime's, or that of C
+// code; where the chain goes on. It did so, in Go 1.15 to 1.27:
+//
+//   systemstack, asmcgocall  pc is none of a caller but lies in systemstack_switch. sp and bp
+//                            are those within the function that was called
+//   mcall                    pc, sp and bp are those of the caller
+//   morestack                pc, sp and bp are those of a function that has not done anything
+//                            yet, so that its return address is on top of the stack
+static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
+                                                const struct goroutine* goroutine) {
+  sample->bridge = sample->user_depth;
+  if (!follows_call(goroutine->pc))
+    return resume(sample, goroutine, goroutine->sp, goroutine->bp);
+  append(sample, goroutine->pc);
+  __u64 top = read_word(goroutine->sp);
+  if (may_call(top, goroutine->pc))
+    append(sample, top);
+  return goroutine->bp;
+}
+
+static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
+                                                 const struct gosym_go_program* program,
+                                                 const struct goroutine* goroutine,
+                                                 __u64 frame_pointer, __u64 bottom) {
+  for (int i = 0; i <= GOSYM_MAX_CALLBACKS; i++) {
+    __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
+    if (!last)
+      return;
+    frame_pointer = cross_callback(sample, program, goroutine, last);
+    if (!frame_pointer) {
+      walk_stack(read_word(last), last + sizeof(struct frame));
+      return;
+    }
+    bottom = frame_pointer;
+  }
 }
 
 static __always_inline void take_user_stack(struct gosym_sample* sample,
-                                            struct registers registers) {
+                                            struct registers registers,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine) {
   sample->user_depth = 0;
+  sample->bridge = 0;
   sample->user_end = GOSYM_END_ROOT;
   if (!has_user || registers.ip == 0)
     return;
   sample->stack[0] = registers.ip;
+  sample->user_depth = 1;
   sample->stack_pointer = registers.sp;
   sample->frame_pointer = registers.fp;
-  walk_user_stack(sample, registers.fp, registers.sp);
+  if (program && goroutine->has_left_stack) {
+    walk_part(registers.fp, registers.sp, goroutine->g0_high);
+    __u64 frame_pointer = take_goroutine_top(sample, goroutine);
+    take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
+  } else if (program && goroutine->is_on_stack) {
+    take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
+  } else {
+    walk_stack(registers.fp, registers.sp);
+  }
 }
 
 // Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
@@ -198,10 +379,11 @@ static __always_inline bool is_goexit(__u64 address) {
 
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
+// Below the place where a goroutine left its stack the chain may have been given up.
 static __always_inline bool chain_holds(const struct gosym_sample* sample) {
   __u32 last = sample->user_depth - 1;
-  return sample->user_end == GOSYM_END_ROOT && last < GOSYM_MAX_USER_FRAMES &&
-         is_goexit(sample->stack[last]);
+  return sample->user_end == GOSYM_END_ROOT && !sample->bridge &&
+         last < GOSYM_MAX_USER_FRAMES && is_goexit(sample->stack[last]);
 }
 
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
@@ -221,7 +403,8 @@ static __always_inline void take_top(struct gosym_sample* sample) {
   sample->top_size = 0;
   if (sample->user_depth == 0 || (sample->stack_pointer & 7))
     return;
-  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth);
+  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
+                sizeof(struct gosym_label) * sample->label_count;
   __u64 wanted = wanted_top_size(sample);
   __u64 taken = 0;
   for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
@@ -250,6 +433,91 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
     sample->kernel_depth = (__u32)size / 8;
 }
 
+// Puts a label behind the stacks; what of its texts there is no room for is left out.
+__noinline bool take_label(__u64 key, __u64 key_size, __u64 value, __u64 value_size) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return false;
+  __u64 index = sample->label_count;
+  __u64 depth = (__u64)sample->user_depth + sample->kernel_depth;
+  asm volatile("" : "+r"(index), "+r"(depth));
+  if (index >= GOSYM_MAX_LABELS || depth > GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES)
+    return false;
+  struct gosym_label* label = (struct gosym_label*)&sample->stack[depth] + index;
+  if (key_size > sizeof(label->key))
+    key_size = sizeof(label->key);
+  if (value_size > sizeof(label->value))
+    value_size = sizeof(label->value);
+  label->key_size = key_size;
+  label->value_size = value_size;
+  if (bpf_probe_read_user(label->key, key_size, (void*)key) ||
+      bpf_probe_read_user(label->value, value_size, (void*)value))
+    return false;
+  sample->label_count = index + 1;
+  return true;
+}
+
+struct go_string {
+  __u64 data;
+  __u64 size;
+};
+
+static __always_inline void take_label_slice(__u64 slice) {
+  __u64 data = read_word(slice);
+  __u64 size = read_word(slice + 8);
+  for (int i = 0; i < GOSYM_MAX_LABELS && i < size; i++) {
+    struct go_string pair[2];
+    if (bpf_probe_read_user(pair, sizeof(pair), (void*)(data + i * sizeof(pair))) ||
+        !take_label(pair[0].data, pair[0].size, pair[1].data, pair[1].size))
+      break;
+  }
+}
+
+// A bucket of a map[string]string (src/go/runtime_layout.h).
+#define GO_BUCKET_SLOTS 8
+#define GO_BUCKET_KEYS 8
+#define GO_BUCKET_VALUES (GO_BUCKET_KEYS + GO_BUCKET_SLOTS * 16)
+#define GO_BUCKET_NEXT (GO_BUCKET_VALUES + GO_BUCKET_SLOTS * 16)
+#define GO_BUCKET_SIZE (GO_BUCKET_NEXT + 8)
+#define GO_FIRST_FULL 5
+
+__noinline int take_label_bucket(__u64 bucket) {
+  for (int i = 0; i < GO_BUCKET_SLOTS; i++) {
+    __u8 state = 0;
+    struct go_string key;
+    struct go_string value;
+    bpf_probe_read_user(&state, sizeof(state), (void*)(bucket + i));
+    if (state < GO_FIRST_FULL)
+      continue;
+    bpf_probe_read_user(&key, sizeof(key), (void*)(bucket + GO_BUCKET_KEYS + i * 16));
+    bpf_probe_read_user(&value, sizeof(value), (void*)(bucket + GO_BUCKET_VALUES + i * 16));
+    take_label(key.data, key.size, value.data, value.size);
+  }
+  return 0;
+}
+
+static __always_inline void take_label_map(__u64 pointer) {
+  __u64 map = read_word(pointer);
+  __u64 buckets = read_word(map + 16);
+  __u32 bucket_count = 1 << (read_word(map + 8) >> 8 & 7);
+  for (int i = 0; i < GOSYM_MAX_LABEL_BUCKETS && i < bucket_count; i++) {
+    __u64 bucket = buckets + i * GO_BUCKET_SIZE;
+    take_label_bucket(bucket);
+    __u64 next = read_word(bucket + GO_BUCKET_NEXT);
+    if (next)
+      take_label_bucket(next);
+  }
+}
+
+static __always_inline void take_labels(__u64 pointer, bool is_map) {
+  if (!pointer)
+    return;
+  if (is_map)
+    take_label_map(pointer);
+  else
+    take_label_slice(pointer);
+}
+
 // The reader comes by itself often enough; it is woken only when a ring fills faster.
 static __always_inline void output(struct gosym_sample* sample) {
   __u32 cpu = sample->cpu;
@@ -257,7 +525,8 @@ static __always_inline void output(struct gosym_sample* sample) {
   if (!ring)
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
-               8 * ((__u64)sample->user_depth + sample->kernel_depth) + sample->top_size;
+               8 * ((__u64)sample->user_depth + sample->kernel_depth) +
+               sizeof(struct gosym_label) * sample->label_count + sample->top_size;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > GOSYM_RING_SIZE / 2;
@@ -275,14 +544,13 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   if (pid == 0 || !is_target(pid))
     return 0;
 
-  __u32 cpu = bpf_get_smp_processor_id();
-  struct gosym_sample* sample = bpf_map_lookup_elem(&scratch, &cpu);
+  struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
   sample->time = bpf_ktime_get_ns();
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
-  sample->cpu = cpu;
+  sample->cpu = bpf_get_smp_processor_id();
   sample->kernel_depth = 0;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
@@ -292,9 +560,20 @@ int take_sample(struct bpf_perf_event_data* ctx) {
     struct task_struct* task = (void*)bpf_get_current_task();
     registers = lacks_user_stack(task) ? (struct registers){} : saved_registers(task);
   }
-  take_user_stack(sample, registers);
+  struct gosym_go_program* program =
+      has_goroutines && has_user ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
+  struct goroutine goroutine = {};
+  if (program && registers.ip)
+    goroutine = find_goroutine(program, registers.sp);
+  take_user_stack(sample, registers, program, &goroutine);
   if (is_in_kernel && has_kernel)
     take_kernel_stack(ctx, sample);
+  sample->label_count = 0;
+  sample->goid = 0;
+  if (program && goroutine.address) {
+    sample->goid = read_word(goroutine.address + program->g_goid);
+    take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
+  }
   take_top(sample);
   output(sample);
   return 0;
@@ -321,7 +600,9 @@ SEC("raw_tp/sched_process_exit")
 int forget_process(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (void*)ctx->args[0];
   __u32 pid = BPF_CORE_READ(task, tgid);
-  if (BPF_CORE_READ(task, signal, live.counter) == 0)
-    bpf_map_delete_elem(&targets, &pid);
+  if (BPF_CORE_READ(task, signal, live.counter) != 0)
+    return 0;
+  bpf_map_delete_elem(&targets, &pid);
+  bpf_map_delete_elem(&go_programs, &pid);
   return 0;
 }

@@ -21,8 +21,8 @@ _gosym() {
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod --wrappers
-        --strict -v --verbose -q --quiet"
+        --comm --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --wrappers --strict -v --verbose -q --quiet"
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
@@ -43,7 +43,7 @@ _gosym() {
     report:-f | report:--format)
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
       ;;
-    report:--top | report:--tid | report:--comm | report:--time | inspect:--function) ;;
+    report:--top | report:--tid | report:--comm | report:--label | report:--time | inspect:--function) ;;
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;

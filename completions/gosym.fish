@@ -33,6 +33,8 @@ complete -c gosym -n $report -s f -l format -x -a "text folded pprof" -d "Output
 complete -c gosym -n $report -s o -l output -r -F -d "File to write"
 complete -c gosym -n $report -l pid -x -a "(__fish_complete_pids)" -d "Only these processes"
 complete -c gosym -n $report -l tid -x -d "Only these threads"
+complete -c gosym -n $report -l goid -d "Tell goroutines apart"
+complete -c gosym -n $report -l label -x -d "Only goroutines with this label"
 complete -c gosym -n $report -l comm -x -d "Only threads of these names"
 complete -c gosym -n $report -l time -x -d "Only this span, in seconds since the start"
 complete -c gosym -n $report -l demangle -x -a "short full none" -d "Form of names"

@@ -229,6 +229,9 @@ void print_warnings(const Recorder::Summary& summary, const Options& options) {
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
   for (const std::string& problem : summary.perf_map_problems)
     warn(options, "{}", problem);
+  if (!summary.unknown_go_versions.empty())
+    warn(options, "goroutines are not told, and stacks may end in C code, for programs by {}",
+         printable(fmt::format("{}", fmt::join(summary.unknown_go_versions, ", "))));
   if (summary.lacks_kernel_symbols)
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());

@@ -37,6 +37,7 @@ struct Options {
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;
   bool keeps_wrappers = false;
+  bool has_goids = false;
   bool is_strict = false;
   bool is_verbose = false;
   bool is_quiet = false;
@@ -71,7 +72,10 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .kernel_stack = batch.stack(row.kernel_stack),
           .user_stack = batch.stack(row.user_stack),
           .frame_offset = row.frame_offset,
-          .words = batch.top(row.top)};
+          .words = batch.top(row.top),
+          .goid = row.goid,
+          .labels = batch.labels(row.label_set),
+          .bridge = row.bridge};
 }
 
 // The time that the profile is of: that of the recording, or the filter's part of it.
@@ -83,7 +87,8 @@ void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRan
   profile.duration_ns = std::min(range.end, duration) - begin;
 }
 
-Profile replay(raw::Recording& recording, const Filter& filter) {
+// Without goids, equal samples of different goroutines are one.
+Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) {
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
@@ -95,6 +100,8 @@ Profile replay(raw::Recording& recording, const Filter& filter) {
     }
     for (const raw::SampleBatch::Row& row : batch->rows()) {
       RecordedSample sample = sample_of(*batch, row);
+      if (!has_goids)
+        sample.goid = 0;
       end_time = std::max(end_time, sample.time);
       if (filter.keeps(sample, replay.comm(sample), recording.monotonic_ns))
         replay.add(sample);
@@ -172,6 +179,10 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
   print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));
+  print(stderr,
+        "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut\n",
+        with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
+        with_commas(profile.unwound.cut));
   for (const auto& [source, locations] : symbols.locations_by_source)
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
   for (const ProfileImage& image : profile.images)
@@ -225,7 +236,7 @@ Result<int> run(const Options& options) {
   auto recording = read(options);
   if (!recording)
     return std::move(recording).error();
-  Profile profile = replay(*recording, options.filter);
+  Profile profile = replay(*recording, options.filter, options.has_goids);
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
@@ -258,6 +269,11 @@ std::vector<std::string> format_names() {
 // Checks for CLI11: what is wrong with the text, or nothing.
 std::string check_count(const std::string& text) {
   return parse_decimal(text) ? std::string() : fmt::format("'{}' is not a count", text);
+}
+
+std::string check_label(const std::string& text) {
+  return text.find('=') != text.npos ? std::string()
+                                     : fmt::format("'{}' is not KEY=VALUE", text);
 }
 
 std::string check_time(const std::string& text) {
@@ -301,6 +317,11 @@ void add_filter_options(CLI::App& app, Options& options) {
   as_list(app.add_option("--pid", filter.pids, "Only these processes: 1,2 or repeated"), "PID");
   as_list(app.add_option("--tid", filter.tids, "Only these threads"), "TID");
   as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
+  app.add_option("--label", filter.labels,
+                 "Only goroutines with this label, as runtime/pprof sets it")
+      ->check(check_label, "")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   app.add_option("--time", options.time,
                  "Only from A to B, in seconds since the start; either may be empty")
       ->check(check_time, "")
@@ -321,6 +342,8 @@ Command make_report(CLI::App& root) {
   add_debug_options(*app, options->debug);
   app->add_flag("--wrappers", options->keeps_wrappers,
                 "Keep wrappers, which Go's runtime leaves out of its stacks");
+  app->add_flag("--goid", options->has_goids,
+                "Tell goroutines apart: their numbers are labels of the pprof output");
   app->add_flag("--strict", options->is_strict,
                 "Exit with status 3 if the recording is damaged or cut short");
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");

@@ -207,8 +207,13 @@ std::vector<FileExtent> header_tables(Bytes file) {
   if (!header)
     return {};
   const auto& [segments, sections, name_section] = *header;
-  return {{segments.offset, segments.count * segments.entry_size},
-          {sections.offset, std::max<uint64_t>(sections.count, 1) * sections.entry_size}};
+  std::vector<FileExtent> tables = {
+      {segments.offset, segments.count * segments.entry_size},
+      {sections.offset, std::max<uint64_t>(sections.count, 1) * sections.entry_size}};
+  if (fits(image, sections) && name_section < sections.count)
+    if (auto names = read_section(image, sections, name_section))
+      tables.push_back({names->section.offset, names->section.size});
+  return tables;
 }
 
 Result<Image> parse(Bytes file) {

@@ -108,7 +108,8 @@ struct FileExtent {
 };
 
 // Where the tables of segments and sections lie, for one who does not have the whole file: the
-// ELF header is enough. Empty for what is not ELF.
+// ELF header is enough. With the table of sections, also where their names lie. Empty for what
+// is not ELF.
 std::vector<FileExtent> header_tables(Bytes file);
 
 // Fails for what is not ELF, and for headers that are cut short or contradict themselves.

@@ -8,6 +8,7 @@ namespace gosym::go {
 namespace {
 
 constexpr std::string_view kMagic("\xff Go buildinf:", 14);
+constexpr uint8_t kInline = 2;
 constexpr uint64_t kAlignment = 16;
 constexpr uint64_t kFrameSize = 16;
 
@@ -18,14 +19,24 @@ std::optional<Bytes> find_record(Bytes bytes) {
   return std::nullopt;
 }
 
-std::optional<Bytes> find_record(const elf::Image& image) {
+// The section that holds the record, or else the segment that may.
+std::optional<Bytes> find_place(const elf::Image& image) {
   if (auto contents = image.contents(".go.buildinfo"))
-    return find_record(*contents);
+    return contents;
   for (const elf::Segment& segment : image.segments)
     if (segment.type == PT_LOAD && (segment.flags & PF_W) != 0)
       if (auto bytes = slice(image.file, segment.offset, segment.file_size))
-        return find_record(*bytes);
+        return bytes;
   return std::nullopt;
+}
+
+std::optional<Bytes> find_record(const elf::Image& image) {
+  auto place = find_place(image);
+  return place ? find_record(*place) : std::nullopt;
+}
+
+elf::FileExtent extent_of(const elf::Image& image, Bytes part) {
+  return {static_cast<uint64_t>(part.data() - image.file.data()), part.size()};
 }
 
 // The Go string whose header lies at `address`.
@@ -77,7 +88,31 @@ void read_modules(std::string_view text, BuildInfo& info) {
     read_line(split(take_line(text), '\t'), info, last);
 }
 
+// A version is no longer, whatever its string says.
+constexpr size_t kMaxVersionSize = 256;
+
 }  // namespace
+
+std::vector<elf::FileExtent> version_extents(const elf::Image& image) {
+  auto place = find_place(image);
+  if (!place)
+    return {};
+  std::vector<elf::FileExtent> extents = {extent_of(image, *place)};
+  auto record = find_record(*place);
+  if (!record)
+    return extents;
+  Reader in(*record, image.order);
+  in.bytes(kMagic.size() + 1);
+  bool is_inline = (in.u8() & kInline) != 0;
+  uint64_t header = in.word(image.pointer_size);
+  if (is_inline || !in.ok())
+    return extents;
+  for (auto address : {std::optional(header), image.load_word(ImageAddress{header})})
+    if (auto bytes = address ? image.loaded_from(ImageAddress{*address}) : std::nullopt)
+      extents.push_back(
+          extent_of(image, bytes->first(std::min<size_t>(bytes->size(), kMaxVersionSize))));
+  return extents;
+}
 
 std::optional<BuildInfo> read_build_info(const elf::Image& image) {
   auto record = find_record(image);
@@ -90,7 +125,7 @@ std::optional<BuildInfo> read_build_info(const elf::Image& image) {
 
   BuildInfo info;
   std::string_view modules;
-  if ((flags & 2) != 0) {
+  if ((flags & kInline) != 0) {
     in.bytes(16);
     info.go_version = as_text(in.bytes(in.uvarint32()));
     modules = as_text(in.bytes(in.uvarint32()));

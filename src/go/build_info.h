@@ -50,4 +50,10 @@ struct BuildInfo {
 // None if there is no record, or it cannot be read.
 std::optional<BuildInfo> read_build_info(const elf::Image& image);
 
+// What of a file read_build_info needs for the Go version alone, for one who does not have the
+// whole file: as far as the bytes that are there lead, and so to be asked again with those that
+// it named, until it is asked kVersionRounds times.
+std::vector<elf::FileExtent> version_extents(const elf::Image& image);
+inline constexpr int kVersionRounds = 3;
+
 }  // namespace gosym::go

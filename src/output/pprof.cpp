@@ -236,6 +236,11 @@ private:
       write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
       write_label(out, "pid", field::kNumber, sample.pid);
       write_label(out, "tid", field::kNumber, sample.tid);
+      if (sample.goid != 0)
+        write_label(out, "goid", field::kNumber, signed_of(sample.goid));
+      for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
+        write_label(out, profile_.strings[label.key], field::kText,
+                    string(profile_.strings[label.value]));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "output/unnamed.h"
@@ -16,6 +17,7 @@ namespace gosym {
 namespace {
 
 constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
+constexpr size_t kMaxLabelsShown = 10;
 // A longer name pushes the rest of its own row, not that of all rows.
 constexpr size_t kMaxNameWidth = 56;
 
@@ -77,6 +79,25 @@ std::string list_processes(const Profile& profile, size_t limit) {
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
+// "handler (12), name (4)": each key of labels with the number of its values.
+std::string list_labels(const Profile& profile) {
+  std::set<std::pair<std::string_view, std::string_view>> labels;
+  for (const std::vector<ProfileLabel>& set : profile.label_sets)
+    for (const ProfileLabel& label : set)
+      labels.emplace(profile.strings[label.key], profile.strings[label.value]);
+  std::map<std::string_view, size_t> counts;
+  for (const auto& label : labels)
+    counts[label.first]++;
+
+  std::vector<std::string> items;
+  for (const auto& [key, count] : counts)
+    if (items.size() < kMaxLabelsShown)
+      items.push_back(fmt::format("{} ({})", printable(key), with_commas(count)));
+  if (items.size() < counts.size())
+    items.push_back(fmt::format("and {} more", counts.size() - items.size()));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
 std::string make_loss(const RecordingStats& stats) {
   std::string text;
   uint64_t taken = stats.samples + stats.lost_samples;
@@ -126,6 +147,8 @@ std::string make_header(const Profile& profile, size_t max_processes) {
                       printable(info.machine));
   text += fmt::format("by         {}\n", printable(info.command_line));
   text += fmt::format("processes  {}\n", list_processes(profile, max_processes));
+  if (profile.label_sets.size() > 1)
+    text += fmt::format("labels     {}\n", list_labels(profile));
   if (!profile.filter.empty())
     text += fmt::format("only       {}\n", printable(profile.filter));
   return text + make_cut(profile) + make_loss(profile.stats);

@@ -17,6 +17,23 @@ bool is_same_comm(std::string_view wanted, std::string_view comm) {
   return wanted.substr(0, kMaxCommSize) == comm;
 }
 
+std::string_view key_of(std::string_view label) {
+  return label.substr(0, label.find('='));
+}
+
+bool has_label(std::span<const Label> labels, const std::string& wanted) {
+  return std::ranges::any_of(
+      labels, [&](const Label& label) { return label.key + '=' + label.value == wanted; });
+}
+
+bool keeps_labels(const std::vector<std::string>& wanted, std::span<const Label> labels) {
+  return std::ranges::all_of(wanted, [&](const std::string& one) {
+    return std::ranges::any_of(wanted, [&](const std::string& other) {
+      return key_of(one) == key_of(other) && has_label(labels, other);
+    });
+  });
+}
+
 bool keeps_number(const std::vector<uint32_t>& wanted, uint32_t number) {
   return wanted.empty() || std::ranges::find(wanted, number) != wanted.end();
 }
@@ -53,7 +70,8 @@ bool Filter::keeps(const RecordedSample& sample, std::string_view comm,
                       return is_same_comm(wanted, comm);
                     });
   return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) && keeps_comm &&
-         since_start >= time.begin && since_start < time.end;
+         keeps_labels(labels, sample.labels) && since_start >= time.begin &&
+         since_start < time.end;
 }
 
 std::string Filter::to_string() const {
@@ -64,6 +82,8 @@ std::string Filter::to_string() const {
     options.push_back(fmt::format("--tid {}", fmt::join(tids, ",")));
   if (!comms.empty())
     options.push_back(fmt::format("--comm {}", fmt::join(comms, ",")));
+  for (const std::string& label : labels)
+    options.push_back(fmt::format("--label {}", label));
   if (time != TimeRange())
     options.push_back(fmt::format("--time {},{}", time.begin == 0 ? "" : seconds(time.begin),
                                   time.end == UINT64_MAX ? "" : seconds(time.end)));

@@ -28,6 +28,7 @@ struct Filter {
   std::vector<uint32_t> tids;
   std::vector<std::string> comms;
   TimeRange time;
+  std::vector<std::string> labels = {};  // "KEY=VALUE"; of each key one must match
 
   // `recording_start` is on the clock of the samples.
   bool keeps(const RecordedSample& sample, std::string_view comm,

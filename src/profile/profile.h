@@ -152,12 +152,24 @@ struct StackState {
   uint64_t frame_offset = kNoFrame;  // as in RecordedSample
   uint32_t top = 0;                  // number of the top of the stack
   StackEnd end{};
+  // How many of its last locations are of a goroutine's own stack, when the thread was on
+  // another one.
+  uint32_t goroutine_depth = 0;
+};
+
+// As Label has it.
+struct ProfileLabel {
+  StringId key{};
+  StringId value{};
+
+  bool operator==(const ProfileLabel&) const = default;
 };
 
 // Of how many samples the user stack is not just what the chain of frame pointers told.
 struct UnwindCounts {
   uint64_t repaired = 0;  // a caller was put in that the chain skipped
   uint64_t cut = 0;       // it ends before its root
+  uint64_t bridged = 0;   // it goes on from another stack to the goroutine's
 };
 
 // Equal samples counted.
@@ -167,6 +179,8 @@ struct SampleCount {
   uint32_t tid = 0;
   StringId comm{};  // of the thread when the samples were taken
   uint64_t count = 0;
+  uint32_t label_set = 0;  // index into Profile::label_sets
+  uint64_t goid = 0;       // only if it was asked for
 };
 
 struct Profile {
@@ -192,6 +206,7 @@ struct Profile {
   std::vector<StackState> stack_states;
   std::vector<TopWord> top_words;
   std::vector<uint32_t> top_begin = {0};
+  std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   std::vector<SampleCount> samples;
 
   std::span<const LocationId> stack(StackId id) const;

@@ -157,6 +157,14 @@ struct StackWord {
 
 inline constexpr uint64_t kNoFrame = UINT64_MAX;
 
+// What a Go program said of what a goroutine does, by runtime/pprof.
+struct Label {
+  std::string key;
+  std::string value;
+
+  auto operator<=>(const Label&) const = default;
+};
+
 // One tick. Stacks are innermost first: element 0 is where the CPU was, the others are return
 // addresses. With a kernel stack, element 0 of the user stack is where user code entered the
 // kernel. Either may be empty. The spans belong to whoever made the sample.
@@ -172,6 +180,13 @@ struct RecordedSample {
   // second address of the user stack lies 8 bytes above. kNoFrame: not within kMaxTopSize.
   uint64_t frame_offset = kNoFrame;
   std::span<const StackWord> words = {};  // by offset
+  // Of the goroutine that the thread ran, if the sampler could read that.
+  uint64_t goid = 0;                   // 0: none
+  std::span<const Label> labels = {};  // by key
+  // Where in the user stack the goroutine's own begins, when the thread was on another: that of
+  // the runtime, or of C code. The frames up to there need not be all. 0: there is no such
+  // place.
+  uint32_t bridge = 0;
 };
 
 // What was counted up to `time`, since the start.

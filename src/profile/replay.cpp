@@ -63,6 +63,7 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
                std::span<const RecordedPerfMap> perf_maps)
     : kernel_history_(events), history_(std::move(events)) {
+  label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
   for (RecordedImage& image : images)
@@ -87,17 +88,23 @@ void Replay::add(const RecordedSample& sample) {
                     raw_stacks_.intern(sample.user_stack),
                     raw_tops_.intern(sample.words),
                     sample.frame_offset,
-                    static_cast<uint64_t>(sample.user_end)};
+                    static_cast<uint32_t>(sample.user_end),
+                    sample.bridge};
   // Not in the place of the value: resolve() adds to the tables.
   auto known = seen_.find(seen);
   StackId stack =
       known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
 
-  SampleKey key = {static_cast<uint32_t>(stack), sample.pid, sample.tid,
-                   profile_.strings.intern(comm(sample))};
+  SampleKey key = {static_cast<uint32_t>(stack),
+                   sample.pid,
+                   sample.tid,
+                   profile_.strings.intern(comm(sample)),
+                   label_set(sample.labels),
+                   sample.goid};
   auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
   if (is_new)
-    profile_.samples.push_back({stack, key.pid, key.tid, key.comm, 0});
+    profile_.samples.push_back({stack, key.pid, key.tid, key.comm, 0,
+                                static_cast<uint32_t>(key.label_set), key.goid});
   profile_.samples[slot->second].count++;
 }
 
@@ -112,17 +119,30 @@ StackId Replay::resolve(const SeenStack& seen) {
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
   auto end = static_cast<StackEnd>(seen.end);
-  for (uint64_t address : raw_stacks_[seen.user]) {
-    MappingId mapping = mapping_at(space, address);
+  size_t goroutine_begin = SIZE_MAX;
+  std::span<const uint64_t> user = raw_stacks_[seen.user];
+  for (size_t i = 0; i < user.size(); i++) {
+    MappingId mapping = mapping_at(space, user[i]);
+    if (i == seen.bridge && i > 0)
+      goroutine_begin = resolved_.size();
     if (is_return && mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
       break;
     }
-    resolved_.push_back(location({address, mapping, StringId{}, is_return}));
+    resolved_.push_back(location({user[i], mapping, StringId{}, is_return}));
     is_return = true;
   }
+  size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   return stack({locations_of_stacks_.intern(resolved_), top(space, seen.top), seen.frame_offset,
-                static_cast<uint64_t>(end)});
+                static_cast<uint32_t>(end), static_cast<uint32_t>(goroutine_depth)});
+}
+
+uint32_t Replay::label_set(std::span<const Label> labels) {
+  resolved_labels_.clear();
+  for (const Label& label : labels)
+    resolved_labels_.push_back(
+        {profile_.strings.intern(label.key), profile_.strings.intern(label.value)});
+  return label_sets_.intern(resolved_labels_);
 }
 
 StackId Replay::stack(const StackKey& key) {
@@ -131,7 +151,7 @@ StackId Replay::stack(const StackKey& key) {
   if (is_new) {
     profile_.add_stack(locations_of_stacks_[key.locations]);
     profile_.stack_states.push_back(
-        {key.frame_offset, key.top, static_cast<StackEnd>(key.end)});
+        {key.frame_offset, key.top, static_cast<StackEnd>(key.end), key.goroutine_depth});
   }
   return known->second;
 }
@@ -223,6 +243,8 @@ uint32_t Replay::perf_map_of(const MapEvent& event) const {
 }
 
 Profile Replay::finish() && {
+  for (uint32_t set = 1; set < label_sets_.size(); set++)
+    profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
   for (uint32_t number = 0; number < words_of_tops_.size(); number++) {
     std::span<const TopWord> words = words_of_tops_[number];
     profile_.top_words.insert(profile_.top_words.end(), words.begin(), words.end());

@@ -48,7 +48,8 @@ private:
     uint32_t user;
     uint32_t top;
     uint64_t frame_offset;
-    uint64_t end;
+    uint32_t end;
+    uint32_t bridge;
     bool operator==(const SeenStack&) const = default;
   };
   struct SeenTop {
@@ -61,7 +62,8 @@ private:
     uint32_t locations;
     uint32_t top;
     uint64_t frame_offset;
-    uint64_t end;
+    uint32_t end;
+    uint32_t goroutine_depth;
     bool operator==(const StackKey&) const = default;
   };
   struct SampleKey {
@@ -69,6 +71,8 @@ private:
     uint32_t pid;
     uint32_t tid;
     StringId comm;
+    uint64_t label_set;
+    uint64_t goid;
     bool operator==(const SampleKey&) const = default;
   };
   struct LocationKey {
@@ -88,6 +92,7 @@ private:
   };
 
   StackId resolve(const SeenStack& seen);
+  uint32_t label_set(std::span<const Label> labels);
   StackId stack(const StackKey& key);
   uint32_t top(AddressSpace space, uint32_t raw_top);
   LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
@@ -104,10 +109,12 @@ private:
   SequencePool<StackWord> raw_tops_;
   SequencePool<LocationId> locations_of_stacks_;
   SequencePool<TopWord> words_of_tops_;
+  SequencePool<ProfileLabel> label_sets_;
   std::vector<LocationId> resolved_;   // scratch of resolve()
   std::vector<TopWord> resolved_top_;  // scratch of top()
 
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
+  std::vector<ProfileLabel> resolved_labels_;  // scratch of label_set()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
   tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
   tsl::robin_map<SampleKey, size_t, BytesHash> samples_;

@@ -9,6 +9,8 @@ struct SampleKey {
   uint32_t pid;
   uint32_t tid;
   StringId comm;
+  uint64_t label_set;
+  uint64_t goid;
   bool operator==(const SampleKey&) const = default;
 };
 
@@ -34,7 +36,7 @@ void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
   for (SampleCount sample : profile.samples) {
     uint32_t stack = new_stacks[to_index(sample.stack)];
     sample.stack = StackId{stack};
-    SampleKey key = {stack, sample.pid, sample.tid, sample.comm};
+    SampleKey key = {stack, sample.pid, sample.tid, sample.comm, sample.label_set, sample.goid};
     auto [slot, is_new] = slots.try_emplace(key, samples.size());
     if (is_new)
       samples.push_back(sample);

@@ -108,6 +108,17 @@
 //      14 top: packed uint32, a top of this chunk
 //      15 frame: packed uint32, 1 + the offset from the stack pointer, at most 32768, to which
 //         the frame pointer led, a multiple of 8; 0: it led elsewhere
+//     The same of goroutines of Go programs. The distinct sets of labels of this chunk are
+//     numbered from 1; set 0 has no label.
+//      16 bridge: packed uint32, the index in the user stack where the goroutine's own begins
+//         when the thread was on another; 0: there is no such place
+//      17 goid: packed sint64, the number of the goroutine, or 0; as field 3
+//      18 label_set: packed uint32, a set of labels of this chunk
+//      19 label_sets: repeated
+//     a set of labels:
+//       1 labels: repeated, at most 64, by key
+//     a label:
+//       1 key: string             2 value: string
 //   5 KALLSYMS, at most one
 //       1 text: bytes, that of /proc/kallsyms
 //   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
@@ -118,7 +129,7 @@
 //   7 STATS, counts since the start; the last such chunk is the one to use
 //       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64
-//   8 reserved: labels
+//   8 reserved
 //   9 END, the last chunk of a recording that was ended in order
 //       1 time: uint64
 //  10 VDSO, at most one
@@ -217,6 +228,10 @@ inline constexpr uint32_t kMaxStackSize = 2048;
 
 // Words of the top of a stack: all there are.
 inline constexpr uint32_t kMaxTopWords = 4096;
+
+// More than the recorder takes. A chunk of a few bytes could otherwise hold a set of millions
+// that each of its samples has.
+inline constexpr size_t kMaxLabels = 64;
 
 bool is_known(ChunkType type);  // not of a later version
 uint32_t max_payload_size(ChunkType type);

@@ -35,15 +35,19 @@ enum Field : uint32_t {
   kWordPlaces,
   kTop,
   kFrame,
+  kBridge,
+  kGoid,
+  kLabelSet,
+  kLabelSets,
 };
 
-// What fields 1 to 15 take at most: a tag byte and a length of up to five.
-constexpr size_t kMaxFieldOverhead = 15 * 6;
+// What fields 1 to 18 take at most: a tag of one byte, or two, and a length of up to five.
+constexpr size_t kMaxFieldOverhead = 15 * 6 + 3 * 7;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxStackSizeSize = 5;
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
-constexpr size_t kMaxRowSize = 10 + 7 * 5 + 1;
+constexpr size_t kMaxRowSize = 2 * 10 + 9 * 5 + 1;
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word
 
@@ -96,6 +100,10 @@ struct Columns {
   std::vector<uint32_t> word_places;
   std::vector<uint32_t> top;
   std::vector<uint32_t> frame;
+  std::vector<uint32_t> bridge;
+  std::vector<uint64_t> goid;
+  std::vector<uint32_t> label_set;
+  LabelSets label_sets;
 };
 
 void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
@@ -143,6 +151,14 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_column(in, columns.top);
     case kFrame:
       return read_column(in, columns.frame);
+    case kBridge:
+      return read_column(in, columns.bridge);
+    case kGoid:
+      return read_differences(in, columns.goid);
+    case kLabelSet:
+      return read_column(in, columns.label_set);
+    case kLabelSets:
+      return columns.label_sets.read(in.get_message());
     default:
       return in.skip();
   }
@@ -212,16 +228,25 @@ Result<> check_columns(const Columns& columns) {
 // The columns that recorders before 1.2 did not write.
 Result<> check_later_columns(const Columns& columns) {
   size_t count = columns.time.size();
-  for (const auto* column : {&columns.top, &columns.frame})
-    if (!column->empty() && column->size() != count)
-      return errorf("columns of {} and of {} samples", count, column->size());
+  for (size_t size : {columns.top.size(), columns.frame.size(), columns.bridge.size(),
+                      columns.goid.size(), columns.label_set.size()})
+    if (size != 0 && size != count)
+      return errorf("columns of {} and of {} samples", count, size);
   for (uint32_t top : columns.top)
     if (top > columns.top_sizes.size())
       return errorf("top {} of {}", top, columns.top_sizes.size());
   for (uint32_t frame : columns.frame)
     if (frame > kMaxTopSize + 1 || (frame != 0 && (frame - 1) % 8 != 0))
       return errorf("a frame pointer at offset {} of a stack", frame - 1);
-  return Ok{};
+  for (uint32_t set : columns.label_set)
+    if (set >= columns.label_sets.size())
+      return errorf("set of labels {} of {}", set, columns.label_sets.size() - 1);
+  for (size_t i = 0; i < columns.bridge.size(); i++)
+    if (uint32_t stack = columns.user_stack[i], bridge = columns.bridge[i];
+        bridge != 0 && (stack == 0 || bridge >= columns.stack_sizes[stack - 1]))
+      return errorf("a goroutine's stack from frame {} on, where there are {}", bridge,
+                    stack == 0 ? 0 : columns.stack_sizes[stack - 1]);
+  return columns.label_sets.check();
 }
 
 uint64_t to_frame_offset(uint32_t coded) {
@@ -271,7 +296,10 @@ void SampleBatch::add(const RecordedSample& sample) {
        .kernel_stack = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_),
        .user_stack = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_),
        .top = intern(sample.words, words_, top_begin_, known_tops_),
-       .frame_offset = sample.frame_offset});
+       .frame_offset = sample.frame_offset,
+       .goid = sample.goid,
+       .label_set = label_sets_.intern(sample.labels),
+       .bridge = sample.bridge});
 }
 
 void SampleBatch::clear() {
@@ -282,6 +310,7 @@ void SampleBatch::clear() {
   words_.clear();
   top_begin_.assign({0, 0});
   known_tops_.clear();
+  label_sets_.clear();
 }
 
 std::span<const uint64_t> SampleBatch::stack(uint32_t index) const {
@@ -298,7 +327,7 @@ std::span<const StackWord> SampleBatch::top(uint32_t index) const {
 
 size_t SampleBatch::size_in_memory() const {
   return kMaxFieldOverhead + rows_.size() * kMaxRowSize + addresses_.size() * kMaxAddressSize +
-         words_.size() * kMaxWordSize +
+         words_.size() * kMaxWordSize + label_sets_.size_in_memory() +
          (stack_begin_.size() + top_begin_.size()) * kMaxStackSizeSize;
 }
 
@@ -326,6 +355,10 @@ std::string SampleBatch::encode() const {
   write_column(out, kTop, rows_, &Row::top);
   write_column(out, kFrame, rows_,
                [](const Row& row) { return from_frame_offset(row.frame_offset); });
+  write_column(out, kBridge, rows_, &Row::bridge);
+  write_differences(out, kGoid, rows_, &Row::goid);
+  write_column(out, kLabelSet, rows_, &Row::label_set);
+  label_sets_.write(out, kLabelSets);
   // Last, for it may not be missing: so no part of a payload passes for a whole one.
   write_column(out, kUserEnd, rows_, &Row::user_end);
   return payload;
@@ -358,11 +391,15 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
   size_t count = columns.time.size();
   columns.top.resize(count);
   columns.frame.resize(count);
+  columns.bridge.resize(count);
+  columns.goid.resize(count);
+  columns.label_set.resize(count);
   SampleBatch batch;
   batch.addresses_ = std::move(columns.addresses);
   batch.stack_begin_ = *std::move(stacks);
   batch.words_ = *std::move(words);
   batch.top_begin_ = *std::move(tops);
+  batch.label_sets_ = std::move(columns.label_sets);
   batch.rows_.reserve(columns.time.size());
   for (size_t i = 0; i < columns.time.size(); i++)
     batch.rows_.push_back({.time = columns.time[i],
@@ -373,7 +410,10 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
                            .kernel_stack = columns.kernel_stack[i],
                            .user_stack = columns.user_stack[i],
                            .top = columns.top[i],
-                           .frame_offset = to_frame_offset(columns.frame[i])});
+                           .frame_offset = to_frame_offset(columns.frame[i]),
+                           .goid = columns.goid[i],
+                           .label_set = columns.label_set[i],
+                           .bridge = columns.bridge[i]});
   return batch;
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "profile/recording.h"
+#include "raw/label_sets.h"
 
 namespace gosym::raw {
 
@@ -17,7 +18,8 @@ namespace gosym::raw {
 // sample and writes it; the reader gets it back whole.
 class SampleBatch {
 public:
-  // Where the chunk tells one sample from the others. Stack 0 and top 0 are empty.
+  // Where the chunk tells one sample from the others. Number 0 of stacks, tops and sets of
+  // labels is the empty one.
   struct Row {
     uint64_t time;
     uint32_t pid;
@@ -28,6 +30,9 @@ public:
     uint32_t user_stack;
     uint32_t top;
     uint64_t frame_offset;
+    uint64_t goid;
+    uint32_t label_set;
+    uint32_t bridge;
   };
 
   void add(const RecordedSample& sample);
@@ -39,6 +44,7 @@ public:
   // Valid until the batch changes.
   std::span<const uint64_t> stack(uint32_t index) const;
   std::span<const StackWord> top(uint32_t index) const;
+  std::span<const Label> labels(uint32_t set) const { return label_sets_[set]; }
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
   uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
@@ -57,6 +63,7 @@ private:
   std::vector<uint32_t> stack_begin_ = {0, 0};
   std::vector<StackWord> words_;
   std::vector<uint32_t> top_begin_ = {0, 0};
+  LabelSets label_sets_;
   // Of what add() has seen, by hash.
   tsl::robin_map<uint64_t, uint32_t> known_stacks_;
   tsl::robin_map<uint64_t, uint32_t> known_tops_;

@@ -68,8 +68,11 @@ ImageId ImageCatalog::identify(const RawMapping& mapping) {
   Version version{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
                   mtime_ns(status)};
   ImageId& id = known_[version];
-  if (id == ImageId{})
+  if (id == ImageId{}) {
     id = add(mapping, describe(file->get(), status));
+    if (auto program = read_go_program(file->get()))
+      go_programs_.emplace(id, *program);
+  }
   return latest_[mapping.file] = id;
 }
 
@@ -90,6 +93,11 @@ ImageId ImageCatalog::add(const RawMapping& mapping, RecordedImage image) {
   image.path = mapping.path;
   image.is_deleted = strip_deleted(image.path);
   return new_.emplace_back(std::move(image)).id;
+}
+
+const GoProgram* ImageCatalog::go_program(ImageId image) const {
+  auto known = go_programs_.find(image);
+  return known == go_programs_.end() ? nullptr : &known->second;
 }
 
 MapEvent ImageCatalog::event_of(RawMapping mapping) {

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "profile/recording.h"
+#include "record/go_program.h"
 #include "record/sideband_record.h"
 
 namespace gosym {
 
 // Gives every file that was mapped during a recording its number, and reads once what is needed
-// to know it again later: size, time, ids and segments. It looks at headers and notes, never at
-// symbols.
+// to know it again later: size, time, ids and segments; and what the sampler needs of a Go
+// program. It looks at headers and notes, never at symbols.
 class ImageCatalog {
 public:
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
@@ -19,6 +20,9 @@ public:
 
   // What is recorded of a mapping.
   MapEvent event_of(RawMapping mapping);
+
+  // Null for an image that is no Go program.
+  const GoProgram* go_program(ImageId image) const;
 
   // Those identified since the last call.
   std::vector<RecordedImage> take_new();
@@ -37,6 +41,7 @@ private:
 
   std::map<Version, ImageId> known_;
   std::map<FileKey, ImageId> latest_;  // for files that can no longer be opened
+  std::map<ImageId, GoProgram> go_programs_;
   std::vector<RecordedImage> new_;
   uint32_t count_ = 0;
 };

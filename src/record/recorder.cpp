@@ -190,14 +190,33 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  events_.emplace_back(images_.event_of(std::move(mapping)));
+  RawMapping code = mapping;
+  MapEvent event = images_.event_of(std::move(mapping));
+  if (const GoProgram* program = images_.go_program(event.image))
+    keep(*program, code);
+  events_.emplace_back(std::move(event));
+}
+
+// Of several in one process the first is its program, and not a library.
+void Recorder::keep(const GoProgram& program, const RawMapping& code) {
+  if (!program.layout)
+    unknown_go_versions_.insert(program.version);
+  else if (options_.has_user && go_processes_.insert(code.pid).second)
+    sampler_->set_go_program(code.pid, program, program.offset_at_in(code));
+}
+
+void Recorder::forget_go_program(uint32_t pid) {
+  if (go_processes_.erase(pid) > 0)
+    sampler_->forget_go_program(pid);
 }
 
 void Recorder::keep(CommEvent event) {
   if (!is_followed(event.pid))
     return;
-  if (event.is_exec)
+  if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
+    forget_go_program(event.pid);
+  }
   events_.emplace_back(std::move(event));
 }
 
@@ -213,8 +232,10 @@ void Recorder::keep(ForkEvent event) {
 void Recorder::keep(ExitEvent event) {
   if (!is_followed(event.pid))
     return;
-  if (event.tid == event.pid)
+  if (event.tid == event.pid) {
     ended_.push_back(event);
+    go_processes_.erase(event.pid);
+  }
   events_.emplace_back(event);
 }
 
@@ -288,6 +309,7 @@ Recorder::Summary Recorder::summary() const {
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
       .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
       .perf_map_problems = perf_map_problems_,
+      .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},
       .process_count = sampled_.size(),
       .duration_ns = end_time_ - start_time_,
       .file_size = writer_->bytes_written(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <unordered_set>
 #include <vector>
 
@@ -32,8 +33,9 @@ public:
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
-    std::vector<std::string> perf_map_problems;  // one a map that was not used, or cut
-    size_t process_count = 0;                    // that samples are of
+    std::vector<std::string> perf_map_problems;    // one a map that was not used, or cut
+    std::vector<std::string> unknown_go_versions;  // whose goroutines cannot be told
+    size_t process_count = 0;                      // that samples are of
     uint64_t duration_ns = 0;
     uint64_t file_size = 0;
   };
@@ -70,6 +72,8 @@ private:
   void drain_sideband();
   void keep_events(uint64_t until);
   void keep(RawMapping mapping);
+  void keep(const GoProgram& program, const RawMapping& code);
+  void forget_go_program(uint32_t pid);
   void keep(CommEvent event);
   void keep(ForkEvent event);
   void keep(ExitEvent event);
@@ -89,6 +93,8 @@ private:
   std::vector<uint32_t> targets_;
   std::unordered_set<uint32_t> followed_;  // the targets and their children
   std::unordered_set<uint32_t> sampled_;
+  std::unordered_set<uint32_t> go_processes_;  // that the sampler knows
+  std::set<std::string> unknown_go_versions_;
   ImageCatalog images_;
 
   // Drained and not yet written.

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "record/rights.h"
@@ -51,6 +52,21 @@ uint64_t frame_offset(const gosym_sample& sample) {
   return sample.user_depth > 0 && offset <= kMaxTopSize && offset % 8 == 0 ? offset : kNoFrame;
 }
 
+std::string text_of(const char* text, uint32_t size, size_t max_size) {
+  return {text, std::min<size_t>(size, max_size)};
+}
+
+std::vector<Label> labels_of(const gosym_sample& sample) {
+  const auto* first = reinterpret_cast<const gosym_label*>(sample.stack + sample.user_depth +
+                                                           sample.kernel_depth);
+  std::vector<Label> labels;
+  for (const gosym_label& label : std::span(first, sample.label_count))
+    labels.push_back({text_of(label.key, label.key_size, sizeof(label.key)),
+                      text_of(label.value, label.value_size, sizeof(label.value))});
+  std::ranges::sort(labels);
+  return labels;
+}
+
 // What the kernel says where there is no such counter: in many virtual machines.
 bool is_missing_event(int cause) {
   return cause == ENOENT || cause == EOPNOTSUPP;
@@ -77,6 +93,7 @@ Result<> Sampler::load(const SamplerOptions& options) {
   bpf_->rodata->is_system_wide = options.is_system_wide;
   bpf_->rodata->has_user = options.has_user;
   bpf_->rodata->has_kernel = options.has_kernel;
+  bpf_->rodata->has_goroutines = options.has_goroutines;
   bool follows = options.follows_children && !options.is_system_wide;
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
   bool has_words_only = options.stack_mode == StackMode::kWords;
@@ -146,6 +163,26 @@ Result<> Sampler::add_target(uint32_t pid) {
   return Ok{};
 }
 
+void Sampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+  const go::RuntimeLayout& layout = *program.layout;
+  gosym_go_program value = {.offset = static_cast<uint64_t>(program.offset),
+                            .offset_at = offset_at,
+                            .g_m = layout.g_m,
+                            .g_sched_sp = layout.g_sched_sp,
+                            .g_sched_bp = layout.g_sched_bp,
+                            .g_goid = layout.g_goid,
+                            .g_labels = layout.g_labels,
+                            .m_gsignal = layout.m_gsignal,
+                            .m_curg = layout.m_curg,
+                            .has_label_map = layout.has_label_map,
+                            .callback_frame = layout.callback_frame};
+  bpf_map_update_elem(bpf_map__fd(bpf_->maps.go_programs), &pid, &value, BPF_ANY);
+}
+
+void Sampler::forget_go_program(uint32_t pid) {
+  bpf_map_delete_elem(bpf_map__fd(bpf_->maps.go_programs), &pid);
+}
+
 Result<> Sampler::start() {
   for (const UniqueFd& event : events_)
     if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
@@ -175,10 +212,13 @@ int Sampler::on_sample(void* context, void* data, size_t size) noexcept {
   if (size < kHeaderSize)
     return 0;
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
-  if (size != kHeaderSize + 8 * depth + sample.top_size)
+  uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
+  if (size != kHeaderSize + 8 * depth + labels_size + sample.top_size)
     return 0;
   // __u64 and uint64_t are different types of the same shape.
-  std::span stack(reinterpret_cast<const uint64_t*>(sample.stack), depth + sample.top_size / 8);
+  std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
+                  depth + (labels_size + sample.top_size) / 8);
+  std::vector<Label> labels = labels_of(sample);
   (*static_cast<const Sampler*>(context)->handler_)(
       {
           .time = sample.time,
@@ -190,8 +230,11 @@ int Sampler::on_sample(void* context, void* data, size_t size) noexcept {
           .user_stack = stack.first(sample.user_depth),
           .frame_offset = frame_offset(sample),
           .words = {},
+          .goid = sample.goid,
+          .labels = labels,
+          .bridge = sample.bridge,
       },
-      sample.stack_pointer, stack.subspan(depth));
+      sample.stack_pointer, stack.subspan(depth + labels_size / 8));
   return 0;
 }
 

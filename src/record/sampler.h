@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "profile/recording.h"
+#include "record/go_program.h"
 
 struct ring_buffer;
 struct sampler_bpf;
@@ -29,6 +30,7 @@ struct SamplerOptions {
   bool has_user = true;
   bool has_kernel = true;
   bool follows_children = true;
+  bool has_goroutines = true;
   StackMode stack_mode = StackMode::kAuto;
   // Bytes of a stack to look at where its chain of frame pointers is not relied on: a multiple
   // of 8, at most kMaxTopSize.
@@ -58,6 +60,12 @@ public:
 
   // Samples this process too, and its future children if the options say so.
   Result<> add_target(uint32_t pid);
+
+  // Tells how to read the goroutines of a process, until it ends or forget_go_program() is
+  // called; the program's layout must be known. Of too many processes the last ones are not
+  // told.
+  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at);
+  void forget_go_program(uint32_t pid);
 
   Result<> start();
   void stop();

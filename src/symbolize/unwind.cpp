@@ -54,7 +54,7 @@ private:
   tsl::robin_map<size_t, LocationId> interrupted_;
 };
 
-// The walk up one user stack. Places are offsets from the stack pointer of the leaf.
+// The walk up one stack. Places are offsets from the stack pointer of the leaf.
 class Walk {
 public:
   // `chain` is what the frame pointers led to: the leaf, and return addresses.
@@ -71,8 +71,22 @@ public:
     }
     if (!has_root_)
       follow_chain();
-    if (end_ == StackEnd::kRoot && !may_be_root(stack_.back()))
+    check_root();
+  }
+
+  // From a stack of the thread's to that of the goroutine it works for: whatever the one ended
+  // with, here the other goes on.
+  void go_on_with(std::span<const LocationId> goroutine, StackEnd end) {
+    end_ = end;
+    chain_ = goroutine;
+    taken_ = 1;
+    is_on_chain_ = true;
+    frame_.reset();
+    if (push_return(false, chain_.front()))
+      follow_chain();
+    else
       end_ = StackEnd::kBadFrame;
+    check_root();
   }
 
   std::span<const LocationId> stack() const { return stack_; }
@@ -173,6 +187,11 @@ private:
     frame_ = saved;
   }
 
+  void check_root() {
+    if (end_ == StackEnd::kRoot && !may_be_root(stack_.back()))
+      end_ = StackEnd::kBadFrame;
+  }
+
   // Appends what is left of the chain, up to the root of the stack.
   void follow_chain() {
     bool is_left = is_on_chain_ && (!frame_ || *frame_ + 8 >= stack_pointer_);
@@ -230,10 +249,15 @@ void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     stack.assign(kernel.begin(), kernel.end());
     if (kernel.size() == recorded.size())
       return;
-    Walk walk(code, recorded.subspan(kernel.size()), profile.top(state.top), state);
+    std::span<const LocationId> user = recorded.subspan(kernel.size());
+    std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
+    Walk walk(code, user.first(user.size() - goroutine.size()), profile.top(state.top), state);
     walk.run();
+    if (!goroutine.empty())
+      walk.go_on_with(goroutine, state.end);
     stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
     profile.unwound.repaired += walk.is_repaired() ? counts[to_index(id)] : 0;
+    profile.unwound.bridged += goroutine.empty() ? 0 : counts[to_index(id)];
     profile.unwound.cut += walk.is_cut() ? counts[to_index(id)] : 0;
   });
   profile.stack_states.clear();

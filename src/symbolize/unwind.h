@@ -16,6 +16,9 @@ namespace gosym {
 // that has no frame gets its caller, and code without frame pointers all of its callers if the
 // words reach up to the root.
 //
+// On a stack of a Go thread's own the walk ends where the thread left the goroutine's stack;
+// that goes on with its part of the chain.
+//
 // What is put in follows a call; what the chain has and does not is where the stack ends, cut
 // short.
 void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files);

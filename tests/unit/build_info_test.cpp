@@ -153,3 +153,51 @@ TEST_CASE("build info: lines with too few fields, or of unknown kinds, are skipp
   REQUIRE(info->settings.size() == 1);
   CHECK(info->settings[0].second == "linux");
 }
+
+namespace {
+
+// Reads the version from a copy of the file that has only what was asked for.
+std::string version_of_parts(const std::string& file) {
+  std::string parts(file.size(), '\0');
+  auto copy = [&](const elf::FileExtent& extent) {
+    REQUIRE(extent.offset + extent.size <= file.size());
+    parts.replace(extent.offset, extent.size, file, extent.offset, extent.size);
+  };
+  copy({0, 64});
+  for (int i = 0; i < 2; i++)
+    for (const elf::FileExtent& table : elf::header_tables(as_bytes(parts)))
+      copy(table);
+  auto image = elf::parse(as_bytes(parts));
+  REQUIRE(image);
+  for (int i = 0; i < go::kVersionRounds; i++)
+    for (const elf::FileExtent& extent : go::version_extents(*image))
+      copy(extent);
+  auto info = go::read_build_info(*image);
+  return info ? std::string(info->go_version) : "none";
+}
+
+}  // namespace
+
+TEST_CASE("build info: the parts that the version needs are told") {
+  CHECK(version_of_parts(build_image(
+            with_build_info(build_info_record("go1.22.1", kModules)))) == "go1.22.1");
+
+  ByteWriter record;
+  record.text(std::string_view("\xff Go buildinf:", 14)).u8(8).u8(0);
+  record.word(0x610000).word(0x610000);
+  ImageSpec spec = with_build_info(record.out);
+  spec.parts.push_back({.name = ".data",
+                        .contents = ByteWriter().word(0x620000).word(8).out,
+                        .address = 0x610000,
+                        .segment_flags = PF_R | PF_W});
+  spec.parts.push_back(
+      {.name = ".rodata", .contents = "go1.17.3", .address = 0x620000, .segment_flags = PF_R});
+  CHECK(version_of_parts(build_image(spec)) == "go1.17.3");
+}
+
+TEST_CASE("build info: no part is told that the file does not have") {
+  CHECK(go::version_extents(elf::Image{}).empty());
+  std::string record = build_info_record("go1.22.1", kModules);
+  for (size_t size = 0; size < record.size(); size++)
+    CHECK(version_of_parts(build_image(with_build_info(record.substr(0, size)))) == "none");
+}

@@ -192,6 +192,14 @@ TEST_CASE("elf: the header tells where the tables are") {
   CHECK(elf::header_tables({}).empty());
 }
 
+TEST_CASE("elf: the table of sections tells where their names are") {
+  std::string file = build_image(sample_spec());
+  auto tables = elf::header_tables(as_bytes(file));
+  REQUIRE(tables.size() == 3);
+  CHECK(file.substr(tables[2].offset, tables[2].size).find(".shstrtab") != std::string::npos);
+  CHECK(elf::header_tables(as_bytes(file).first(file.size() - 1)).size() == 2);
+}
+
 TEST_CASE("build ids: notes are read up to a limit, however often they are named") {
   ImageSpec spec;
   std::string filler = build_note("XYZ", 1, std::string(700 << 10, 'x'));

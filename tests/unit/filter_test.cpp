@@ -68,3 +68,29 @@ TEST_CASE("filter: the time is that since the start, its end left out") {
   filter.time = *parse_time_range(",1.5");
   CHECK(filter.to_string() == "--time ,1.5");
 }
+
+TEST_CASE("filter: of each key of labels one value must match") {
+  const std::vector<Label> labels = {{"a=b", "c"}, {"empty", ""}, {"name", "x"}};
+  RecordedSample sample = sample_of(1, 1);
+  auto keeps = [&](std::vector<std::string> wanted) {
+    Filter filter;
+    filter.labels = std::move(wanted);
+    return filter.keeps(sample, "", 0);
+  };
+  CHECK_FALSE(keeps({"name=x"}));
+  sample.labels = labels;
+  CHECK(keeps({"name=x"}));
+  CHECK(keeps({"name=y", "name=x"}));
+  CHECK(keeps({"empty="}));
+  CHECK(keeps({"a=b=c"}));
+  CHECK(keeps({"name=x", "empty="}));
+  CHECK_FALSE(keeps({"name=y"}));
+  CHECK_FALSE(keeps({"name="}));
+  CHECK_FALSE(keeps({"name=xx"}));
+  CHECK_FALSE(keeps({"name=x", "empty=x"}));
+  CHECK_FALSE(keeps({"other="}));
+
+  Filter filter;
+  filter.labels = {"name=x", "a=b"};
+  CHECK(filter.to_string() == "--label name=x --label a=b");
+}

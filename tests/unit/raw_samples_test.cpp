@@ -37,6 +37,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
     return x.time == y.time && x.pid == y.pid && x.tid == y.tid && x.cpu == y.cpu &&
            x.user_end == y.user_end && same_stack(x.kernel_stack, y.kernel_stack) &&
            same_stack(x.user_stack, y.user_stack) && x.frame_offset == y.frame_offset &&
+           x.goid == y.goid && x.bridge == y.bridge &&
+           std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top), b.top(y.top));
   });
 }
@@ -58,6 +60,10 @@ struct Columns {
   std::vector<uint32_t> word_places = {0x20};
   std::vector<uint32_t> top = {0, 2};
   std::vector<uint32_t> frame = {0, 16 + 1};
+  std::vector<uint32_t> bridge = {0, 1};
+  std::vector<int64_t> goid = {7, -7};
+  std::vector<uint32_t> label_set = {0, 1};
+  size_t label_count = 1;
 
   std::string encode() const {
     std::string payload;
@@ -74,8 +80,22 @@ struct Columns {
     out.add_packed_uint32(13, word_places.begin(), word_places.end());
     out.add_packed_uint32(14, top.begin(), top.end());
     out.add_packed_uint32(15, frame.begin(), frame.end());
+    out.add_packed_uint32(16, bridge.begin(), bridge.end());
+    out.add_packed_sint64(17, goid.begin(), goid.end());
+    out.add_packed_uint32(18, label_set.begin(), label_set.end());
+    out.add_message(19, labels());
     out.add_packed_uint32(9, user_end.begin(), user_end.end());
     return payload;
+  }
+  std::string labels() const {
+    std::string set;
+    protozero::pbf_writer out(set);
+    for (size_t i = 0; i < label_count; i++) {
+      protozero::pbf_writer label(out, 1);
+      label.add_string(1, "key");
+      label.add_string(2, "value");
+    }
+    return set;
   }
   Result<SampleBatch> decode() const { return SampleBatch::decode(as_bytes(encode())); }
   std::string error() const { return decode().error().message(); }
@@ -299,4 +319,63 @@ TEST_CASE("samples: a length beyond the payload allocates nothing") {
   auto payload = bytes(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f, 0);
   CHECK(SampleBatch::decode(payload).error().message() ==
         "malformed protobuf: end of buffer exception");
+}
+
+TEST_CASE("samples: goroutines and their labels, each set once") {
+  const std::vector<Label> labels = {{"empty", ""}, {"handler", "/index"}};
+  SampleBatch batch;
+  for (uint64_t goid : {uint64_t{18}, UINT64_MAX}) {
+    RecordedSample of = sample(goid, {}, kUser);
+    of.goid = goid;
+    of.labels = labels;
+    of.bridge = 2;
+    batch.add(of);
+  }
+  batch.add(sample(3, {}, kUser));
+  CHECK(batch.rows()[0].label_set == 1);
+  CHECK(batch.rows()[1].label_set == 1);
+  CHECK(batch.rows()[2].label_set == 0);
+
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(std::ranges::equal(decoded->labels(1), labels));
+  CHECK(decoded->rows()[1].goid == UINT64_MAX);
+  CHECK(decoded->rows()[1].bridge == 2);
+
+  batch.clear();
+  batch.add(sample(4, {}, kUser));
+  CHECK(batch.rows()[0].label_set == 0);
+}
+
+TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
+  Columns columns;
+  REQUIRE(columns.decode());
+  CHECK(columns.decode()->labels(1)[0] == Label{"key", "value"});
+  CHECK(columns.decode()->rows()[1].goid == 0);
+
+  auto error_with = [](auto change) {
+    Columns wrong;
+    change(wrong);
+    auto decoded = wrong.decode();
+    return decoded ? std::string() : decoded.error().message();
+  };
+  CHECK(error_with([](Columns& c) { c.bridge = {}; }).empty());
+  CHECK(error_with([](Columns& c) { c.goid = {}; }).empty());
+  CHECK(error_with([](Columns& c) { c.label_set = {}; }).empty());
+  CHECK(error_with([](Columns& c) { c.bridge = {1}; }) == "columns of 2 and of 1 samples");
+  CHECK(error_with([](Columns& c) { c.goid = {1, 2, 3}; }) == "columns of 2 and of 3 samples");
+  CHECK(error_with([](Columns& c) { c.label_set = {0}; }) == "columns of 2 and of 1 samples");
+  CHECK(error_with([](Columns& c) { c.label_set = {0, 2}; }) == "set of labels 2 of 1");
+  CHECK(error_with([](Columns& c) {
+          c.bridge = {0, 2};
+        }) == "a goroutine's stack from frame 2 on, where there are 2");
+  CHECK(error_with([](Columns& c) {
+          c.user_stack = {1, 0};
+        }) == "a goroutine's stack from frame 1 on, where there are 0");
+  CHECK(error_with([](Columns& c) { c.label_count = 64; }).empty());
+  CHECK(error_with([](Columns& c) { c.label_count = 65; }) ==
+        "a set of 65 labels, where 64 are allowed");
 }

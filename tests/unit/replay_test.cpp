@@ -433,6 +433,49 @@ TEST_CASE("kernel history: lengths past the end of memory, and no events") {
   CHECK(history.find(0xfff, 1).empty());
 }
 
+TEST_CASE("replay: samples of different labels, or numbers of goroutines, are different") {
+  const std::vector<Label> labels = {{"name", "x"}};
+  const std::vector<uint64_t> user = {0x1000};
+  Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")));
+  RecordedSample sample = sample_of(1, 1, user);
+  replay.add(sample);
+  sample.labels = labels;
+  replay.add(sample);
+  replay.add(sample);
+  sample.goid = 18;
+  replay.add(sample);
+
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.samples.size() == 3);
+  REQUIRE(profile.label_sets.size() == 2);
+  CHECK(profile.label_sets[0].empty());
+  REQUIRE(profile.label_sets[1].size() == 1);
+  CHECK(profile.strings[profile.label_sets[1][0].key] == "name");
+  CHECK(profile.strings[profile.label_sets[1][0].value] == "x");
+  CHECK(profile.samples[0].label_set == 0);
+  CHECK(profile.samples[1].label_set == 1);
+  CHECK(profile.samples[1].count == 2);
+  CHECK(profile.samples[2].goid == 18);
+}
+
+TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack ends before") {
+  const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020, 0x1030};
+  const std::vector<uint64_t> broken = {0x1000, 0x9000, 0x1020, 0x1030};
+  Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")));
+  RecordedSample sample = sample_of(1, 1, user);
+  replay.add(sample);
+  sample.bridge = 2;
+  replay.add(sample);
+  sample.user_stack = broken;
+  replay.add(sample);
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.stack_states.size() == 3);
+  CHECK(profile.stack_states[0].goroutine_depth == 0);
+  CHECK(profile.stack_states[1].goroutine_depth == 2);
+  CHECK(profile.stack_states[2].goroutine_depth == 0);
+  CHECK(frames_of(profile, StackId{2}).size() == 1);
+}
+
 TEST_CASE("replay: no samples, empty stacks") {
   Profile none = Replay({}, {}, {}).finish();
   CHECK(none.samples.empty());

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The goroutine that a thread runs, read from the memory of its process. What the fields mean
+// is told in src/go/runtime_layout.h. All of it may be damaged or made up: what cannot be read
+// reads as 0.
+
+#include "kernel.h"
+#include "sample.h"
+
+// The processes whose program is of Go, and how to read it.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, GOSYM_MAX_GO_PROCESSES);
+  __type(key, __u32);
+  __type(value, struct gosym_go_program);
+} go_programs SEC(".maps");
+
+struct goroutine {
+  __u64 address;  // of its g; 0: the thread runs none
+  __u64 low;      // bounds of its stack
+  __u64 high;
+  // The registers that it left its stack with.
+  __u64 sp;
+  __u64 pc;
+  __u64 bp;
+  __u64 g0_high;  // end of the stack that the thread has for C code
+  bool is_on_stack;
+  bool has_left_stack;  // for the other one; with a signal handler it may be on neither
+};
+
+static __always_inline __u64 read_word(__u64 address) {
+  __u64 word;
+  bpf_probe_read_user(&word, sizeof(word), (void*)address);  // sets it to 0 where it fails
+  return word;
+}
+
+static __always_inline __u64 current_g(const struct gosym_go_program* program) {
+#if defined(__TARGET_ARCH_x86)
+  struct task_struct* task = (void*)bpf_get_current_task();
+  __u64 offset = program->offset_at ? read_word(program->offset_at) : program->offset;
+  return read_word(BPF_CORE_READ(task, thread.fsbase) + offset);
+#else
+  return 0;
+#endif
+}
+
+// What is no g is noticed: no m points back to it.
+static __always_inline struct goroutine find_goroutine(const struct gosym_go_program* program,
+                                                       __u64 stack_pointer) {
+  struct goroutine found = {};
+  __u64 g = current_g(program);
+  __u64 m = read_word(g + program->g_m);
+  __u64 g0 = read_word(m);
+  __u64 current = read_word(m + program->m_curg);
+  bool is_one_of_m = g == g0 || g == current || g == read_word(m + program->m_gsignal);
+  if (!m || !is_one_of_m || !current || read_word(current + program->g_m) != m)
+    return found;
+  found.address = current;
+  found.low = read_word(current);
+  found.high = read_word(current + 8);
+  found.is_on_stack = stack_pointer >= found.low && stack_pointer < found.high;
+  found.g0_high = read_word(g0 + 8);
+  if (g != g0 || found.is_on_stack)
+    return found;
+  found.sp = read_word(current + program->g_sched_sp);
+  found.pc = read_word(current + program->g_sched_sp + 8);
+  found.bp = read_word(current + program->g_sched_bp);
+  found.has_left_stack = found.sp >= found.low && found.sp < found.high;
+  return found;
+}

@@ -1,0 +1,55 @@
+#include "go/runtime_layout.h"
+
+#include <charconv>
+
+namespace gosym::go {
+
+namespace {
+
+struct Release {
+  uint32_t minor;
+  RuntimeLayout layout;
+};
+
+// g: m, sched.sp, sched.bp, goid, labels; m: gsignal, curg; map, callback. Releases that are
+// missing were not at hand.
+constexpr Release kReleases[] = {
+    {15, {48, 56, 104, 152, 344, 80, 192, true, 32}},
+    {19, {48, 56, 104, 152, 360, 80, 192, true, 40}},
+    {21, {48, 56, 104, 152, 344, 80, 192, true, 40}},
+    {22, {48, 56, 104, 152, 344, 80, 192, true, 40}},
+    {23, {48, 56, 104, 160, 352, 80, 192, true, 40}},
+    {24, {48, 56, 104, 160, 352, 80, 192, false, 40}},
+    {25, {48, 56, 96, 152, 344, 72, 184, false, 40}},
+    {26, {48, 56, 96, 152, 352, 72, 184, false, 40}},
+    {27, {48, 56, 96, 152, 352, 72, 184, false, 40}},
+};
+
+// "1.23.4", "1.24rc1" and "1.25.1 X:name" are of releases; "1.26-devel_..." and "1.26beta1" may
+// still change.
+std::optional<uint32_t> minor_of_release(std::string_view version) {
+  constexpr std::string_view kPrefix = "go1.";
+  if (!version.starts_with(kPrefix))
+    return std::nullopt;
+  version.remove_prefix(kPrefix.size());
+  uint32_t minor = 0;
+  auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), minor);
+  if (error != std::errc())
+    return std::nullopt;
+  version.remove_prefix(static_cast<size_t>(end - version.data()));
+  bool is_release = version.empty() || version.starts_with('.') || version.starts_with("rc") ||
+                    version.starts_with(' ');
+  return is_release ? std::optional(minor) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RuntimeLayout> runtime_layout(std::string_view go_version) {
+  auto minor = minor_of_release(go_version);
+  for (const Release& release : kReleases)
+    if (minor == release.minor)
+      return release.layout;
+  return std::nullopt;
+}
+
+}  // namespace gosym::go

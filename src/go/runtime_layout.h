@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace gosym::go {
+
+// Where the runtime of a Go version keeps what tells goroutines apart: offsets in its two
+// structures, on machines of 64 bits. Nothing in a program says so; they were read from the
+// DWARF of programs of each version.
+//
+//   g   a goroutine, or one of the stacks that each thread has for the runtime and for C code
+//       (m's g0) and for signal handlers (m's gsignal)
+//         0  bounds of the stack: lowest address, first address after it
+//            m, the thread that runs it
+//            sched, the registers that it left its stack with: sp, pc 8 bytes on, bp
+//            goid, its number
+//            labels, of runtime/pprof: 0, or a pointer to a map or a slice
+//   m   a thread
+//         0  g0
+//            gsignal
+//            curg, the goroutine that it runs
+//
+// The labels point to, up to Go 1.23, a pointer to a map[string]string:
+//
+//   map     0 count   9 u8, log2 of the number of buckets   16 buckets   24 old buckets
+//   bucket  u8[8], one a slot: below 5 means there is nothing
+//           8 keys of 16 bytes, 8 values of 16 bytes, pointer to a bucket that goes on with it
+//
+// From Go 1.24 on to a slice (pointer, length, capacity) of pairs of key and value. A string is
+// pointer and length.
+struct RuntimeLayout {
+  uint16_t g_m = 0;
+  uint16_t g_sched_sp = 0;
+  uint16_t g_sched_bp = 0;
+  uint16_t g_goid = 0;
+  uint16_t g_labels = 0;
+  uint16_t m_gsignal = 0;
+  uint16_t m_curg = 0;
+  bool has_label_map = false;
+  // Bytes of the frame of cgocallback, the return address and the saved frame pointer with it:
+  // of the function that calls cgocallbackg on the goroutine's stack. From the assembly.
+  uint8_t callback_frame = 0;
+
+  bool operator==(const RuntimeLayout&) const = default;
+};
+
+// Of a version as the build information has it: "go1.23.4", "go1.24rc1". None for versions
+// that nobody has looked at, those not yet released among them.
+std::optional<RuntimeLayout> runtime_layout(std::string_view go_version);
+
+}  // namespace gosym::go

@@ -1,0 +1,77 @@
+#include "record/go_program.h"
+
+#include <algorithm>
+
+#include "go/build_info.h"
+#include "go/goroutine_pointer.h"
+#include "record/sparse_copy.h"
+
+namespace gosym {
+
+namespace {
+
+// What is read at once of a program's code. The runtime comes early in it.
+constexpr uint64_t kPieceSize = 4 << 20;
+
+std::optional<elf::Image> read_tables(SparseCopy& copy) {
+  copy.read({.offset = 0, .size = sizeof(Elf64_Ehdr)});
+  // The second time, where the names of sections lie is known.
+  for (int i = 0; i < 2; i++)
+    for (const elf::FileExtent& table : elf::header_tables(copy.bytes()))
+      copy.read(table);
+  auto image = elf::parse(copy.bytes());
+  return image ? std::optional(*std::move(image)) : std::nullopt;
+}
+
+std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& image) {
+  for (int i = 0; i < go::kVersionRounds; i++)
+    for (const elf::FileExtent& extent : go::version_extents(image))
+      copy.read(extent);
+  auto info = go::read_build_info(image);
+  return info ? std::optional<std::string>(info->go_version) : std::nullopt;
+}
+
+std::optional<go::GoroutinePointer> find_pointer(SparseCopy& copy, const elf::Segment& code) {
+  uint64_t file_size = copy.bytes().size();
+  uint64_t size = std::min(code.file_size, file_size - std::min(code.offset, file_size));
+  for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
+    copy.read({.offset = code.offset + offset, .size = kPieceSize});
+    uint64_t overlap = std::min<uint64_t>(offset, go::kGoroutinePointerCode);
+    uint64_t begin = offset - overlap;
+    auto piece =
+        slice(copy.bytes(), code.offset + begin, std::min(size - begin, kPieceSize + overlap));
+    auto address = ImageAddress{to_integer(code.address) + begin};
+    if (auto found = go::find_goroutine_pointer(*piece, address))
+      return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GoProgram> read_go_program(int file) {
+  auto copy = SparseCopy::open(file);
+  if (!copy)
+    return std::nullopt;
+  auto image = read_tables(*copy);
+  bool may_be_go = image && image->machine == EM_X86_64 && image->pointer_size == 8 &&
+                   (image->sections.empty() || image->find_section(".go.buildinfo"));
+  auto version = may_be_go ? read_version(*copy, *image) : std::nullopt;
+  if (!version)
+    return std::nullopt;
+  for (const elf::Segment& segment : image->segments) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
+      continue;
+    auto pointer = find_pointer(*copy, segment);
+    if (!pointer)
+      continue;
+    GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};
+    if (pointer->offset_at)
+      program.offset_at =
+          to_integer(*pointer->offset_at) - to_integer(segment.address) + segment.offset;
+    return program;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gosym

@@ -1,0 +1,27 @@
+// Tells what the sampler would be told of Go programs: one line for each file, or "none".
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+#include "record/go_program.h"
+
+using namespace gosym;
+
+int main(int count, char** files) {
+  for (int i = 1; i < count; i++) {
+    UniqueFd file(open(files[i], O_RDONLY | O_CLOEXEC));
+    auto program = file ? read_go_program(file.get()) : std::nullopt;
+    if (!program || !program->layout) {
+      fmt::print("none\n");
+      continue;
+    }
+    const go::RuntimeLayout& layout = *program->layout;
+    fmt::print(
+        "g.m={} g.sched.sp={} g.sched.bp={} g.goid={} g.labels={} m.gsignal={} m.curg={} ",
+        layout.g_m, layout.g_sched_sp, layout.g_sched_bp, layout.g_goid, layout.g_labels,
+        layout.m_gsignal, layout.m_curg);
+    fmt::print("label_map={} offset={}\n", int{layout.has_label_map},
+               program->offset_at ? "loaded" : std::to_string(program->offset));
+  }
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""Where Go's runtime keeps its goroutines, as gosym believes it for a version, and as the debugging
+information of a program of that version says.
+
+    runtime_layout.py PRINT_GO_PROGRAM
+"""
+import functools
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+from common import FIXTURES, GO_ENVIRONMENT, WORK, call, go, run
+
+PRINT = sys.argv[1]
+VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
+STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
+WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
+        "cgo PIE": (CGO, ["-buildmode=pie"]), "library": (CGO, ["-buildmode=c-shared",
+                                                                "-tags=library"])}
+
+
+@functools.cache
+def build(version, way, *flags):
+    environment, mode = WAYS[way]
+    program = WORK / f"{version}-{way.replace(' ', '-')}{len(flags)}"
+    vcs = [] if version == "1.15" else ["-buildvcs=false"]
+    call(go(version), "build", *vcs, *mode, *flags, "-o", program, cwd=FIXTURES / "goroutines",
+         env=GO_ENVIRONMENT | environment)
+    return program
+
+
+def members(program, name):
+    """The offsets of the members of a structure, and their types."""
+    text = call("llvm-dwarfdump", f"--name={name}", "--show-children", program).out
+    found = re.findall(r'DW_TAG_member\n\s+DW_AT_name\s+\("(\w+)"\)\n\s+DW_AT_data_member_location'
+                       r'\s+\((\w+)\)', text)
+    return {member: int(offset, 0) for member, offset in reversed(found)}
+
+
+def told(program):
+    line = call(PRINT, program).out.strip()
+    return line if line == "none" else dict(item.split("=") for item in line.split())
+
+
+def is_right(version):
+    program = build(version, "static")
+    g, m, buffer = (members(program, f"runtime.{name}") for name in ("g", "m", "gobuf"))
+    assert buffer["pc"] == buffer["sp"] + 8 and m["g0"] == 0 and g["stack"] == 0
+    expected = {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
+                "g.sched.bp": g["sched"] + buffer["bp"], "g.goid": g["goid"],
+                "g.labels": g["labels"], "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
+    here = told(program)
+    assert {key: int(here[key]) for key in expected} == expected, f"{here}, but {expected}"
+
+
+def is_found(version, way):
+    """Whatever is stripped. The live tests show that what is found there is the goroutine."""
+    whole, stripped = told(build(version, way)), told(build(version, way, "-ldflags=-s -w"))
+    assert whole != "none" and whole == stripped, f"{whole}, stripped {stripped}"
+    assert whole["offset"] == ("loaded" if way == "library" else "-8"), whole
+
+
+def others():
+    for program in ("/bin/sh", "/usr/bin/gcc", "/dev/null", "/nowhere"):
+        assert told(program) == "none", program
+
+
+run([(f"Go {version}: the layout is that of its debugging information",
+      functools.partial(is_right, version)) for version in VERSIONS] +
+    [(f"Go {version}, {way}: the pointer is found", functools.partial(is_found, version, way))
+     for version in VERSIONS for way in WAYS] +
+    [("what is no Go program has none", others)], root=False)

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""C code that Go called, with frame pointers and without, and Go code that C called back: the stacks
+go on to the Go code that began it.
+"""
+import functools
+import itertools
+
+from common import FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, is_kernel, record, run, running
+
+VERSIONS = ["1.15", "1.19", "1.23", "1.25", "1.27"]
+CALLERS = ["main.main", "main.work", "main.step"]
+GO_PACKAGES = ("main.", "runtime.", "runtime/", "internal/", "sync.", "sync/", "syscall.", "gcWriteBarrier")
+
+
+@functools.cache
+def build(version):
+    program = WORK / f"cgo-{version}"
+    flags = [] if version == "1.15" else ["-buildvcs=false"]
+    call(go(version), "build", *flags, "-o", program, cwd=FIXTURES / "cgo",
+         env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    return program
+
+
+@functools.cache
+def stacks(version, way):
+    with running(build(version), way) as pid:
+        return folded(record("-p", pid, seconds=4))
+
+
+def user_part(stack):
+    return [frame for frame in stack.frames if not is_kernel(frame)]
+
+
+def is_in_order(wanted, frames):
+    rest = iter(frames)
+    return all(frame in rest for frame in wanted)
+
+
+def reaches_main(version, way):
+    """Of the samples in C code, and of all but those of the runtime's own threads."""
+    counts = {"C": [0, 0], "Go": [0, 0]}
+    runtime, missed = 0, []
+    for stack in stacks(version, way):
+        frames = user_part(stack)
+        if not frames:
+            continue
+        if all(frame.startswith("runtime.") for frame in frames):
+            runtime += stack.count
+            continue
+        kind = "Go" if frames[-1].startswith(GO_PACKAGES) else "C"
+        counts[kind][1] += stack.count
+        if is_in_order(CALLERS, frames):
+            counts[kind][0] += stack.count
+        else:
+            missed.append((stack.count, ";".join(frames)))
+    told = ", ".join(f"{good} of {total} in {kind}" for kind, (good, total) in counts.items())
+    print(f"# Go {version}, {way}: {told}; {runtime} of the runtime alone", flush=True)
+    good, total = counts["C"]
+    assert total > 500, told
+    assert good >= 0.99 * total, f"{told}; such as {sorted(missed, reverse=True)[:3]}"
+    if way == "callback":
+        good, total = counts["Go"]
+        assert total > 50 and good >= 0.97 * total, f"{told}; such as {sorted(missed)[-3:]}"
+
+
+def shows_both_ways(version):
+    """Go code that C called, and the C code that this calls in turn."""
+    wanted = [*CALLERS, "main.busyInCallback", "spin"]
+    with_callback = [stack for stack in stacks(version, "callback") if "spin" in stack.frames]
+    good = sum(stack.count for stack in with_callback if is_in_order(wanted, stack.frames))
+    total = sum(stack.count for stack in with_callback)
+    assert total > 50 and good >= 0.99 * total, f"{good} of {total}"
+
+
+run([(f"Go {version}, {way}: stacks reach main.main", functools.partial(reaches_main, version, way))
+     for version, way in itertools.product(VERSIONS, ["plain", "framed", "sort", "callback"])] +
+    [(f"Go {version}: C code under Go code under C code", functools.partial(shows_both_ways, version))
+     for version in VERSIONS])
