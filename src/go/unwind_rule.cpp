@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "elf/calls.h"
 #include "go/function_kind.h"
 
 namespace gosym::go {
@@ -31,6 +32,14 @@ bool has(const Pclntab& table, const Function& function, uint8_t flag,
   return (function.flags & flag) != 0 ||
          (table.format() < Format::kGo1_18 &&
           std::ranges::count(names, table.name(function.name_offset)) > 0);
+}
+
+// Whether runtime.mcall has called a function of the scheduler, which never returns: its stack
+// begins there, though up to Go 1.20 the frame pointer still leads to that of a goroutine,
+// which may be another's by now.
+bool is_scheduler_root(const Module& module, const Function& function, ImageAddress address) {
+  return module.table.name(function.name_offset) == "runtime.mcall" &&
+         elf::may_follow_call(*module.image, ImageAddress{to_integer(address) + 1});
 }
 
 // Where a function first moves its stack pointer.
@@ -146,7 +155,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   auto function = index ? table.function(*index) : std::nullopt;
   if (!function)
     return std::nullopt;
-  if (has(table, *function, kFlagRoot, kRoots))
+  if (has(table, *function, kFlagRoot, kRoots) || is_scheduler_root(module, *function, address))
     return UnwindRule{.return_kind = ReturnAddress::kNone};
   if (has(table, *function, kFlagSetsStackPointer, kSwitches))
     return std::nullopt;

@@ -27,7 +27,8 @@ namespace gosym::go {
 // runtime.sigpanic and the functions that are injected into code return to where it was
 // interrupted.
 //
-// None for what is not Go's or not known, and for functions that switch from one stack to
+// runtime.mcall is the root of the scheduler's stack once it has called it. None for what is
+// not Go's or not known, and for functions that switch from one stack to
 // another.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
