@@ -142,9 +142,9 @@ def agrees(file, machine=X86_64):
     expressions = read_expressions(file, ".eh_frame")
     rows = read_rows(file, ".eh_frame")
     begins = [row.begin for row in rows]
+    end = max(row.end for row in rows)
     chooser = random.Random(SEED)
-    addresses = [chooser.randrange(begins[0], max(row.end for row in rows))
-                 for _ in range(ADDRESSES)]
+    addresses = [chooser.randrange(begins[0], end) for _ in range(ADDRESSES)]
     different = []
     kinds = collections.Counter()
     for address, answer in zip(addresses, ask("dwarf", file, addresses), strict=True):

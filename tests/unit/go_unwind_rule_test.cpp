@@ -53,13 +53,7 @@ TEST_CASE("go unwind rules: amd64 pushes the frame pointer first") {
 }
 
 TEST_CASE("go unwind rules: amd64 up to Go 1.20 stores the frame pointer after the fact") {
-  struct {
-    int32_t depth;
-    std::string store;
-  } cases[] = {{8, "\x48\x89\x2c\x24"},
-               {0x70, "\x48\x89\x6c\x24\x68"},
-               {0x978, "\x48\x89\xac\x24\x70\x09\0\0"s}};
-  for (const auto& [depth, store] : cases) {
+  auto check = [](int32_t depth, const std::string& store) {
     CAPTURE(depth);
     Sample sample({{0, 4}, {depth, 0x20}, {0, 0x21}}, "\x90\x90\x90\x90" + store);
     std::string cfa = fmt::format("sp+{} cfa-8 ", depth + 8);
@@ -67,7 +61,10 @@ TEST_CASE("go unwind rules: amd64 up to Go 1.20 stores the frame pointer after t
     CHECK(sample.rule_at(4) == cfa + "same");
     CHECK(sample.rule_at(4 + store.size()) == cfa + "cfa-16");
     CHECK(sample.rule_at(0x20) == kFrameless);
-  }
+  };
+  check(8, "\x48\x89\x2c\x24");
+  check(0x70, "\x48\x89\x6c\x24\x68");
+  check(0x978, "\x48\x89\xac\x24\x70\x09\0\0"s);
 }
 
 TEST_CASE("go unwind rules: a frame pointer that is saved elsewhere, or not at all, is lost") {
