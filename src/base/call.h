@@ -19,6 +19,11 @@ constexpr bool shows_wrappers(FunctionKind callee) {
   return callee == FunctionKind::kPanic || callee == FunctionKind::kSigpanic;
 }
 
+// Whether a function that calls such a one is left out of stacks.
+constexpr bool is_hidden(FunctionKind kind, FunctionKind callee) {
+  return kind == FunctionKind::kWrapper && !shows_wrappers(callee);
+}
+
 // Whether what such a function returns to is the interrupted instruction, not one after a call.
 constexpr bool returns_to_interrupted(FunctionKind callee) {
   return callee == FunctionKind::kSigpanic || callee == FunctionKind::kInjected;

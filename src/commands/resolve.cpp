@@ -1,7 +1,9 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -60,9 +62,13 @@ Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
     if (!note.empty())
       warn(options.binary, note);
   return Ask([symbols](std::span<const uint64_t> addresses) {
-    std::vector<Answer> answers;
-    for (uint64_t address : addresses)
-      answers.push_back(answer(*symbols, address));
+    // Near ones after one another, so that each part of debugging information is read once.
+    std::vector<size_t> order(addresses.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {}, [&](size_t i) { return addresses[i]; });
+    std::vector<Answer> answers(addresses.size());
+    for (size_t i : order)
+      answers[i] = answer(*symbols, addresses[i]);
     return answers;
   });
 }

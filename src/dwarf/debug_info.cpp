@@ -9,6 +9,7 @@
 
 #include "dwarf/dies.h"
 #include "dwarf/line_table.h"
+#include "dwarf/scopes.h"
 #include "dwarf/sections.h"
 #include "dwarf/unit.h"
 
@@ -37,6 +38,23 @@ Budget budget_for(uint64_t size) {
   return {.die_bytes = 64 * size, .ranges = 4 * size, .line_bytes = 4 * size};
 }
 
+// Where a function is first described: that is in its scope.
+Dwarf_Die declaration_of(Dwarf_Die function) {
+  // An inlined call names the function to be inlined, and that its declaration in a class.
+  constexpr int kMaxHops = 4;
+  for (int i = 0; i < kMaxHops; i++) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    Dwarf_Attribute* found = dwarf_attr(&function, DW_AT_abstract_origin, &attribute);
+    if (found == nullptr)
+      found = dwarf_attr(&function, DW_AT_specification, &attribute);
+    if (found == nullptr || dwarf_formref_die(found, &next) == nullptr)
+      break;
+    function = next;
+  }
+  return function;
+}
+
 // The path that is known by the number, or else what is made of it.
 template <class Make>
 std::string_view path_of(tsl::robin_map<uint64_t, std::string_view>& paths, uint64_t number,
@@ -49,13 +67,12 @@ std::string_view path_of(tsl::robin_map<uint64_t, std::string_view>& paths, uint
 }  // namespace
 
 struct DebugInfo::Session {
-  Elf* elf = nullptr;
-  Elf* alternate_elf = nullptr;
   Dwarf* dwarf = nullptr;
   Dwarf* alternate = nullptr;
   tsl::robin_map<Dwarf_Off, std::unique_ptr<Unit>> units;
   // Of this file by offset, and of those that units were split off to. Null if damaged.
   std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
+  tsl::robin_map<Dwarf_CU*, Scopes> scopes;
   uint64_t kept = 0;
   Budget left;
 
@@ -64,8 +81,6 @@ struct DebugInfo::Session {
     line_tables.clear();
     dwarf_end(dwarf);
     dwarf_end(alternate);
-    elf_end(elf);
-    elf_end(alternate_elf);
   }
 };
 
@@ -91,13 +106,6 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes altern
 }
 
 namespace {
-
-// libelf takes memory that it may write to, but does so only when asked to.
-Elf* open_elf(Bytes file) {
-  elf_version(EV_CURRENT);
-  auto* start = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
-  return elf_memory(start, file.size());
-}
 
 // Whether the file that a unit was split off to may be opened. libdw does it for any name, and
 // a FIFO would hold us for good.
@@ -134,17 +142,26 @@ bool DebugInfo::code_die(Dwarf_CU* unit, Dwarf_Die& die) const {
   return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
 
+// libelf takes memory that it may write to. Ours is a private mapping.
+DebugInfo::ElfHandle DebugInfo::open_elf(Bytes file) {
+  elf_version(EV_CURRENT);
+  auto* start = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
+  return ElfHandle(elf_memory(start, file.size()));
+}
+
 bool DebugInfo::open_session() {
   session_ = std::make_unique<Session>();
   session_->left = budget_for(size_);
-  session_->elf = open_elf(image_.file);
-  session_->dwarf = dwarf_begin_elf(session_->elf, DWARF_C_READ, nullptr);
+  if (!elf_)
+    elf_ = open_elf(image_.file);
+  session_->dwarf = dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr);
   if (session_->dwarf == nullptr)
     return false;
   auto alternate = elf::parse(alternate_);
   if (alternate && unpacked_size(*alternate)) {
-    session_->alternate_elf = open_elf(alternate_);
-    session_->alternate = dwarf_begin_elf(session_->alternate_elf, DWARF_C_READ, nullptr);
+    if (!alternate_elf_)
+      alternate_elf_ = open_elf(alternate_);
+    session_->alternate = dwarf_begin_elf(alternate_elf_.get(), DWARF_C_READ, nullptr);
   }
   // libdw would look for a file that it is not given by itself, and open whatever has the name:
   // -1 is its own mark for one that was not found.
@@ -265,13 +282,27 @@ std::string_view DebugInfo::keep(std::string text) {
 // The name that the linker knows the function by, if the compiler noted it; else that in the
 // source, which is the same for C and Go.
 std::string_view DebugInfo::name_of(Dwarf_Die& function) {
-  for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
+  auto text_of_any = [&](unsigned int name) {
     Dwarf_Attribute attribute;
-    if (dwarf_attr_integrate(&function, name, &attribute) != nullptr)
-      if (const char* text = dwarf_formstring(&attribute))
-        return keep(text);
+    return dwarf_formstring(dwarf_attr_integrate(&function, name, &attribute));
+  };
+  for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (const char* text = text_of_any(name))
+      return keep(text);
+  const char* name = text_of_any(DW_AT_name);
+  return name != nullptr ? keep(scope_of(function) + name) : "";
+}
+
+std::string DebugInfo::scope_of(Dwarf_Die function) {
+  function = declaration_of(function);
+  auto [known, is_new] = session_->scopes.try_emplace(function.cu);
+  if (is_new) {
+    Dwarf_Die unit;
+    if (dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr)
+      known.value() = Scopes::read(unit, session_->left);
+    session_->kept += known->second.memory_size();
   }
-  return {};
+  return known->second.prefix_of(function);
 }
 
 Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {

@@ -47,6 +47,10 @@ public:
   Position find_position(ImageAddress address);
 
 private:
+  struct EndElf {
+    void operator()(Elf* elf) const { elf_end(elf); }
+  };
+  using ElfHandle = std::unique_ptr<Elf, EndElf>;
   struct Session;
   struct UnitRange {
     uint64_t begin = 0;
@@ -56,6 +60,7 @@ private:
   };
 
   DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split, uint64_t size);
+  static ElfHandle open_elf(Bytes file);
   bool is_code(uint64_t address) const;
   bool code_die(Dwarf_CU* unit, Dwarf_Die& die) const;
   bool open_session();
@@ -67,6 +72,7 @@ private:
   std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
   std::string_view name_of(Dwarf_Die& function);
+  std::string scope_of(Dwarf_Die function);
   std::string_view keep(std::string text);
 
   const elf::Image& image_;
@@ -74,8 +80,11 @@ private:
   bool follows_split_;
   uint64_t size_;                        // of all sections, unpacked
   std::vector<elf::AddressRange> code_;  // by address
-  std::unique_ptr<Session> session_;     // what libdw has read; made anew now and then
-  std::vector<UnitRange> ranges_;        // by begin
+  // Open for good: libelf unpacks sections but once, and marks that in the file's own bytes.
+  ElfHandle elf_;
+  ElfHandle alternate_elf_;
+  std::unique_ptr<Session> session_;  // what libdw has read; made anew now and then
+  std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;
   uint64_t texts_size_ = 0;
 };

@@ -9,16 +9,20 @@ namespace gosym::dwarf {
 // byte, bits 6 and 7 tell the instruction, the other bits are an operand; where both are 0, all
 // of it is the instruction:
 //
-//   40 advance_loc (delta)           80 offset (column) uleb         c0 restore (column)
-//   00 nop                           02 advance_loc1 u8              03 advance_loc2 u16
-//   04 advance_loc4 u32              05 offset_extended uleb uleb    06 restore_extended uleb
-//   07 undefined uleb                08 same_value uleb              09 register uleb uleb
-//   0a remember_state                0b restore_state                0c def_cfa uleb uleb
-//   0d def_cfa_register uleb         0e def_cfa_offset uleb          0f def_cfa_expression
-//   block 10 expression uleb block         11 offset_extended_sf uleb sleb 12 def_cfa_sf uleb
-//   sleb 13 def_cfa_offset_sf sleb        14 val_offset uleb uleb         15 val_offset_sf uleb
-//   sleb 16 val_expression uleb block     2d (64-bit ARM) the return address is signed from
-//   here on 2e GNU_args_size uleb
+//   40 advance_loc (delta)       80 offset (column) uleb
+//   00 nop                       c0 restore (column)
+//   02 advance_loc1 u8           05 offset_extended uleb uleb
+//   03 advance_loc2 u16          06 restore_extended uleb
+//   04 advance_loc4 u32          07 undefined uleb
+//   0a remember_state            08 same_value uleb
+//   0b restore_state             09 register uleb uleb
+//   0c def_cfa uleb uleb         10 expression uleb block
+//   0d def_cfa_register uleb     11 offset_extended_sf uleb sleb
+//   0e def_cfa_offset uleb       14 val_offset uleb uleb
+//   0f def_cfa_expression block  15 val_offset_sf uleb sleb
+//   12 def_cfa_sf uleb sleb      16 val_expression uleb block
+//   13 def_cfa_offset_sf sleb    2d (64-bit ARM) return addresses are signed from here on
+//   2e GNU_args_size uleb
 //
 // A block is a uleb size and an expression. Deltas count in units of the code alignment,
 // offsets of columns and those of the _sf instructions in units of the data alignment. Not

@@ -28,8 +28,9 @@ constexpr auto kSwitches = std::to_array<std::string_view>(
 
 bool has(const Pclntab& table, const Function& function, uint8_t flag,
          std::span<const std::string_view> names) {
-  bool has_name = std::ranges::count(names, table.name(function.name_offset)) > 0;
-  return (function.flags & flag) != 0 || (table.format() < Format::kGo1_18 && has_name);
+  return (function.flags & flag) != 0 ||
+         (table.format() < Format::kGo1_18 &&
+          std::ranges::count(names, table.name(function.name_offset)) > 0);
 }
 
 // Where a function first moves its stack pointer.

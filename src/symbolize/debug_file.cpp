@@ -19,19 +19,26 @@ namespace {
 struct Identity {
   std::string build_id;
   uint32_t crc = 0;
-  std::string not_at;  // the image itself, which a debug link may name
+  std::string not_at;                   // the image itself, which a debug link may name
+  std::vector<elf::AddressRange> code;  // of the image; empty if it is not known
 };
 
 // A larger file is not read only to be told by its CRC, which takes a second a gigabyte or two.
 // It has a build id: those that make debug files so large have given one for over a decade.
 constexpr size_t kMaxChecksummed = size_t{2} << 30;
 
+// Builds may be told to have always the same id. Sections tell where code is, also without it.
+bool has_other_code(const elf::Image& image, const Identity& wanted) {
+  return !wanted.code.empty() && !image.sections.empty() &&
+         elf::code_ranges(image) != wanted.code;
+}
+
 // Why the file is not the one that is looked for; empty if it is.
 std::string difference(const elf::Image& image, const Identity& wanted) {
   if (!wanted.build_id.empty()) {
     std::string id = elf::build_ids(image).gnu;
     if (id == wanted.build_id)
-      return {};
+      return has_other_code(image, wanted) ? "its code lies elsewhere" : "";
     return fmt::format("build id is {}, not {}", id.empty() ? "none" : hex(id),
                        hex(wanted.build_id));
   }
@@ -154,7 +161,9 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
   auto link = elf::read_debug_link(image);
   Identity wanted{.build_id = elf::build_ids(image).gnu,
                   .crc = 0,
-                  .not_at = without_links(path, options.symfs)};
+                  .not_at = without_links(path, options.symfs),
+                  .code = image.sections.empty() ? std::vector<elf::AddressRange>()
+                                                 : elf::code_ranges(image)};
   std::vector<std::string> candidates;
   add_by_build_id(wanted.build_id, options, candidates);
   if (link && *link) {
@@ -172,7 +181,8 @@ Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,
                                                  const DebugFileOptions& options) {
   std::vector<std::string> candidates;
   add_by_build_id(build_id, options, candidates);
-  return open_first(candidates, {.build_id = build_id, .crc = 0, .not_at = {}}, name, options);
+  return open_first(candidates, {.build_id = build_id, .crc = 0, .not_at = {}, .code = {}},
+                    name, options);
 }
 
 Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_file,
@@ -184,7 +194,8 @@ Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_fil
   if (!*link)
     return std::optional<DebugFile>();
   const elf::AlternateLink& alternate = **link;
-  Identity wanted{.build_id = std::string(alternate.build_id), .crc = 0, .not_at = {}};
+  Identity wanted{
+      .build_id = std::string(alternate.build_id), .crc = 0, .not_at = {}, .code = {}};
   std::vector<std::string> candidates;
   add_by_alternate_name(alternate.name, without_links(debug_path, options.symfs), options,
                         candidates);

@@ -32,8 +32,9 @@ struct DebugFile {
 //   DIR/FOLDER/LINK                      if it has a debug link; FOLDER is that of the image
 //   the debuginfod servers               if it has a build id
 //
-// The first that belongs to the image is taken: its build id is equal or, where the image has
-// none, its CRC is that of the debug link. None if there is none; fails if there are only files
+// The first that belongs to the image is taken: its build id is equal, and its sections of code
+// lie at the same addresses, or, where the image has no build id, its CRC is that of the debug
+// link. None if there is none; fails if there are only files
 // that do not belong to it or cannot be read, or if the servers failed.
 Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,

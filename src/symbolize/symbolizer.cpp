@@ -152,14 +152,14 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
   }
 }
 
-// The locations that have not been asked about.
-void symbolize_new(Profile& profile, const RecordedSymbols& recorded,
-                   const DebugFileOptions& files, FrameWriter& frames,
-                   SymbolizerReport& report) {
+}  // namespace
+
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
+                           const DebugFileOptions& files) {
+  SymbolizerReport report;
+  FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
-    if (location.frame_count > 0 || location.unnamed != Unnamed::kNotAsked)
-      continue;
     location.unnamed = Unnamed::kUnmapped;
     if (location.mapping != kNoMapping)
       by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);
@@ -183,17 +183,6 @@ void symbolize_new(Profile& profile, const RecordedSymbols& recorded,
         break;
     }
   }
-}
-
-}  // namespace
-
-SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
-                           const DebugFileOptions& files) {
-  SymbolizerReport report;
-  FrameWriter frames(profile, forms);
-  symbolize_new(profile, recorded, files, frames, report);
-  if (make_interrupted_exact(profile))
-    symbolize_new(profile, recorded, files, frames, report);
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;

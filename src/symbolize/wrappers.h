@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "base/call.h"
@@ -15,9 +16,7 @@ inline void hide_wrappers(std::vector<Call>& calls) {
   Call outermost = calls.back();
   FunctionKind callee = FunctionKind::kNormal;
   std::erase_if(calls, [&](const Call& call) {
-    bool is_hidden = call.kind == FunctionKind::kWrapper && !shows_wrappers(callee);
-    callee = call.kind;
-    return is_hidden;
+    return is_hidden(call.kind, std::exchange(callee, call.kind));
   });
   if (calls.empty())
     calls.push_back(outermost);

@@ -9,12 +9,13 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GOSYM, WORK, call, fetched, run  # noqa: E402
+from common import FIXTURES, GOSYM, GO_ENVIRONMENT, WORK, call, fetched, go, run  # noqa: E402
 
 ADDRESSES = 20000
 SEED = 1
@@ -74,18 +75,28 @@ def plain(frames):
             for name, file, line in frames]
 
 
+def unscoped(mine, other):
+    """Our frames, but functions without a linker's name as the other has them: `f` of `app::f`."""
+    return [(theirs[0] if name.endswith("::" + theirs[0]) else name, file, line)
+            for (name, file, line), theirs in zip(mine, other)]
+
+
 def is_equal(mine, other, same):
     """Equal, but that one place may have more than one name in the symbol table."""
     mine, other = plain(mine), plain(other)
-    if not mine or len(mine) != len(other) or mine[:-1] != other[:-1]:
+    if not mine or len(mine) != len(other):
         return mine == other
+    mine = unscoped(mine, other)
+    if mine[:-1] != other[:-1]:
+        return False
     mine, other = mine[-1], other[-1]
     return mine[1:] == other[1:] and (mine[0] == other[0] or
                                       mine[0] in same.get(other[0], set()))
 
 
 def compare(program, debug_file, *options):
-    """`debug_file` has what `program` itself may not have, and the other reader reads it."""
+    """`debug_file` has what `program` itself may not have, and the other reader reads it. Of a
+    thousand answers one may differ, as told."""
     addresses = code_addresses(debug_file)
     same = aliases(debug_file)
     answers = list(zip(addresses, ours(program, addresses, *options),
@@ -94,13 +105,53 @@ def compare(program, debug_file, *options):
                  if not is_equal(mine, other, same)]
     inlined = sum(len(mine) > 1 for _, mine, _ in answers)
     print(f"# {len(answers)} addresses, {inlined} in inlined calls, {len(different)} different")
-    assert not different, f"such as {different[:3]}"
+    for row in different[:20]:
+        print(f"# {row}")
+    assert len(different) <= len(answers) / 1000, f"such as {different[:3]}"
 
 
 def cpp(compiler, *flags):
     program = WORK / f"templates-{compiler}{''.join(flags)}"
     call(compiler, "-std=c++20", "-O2", "-g", *flags, FIXTURES / "templates.cpp", "-o", program)
     compare(program, program)
+
+
+def stripped():
+    """The same answers from a separate file, by debug link and by build id."""
+    whole, program, debug_file = (WORK / name for name in ("whole", "stripped", "stripped.debug"))
+    call("g++", "-std=c++20", "-O2", "-g", FIXTURES / "templates.cpp", "-o", whole)
+    call("objcopy", "--only-keep-debug", whole, debug_file)
+    call("strip", "-o", program, whole)
+    build_id = re.search(r"Build ID: (\w+)", call("readelf", "-n", whole).out)[1]
+    by_id = WORK / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    by_id.parent.mkdir(parents=True)
+    shutil.copy(debug_file, by_id)
+    addresses = code_addresses(whole)
+    expected = ours(whole, addresses)
+    assert ours(program, addresses, "--debug-dir", WORK / "debug") == expected
+    by_id.unlink()
+    assert ours(program, addresses) != expected
+    call("objcopy", f"--add-gnu-debuglink={debug_file}", program)
+    assert ours(program, addresses) == expected
+
+
+def rust():
+    program = WORK / "rust"
+    call("rustc", "--edition", "2021", "-O", "-g", "-o", program, FIXTURES / "shapes.rs")
+    compare(program, program)
+
+
+def go_program(version):
+    """A Go program whose function table is not found, so that DWARF answers."""
+    program, bare = WORK / f"go{version}", WORK / f"go{version}-without-table"
+    call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "demo",
+         env=GO_ENVIRONMENT)
+    section = re.search(r" \.gopclntab +PROGBITS +\w+ (\w+)", call("readelf", "-SW", program).out)
+    contents = bytearray(program.read_bytes())
+    offset = int(section[1], 16)
+    contents[offset:offset + 8] = bytes(8)
+    bare.write_bytes(contents)
+    compare(bare, program)
 
 
 def libc():
@@ -116,4 +167,8 @@ def libc():
 run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
       lambda compiler=compiler, version=version: cpp(compiler, f"-gdwarf-{version}"))
      for compiler in ("g++", "clang++") for version in (4, 5)] +
-    [("libc with its debug file: as llvm-symbolizer has it", libc)], root=False)
+    [("libc with its debug file: as llvm-symbolizer has it", libc),
+     ("C++ stripped, with a separate debug file: as before", stripped),
+     ("Rust: as llvm-symbolizer has it", rust)] +
+    [(f"Go {version} without its function table: as llvm-symbolizer has it",
+      lambda version=version: go_program(version)) for version in ("1.19", "1.27")], root=False)

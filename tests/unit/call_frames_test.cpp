@@ -237,6 +237,11 @@ TEST_CASE("call frames: rows are remembered 64 deep, which bounds what they take
   CHECK(rule_of("\x0b") == "none");
 }
 
+TEST_CASE("call frames: instructions of more than 64 KiB are not run") {
+  CHECK(rule_of(std::string(65536, '\0')) == kFrameless);
+  CHECK(rule_of(std::string(65537, '\0')) == "none");
+}
+
 TEST_CASE("call frames: without sections, .eh_frame_hdr tells where they are") {
   FrameSpec spec;
   ImageSpec image = spec.image(spec.frames() + std::string(4, '\0'));

@@ -112,11 +112,17 @@ struct Parts {
   std::string build_id = {};
   std::string link = {};
   std::string alternate = {};
+  uint64_t code_size = 0;  // at 0x401000
 };
 
 std::string build(const Parts& parts) {
   ImageSpec spec;
   spec.parts.push_back({.name = ".text", .contents = "code"});
+  if (parts.code_size != 0)
+    spec.parts.push_back({.name = ".init",
+                          .contents = std::string(parts.code_size, 'c'),
+                          .address = 0x401000,
+                          .segment_flags = PF_R | PF_X});
   if (!parts.build_id.empty())
     spec.parts.push_back({.name = ".note.gnu.build-id",
                           .type = SHT_NOTE,
@@ -220,6 +226,17 @@ TEST_CASE("debug file: another build id or another CRC is another file") {
   Installed without_id({.build_id = "id", .link = debug_link("x", crc_of(other))});
   without_id.write("usr/bin/x", other);
   CHECK(without_id.find() == "debug file 'usr/bin/x': build id is none, not 6964");
+}
+
+TEST_CASE("debug file: with the same build id, but other code, is another file") {
+  Installed tree({.build_id = "id", .code_size = 16});
+  for (uint64_t code_size : {0, 15, 17}) {
+    tree.write("debug/.build-id/69/64.debug",
+               build({.build_id = "id", .code_size = code_size}));
+    CHECK(tree.find() == "debug file 'debug/.build-id/69/64.debug': its code lies elsewhere");
+  }
+  tree.write("debug/.build-id/69/64.debug", build({.build_id = "id", .code_size = 16}));
+  CHECK(tree.find() == "debug/.build-id/69/64.debug");
 }
 
 TEST_CASE("debug file: what is not a file of ELF is told, and the search goes on") {

@@ -39,14 +39,14 @@ struct FrameSpec {
     return entry(out.text(setup).out);
   }
 
-  // `offset`: of the entry in its section.
-  std::string function_entry(uint64_t offset, uint64_t begin = kCode,
-                             uint64_t size = 0x100) const {
+  // `offset`: of the entry in its section; `setup_offset`: of the one that it refers to.
+  std::string function_entry(uint64_t offset, uint64_t begin = kCode, uint64_t size = 0x100,
+                             uint64_t setup_offset = 0) const {
     ByteWriter out = writer();
     if (is_debug_frame)
-      out.u32(0).word(begin).word(size);
+      out.u32(setup_offset).word(begin).word(size);
     else
-      out.u32(offset + 4).u32(begin - (kFrames + offset + 8)).u32(size);
+      out.u32(offset + 4 - setup_offset).u32(begin - (kFrames + offset + 8)).u32(size);
     if (augmentation.starts_with('z'))
       out.u8(0);
     return entry(out.text(instructions).out);

@@ -12,7 +12,7 @@ namespace {
 
 // Functions of a vdso, which needs no file, each 0x100 bytes long. Behind a call, each is
 // returned to at kReturn.
-enum Place : uint64_t { kFrameless, kFramed, kSized, kLosing, kRoot, kUnknown };
+enum Place : uint64_t { kFrameless, kFramed, kSized, kLosing, kHandler, kRoot, kUnknown };
 constexpr uint64_t kReturn = 0x40;
 constexpr uint64_t kLoaded = 0x7f0000000000;
 
@@ -25,6 +25,7 @@ uint64_t caller(Place place) {
 
 std::string make_vdso() {
   FrameSpec usual;
+  FrameSpec handler{.augmentation = "zRS"};
   std::string frames = usual.setup_entry();
   auto add = [&](Place place, std::string instructions) {
     FrameSpec spec{.instructions = std::move(instructions)};
@@ -35,6 +36,10 @@ std::string make_vdso() {
   add(kSized, "\x0e\x20\x86\x02");           // CFA is rsp + 32, rbp at CFA - 16
   add(kLosing, "\x0e\x10\x07\x06");          // CFA is rsp + 16, rbp lost
   add(kRoot, "\x07\x10");
+  size_t setup = frames.size();
+  frames += handler.setup_entry();
+  frames +=
+      handler.function_entry(frames.size(), FrameSpec::kCode + 0x100 * kHandler, 0x100, setup);
 
   ImageSpec spec = usual.image(frames);
   std::string& text = spec.parts[0].contents;
@@ -58,7 +63,8 @@ struct Unwound {
 
 Unwound unwound(const Sampled& sampled) {
   static const std::string vdso = make_vdso();
-  constexpr std::array kNames = {"frameless", "framed", "sized", "losing", "root", "unknown"};
+  constexpr std::array kNames = {"frameless", "framed", "sized",  "losing",
+                                 "handler",   "root",   "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));
@@ -174,6 +180,17 @@ TEST_CASE("unwind: the root need not follow a call, and nothing comes after it")
                           .end = StackEnd::kUnreadable});
   CHECK(word.stack == "frameless root<");
   CHECK(word.counts.cut == 0);
+}
+
+TEST_CASE("unwind: what a signal handler returns to was interrupted") {
+  Unwound word = unwound({.stack = {leaf(kHandler), caller(kRoot)},
+                          .frame_offset = 8,
+                          .words = {{0, leaf(kFramed)}}});
+  CHECK(word.stack == "handler framed root<");
+  Unwound chain =
+      unwound({.stack = {leaf(kUnknown), caller(kHandler), leaf(kFramed), caller(kRoot)}});
+  CHECK(chain.stack == "unknown handler< framed root<");
+  CHECK(chain.counts.cut == 0);
 }
 
 TEST_CASE("unwind: a chain that ends where no root is was cut short") {

@@ -1,6 +1,6 @@
-// Small, and has of each thing that debugging information describes: units, namespaces, classes,
-// templates, closures, inlined calls in blocks, code split off, and functions that the linker
-// discards.
+// Small, and has of each thing that debugging information describes: units, namespaces,
+// classes, templates, closures, inlined calls in blocks, code split off, and functions that the
+// linker discards.
 #include <cstdio>
 #include <cstdlib>
 

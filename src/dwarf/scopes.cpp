@@ -1,0 +1,60 @@
+#include "dwarf/scopes.h"
+
+#include "base/bytes.h"
+
+namespace gosym::dwarf {
+
+Scopes Scopes::read(Dwarf_Die unit, Budget& left) {
+  Scopes scopes;
+  scopes.scopes_.emplace_back();
+  scopes.add(unit, 0, 0, left);
+  return scopes;
+}
+
+void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
+  if (depth == kMaxDepth)
+    return;
+  for_each_child(parent, left.die_bytes, [&](Dwarf_Die& child) {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_subprogram:
+        if (scope != 0 && dwarf_hasattr(&child, DW_AT_linkage_name) == 0)
+          functions_[child.addr] = scope;
+        [[fallthrough]];
+      case DW_TAG_namespace:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type:
+      case DW_TAG_union_type:
+        return add(child, enter(child, scope), depth + 1, left);
+      case DW_TAG_lexical_block:
+        return add(child, scope, depth + 1, left);
+      default:
+        return;
+    }
+  });
+}
+
+size_t Scopes::enter(Dwarf_Die& die, size_t outer) {
+  const char* name = dwarf_diename(&die);
+  if (name == nullptr && dwarf_tag(&die) == DW_TAG_namespace)
+    name = "(anonymous namespace)";
+  if (name == nullptr)
+    return outer;
+  scopes_.push_back({outer, name});
+  return scopes_.size() - 1;
+}
+
+std::string Scopes::prefix_of(Dwarf_Die function) const {
+  auto found = functions_.find(function.addr);
+  std::string prefix;
+  for (size_t scope = found == functions_.end() ? 0 : found->second;
+       scope != 0 && prefix.size() < kMaxNameSize; scope = scopes_[scope].outer)
+    prefix.insert(0, std::string(scopes_[scope].name) + "::");
+  return prefix;
+}
+
+uint64_t Scopes::memory_size() const {
+  return scopes_.size() * sizeof(Scope) +
+         functions_.size() * 2 * (sizeof(void*) + sizeof(size_t));
+}
+
+}  // namespace gosym::dwarf

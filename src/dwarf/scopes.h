@@ -1,0 +1,38 @@
+#pragma once
+
+#include <elfutils/libdw.h>
+#include <tsl/robin_map.h>
+
+#include <string>
+#include <vector>
+
+#include "dwarf/dies.h"
+
+namespace gosym::dwarf {
+
+// The namespaces, classes and functions of a unit that functions are declared in. Compilers
+// note no linker's name of functions that the linker never sees; this tells them apart.
+class Scopes {
+public:
+  static Scopes read(Dwarf_Die unit, Budget& left);
+
+  // What is before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty if
+  // it is in no scope, or has a linker's name.
+  std::string prefix_of(Dwarf_Die function) const;
+  // What it takes in memory, about.
+  uint64_t memory_size() const;
+
+private:
+  struct Scope {
+    size_t outer = 0;
+    const char* name = nullptr;  // libdw owns it
+  };
+
+  void add(Dwarf_Die parent, size_t scope, int depth, Budget& left);
+  size_t enter(Dwarf_Die& die, size_t outer);
+
+  std::vector<Scope> scopes_;  // the first is that of the unit
+  tsl::robin_map<void*, size_t> functions_;
+};
+
+}  // namespace gosym::dwarf

@@ -1,0 +1,253 @@
+#include <doctest/doctest.h>
+#include <fmt/ranges.h>
+
+#include "dwarf/debug_info.h"
+#include "image_builder.h"
+
+using namespace gosym;
+using dwarf::DebugInfo;
+
+namespace {
+
+constexpr uint64_t kText = 0x401000;
+
+// A unit of DWARF 4 with the functions
+//
+//   outer   0x401010 to 0x401050, declared in line 7
+//     inner   inlined at 0x401020 to 0x401030, called in line 9 of a.c
+//       deep    of the namespace app, inlined at 0x401024 to 0x401028, called in line 3 of b.h
+//   gone    discarded by the linker, at 0 to 0x402000
+//
+// and a line table in which the offset tells the line.
+struct UnitSpec {
+  uint16_t version = 4;
+  uint64_t abbreviations = 0;
+  uint64_t line_table = 0;
+  uint64_t inner = 0;  // what the inlined call says it is; 0: inner
+};
+
+enum Abbreviation : uint8_t {
+  kUnit = 1,
+  kFunction,
+  kInline,
+  kCall,
+  kCallWithCalls,
+  kNamespace
+};
+
+// Code, tag, whether there are children, then attributes with their forms.
+const std::string kAbbreviations(
+    "\x01\x11\x01\x1b\x08\x10\x17\x55\x17\0\0"      // unit: comp_dir, stmt_list, ranges
+    "\x02\x2e\x01\x03\x08\x11\x01\x12\x06\x3a\x0b"  // function: name, low_pc, high_pc,
+    "\x3b\x0b\0\0"                                  //   decl_file, decl_line
+    "\x03\x2e\0\x03\x08\x20\x0b\0\0"                // to be inlined: name, inline
+    "\x04\x1d\0\x31\x13\x11\x01\x12\x06\x58\x0b"    // inlined: abstract_origin, low_pc,
+    "\x59\x0b\0\0"                                  //   high_pc, call_file, call_line
+    "\x05\x1d\x01\x31\x13\x11\x01\x12\x06\x58\x0b"  // the same, with children
+    "\x59\x0b\0\0"
+    "\x06\x39\x01\x03\x08\0\0\0",  // namespace: name
+    11 + 15 + 9 + 15 + 15 + 8);
+
+std::string info(const UnitSpec& spec) {
+  ByteWriter out;
+  out.u16(spec.version).u32(spec.abbreviations).u8(8);
+  constexpr uint64_t kHeader = 4;  // the length, which comes first
+  out.u8(kUnit).text("/build").u8(0).u32(spec.line_table).u32(0);
+  uint64_t inner = out.out.size() + kHeader;
+  out.u8(kInline).text("inner").u8(0).u8(1);
+  out.u8(kNamespace).text("app").u8(0);
+  uint64_t deep = out.out.size() + kHeader;
+  out.u8(kInline).text("deep").u8(0).u8(1).u8(0);
+  out.u8(kFunction).text("gone").u8(0).u64(0).u32(0x402000).u8(1).u8(1).u8(0);
+  out.u8(kFunction).text("outer").u8(0).u64(kText + 0x10).u32(0x40).u8(1).u8(7);
+  out.u8(kCallWithCalls).u32(spec.inner == 0 ? inner : spec.inner);
+  out.u64(kText + 0x20).u32(0x10).u8(1).u8(9);
+  out.u8(kCall).u32(deep).u64(kText + 0x24).u32(4).u8(2).u8(3);
+  out.u8(0).u8(0).u8(0);
+  return ByteWriter().u32(out.out.size()).text(out.out).out;
+}
+
+// Of each byte of code a line: one more than its offset in the section.
+std::string lines() {
+  ByteWriter header;
+  header.u8(1).u8(1).u8(1).u8(1).u8(1).u8(10);
+  header.text(std::string("\0\1\1\1\1\0\0\0\1", 9)).u8(0);
+  header.text("a.c").u32(0).text("b.h").u32(0).u8(0);
+  ByteWriter body;
+  body.u16(4).u32(header.out.size()).text(header.out);
+  // An address; a line up and a byte on with a row, over and over; the end.
+  body.u8(0).u8(9).u8(2).u64(kText);
+  for (int i = 0; i < 0x60; i++)
+    body.u8(1).u8(3).u8(1).u8(2).u8(1);
+  body.u8(0).u8(1).u8(1);
+  return ByteWriter().u32(body.out.size()).text(body.out).out;
+}
+
+ImageSpec image_spec(const UnitSpec& unit) {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".text",
+                        .contents = std::string(0x60, '\x90'),
+                        .address = kText,
+                        .segment_flags = PF_R | PF_X});
+  spec.parts.push_back({.name = ".debug_abbrev", .contents = kAbbreviations});
+  spec.parts.push_back({.name = ".debug_info", .contents = info(unit)});
+  spec.parts.push_back({.name = ".debug_line", .contents = lines()});
+  spec.parts.push_back({.name = ".debug_ranges",
+                        .contents = ByteWriter()
+                                        .u64(0)
+                                        .u64(0x402000)
+                                        .u64(kText + 0x10)
+                                        .u64(kText + 0x50)
+                                        .u64(0)
+                                        .u64(0)
+                                        .out});
+  return spec;
+}
+
+std::string describe(std::span<const Call> calls) {
+  std::string text;
+  for (const Call& call : calls)
+    text += fmt::format("{}{}({}) {}:{}", text.empty() ? "" : " < ", call.function,
+                        call.start_line, call.file, call.line);
+  return text;
+}
+
+// What is known at each of a few addresses; not "none" only if a function is.
+std::vector<std::string> answers(const ImageSpec& spec) {
+  std::string file = build_image(spec);
+  auto image = *elf::parse(as_bytes(file));
+  auto info = DebugInfo::open(image, {}, /*follows_split=*/false);
+  std::vector<std::string> result;
+  for (uint64_t offset : {0x0f, 0x10, 0x20, 0x24, 0x28, 0x4f, 0x50}) {
+    std::vector<Call> calls;
+    bool is_known = info && info->find(ImageAddress{kText + offset}, calls);
+    CHECK(is_known == !calls.empty());
+    result.push_back(is_known ? describe(calls) : "none");
+  }
+  return result;
+}
+
+const std::vector<std::string> kAnswers = {
+    "none",
+    "outer(7) /build/a.c:17",
+    "inner(0) /build/a.c:33 < outer(7) /build/a.c:9",
+    "app::deep(0) /build/a.c:37 < inner(0) /build/b.h:3 < outer(7) /build/a.c:9",
+    "inner(0) /build/a.c:41 < outer(7) /build/a.c:9",
+    "outer(7) /build/a.c:80",
+    "none"};
+
+// What is cut off may be missing, but nothing is there that was not.
+void check_part(const std::vector<std::string>& answers) {
+  REQUIRE(answers.size() == kAnswers.size());
+  CHECK(answers.front() == "none");
+  CHECK(answers.back() == "none");
+  for (const std::string& answer : answers) {
+    std::string_view name = std::string_view(answer).substr(0, answer.find('('));
+    CAPTURE(answer);
+    CHECK((name == "none" || name == "outer" || name == "inner" || name == "app::deep"));
+  }
+}
+
+std::string join(const std::vector<std::string>& answers) {
+  return fmt::format("{}", fmt::join(answers, "; "));
+}
+
+}  // namespace
+
+TEST_CASE("debug information: inlined calls, with where they were called") {
+  CHECK(answers(image_spec({})) == kAnswers);
+}
+
+TEST_CASE("debug information: of assembly the lines are known") {
+  std::string file = build_image(image_spec({}));
+  auto image = *elf::parse(as_bytes(file));
+  auto info = DebugInfo::open(image, {}, /*follows_split=*/false);
+  REQUIRE(info);
+  CHECK(info->find_position(ImageAddress{kText + 0x4f}).line == 80);
+  CHECK(info->find_position(ImageAddress{kText + 0x4f}).file == "/build/a.c");
+  CHECK(info->find_position(ImageAddress{kText + 0x50}).line == 0);
+}
+
+TEST_CASE("debug information: every prefix of each section") {
+  for (size_t section : {1, 2, 3, 4}) {
+    ImageSpec spec = image_spec({});
+    std::string whole = spec.parts[section].contents;
+    for (size_t size = 0; size < whole.size(); size++) {
+      CAPTURE(section);
+      CAPTURE(size);
+      spec.parts[section].contents = whole.substr(0, size);
+      check_part(answers(spec));
+    }
+  }
+}
+
+TEST_CASE("debug information: every byte of each section made wrong") {
+  for (size_t section : {1, 2, 3, 4}) {
+    ImageSpec spec = image_spec({});
+    std::string whole = spec.parts[section].contents;
+    for (size_t i = 0; i < whole.size(); i++)
+      for (char wrong : {'\0', '\1', '\x7f', '\x80', '\xff'}) {
+        CAPTURE(section);
+        CAPTURE(i);
+        spec.parts[section].contents = whole;
+        spec.parts[section].contents[i] = wrong;
+        CHECK(answers(spec).size() == kAnswers.size());
+      }
+  }
+}
+
+TEST_CASE("debug information: fields of a unit that are wrong") {
+  const std::string none = join(std::vector<std::string>(kAnswers.size(), "none"));
+  CHECK(join(answers(image_spec({.version = 1}))) == none);
+  CHECK(join(answers(image_spec({.version = 6}))) == none);
+  CHECK(join(answers(image_spec({.abbreviations = 0x1000}))) == none);
+  CHECK(answers(image_spec({.line_table = 0x1000}))[1] == "outer(7) :0");
+  // An inlined call of nothing has no name: no answer there, and all others.
+  auto nameless = answers(image_spec({.inner = 0x10000}));
+  CHECK(nameless[1] == kAnswers[1]);
+  CHECK(nameless[2] == "none");
+  CHECK(nameless[3] == "none");
+}
+
+TEST_CASE("debug information: an inlined call of itself ends") {
+  // Offset of the first inlined call: it says that it is what it says that it is.
+  std::string whole = info({});
+  size_t call = whole.find("outer") + 6 + 8 + 4 + 2;
+  CHECK(answers(image_spec({.inner = call}))[2] == "none");
+}
+
+TEST_CASE("debug information: none without a unit that has code, or if it is a bomb") {
+  auto opens = [](const ImageSpec& spec) {
+    std::string file = build_image(spec);
+    auto image = *elf::parse(as_bytes(file));
+    return DebugInfo::open(image, {}, /*follows_split=*/false) != nullptr;
+  };
+  ImageSpec spec = image_spec({});
+  CHECK(opens(spec));
+  spec.parts[4].contents.clear();
+  CHECK_FALSE(opens(spec));
+
+  // Says that 16 bytes make 1 GiB.
+  for (std::string name : {".zdebug_str", ".gnu.debuglto_.zdebug_str"}) {
+    spec = image_spec({});
+    spec.parts.push_back(
+        {.name = name, .contents = "ZLIB" + std::string("\0\0\0\0\x40\0\0\0", 8) + "1234"});
+    CHECK_FALSE(opens(spec));
+  }
+  spec.parts.pop_back();
+  spec.parts.pop_back();
+  spec.parts.erase(spec.parts.begin() + 2);
+  CHECK_FALSE(opens(spec));
+}
+
+TEST_CASE("debug information: an alternate file that is none is as good as none") {
+  std::string file = build_image(image_spec({}));
+  auto image = *elf::parse(as_bytes(file));
+  for (std::string_view alternate : {std::string_view("no ELF"), std::string_view(file)}) {
+    auto info = DebugInfo::open(image, as_bytes(alternate), /*follows_split=*/false);
+    REQUIRE(info);
+    std::vector<Call> calls;
+    CHECK(info->find(ImageAddress{kText + 0x24}, calls));
+    CHECK(describe(calls) == kAnswers[3]);
+  }
+}

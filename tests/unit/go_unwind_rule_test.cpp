@@ -1,0 +1,147 @@
+#include "go/unwind_rule.h"
+
+#include "go_modules.h"
+#include "unwind_rule_text.h"
+
+using namespace gosym;
+using namespace std::string_literals;
+
+namespace {
+
+// A program of one function, main.f at 0x401000, with these depths of its stack and this code.
+struct Sample {
+  GoProgram program{.tree = {}};
+  uint16_t machine = EM_X86_64;
+
+  explicit Sample(std::vector<PcRow> depths, std::string code = "") : code_(std::move(code)) {
+    program.functions = {{.name = "main.f", .sp = std::move(depths)}};
+  }
+
+  std::string rule_at(uint64_t offset) const {
+    ImageSpec spec = program.image();
+    spec.machine = machine;
+    spec.parts[0].contents.replace(0, code_.size(), code_);
+    LoadedProgram loaded(spec);
+    return to_text(go::unwind_rule(loaded.module(), ImageAddress{0x401000 + offset}));
+  }
+
+private:
+  std::string code_;
+};
+
+const std::string kFrameless = "sp+8 cfa-8 same";
+
+}  // namespace
+
+TEST_CASE("go unwind rules: a function without a frame") {
+  Sample sample({{0, 0x10}});
+  CHECK(sample.rule_at(0) == kFrameless);
+  CHECK(sample.rule_at(0xf) == kFrameless);
+  CHECK(sample.rule_at(0x10) == "none");  // padding
+  CHECK(sample.rule_at(0x1000) == "none");
+}
+
+TEST_CASE("go unwind rules: amd64 pushes the frame pointer first") {
+  // cmp; push %rbp; mov %rsp, %rbp; sub $0x20, %rsp; ...; add $0x20, %rsp; pop %rbp; ret
+  Sample sample({{0, 5}, {8, 12}, {40, 0x20}, {8, 0x21}, {0, 0x22}},
+                "\x49\x3b\x66\x10\x55\x48\x89\xe5\x48\x83\xec\x20");
+  CHECK(sample.rule_at(4) == kFrameless);
+  CHECK(sample.rule_at(5) == "sp+16 cfa-8 cfa-16");
+  CHECK(sample.rule_at(12) == "sp+48 cfa-8 cfa-16");
+  CHECK(sample.rule_at(0x20) == "sp+16 cfa-8 cfa-16");
+  CHECK(sample.rule_at(0x21) == kFrameless);
+}
+
+TEST_CASE("go unwind rules: amd64 up to Go 1.20 stores the frame pointer after the fact") {
+  struct {
+    int32_t depth;
+    std::string store;
+  } cases[] = {{8, "\x48\x89\x2c\x24"},
+               {0x70, "\x48\x89\x6c\x24\x68"},
+               {0x978, "\x48\x89\xac\x24\x70\x09\0\0"s}};
+  for (const auto& [depth, store] : cases) {
+    CAPTURE(depth);
+    Sample sample({{0, 4}, {depth, 0x20}, {0, 0x21}}, "\x90\x90\x90\x90" + store);
+    std::string cfa = fmt::format("sp+{} cfa-8 ", depth + 8);
+    CHECK(sample.rule_at(3) == kFrameless);
+    CHECK(sample.rule_at(4) == cfa + "same");
+    CHECK(sample.rule_at(4 + store.size()) == cfa + "cfa-16");
+    CHECK(sample.rule_at(0x20) == kFrameless);
+  }
+}
+
+TEST_CASE("go unwind rules: a frame pointer that is saved elsewhere, or not at all, is lost") {
+  for (const char* code :
+       {"\x90\x90\x90\x90\x90", "\x90\x90\x90\x55\x90", "\x90\x90\x90\x90\x48\x89\x6c\x24\x60",
+        "\x90\x90\x90\x90\x48\x89"}) {
+    CAPTURE(code);
+    CHECK(Sample({{0, 4}, {0x70, 0x20}}, code).rule_at(0x10) == "sp+120 cfa-8 lost");
+  }
+}
+
+TEST_CASE("go unwind rules: arm64 returns through a register until it has a frame") {
+  auto code = [](uint32_t first, uint32_t second) {
+    return ByteWriter().u32(first).u32(second).out;
+  };
+  // str x30, [sp, -0x20]!; stur x29, [sp, -8]
+  Sample small({{0, 4}, {32, 0x20}, {0, 0x24}}, code(0xf81e0ffe, 0xf81f83fd));
+  small.machine = EM_AARCH64;
+  CHECK(small.rule_at(0) == "sp+0 link same");
+  CHECK(small.rule_at(4) == "sp+32 sp+0 same");
+  CHECK(small.rule_at(8) == "sp+32 sp+0 sp-8");
+  CHECK(small.rule_at(0x20) == "sp+0 link same");
+  // stp x29, x30, [x20, -8]; mov sp, x20
+  Sample large({{0, 8}, {2432, 0x20}}, code(0xa93ffa9d, 0x9100029f));
+  large.machine = EM_AARCH64;
+  CHECK(large.rule_at(8) == "sp+2432 sp+0 sp-8");
+  Sample other({{0, 8}, {2432, 0x20}});
+  other.machine = EM_AARCH64;
+  CHECK(other.rule_at(8) == "sp+2432 sp+0 lost");
+}
+
+TEST_CASE("go unwind rules: 386 keeps no frame pointers, nor did Go up to 1.4") {
+  Sample sample({{0, 4}, {12, 0x20}});
+  sample.program.layout = GoLayout::k12;
+  CHECK(sample.rule_at(0) == "sp+8 cfa-8 lost");
+  sample.program.layout = GoLayout::k127;
+  sample.program.pointer_size = 4;
+  sample.machine = EM_386;
+  CHECK(sample.rule_at(0) == "sp+4 cfa-4 lost");
+  CHECK(sample.rule_at(4) == "sp+16 cfa-4 lost");
+}
+
+TEST_CASE("go unwind rules: flags tell roots and stack switches, up to Go 1.17 names do") {
+  for (GoLayout layout : kGoLayouts) {
+    CAPTURE(static_cast<int>(layout));
+    auto rule = [&](const std::string& name, uint8_t flags) {
+      Sample sample({{0, 0x10}});
+      sample.program.layout = layout;
+      sample.program.functions[0].name = name;
+      sample.program.functions[0].flags = flags;
+      return sample.rule_at(0);
+    };
+    bool has_names = layout < GoLayout::k118;
+    std::string frameless = layout == GoLayout::k12 ? "sp+8 cfa-8 lost" : kFrameless;
+    CHECK(rule("main.f", 0) == frameless);
+    if (layout >= GoLayout::k116) {
+      CHECK(rule("main.f", 1) == "root");
+      CHECK(rule("main.f", 2) == "none");
+      CHECK(rule("main.f", 4) == frameless);
+    }
+    CHECK(rule("runtime.goexit", 0) == (has_names ? "root" : frameless));
+    CHECK(rule("runtime.systemstack", 0) == (has_names ? "none" : frameless));
+  }
+}
+
+TEST_CASE("go unwind rules: depths that no stack has") {
+  CHECK(Sample({{-8, 0x10}}).rule_at(0) == "none");
+  CHECK(Sample({{1'000'000'000, 0x10}}).rule_at(0) == "sp+1000000008 cfa-8 lost");
+  CHECK(Sample({{1'000'000'001, 0x10}}).rule_at(0) == "none");
+  CHECK(Sample({}).rule_at(0) == "none");
+}
+
+TEST_CASE("go unwind rules: other machines have none") {
+  Sample sample({{0, 0x10}});
+  sample.machine = EM_S390;
+  CHECK(sample.rule_at(0) == "none");
+}
