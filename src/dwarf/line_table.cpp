@@ -28,9 +28,14 @@ struct Format {
   uint64_t form = 0;     // DW_FORM_*
 };
 
+// One that is too long for a path is cut where it still is.
 std::string_view text_at(Bytes section, uint64_t offset) {
   Bytes rest = tail(section, offset);
-  return load_cstring(rest.first(std::min(rest.size(), kMaxPath)), 0).value_or("");
+  std::string_view text = as_text(rest.first(std::min(rest.size(), kMaxPath + 1)));
+  size_t end = text.find('\0');
+  if (end == std::string_view::npos)
+    return text.size() > kMaxPath ? text : "";
+  return text.substr(0, end);
 }
 
 }  // namespace
@@ -301,7 +306,9 @@ std::string LineTable::path(uint64_t file, std::string_view base) const {
   if (name.empty() || name.starts_with('/') || name.starts_with('<'))
     return std::string(name.substr(0, kMaxPath));
   uint64_t number = files_[file].directory;
-  std::string_view directory = number < directories_.size() ? directories_[number] : "";
+  if (number >= directories_.size())
+    return "";
+  std::string_view directory = directories_[number];
   std::string result(name);
   for (std::string_view outer : {directory, base})
     if (!result.starts_with('/') && !outer.empty())

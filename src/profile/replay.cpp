@@ -103,8 +103,8 @@ void Replay::add(const RecordedSample& sample) {
                    sample.goid};
   auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
   if (is_new)
-    profile_.samples.push_back({stack, key.pid, key.tid, key.comm, 0,
-                                static_cast<uint32_t>(key.label_set), key.goid});
+    profile_.samples.push_back(
+        {stack, key.pid, key.tid, key.comm, 0, static_cast<uint32_t>(key.label_set), key.goid});
   profile_.samples[slot->second].count++;
 }
 

@@ -145,6 +145,17 @@ def not_by_another_id():
     assert re.search(r"program\.debug': build id is \w+, not \w+$", told.strip()), told
 
 
+def not_by_the_id_alone():
+    """A build may have given a constant for its id."""
+    constant = "-Wl,--build-id=0x1234"
+    program, debug_file = strip_into(folder(), whole(constant))
+    add_link(program, debug_file)
+    is_whole(program, whole(constant))
+    call("objcopy", "--only-keep-debug", whole(constant, "-O1"), debug_file)
+    told = is_bare(program, whole(constant))
+    assert told.strip().endswith("program.debug': its code lies elsewhere"), told
+
+
 def by_dwz():
     """With common parts in a file of their own, named by a path from the debug file."""
     place = folder()
@@ -336,6 +347,7 @@ run([("by build id", by_build_id),
      ("by build id of dwz's alternate file", by_dwz),
      ("not with another CRC", not_by_crc),
      ("not with another build id", not_by_another_id),
+     ("not with the same build id but other code", not_by_the_id_alone),
      ("below --symfs", below_symfs),
      ("debuginfod: fetched when asked for", fetched_when_asked),
      ("debuginfod: not asked for what is there", not_asked_in_vain),

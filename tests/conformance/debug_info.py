@@ -168,7 +168,7 @@ run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
       lambda compiler=compiler, version=version: cpp(compiler, f"-gdwarf-{version}"))
      for compiler in ("g++", "clang++") for version in (4, 5)] +
     [("libc with its debug file: as llvm-symbolizer has it", libc),
-     ("C++ stripped, with a separate debug file: as before", stripped),
-     ("Rust: as llvm-symbolizer has it", rust)] +
+     ("C++ stripped, with a separate debug file: as before", stripped)] +
+    [("Rust: as llvm-symbolizer has it", rust)] * (shutil.which("rustc") is not None) +
     [(f"Go {version} without its function table: as llvm-symbolizer has it",
       lambda version=version: go_program(version)) for version in ("1.19", "1.27")], root=False)

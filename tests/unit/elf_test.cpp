@@ -239,3 +239,27 @@ TEST_CASE("kind: what UPX packed has no sections and its mark behind the headers
     CHECK_FALSE(elf::kind_of(image).is_packed);
   }
 }
+
+TEST_CASE("elf: code is in sections of code, in one range where they touch") {
+  elf::Image image;
+  auto add = [&](uint64_t flags, uint64_t address, uint64_t size) {
+    image.sections.push_back(
+        {.name = {}, .flags = flags, .address = ImageAddress{address}, .size = size});
+  };
+  add(SHF_EXECINSTR, 0x3000, 0x10);
+  add(SHF_EXECINSTR, 0x1000, 0x10);
+  add(SHF_ALLOC, 0x2000, 0x10);
+  add(SHF_EXECINSTR, 0x1010, 0x10);
+  add(SHF_EXECINSTR, 0x4000, 0);
+  add(SHF_EXECINSTR, UINT64_MAX - 1, UINT64_MAX);
+  CHECK(elf::code_ranges(image) ==
+        std::vector<elf::AddressRange>{
+            {0x1000, 0x1020}, {0x3000, 0x3010}, {UINT64_MAX - 1, UINT64_MAX}});
+
+  image.sections.clear();
+  image.segments = {
+      {.type = PT_LOAD, .flags = PF_X, .address = ImageAddress{0x1000}, .memory_size = 4},
+      {.type = PT_LOAD, .flags = PF_R, .address = ImageAddress{0x2000}, .memory_size = 4},
+      {.type = PT_NOTE, .flags = PF_X, .address = ImageAddress{0x3000}, .memory_size = 4}};
+  CHECK(elf::code_ranges(image) == std::vector<elf::AddressRange>{{0x1000, 0x1004}});
+}

@@ -290,6 +290,25 @@ TEST_CASE("line table: a path is no longer than Linux takes, and made when it is
   CHECK(table->path(1, std::string(100, 'b')).empty());
 }
 
+TEST_CASE("line table: a file in a directory that is too long, or not there, has no path") {
+  std::string lines = TableSpec{.version = 5, .names = {}, .program = {}}.build();
+  for (size_t size : {4000, 4095, 4096, 5000}) {
+    CAPTURE(size);
+    std::string texts = text("/build") + text(std::string(size - 7, '/') + "inc") + text("/");
+    uint64_t left = lines.size();
+    auto table = LineTable::read(
+        {.lines = as_bytes(lines), .line_texts = as_bytes(texts), .texts = {}}, 0,
+        [](uint64_t) { return true; }, left);
+    REQUIRE(table);
+    CHECK(table->path(0, "") == "/build/a.c");
+    CHECK(table->path(1, "").size() == (size <= 4096 ? size : 0));
+  }
+  std::string names = text("inc") + '\0' + text("a.c") + "\2" + std::string(3, '\0');
+  auto table = read(TableSpec{.names = names, .program = {}}.build());
+  REQUIRE(table);
+  CHECK(table->path(1, "/build").empty());
+}
+
 TEST_CASE("line table: what is no path has no directory") {
   std::string names = std::string(1, '\0') + text("<built-in>") + std::string(4, '\0');
   auto table = read(TableSpec{.names = names, .program = {}}.build());
