@@ -265,17 +265,24 @@ __noinline __u64 find_frame(__u64 begin, __u64 end) {
   return 0;
 }
 
+// Appends the return address on top of a stack; where the chain goes on. After a call back from
+// C code bp is not what it was.
+static __always_inline __u64 push_top(struct gosym_sample* sample,
+                                      const struct goroutine* goroutine, __u64 top, __u64 sp,
+                                      __u64 bp) {
+  append(sample, top);
+  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high);
+}
+
 // Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
 // after the return address has been appended if it is not in the chain. In Go 1.21 and later
-// the function that was called has pushed the frame pointer, before it has not. After a call
-// back from C code bp is not what it was.
+// the function that was called has pushed the frame pointer, before it has not.
 static __always_inline __u64 resume(struct gosym_sample* sample,
                                     const struct goroutine* goroutine, __u64 sp, __u64 bp) {
   __u64 top = read_word(sp);
   if (sp == bp || (top > sp && top < goroutine->high))
     return sp;
-  append(sample, top);
-  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high);
+  return push_top(sample, goroutine, top, sp, bp);
 }
 
 // C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
@@ -293,7 +300,7 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
   __u64 before = last + sizeof(struct frame) + program->callback_frame;
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
-  if (before >= goroutine->high || !pc || !top || follows_call(pc))
+  if (before >= goroutine->high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
     return 0;
   walk_part(read_word(last), 0, goroutine->g0_high);
   if (!sample->bridge)
@@ -305,7 +312,8 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
 // code; where the chain goes on. It did so, in Go 1.15 to 1.27:
 //
 //   systemstack, asmcgocall  pc is none of a caller but lies in systemstack_switch. sp and bp
-//                            are those within the function that was called
+//                            are those within the function that was called. In Go 1.15
+//                            asmcgocall does as morestack
 //   mcall                    pc, sp and bp are those of the caller
 //   morestack                pc, sp and bp are those of a function that has not done anything
 //                            yet, so that its return address is on top of the stack
@@ -316,9 +324,9 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
     return resume(sample, goroutine, goroutine->sp, goroutine->bp);
   append(sample, goroutine->pc);
   __u64 top = read_word(goroutine->sp);
-  if (may_call(top, goroutine->pc))
-    append(sample, top);
-  return goroutine->bp;
+  if (!may_call(top, goroutine->pc))
+    return goroutine->bp;
+  return push_top(sample, goroutine, top, goroutine->sp, goroutine->bp);
 }
 
 static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
