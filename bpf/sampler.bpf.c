@@ -308,6 +308,21 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
   return resume(sample, goroutine, before, 0);
 }
 
+// Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
+// nop, though nothing calls it.
+static __always_inline bool is_goexit(__u64 address) {
+#if defined(__TARGET_ARCH_x86)
+  __u8 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 1)) && code[0] == 0x90 &&
+         code[1] == 0xe8;
+#else
+  __u32 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 4)) &&
+         code[0] == 0xaa0003e0 &&  // mov x0, x0
+         (code[1] & 0xfc000000) == 0x94000000;
+#endif
+}
+
 // Appends what lies on top of the stack that a goroutine left for the runtime's, or that of C
 // code; where the chain goes on. It did so, in Go 1.15 to 1.27:
 //
@@ -324,7 +339,7 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
     return resume(sample, goroutine, goroutine->sp, goroutine->bp);
   append(sample, goroutine->pc);
   __u64 top = read_word(goroutine->sp);
-  if (!may_call(top, goroutine->pc))
+  if (!may_call(top, goroutine->pc) && !is_goexit(top))
     return goroutine->bp;
   return push_top(sample, goroutine, top, goroutine->sp, goroutine->bp);
 }
@@ -368,21 +383,6 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   } else {
     walk_stack(registers.fp, registers.sp);
   }
-}
-
-// Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
-// nop, though nothing calls it.
-static __always_inline bool is_goexit(__u64 address) {
-#if defined(__TARGET_ARCH_x86)
-  __u8 code[2];
-  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 1)) && code[0] == 0x90 &&
-         code[1] == 0xe8;
-#else
-  __u32 code[2];
-  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 4)) &&
-         code[0] == 0xaa0003e0 &&  // mov x0, x0
-         (code[1] & 0xfc000000) == 0x94000000;
-#endif
 }
 
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,

@@ -7,8 +7,8 @@ namespace gosym::dwarf {
 namespace {
 
 // Compilers of C and C++ put only declarations into types, save those within a function: what
-// defines a member refers to its declaration from outside. To pass over such types takes a
-// third off the time of a C++ unit.
+// defines a member refers to its declaration from outside. To pass over such types saves a
+// fifth of the time that 10,000 addresses in 300 MB of debugging information take.
 bool has_code_in_types(Dwarf_Die& unit) {
   switch (dwarf_srclang(&unit)) {
     case DW_LANG_C89:
