@@ -19,9 +19,10 @@
 // Bytes of a stack that can be taken along, from the stack pointer on.
 #define GOSYM_MAX_TOP_SIZE (32 * 1024)
 
-// Bytes of one CPU's ring. At 99 Hz a CPU fills it in more than 8 seconds even with stacks of
-// 60 frames, so a reader that comes every 50 ms may be late by a lot.
-#define GOSYM_RING_SIZE (512 * 1024)
+// The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and by
+// what a sample may take, for half a second without a reader, which comes every 50 ms.
+#define GOSYM_MIN_RING_SIZE (512 * 1024)
+#define GOSYM_MAX_RING_SIZE (4 * 1024 * 1024)
 
 // Processes that can be followed at once: the kernel's default for pid_max.
 #define GOSYM_MAX_TARGETS 32768

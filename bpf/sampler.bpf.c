@@ -29,11 +29,13 @@ const volatile __u32 broken_top_size = 0;
 // Nothing is taken above the innermost frame of a chain that holds.
 const volatile __u8 trusts_chain = 1;
 
+const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
+
 struct gosym_counters counters;
 
 struct ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, GOSYM_RING_SIZE);
+  __uint(max_entries, GOSYM_MIN_RING_SIZE);
 };
 
 // A ring per CPU: in NMI a ring that another CPU holds locked refuses the record. The sampler
@@ -537,7 +539,7 @@ static __always_inline void output(struct gosym_sample* sample) {
                sizeof(struct gosym_label) * sample->label_count + sample->top_size;
   if (size > sizeof(*sample))
     return;
-  bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > GOSYM_RING_SIZE / 2;
+  bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;
   __u64 flags = is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
   if (bpf_ringbuf_output(ring, sample, size, flags) == 0)
     __sync_fetch_and_add(&counters.stored, 1);

@@ -215,7 +215,7 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch, const Option
 
 void print_warnings(const Recorder::Summary& summary, const Options& options) {
   if (summary.lost_samples > 0)
-    warn(options, "{} of {} samples lost: try a lower --freq",
+    warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
          with_commas(summary.lost_samples),
          with_commas(summary.samples + summary.lost_samples));
   if (summary.lost_events > 0)

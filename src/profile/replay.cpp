@@ -160,16 +160,21 @@ uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
   auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, raw_top}, 0);
   if (!is_new)
     return known->second;
+  constexpr size_t kMaxWordLocations = 1'000'000;
   resolved_top_.clear();
   for (const StackWord& word : raw_tops_[raw_top]) {
     auto offset = static_cast<uint32_t>(word.offset);
-    MappingId mapping = word.is_place() ? kNoMapping : mapping_at(space, word.value);
-    if (word.is_place())
+    if (word.is_place()) {
       resolved_top_.push_back({offset, 1, static_cast<uint32_t>(word.value)});
-    else if (mapping != kNoMapping)
-      resolved_top_.push_back(
-          {offset, 0,
-           static_cast<uint32_t>(location({word.value, mapping, StringId{}, true}))});
+      continue;
+    }
+    MappingId mapping = mapping_at(space, word.value);
+    if (mapping == kNoMapping || word_locations_ == kMaxWordLocations)
+      continue;
+    size_t known_locations = profile_.locations.size();
+    LocationId id = location({word.value, mapping, StringId{}, true});
+    word_locations_ += profile_.locations.size() - known_locations;
+    resolved_top_.push_back({offset, 0, static_cast<uint32_t>(id)});
   }
   return known.value() = words_of_tops_.intern(resolved_top_);
 }

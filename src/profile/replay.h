@@ -20,7 +20,9 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 //
 // A return address lies in mapped code. Where the chain of frame pointers leads to one that
 // does not, it has left the stack, and the user stack ends before it. Only a leaf may lie in no
-// mapping. Words of a stack that point to no mapped code are left out.
+// mapping. Words of a stack that point to no mapped code are left out, and so are those that
+// are new, once there are a million of them: programs have a hundred thousand calls, a file
+// that was made to take all memory could have any number.
 //
 // Samples may come in any order, as those of different CPUs do. A stack is looked at once for
 // each address space it was seen in; to count it again costs two hashes of it.
@@ -109,6 +111,7 @@ private:
   SequencePool<StackWord> raw_tops_;
   SequencePool<LocationId> locations_of_stacks_;
   SequencePool<TopWord> words_of_tops_;
+  size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
   std::vector<LocationId> resolved_;   // scratch of resolve()
   std::vector<TopWord> resolved_top_;  // scratch of top()

@@ -118,7 +118,7 @@
 //     a set of labels:
 //       1 labels: repeated, at most 64, by key
 //     a label:
-//       1 key: string             2 value: string
+//       1 key: string             2 value: string; at most 256 bytes each
 //   5 KALLSYMS, at most one
 //       1 text: bytes, that of /proc/kallsyms
 //   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
@@ -229,9 +229,13 @@ inline constexpr uint32_t kMaxStackSize = 2048;
 // Words of the top of a stack: all there are.
 inline constexpr uint32_t kMaxTopWords = 4096;
 
-// More than the recorder takes. A chunk of a few bytes could otherwise hold a set of millions
-// that each of its samples has.
+// More than the recorder takes. A chunk of a few bytes could otherwise hold a set of millions,
+// or texts of megabytes, that each of its samples has.
 inline constexpr size_t kMaxLabels = 64;
+inline constexpr size_t kMaxLabelText = 256;
+
+// Linux gives a thread's name 16 bytes (TASK_COMM_LEN); of a longer one the rest is not read.
+inline constexpr size_t kMaxComm = 64;
 
 bool is_known(ChunkType type);  // not of a later version
 uint32_t max_payload_size(ChunkType type);

@@ -1,5 +1,7 @@
 #include "raw/label_sets.h"
 
+#include <algorithm>
+
 #include "raw/format.h"
 
 namespace gosym::raw {
@@ -68,9 +70,13 @@ void LabelSets::read(pbf_reader in) {
 }
 
 Result<> LabelSets::check() const {
-  for (const std::vector<Label>& set : sets_)
+  for (const std::vector<Label>& set : sets_) {
     if (set.size() > kMaxLabels)
       return errorf("a set of {} labels, where {} are allowed", set.size(), kMaxLabels);
+    for (const Label& label : set)
+      if (size_t size = std::max(label.key.size(), label.value.size()); size > kMaxLabelText)
+        return errorf("a label of {} bytes, where {} are allowed", size, kMaxLabelText);
+  }
   return Ok{};
 }
 

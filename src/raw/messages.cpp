@@ -1,9 +1,11 @@
 #include "raw/messages.h"
 
+#include <algorithm>
 #include <concepts>
 #include <protozero/pbf_writer.hpp>
 #include <type_traits>
 
+#include "raw/format.h"
 #include "raw/protobuf.h"
 
 namespace gosym::raw {
@@ -253,6 +255,12 @@ constexpr uint32_t message_tag(uint32_t number) {
   return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
 }
 
+Event shortened(Event event) {
+  std::string& comm = std::get<CommEvent>(event).comm;
+  comm.resize(std::min(comm.size(), kMaxComm));
+  return event;
+}
+
 void read_events(pbf_reader in, std::vector<Event>& events) {
   while (in.next()) {
     switch (in.tag_and_type()) {
@@ -260,7 +268,7 @@ void read_events(pbf_reader in, std::vector<Event>& events) {
         events.push_back(read_event<MapEvent>(in));
         break;
       case message_tag(2):
-        events.push_back(read_event<CommEvent>(in));
+        events.push_back(shortened(read_event<CommEvent>(in)));
         break;
       case message_tag(3):
         events.push_back(read_event<ForkEvent>(in));

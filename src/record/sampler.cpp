@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "record/rights.h"
@@ -45,6 +46,23 @@ perf_event_attr clock_event(const SamplerOptions& options) {
 // Bytes of a stack in which the return address of a leaf lies: all but 0.02 % of them were
 // found in as many, in programs of Go 1.19 to 1.27.
 constexpr uint32_t kLeafTopSize = 1024;
+
+// A power of two, as the kernel wants it.
+uint32_t ring_size_for(const SamplerOptions& options) {
+  constexpr uint64_t kMaxFramesSize = 2048;  // of all but the deepest stacks
+  uint64_t stack_size =
+      options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
+  uint64_t wanted = std::bit_ceil(options.frequency / 2 * (kMaxFramesSize + stack_size));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE));
+}
+
+Result<UniqueFd> create_ring(uint32_t size) {
+  UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, size, nullptr));
+  if (!map)
+    return denied_or_failed("cannot create a ring buffer", errno);
+  return map;
+}
 
 // From the stack pointer; none if it lies elsewhere.
 uint64_t frame_offset(const gosym_sample& sample) {
@@ -101,6 +119,12 @@ Result<> Sampler::load(const SamplerOptions& options) {
   bpf_->rodata->trusts_chain = !has_words_only;
   bpf_->rodata->top_size = has_words_only ? options.stack_size : kLeafTopSize;
   bpf_->rodata->broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
+  ring_size_ = bpf_->rodata->ring_size = ring_size_for(options);
+  // Kernels before 5.10 take only rings as large as the one that the map was made with.
+  auto ring = create_ring(ring_size_);
+  if (!ring)
+    return std::move(ring).error();
+  bpf_map__set_inner_map_fd(bpf_->maps.rings, ring->get());
   auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
   bpf_map__set_max_entries(bpf_->maps.rings, cpu_count);
   bpf_map__set_max_entries(bpf_->maps.scratch, cpu_count);
@@ -137,14 +161,14 @@ Result<> Sampler::open_event(const SamplerOptions& options, int cpu) {
 }
 
 Result<> Sampler::open_ring(int cpu) {
-  UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, GOSYM_RING_SIZE, nullptr));
+  auto map = create_ring(ring_size_);
   if (!map)
-    return denied_or_failed("cannot create a ring buffer", errno);
+    return std::move(map).error();
   auto key = static_cast<uint32_t>(cpu);
-  int fd = map.get();
+  int fd = map->get();
   if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &key, &fd, BPF_ANY) != 0)
     return system_error("cannot install a ring buffer", errno);
-  ring_maps_.push_back(std::move(map));
+  ring_maps_.push_back(*std::move(map));
 
   int status = 0;
   if (rings_)

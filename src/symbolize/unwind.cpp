@@ -12,6 +12,15 @@ namespace {
 using FramePointer = UnwindRule::FramePointer;
 using ReturnAddress = UnwindRule::ReturnAddress;
 
+// Where nobody knows better the frame pointer is believed: it is all that code of no file has.
+constexpr UnwindRule kFramed = {.cfa = {Anchor::kFramePointer, 16},
+                                .is_cfa_loaded = false,
+                                .return_kind = ReturnAddress::kOnStack,
+                                .return_address = {Anchor::kCfa, -8},
+                                .frame_kind = FramePointer::kOnStack,
+                                .frame_pointer = {Anchor::kCfa, -16},
+                                .is_signal_frame = false};
+
 // What unwinding asks of the code, remembered for each location.
 class Code {
 public:
@@ -26,11 +35,14 @@ public:
   }
 
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
-  // nothing calls.
+  // nothing calls; a signal handler returns to code that has not called it either.
   bool may_be_returned_to(LocationId id) {
     auto [known, is_new] = returned_to_.try_emplace(to_index(id), true);
-    if (is_new && !rules_.may_be_returned_to(profile_.locations[to_index(id)]))
-      known.value() = rule(id) && rule(id)->return_kind == ReturnAddress::kNone;
+    if (is_new && !rules_.may_be_returned_to(profile_.locations[to_index(id)])) {
+      const std::optional<UnwindRule>& uncalled = rule(id);
+      known.value() = uncalled && (uncalled->return_kind == ReturnAddress::kNone ||
+                                   uncalled->is_signal_frame);
+    }
     return known->second;
   }
 
@@ -82,10 +94,12 @@ public:
     taken_ = 1;
     is_on_chain_ = true;
     frame_.reset();
-    if (push_return(false, chain_.front()))
+    if (code_.may_be_returned_to(chain_.front())) {
+      stack_.push_back(chain_.front());
       follow_chain();
-    else
+    } else {
       end_ = StackEnd::kBadFrame;
+    }
     check_root();
   }
 
@@ -127,49 +141,66 @@ private:
 
   // Goes to the caller of the last function of the stack; false if it cannot be told.
   bool step() {
-    std::optional<UnwindRule> rule = code_.rule(stack_.back());
-    if (!rule || rule->return_kind == ReturnAddress::kInRegister)
+    const std::optional<UnwindRule>& known = code_.rule(stack_.back());
+    UnwindRule rule = known.value_or(kFramed);
+    if (rule.return_kind == ReturnAddress::kInRegister)
       return false;
-    if (rule->return_kind == ReturnAddress::kNone) {
+    if (rule.return_kind == ReturnAddress::kNone) {
       has_root_ = true;
       end_ = StackEnd::kRoot;
       return false;
     }
-    std::optional<uint64_t> cfa = place_of(rule->cfa, 0);
-    if (rule->is_cfa_loaded)
+    std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
+    if (rule.is_cfa_loaded)
       cfa = load(cfa);
     // Callers lie above; the limit lets no sum of offsets go round.
-    if (!cfa || *cfa <= stack_pointer_ || *cfa > kMaxTopSize)
+    bool is_above = cfa && *cfa > stack_pointer_ && *cfa <= kMaxTopSize;
+    if (!is_above || !take_caller(rule, place_of(rule.return_address, *cfa))) {
+      is_on_chain_ &= !known || may_go_on(rule);
       return false;
-    if (!take_caller(*rule, place_of(rule->return_address, *cfa)))
-      return false;
-    restore_frame(*rule, place_of(rule->frame_pointer, *cfa));
+    }
+    restore_frame(rule, place_of(rule.frame_pointer, *cfa));
     stack_pointer_ = *cfa;
     return true;
   }
 
+  // Whether the chain may lead to the caller of a function with this rule that has not been met
+  // on it. It has none of a function that has the register for other uses, begins beyond the
+  // callers of one that has no frame, and with a signal frame it is that of the interrupted
+  // code. Only above its first frames is their place not known, for there no words were
+  // recorded.
+  bool may_go_on(const UnwindRule& rule) const {
+    bool is_place_known = frame_ || (taken_ == 0 && rule.cfa.anchor == Anchor::kStackPointer);
+    return !is_place_known && !rule.is_signal_frame;
+  }
+
   bool take_caller(const UnwindRule& rule, std::optional<uint64_t> place) {
-    if (is_next_of_chain(place))
-      return is_on_chain_ = push_return(rule.is_signal_frame, chain_[taken_++]);
+    if (is_next_of_chain(place)) {
+      LocationId caller = chain_[taken_++];
+      is_on_chain_ = may_be_caller(rule, caller);
+      if (is_on_chain_)
+        push_caller(rule, caller);
+      return is_on_chain_;
+    }
     const TopWord* word = word_at(place);
-    if (!word || word->is_place)
+    if (!word || word->is_place || !may_be_caller(rule, LocationId{word->value}))
       return false;
     LocationId caller{word->value};
     // Without the place of the frame, an equal address is taken for the same.
     bool is_of_chain = !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
     if (is_of_chain)
       taken_++;
-    if (!push_return(rule.is_signal_frame, caller))
-      return false;
+    push_caller(rule, caller);
     is_repaired_ |= !is_of_chain;
     return true;
   }
 
-  bool push_return(bool is_interrupted, LocationId caller) {
-    if (!is_interrupted && !code_.may_be_returned_to(caller))
-      return false;
-    stack_.push_back(is_interrupted ? code_.interrupted(caller) : caller);
-    return true;
+  bool may_be_caller(const UnwindRule& callee, LocationId id) {
+    return callee.is_signal_frame || code_.may_be_returned_to(id);
+  }
+
+  void push_caller(const UnwindRule& callee, LocationId id) {
+    stack_.push_back(callee.is_signal_frame ? code_.interrupted(id) : id);
   }
 
   bool is_next_of_chain(std::optional<uint64_t> place) const {
@@ -198,15 +229,19 @@ private:
     if (!is_left && end_ == StackEnd::kRoot)
       end_ = StackEnd::kBadFrame;
     while (is_left && taken_ < chain_.size()) {
-      std::optional<UnwindRule> rule = code_.rule(stack_.back());
-      if (rule && rule->return_kind == ReturnAddress::kNone) {
+      UnwindRule rule = code_.rule(stack_.back()).value_or(kFramed);
+      if (rule.return_kind == ReturnAddress::kNone) {
         end_ = StackEnd::kRoot;
         return;
       }
-      if (!push_return(rule && rule->is_signal_frame, chain_[taken_++])) {
+      // What a handler interrupted is told by the registers that were saved, not by the chain.
+      LocationId caller = chain_[taken_++];
+      bool is_handler = rule.is_signal_frame && rule.is_cfa_loaded;
+      if (is_handler || !may_be_caller(rule, caller)) {
         end_ = StackEnd::kBadFrame;
         return;
       }
+      push_caller(rule, caller);
     }
   }
 
