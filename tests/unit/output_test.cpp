@@ -113,6 +113,26 @@ TEST_CASE("function totals: a recursion counts once, inlined functions count") {
   CHECK(function_totals(Profile()).empty());
 }
 
+TEST_CASE(
+    "function totals: a function with code of two files is one, shown where it is hottest") {
+  Profile profile = make_demo_profile();
+  for (FunctionId function : {FunctionId{0}, FunctionId{1}})  // the callers of main.compute
+    profile.functions[to_index(function)].name = profile.functions[2].name;
+  profile.functions[2].file = profile.strings.intern("/src/included.h");
+  std::vector<FunctionTotal> totals = function_totals(profile);
+  REQUIRE(totals.size() == 5);
+  CHECK(totals[0].function == FunctionId{2});
+  CHECK(totals[0].hottest_line == 12);
+  CHECK(totals[0].self == 5);
+  CHECK(totals[0].total == 7);
+}
+
+TEST_CASE("function totals: functions of one name in two images are two") {
+  Profile profile = make_demo_profile();
+  profile.functions[4].name = profile.functions[3].name;  // the kernel's write
+  CHECK(function_totals(profile).size() == 7);
+}
+
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {
   CHECK(make_folded(make_demo_profile()) ==
         "a: b;[no mapping 0x1234];main.loop;main.loop 1\n"
