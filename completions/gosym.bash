@@ -17,7 +17,7 @@ _gosym() {
   case $command in
     record)
       options="-h --help -p --pid -a --all -F --freq -d --duration -o --output -U --user-only
-        -K --kernel-only --no-inherit --call-graph -v --verbose -q --quiet"
+        -g -K --kernel-only --no-inherit --call-graph -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid

@@ -40,8 +40,11 @@ std::string_view consequence(const Summary& summary) {
   if (summary.table)
     return ".gopclntab names every Go function, with file, line and inlined calls, stripped or "
            "not";
+  if (summary.kind.has_dwarf && summary.symtab_count > 0)
+    return "debugging information names the code it is of, with file, line and inlined calls; "
+           ".symtab names the rest";
   if (summary.kind.has_dwarf)
-    return "debugging information names every function, with file, line and inlined calls";
+    return "debugging information names the code it is of, with file, line and inlined calls";
   if (summary.symtab_count > 0)
     return ".symtab names every function, without files, lines and inlined calls";
   if (summary.minidebuginfo_count > 0)

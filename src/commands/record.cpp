@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/id_check.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -58,7 +59,10 @@ Result<> check(const Options& options) {
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
   if (kinds > 1)
-    return usage_error("-p PID, -a and a command exclude one another");
+    return options.command.empty()
+               ? usage_error("-p PID and -a exclude one another")
+               : usage_error("-p PID, -a and a command exclude one another")
+                     .with_hint("to record for a time, as perf does with 'sleep 10': -d 10s");
   if (options.is_user_only && options.is_kernel_only)
     return usage_error("-U and -K exclude one another");
   if (options.output == "-" && !options.command.empty())
@@ -103,31 +107,34 @@ struct CallGraph {
   uint32_t stack_size = 0;
 };
 
+Result<StackMode> parse_stack_mode(std::string_view text) {
+  if (text == "fp")
+    return StackMode::kFramePointers;
+  if (text == "auto")
+    return StackMode::kAuto;
+  if (text == "dwarf")
+    return StackMode::kWords;
+  return usage_error(
+      fmt::format("--call-graph: '{}' is not fp, auto or dwarf", printable(text)));
+}
+
 // "auto", "dwarf,8192"
 Result<CallGraph> parse_call_graph(const std::string& text) {
   constexpr uint64_t kMinSize = 1024;
-  auto wrong = [&] {
-    return usage_error(
-        fmt::format("--call-graph: '{}' is not fp, auto or dwarf, the latter two maybe with a "
-                    "size of {} to "
-                    "{} bytes: dwarf,8192",
-                    printable(text), kMinSize, kMaxTopSize));
-  };
   size_t comma = text.find(',');
-  std::string mode = text.substr(0, comma);
-  auto size = std::optional<uint64_t>(kDefaultStackSize);
-  if (comma != std::string::npos)
-    size = parse_decimal(text.substr(comma + 1));
-  if (!size || *size < kMinSize || *size > kMaxTopSize)
-    return wrong();
-  auto whole_words = static_cast<uint32_t>(*size / 8 * 8);
-  if (mode == "fp" && comma == std::string::npos)
-    return CallGraph{StackMode::kFramePointers, whole_words};
-  if (mode == "auto")
-    return CallGraph{StackMode::kAuto, whole_words};
-  if (mode == "dwarf")
-    return CallGraph{StackMode::kWords, whole_words};
-  return wrong();
+  auto mode = parse_stack_mode(text.substr(0, comma));
+  if (!mode)
+    return std::move(mode).error();
+  if (comma == std::string::npos)
+    return CallGraph{*mode, kDefaultStackSize};
+  if (*mode == StackMode::kFramePointers)
+    return usage_error("--call-graph: fp takes no size");
+  std::string size = text.substr(comma + 1);
+  auto bytes = parse_decimal(size);
+  if (!bytes || *bytes < kMinSize || *bytes > kMaxTopSize)
+    return usage_error(fmt::format("--call-graph: size '{}' is not between {} and {}",
+                                   printable(size), kMinSize, kMaxTopSize));
+  return CallGraph{*mode, static_cast<uint32_t>(*bytes / 8 * 8)};
 }
 
 SamplerOptions sampler_options(const Options& options, const CallGraph& call_graph) {
@@ -329,13 +336,23 @@ Result<int> record(const Options& options) {
   return command ? end_command(*stop, *command, *watch) : kSuccess;
 }
 
+// CLI11 knows nothing of the command.
+class HelpFormatter : public CLI::Formatter {
+public:
+  std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
+    return fmt::format("Usage: {} [OPTIONS] -p PID | -a | [--] COMMAND [ARG...]\n", name);
+  }
+};
+
 }  // namespace
 
 Command make_record(CLI::App& root, std::vector<std::string> command) {
   auto options = std::make_shared<Options>();
   options->command = std::move(command);
   CLI::App* app = root.add_subcommand("record", "Sample running code into a file");
+  app->formatter(std::make_shared<HelpFormatter>());
   app->add_option("-p,--pid", options->pids, "Record these processes and their future children")
+      ->check(check_id("process"), "")
       ->type_name("PID[,PID]")
       ->delimiter(',');
   app->add_flag("-a,--all", options->is_system_wide, "Record all processes");
@@ -350,9 +367,10 @@ Command make_record(CLI::App& root, std::vector<std::string> command) {
   app->add_flag("--no-inherit", options->leaves_children,
                 "Leave out children of the processes");
   app->add_option("--call-graph", options->call_graph,
-                  "How callers are found: fp, auto or dwarf (auto)")
+                  "How callers are found: fp, auto or dwarf (auto), in SIZE bytes (16384)")
       ->type_name("MODE[,SIZE]");
-  app->add_flag("-g")->group("");  // perf needs it for stacks; here they are always taken
+  // perf needs it for them.
+  app->add_flag("-g")->description("Nothing: stacks are always taken");
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
   app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);
   // Without "--", what is no option begins the command, which has all the rest.

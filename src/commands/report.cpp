@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/id_check.h"
 #include "commands/name_option.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -60,6 +62,9 @@ Result<raw::Recording> read(const Options& options) {
   if (access(options.input.c_str(), F_OK) != 0 && errno == ENOENT)
     return std::move(recording).error().with_hint(
         "make a recording first: gosym record -p PID -d 10s");
+  if (access(options.input.c_str(), R_OK) != 0 && errno == EACCES)
+    return std::move(recording).error().with_hint(
+        "a recording is for those who made it: sudo gosym report");
   return recording;
 }
 
@@ -144,7 +149,9 @@ Error no_samples(const Options& options, const raw::Recording& recording,
   Error error = errorf("{}: no samples{}", quoted(options.input),
                        profile.filter.empty() ? "" : " with " + printable(profile.filter));
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
-  if (!profile.filter.empty())
+  if (!options.filter.labels.empty())
+    hint = "gosym report -v without filters lists all labels with their values";
+  else if (!profile.filter.empty())
     hint = "gosym report --top 0 without filters lists all processes that were sampled";
   else if (!is_whole(recording))
     hint = "the part that held them is damaged, or was never written";
@@ -171,6 +178,17 @@ void tell_problems(const SymbolizerReport& symbols, const Options& options) {
   }
 }
 
+// Each label with the samples that have it.
+void tell_labels(const Profile& profile) {
+  std::map<std::pair<std::string_view, std::string_view>, uint64_t> counts;
+  for (const SampleCount& sample : profile.samples)
+    for (const ProfileLabel& label : profile.label_sets[sample.label_set])
+      counts[{profile.strings[label.key], profile.strings[label.value]}] += sample.count;
+  for (const auto& [label, count] : counts)
+    print(stderr, "label       {}={}, {} samples\n", printable(label.first),
+          printable(label.second), with_commas(count));
+}
+
 void tell_details(const raw::Recording& recording, const Profile& profile,
                   const SymbolizerReport& symbols) {
   print(stderr, "recording   {}, raw format {}.{}, {} chunks of samples\n",
@@ -183,6 +201,7 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
         "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut\n",
         with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
         with_commas(profile.unwound.cut));
+  tell_labels(profile);
   for (const auto& [source, locations] : symbols.locations_by_source)
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
   for (const ProfileImage& image : profile.images)
@@ -226,6 +245,10 @@ Result<int> run(const Options& options) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return errorf("a {} profile is not for a terminal", format.name)
         .with_hint("name a file: gosym report --pprof cpu.pb.gz")
+        .with_exit_status(kUsage);
+  if (options.has_goids && options.format != "pprof")
+    return Error("--goid: only a pprof profile has the numbers of goroutines")
+        .with_hint("gosym report --goid --pprof cpu.pb.gz")
         .with_exit_status(kUsage);
 
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
@@ -272,8 +295,10 @@ std::string check_count(const std::string& text) {
 }
 
 std::string check_label(const std::string& text) {
-  return text.find('=') != text.npos ? std::string()
-                                     : fmt::format("'{}' is not KEY=VALUE", text);
+  size_t equals = text.find('=');
+  return equals != text.npos && equals > 0
+             ? std::string()
+             : fmt::format("'{}' is not KEY=VALUE", printable(text));
 }
 
 std::string check_time(const std::string& text) {
@@ -314,8 +339,12 @@ void add_filter_options(CLI::App& app, Options& options) {
     option->delimiter(',')->allow_extra_args(false)->type_name(type);
   };
   Filter& filter = options.filter;
-  as_list(app.add_option("--pid", filter.pids, "Only these processes: 1,2 or repeated"), "PID");
-  as_list(app.add_option("--tid", filter.tids, "Only these threads"), "TID");
+  as_list(app.add_option("--pid", filter.pids, "Only these processes: 1,2 or repeated")
+              ->check(check_id("process"), ""),
+          "PID");
+  as_list(
+      app.add_option("--tid", filter.tids, "Only these threads")->check(check_id("thread"), ""),
+      "TID");
   as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
   app.add_option("--label", filter.labels,
                  "Only goroutines with this label, as runtime/pprof sets it")

@@ -14,6 +14,7 @@
 #include "commands/answer.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/id_check.h"
 #include "commands/live_process.h"
 #include "commands/name_option.h"
 #include "symbolize/image_symbols.h"
@@ -179,6 +180,7 @@ Command make_resolve(CLI::App& root) {
   app->add_option("-p,--pid", options->pid,
                   "Look into this process, not into a binary; addresses are those it runs at, "
                   "or the kernel's")
+      ->check(check_id("process"), "")
       ->type_name("PID");
   app->add_flag("--json", options->is_json, "Print one JSON object a line");
   app->add_flag("--no-inlines", options->no_inlines,

@@ -123,15 +123,10 @@ std::string make_cut(const Profile& profile) {
 
 // What was done to the stacks; nothing if they are as the frame pointers told them.
 std::string make_stack_note(const Profile& profile) {
-  std::vector<std::string> parts;
-  auto add = [&](uint64_t samples, std::string_view what) {
-    if (samples > 0)
-      parts.push_back(
-          fmt::format("{:.1f} % {}", percent(samples, profile.total_count()), what));
-  };
-  add(profile.unwound.repaired, "with callers that frame pointers leave out");
-  add(profile.unwound.cut, "cut short");
-  return parts.empty() ? std::string() : fmt::format("stacks: {}\n", fmt::join(parts, ", "));
+  if (profile.unwound.repaired == 0)
+    return {};
+  return fmt::format("stacks: {:.1f} % completed with callers that frame pointers leave out\n",
+                     percent(profile.unwound.repaired, profile.total_count()));
 }
 
 std::string make_header(const Profile& profile, size_t max_processes) {

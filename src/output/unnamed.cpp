@@ -115,13 +115,15 @@ std::vector<Row> rows_of(const Profile& profile, const Census& census) {
   return rows;
 }
 
-// Without what qualifies it: "label, guess".
+// "label", as it is elsewhere, would be taken for a goroutine's.
 std::string_view kind_of(FrameSource source) {
-  return split(to_string(source), ',').front();
+  return source == FrameSource::kLabel ? "guess" : split(to_string(source), ',').front();
 }
 
+constexpr double kLeastShown = 0.05;  // less is rounded to 0.0 %
+
 double percent(uint64_t part, uint64_t whole) {
-  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace
@@ -147,12 +149,12 @@ std::string make_source_note(const Profile& profile) {
     all += visits[i] * std::max(location.frame_count, 1u);
   }
   std::vector<std::pair<std::string_view, uint64_t>> sources(counts.begin(), counts.end());
-  std::erase_if(sources, [](const auto& source) { return source.second == 0; });
   std::ranges::stable_sort(sources, std::greater<>(), [](const auto& s) { return s.second; });
 
   std::vector<std::string> items;
   for (const auto& [source, count] : sources)
-    items.push_back(fmt::format("{} {:.1f} %", source, percent(count, all)));
+    if (percent(count, all) >= kLeastShown)
+      items.push_back(fmt::format("{} {:.1f} %", source, percent(count, all)));
   return items.empty() ? "" : fmt::format("names from  {}\n", fmt::join(items, ", "));
 }
 
@@ -161,10 +163,9 @@ std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top
   if (census.unnamed_frames == 0)
     return {};
 
-  std::string note = fmt::format("{} of {} {} frames ({:.1f} %) have no name:\n",
-                                 with_commas(census.unnamed_frames), with_commas(census.frames),
-                                 part == StackPart::kKernel ? "kernel" : "user",
-                                 percent(census.unnamed_frames, census.frames));
+  std::string note =
+      fmt::format("{} of {} {} frames have no name:\n", with_commas(census.unnamed_frames),
+                  with_commas(census.frames), part == StackPart::kKernel ? "kernel" : "user");
   std::vector<Row> rows = rows_of(profile, census);
   size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
   size_t width = 0;

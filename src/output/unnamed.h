@@ -11,7 +11,7 @@ namespace gosym {
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
 
 // "names from  pclntab 61.2 %, kallsyms 20.1 %, none 18.7 %": of all frames of all stacks.
-// Empty if there are none.
+// What rounds to 0.0 % is left out. Empty if there are none.
 std::string make_source_note(const Profile& profile);
 
 // For the user's or the kernel's part of all stacks: how many of its frames have no name, of

@@ -39,14 +39,17 @@ public:
   }
 
 private:
+  // Not the file: a function whose code is of several, by #include, is one all the same.
   struct Key {
-    FunctionId function;
+    StringId name;
+    uint32_t is_named;  // 0 or 1: as wide as the others, for it is hashed with them
     uint32_t unnamed;
     uint32_t image;
     bool operator==(const Key&) const = default;
   };
   struct LineKey {
     uint32_t row;
+    FunctionId function;  // that has the file of the line
     uint32_t line;
     bool operator==(const LineKey&) const = default;
   };
@@ -62,17 +65,21 @@ private:
   void add_rows(const Location& location) {
     uint32_t image = profile_.mappings[to_index(location.mapping)].image;
     for (const Frame& frame : profile_.frames_of(location))
-      rows_.push_back(row({frame.function, 0, image}));
+      rows_.push_back(row({name_of(frame.function), 1, 0, image}, frame.function));
     if (location.frame_count == 0)
-      rows_.push_back(
-          row({FunctionTotal::kNone, static_cast<uint32_t>(location.unnamed), image}));
+      rows_.push_back(row({StringId{}, 0, static_cast<uint32_t>(location.unnamed), image},
+                          FunctionTotal::kNone));
     rows_begin_.push_back(rows_.size());
   }
 
-  uint32_t row(const Key& key) {
+  StringId name_of(FunctionId function) const {
+    return profile_.functions[to_index(function)].name;
+  }
+
+  uint32_t row(const Key& key, FunctionId function) {
     auto [slot, is_new] = row_of_.try_emplace(key, static_cast<uint32_t>(totals_.size()));
     if (is_new) {
-      totals_.push_back({key.function, static_cast<Unnamed>(key.unnamed), key.image});
+      totals_.push_back({function, static_cast<Unnamed>(key.unnamed), key.image});
       last_sample_.push_back(0);
     }
     return slot->second;
@@ -91,12 +98,13 @@ private:
       std::span<const Frame> frames = profile_.frames_of(profile_.locations[i]);
       std::span<const uint32_t> rows = rows_of(static_cast<LocationId>(i));
       for (size_t depth = 0; depth < frames.size(); depth++) {
-        Weight& weight = lines[{rows[depth], frames[depth].line}];
+        Weight& weight = lines[{rows[depth], frames[depth].function, frames[depth].line}];
         weight.self += depth == 0 ? weights_[i].self : 0;
         weight.total += weights_[i].total;
         if (!(hottest[rows[depth]] < weight))
           continue;
         hottest[rows[depth]] = weight;
+        totals_[rows[depth]].function = frames[depth].function;
         totals_[rows[depth]].hottest_line = frames[depth].line;
       }
     }

@@ -7,10 +7,10 @@
 
 namespace gosym {
 
-// What the samples of a profile say of a function, or of all code of an image that has no name
-// for one and the same reason. Inlined functions count like others.
+// What the samples of a profile say of all code of one name in an image, or of all that has no
+// name for one and the same reason. Inlined functions count like others.
 struct FunctionTotal {
-  FunctionId function = kNone;  // kNone: `unnamed` says why
+  FunctionId function = kNone;  // where its hottest line is; kNone: `unnamed` says why
   Unnamed unnamed{};
   uint32_t image = 0;
   uint32_t hottest_line = 0;  // where most of its samples are; 0 if unknown

@@ -23,12 +23,16 @@ bool tells_files_apart(const elf::BuildIds& ids) {
   return !ids.gnu.empty() || std::ranges::count(ids.go, '/') == 3;
 }
 
+std::string gnu_build_id_text(std::string_view id) {
+  return id.empty() ? "no GNU build id" : "GNU build id " + hex(id);
+}
+
 // What differs between the recorded file and this one; empty if nothing does.
 std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
   elf::BuildIds ids = elf::build_ids(now);
   if (recorded.gnu_build_id != ids.gnu)
-    return fmt::format("GNU build id is {}, was {}", ids.gnu.empty() ? "none" : hex(ids.gnu),
-                       recorded.gnu_build_id.empty() ? "none" : hex(recorded.gnu_build_id));
+    return fmt::format("it has {}, the recorded one had {}", gnu_build_id_text(ids.gnu),
+                       gnu_build_id_text(recorded.gnu_build_id));
   if (recorded.go_build_id != ids.go)
     return fmt::format("Go build id is '{}', was '{}'", printable(ids.go),
                        printable(recorded.go_build_id));

@@ -6,12 +6,34 @@ What is to be recorded has to be said, and only once.
   [2]
 
   $ gosym record -a -p 1
-  gosym: error: -p PID, -a and a command exclude one another
+  gosym: error: -p PID and -a exclude one another
   gosym: hint: see 'gosym record --help'
   [2]
 
-  $ gosym record -a -- true
+  $ gosym record -a -g -- sleep 10
   gosym: error: -p PID, -a and a command exclude one another
+  gosym: hint: to record for a time, as perf does with 'sleep 10': -d 10s
+  [2]
+
+  $ gosym record -p 1 sleep 10
+  gosym: error: --pid: 'sleep' is not a process id
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+Processes have numbers; that there is none may be the shell's doing.
+
+  $ gosym record -p $(pidof such-a-server) -d 1s
+  gosym: error: --pid: no process id: is the program running?
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -p "" -d 1s
+  gosym: error: --pid: no process id: is the program running?
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -p 1,4294967296
+  gosym: error: --pid: '4294967296' is not a process id
   gosym: hint: see 'gosym record --help'
   [2]
 
@@ -24,6 +46,21 @@ Options that are wrong in themselves.
 
   $ gosym record -a --duration soon
   gosym: error: --duration: 'soon' is not a time such as 10s, 1.5s or 2m
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --call-graph lbr
+  gosym: error: --call-graph: 'lbr' is not fp, auto or dwarf
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --call-graph dwarf,65528
+  gosym: error: --call-graph: size '65528' is not between 1024 and 32768
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --call-graph fp,8192
+  gosym: error: --call-graph: fp takes no size
   gosym: hint: see 'gosym record --help'
   [2]
 

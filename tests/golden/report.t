@@ -54,6 +54,21 @@ Options that are wrong in themselves.
   gosym: hint: see 'gosym report --help'
   [2]
 
+  $ gosym report --tid main
+  gosym: error: --tid: 'main' is not a thread id
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --label =t1
+  gosym: error: --label: '=t1' is not KEY=VALUE
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --goid
+  gosym: error: --goid: only a pprof profile has the numbers of goroutines
+  gosym: hint: gosym report --goid --pprof cpu.pb.gz
+  [2]
+
   $ gosym report --folded --pprof out.pb.gz
   gosym: error: --folded excludes --pprof
   gosym: hint: see 'gosym report --help'

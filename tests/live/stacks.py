@@ -39,8 +39,10 @@ def share_with_root(stacks, root):
 
 def told_as_cut(file):
     """The share of samples that the report says are cut short."""
-    found = re.search(r"^stacks: .*?([\d.]+) % cut short", gosym("report", file).out, re.MULTILINE)
-    return float(found[1]) / 100 if found else 0.0
+    done = gosym("report", "-v", file)
+    cut = re.search(r"^samples  .* ([\d,]+) cut$", done.err, re.MULTILINE)
+    samples = re.match(r"([\d,]+) samples ", done.out)
+    return int(cut[1].replace(",", "")) / int(samples[1].replace(",", ""))
 
 
 def leads_to_start(mode):

@@ -32,7 +32,7 @@ processes  demo (42) 87.5 %, a; b (7) 12.5 %
 percentages are of these 8 samples
 names from  pclntab 73.1 %, none 11.5 %, kallsyms 7.7 %, symtab 7.7 %
 
-3 of 24 user frames (12.5 %) have no name:
+3 of 24 user frames have no name:
          2  [stripped libc.so.6]  install its debug package, or see --debug-dir and --debuginfod
          1  [no mapping]          the CPU was outside all mapped code, or a mapping was lost
 )");
@@ -76,6 +76,29 @@ TEST_CASE("text: a library that names some of its code is told from one that nam
   CHECK(make_text(profile, 0).find(remedy) != std::string::npos);
 }
 
+TEST_CASE("text: what was done to stacks is told, and once") {
+  Profile profile = make_demo_profile();
+  profile.unwound = {.repaired = 4, .cut = 2};
+  std::string text = make_text(profile, 0);
+  CHECK(text.find(
+            "\ncut short  25.0 % of the stacks end before their root: total % is too low\n") !=
+        std::string::npos);
+  CHECK(text.find("\nstacks: 50.0 % completed with callers that frame pointers leave out\n") !=
+        std::string::npos);
+  CHECK(text.find("cut short") == text.rfind("cut short"));
+}
+
+TEST_CASE(
+    "text: sources that round to nothing are left out, a symbol without a size is a guess") {
+  Profile profile = make_demo_profile();
+  profile.samples[0].count = 9990;
+  profile.frames.back().source = FrameSource::kLabel;
+  std::string rare = make_text(profile, 0);
+  CHECK(rare.find("\nnames from  pclntab 100.0 %\n") != std::string::npos);
+  profile.samples[2].count = 9990;
+  CHECK(make_text(profile, 0).find(", guess 16.7 %") != std::string::npos);
+}
+
 TEST_CASE("text: nothing is said of names where there is no frame") {
   Profile profile = make_demo_profile();
   profile.samples.clear();
@@ -111,6 +134,26 @@ TEST_CASE("function totals: a recursion counts once, inlined functions count") {
   CHECK(totals[0].function == FunctionId{2});
   CHECK(totals[0].hottest_line == 12);
   CHECK(function_totals(Profile()).empty());
+}
+
+TEST_CASE(
+    "function totals: a function with code of two files is one, shown where it is hottest") {
+  Profile profile = make_demo_profile();
+  for (FunctionId function : {FunctionId{0}, FunctionId{1}})  // the callers of main.compute
+    profile.functions[to_index(function)].name = profile.functions[2].name;
+  profile.functions[2].file = profile.strings.intern("/src/included.h");
+  std::vector<FunctionTotal> totals = function_totals(profile);
+  REQUIRE(totals.size() == 5);
+  CHECK(totals[0].function == FunctionId{2});
+  CHECK(totals[0].hottest_line == 12);
+  CHECK(totals[0].self == 5);
+  CHECK(totals[0].total == 7);
+}
+
+TEST_CASE("function totals: functions of one name in two images are two") {
+  Profile profile = make_demo_profile();
+  profile.functions[4].name = profile.functions[3].name;  // the kernel's write
+  CHECK(function_totals(profile).size() == 7);
 }
 
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {

@@ -100,7 +100,8 @@ TEST_CASE("recorded file: the same ids make it the same file, whatever its time"
   CHECK_FALSE(changed.symbols);
   CHECK(changed.unnamed == Unnamed::kChanged);
   CHECK(changed.problem ==
-        "not the file that was recorded: GNU build id is 74776f, was 6f6e65");
+        "not the file that was recorded: it has GNU build id 74776f, the recorded "
+        "one had GNU build id 6f6e65");
 
   image.is_deleted = true;
   CHECK(open_recorded(image).unnamed == Unnamed::kDeleted);

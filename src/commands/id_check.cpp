@@ -1,0 +1,21 @@
+#include "commands/id_check.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gosym {
+
+std::function<std::string(const std::string&)> check_id(const char* kind) {
+  return [kind](const std::string& text) -> std::string {
+    // What "$(pidof server)" leaves where there is none: nothing, or the next option.
+    if (text.empty() || text.starts_with('-'))
+      return fmt::format("no {} id: is the program running?", kind);
+    auto id = parse_decimal(text);
+    if (!id || *id > UINT32_MAX)
+      return fmt::format("'{}' is not a {} id", printable(text), kind);
+    return {};
+  };
+}
+
+}  // namespace gosym
