@@ -93,7 +93,7 @@ private:
   std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> rings_{nullptr, nullptr};
   std::vector<UniqueFd> events_;
   std::string event_;
-  uint32_t ring_size_ = 0;  // in bytes, of each CPU
+  uint32_t ring_size_ = 0;            // in bytes, of each CPU
   const Handler* handler_ = nullptr;  // only while drain() runs
 };
 

@@ -25,9 +25,12 @@ SEEN = 0.005     # of all samples: a call that one profile has so often is in th
 EXPECTED = 10    # times at least in both, so that it can be no accident that there is none
 
 # What only one of them shows: goroutines begin in a function that the runtime leaves out, as it
-# does code of the vdso, and what it cannot unwind gets a caller that is none. It does not see its
-# profiler, which works in signal handlers, nor the one thread that runs no goroutines.
-NOT_COMPARED = re.compile(r"runtime\.(goexit|_\w+)$|__vdso_")
+# does code of the vdso with the function that calls it, and what it cannot unwind gets a caller
+# that is none. It ends the scheduler's stacks at mcall, where those of gosym go on with the
+# goroutine that called it. It does not see its profiler, which works in signal handlers, nor the
+# one thread that runs no goroutines.
+NOT_COMPARED = re.compile(r"runtime\.(goexit|nanotime1|walltime1|_\w+)(\.abi0)?$|__vdso_")
+SCHEDULER = "runtime.mcall"
 UNSEEN = re.compile(r"runtime\.(cgoSigtramp|sigtramp|sigprof|sigreturn|sysmon)|runtime/pprof\.")
 
 # The code of sha256 is chosen by the processor.
@@ -46,8 +49,9 @@ class Figures:
                 self.chains[chain] += sample.count
         for chain, count in self.chains.items():
             self.flat[chain[0]] += count
-            for edge in set(zip(chain, chain[1:])):
-                self.edges[edge] += count
+            for callee, caller in set(zip(chain, chain[1:])):
+                if callee != SCHEDULER:
+                    self.edges[callee, caller] += count
         self.total = self.flat.total()
 
 
