@@ -54,12 +54,13 @@ def recording(version, way):
 
 
 def function_of(sample, profile):
-    """Which of the busy functions a sample is in."""
-    for location in sample.locations:
-        for line in profile.locations[location].lines:
-            if line.function.removeprefix("main.") in LABELS:
-                return line.function.removeprefix("main.")
-    return None
+    """Which of the busy functions a sample is in. Not one if the scheduler runs, to which up to Go
+    1.24 the chain of frame pointers leads: the goroutine has been put down."""
+    functions = [line.function for location in sample.locations
+                 for line in profile.locations[location].lines]
+    if "runtime.mcall" in functions:
+        return None
+    return next((name for name in LABELS if f"main.{name}" in functions), None)
 
 
 def tells_who(version, way):
