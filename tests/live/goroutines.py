@@ -48,7 +48,7 @@ def recording(version, way):
                                text=True)
     try:
         told = dict(process.stdout.readline().split() for _ in range(5))
-        return record("-p", process.pid), told
+        return record("-p", process.pid, hertz=997), told
     finally:
         process.communicate()
 
@@ -80,7 +80,7 @@ def tells_who(version, way):
     assert not wrong, f"{sum(wrong.values())} of {sum(counts.values())} wrong, such as " \
         f"{wrong.most_common(2)}, numbers are {told}"
     assert counts.keys() == LABELS.keys(), f"samples are of {counts}"
-    assert sum(counts.values()) > 200, f"too few: {counts}"
+    assert sum(counts.values()) > 50, f"too few: {counts}"
 
 
 def filters():
