@@ -48,18 +48,19 @@ def recording(version, way):
                                text=True)
     try:
         told = dict(process.stdout.readline().split() for _ in range(5))
-        return record("-p", process.pid), told
+        return record("-p", process.pid, hertz=997), told
     finally:
         process.communicate()
 
 
 def function_of(sample, profile):
-    """Which of the busy functions a sample is in."""
-    for location in sample.locations:
-        for line in profile.locations[location].lines:
-            if line.function.removeprefix("main.") in LABELS:
-                return line.function.removeprefix("main.")
-    return None
+    """Which of the busy functions a sample is in. Not one if the scheduler runs, to which up to Go
+    1.24 the chain of frame pointers leads: the goroutine has been put down."""
+    functions = [line.function for location in sample.locations
+                 for line in profile.locations[location].lines]
+    if "runtime.mcall" in functions:
+        return None
+    return next((name for name in LABELS if f"main.{name}" in functions), None)
 
 
 def tells_who(version, way):
@@ -79,7 +80,7 @@ def tells_who(version, way):
     assert not wrong, f"{sum(wrong.values())} of {sum(counts.values())} wrong, such as " \
         f"{wrong.most_common(2)}, numbers are {told}"
     assert counts.keys() == LABELS.keys(), f"samples are of {counts}"
-    assert sum(counts.values()) > 200, f"too few: {counts}"
+    assert sum(counts.values()) > 50, f"too few: {counts}"
 
 
 def filters():
