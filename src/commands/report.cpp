@@ -185,7 +185,7 @@ void tell_labels(const Profile& profile) {
     for (const ProfileLabel& label : profile.label_sets[sample.label_set])
       counts[{profile.strings[label.key], profile.strings[label.value]}] += sample.count;
   for (const auto& [label, count] : counts)
-    print(stderr, "label       {}={}, {} samples\n", printable(label.first),
+    print(stderr, "goroutines  {}={}, {} samples\n", printable(label.first),
           printable(label.second), with_commas(count));
 }
 
