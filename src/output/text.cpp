@@ -117,8 +117,8 @@ std::string make_cut(const Profile& profile) {
   double share = percent(profile.unwound.cut, profile.total_count());
   if (share < kNoticed)
     return {};
-  return fmt::format(
-      "cut short  {:.1f} % of the stacks end before their root: total % is too low\n", share);
+  return fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",
+                     share);
 }
 
 // What was done to the stacks; nothing if they are as the frame pointers told them.

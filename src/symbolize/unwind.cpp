@@ -86,9 +86,10 @@ public:
     check_root();
   }
 
-  // From a stack of the thread's to that of the goroutine it works for: whatever the one ended
-  // with, here the other goes on.
+  // From a stack of the thread's to that of the goroutine it works for. Callers are missing in
+  // between unless the one ends in the function that went there from the other.
   void go_on_with(std::span<const LocationId> goroutine, StackEnd end) {
+    bool lacks_callers = !may_be_root(stack_.back());
     end_ = end;
     chain_ = goroutine;
     taken_ = 1;
@@ -101,6 +102,8 @@ public:
       end_ = StackEnd::kBadFrame;
     }
     check_root();
+    if (lacks_callers && end_ == StackEnd::kRoot)
+      end_ = StackEnd::kBadFrame;
   }
 
   std::span<const LocationId> stack() const { return stack_; }

@@ -39,10 +39,10 @@ def share_with_root(stacks, root):
 
 def told_as_cut(file):
     """The share of samples that the report says are cut short."""
-    done = gosym("report", "-v", file)
-    cut = re.search(r"^samples  .* ([\d,]+) cut$", done.err, re.MULTILINE)
-    samples = re.match(r"([\d,]+) samples ", done.out)
-    return int(cut[1].replace(",", "")) / int(samples[1].replace(",", ""))
+    told = gosym("report", "-v", file)
+    total = re.match(r"([\d,]+) samples", told.out)[1]
+    cut = re.search(r"([\d,]+) cut$", told.err, re.MULTILINE)[1]
+    return int(cut.replace(",", "")) / int(total.replace(",", ""))
 
 
 def leads_to_start(mode):

@@ -81,7 +81,7 @@ TEST_CASE("text: what was done to stacks is told, and once") {
   profile.unwound = {.repaired = 4, .cut = 2};
   std::string text = make_text(profile, 0);
   CHECK(text.find(
-            "\ncut short  25.0 % of the stacks end before their root: total % is too low\n") !=
+            "\ncut short  25.0 % of the stacks lack callers: total % is too low\n") !=
         std::string::npos);
   CHECK(text.find("\nstacks: 50.0 % completed with callers that frame pointers leave out\n") !=
         std::string::npos);
