@@ -50,8 +50,10 @@ TEST_CASE("debuginfod: who fails once is not asked again") {
   auto second = client.fetch("\x12\x35", "second");
   REQUIRE(second);
   CHECK_FALSE(*second);
-  // Neither a part of the file nor a note that there is none.
-  CHECK(std::filesystem::is_empty(cache / "1234"));
+  // Neither a part of the file nor a note that there is none; on a busy machine not even a
+  // place for it.
+  CHECK(
+      (!std::filesystem::exists(cache / "1234") || std::filesystem::is_empty(cache / "1234")));
   unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 

@@ -80,8 +80,7 @@ TEST_CASE("text: what was done to stacks is told, and once") {
   Profile profile = make_demo_profile();
   profile.unwound = {.repaired = 4, .cut = 2};
   std::string text = make_text(profile, 0);
-  CHECK(text.find(
-            "\ncut short  25.0 % of the stacks lack callers: total % is too low\n") !=
+  CHECK(text.find("\ncut short  25.0 % of the stacks lack callers: total % is too low\n") !=
         std::string::npos);
   CHECK(text.find("\nstacks: 50.0 % completed with callers that frame pointers leave out\n") !=
         std::string::npos);
