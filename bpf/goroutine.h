@@ -7,6 +7,7 @@
 
 #include "kernel.h"
 #include "sample.h"
+#include "user_memory.h"
 
 // The processes whose program is of Go, and how to read it.
 struct {
@@ -28,12 +29,6 @@ struct goroutine {
   bool is_on_stack;
   bool has_left_stack;  // for the other one; with a signal handler it may be on neither
 };
-
-static __always_inline __u64 read_word(__u64 address) {
-  __u64 word;
-  bpf_probe_read_user(&word, sizeof(word), (void*)address);  // sets it to 0 where it fails
-  return word;
-}
 
 static __always_inline __u64 current_g(const struct gosym_go_program* program) {
 #if defined(__TARGET_ARCH_x86)

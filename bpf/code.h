@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// What the code at an address tells of it.
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "kernel.h"
+
+// Whether there is a call before the address, as there is before a real return address. Global,
+// so that the verifier looks at it once and not in each turn of a loop.
+__noinline bool follows_call(__u64 address) {
+#if defined(__TARGET_ARCH_x86)
+  __u8 code[6];
+  if (bpf_probe_read_user(code, sizeof(code), (void*)(address - sizeof(code))))
+    return false;
+  // call rel32; or opcode ff /2, whose operand has no, one or four bytes of displacement.
+  return code[1] == 0xe8 || (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
+         (code[3] == 0xff && (code[4] & 0x38) == 0x10) ||
+         (code[0] == 0xff && (code[1] & 0x38) == 0x10);
+#else
+  __u32 instruction;
+  if (bpf_probe_read_user(&instruction, sizeof(instruction), (void*)(address - 4)))
+    return false;
+  return (instruction & 0xfc000000) == 0x94000000 ||  // bl
+         (instruction & 0xfffffc1f) == 0xd63f0000;    // blr
+#endif
+}
+
+// Whether the call before `return_address` may have been to the function that `pc` lies in.
+__noinline bool may_call(__u64 return_address, __u64 pc) {
+  const __u64 max_function_size = 1 << 20;
+  struct __attribute__((packed)) {
+    __u8 opcode;
+    __s32 distance;
+  } call;
+  if (!follows_call(return_address) ||
+      bpf_probe_read_user(&call, sizeof(call), (void*)(return_address - sizeof(call))))
+    return false;
+  __u64 target = return_address + call.distance;
+  return call.opcode != 0xe8 || pc - target < max_function_size;
+}
+
+// Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
+// nop, though nothing calls it.
+static __always_inline bool is_goexit(__u64 address) {
+#if defined(__TARGET_ARCH_x86)
+  __u8 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 1)) && code[0] == 0x90 &&
+         code[1] == 0xe8;
+#else
+  __u32 code[2];
+  return !bpf_probe_read_user(code, sizeof(code), (void*)(address - 4)) &&
+         code[0] == 0xaa0003e0 &&  // mov x0, x0
+         (code[1] & 0xfc000000) == 0x94000000;
+#endif
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The chain of frame pointers.
+
+#include "code.h"
+#include "scratch.h"
+#include "user_memory.h"
+
+// What a frame pointer points to.
+struct frame {
+  __u64 next;
+  __u64 return_address;
+};
+
+// Follows the chain of frame pointers: each points to the caller's frame pointer, and the
+// return address lies after it. Callers lie at higher addresses. Only from the stack of Go's
+// scheduler, or of its signal handler, the chain may lead down to that of a goroutine; code
+// that uses the register for something else leads down just as often, so there the return
+// address is looked at. Appends the return addresses to the stack.
+__noinline int walk_stack(__u64 frame_pointer, __u64 bottom) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
+  sample->stack_switches = 0;
+  sample->user_end = GOSYM_END_LIMIT;
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
+    if (frame_pointer & 7) {
+      sample->user_end = GOSYM_END_BAD_FRAME;
+      break;
+    }
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
+      sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
+      break;
+    }
+    if (frame.return_address == 0) {
+      sample->user_end = GOSYM_END_ROOT;
+      break;
+    }
+    if (frame_pointer < bottom && (++sample->stack_switches > GOSYM_MAX_STACK_SWITCHES ||
+                                   !follows_call(frame.return_address))) {
+      sample->user_end = GOSYM_END_BAD_FRAME;
+      break;
+    }
+    if (!append(sample, frame.return_address))
+      break;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  return 0;
+}
+
+// Follows the chain as long as it holds beyond doubt on the stack that ends at `end`: this is
+// the part of a stack that is not the last.
+__noinline int walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
+    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
+      break;
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
+        !follows_call(frame.return_address) || !append(sample, frame.return_address))
+      break;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  return 0;
+}
+
+// Follows the chain on the stack of a goroutine. The frame from which it leads out of that; 0
+// if it does not.
+__noinline __u64 walk_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  struct frame frame;
+  __u64 last = 0;
+  sample->user_end = GOSYM_END_LIMIT;
+  for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
+    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7)) {
+      sample->user_end = frame_pointer ? GOSYM_END_BAD_FRAME : GOSYM_END_ROOT;
+      return frame_pointer ? last : 0;
+    }
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
+      sample->user_end = GOSYM_END_UNREADABLE;
+      return 0;
+    }
+    if (frame.return_address == 0) {
+      sample->user_end = GOSYM_END_ROOT;
+      return 0;
+    }
+    if (!append(sample, frame.return_address))
+      return 0;
+    last = frame_pointer;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  return 0;
+}
+
+// The first place from `begin` on that looks like a saved frame pointer with a return address.
+__noinline __u64 find_frame(__u64 begin, __u64 end) {
+  const int max_words = 64;  // of cgocall's frame
+  for (int i = 0; i < max_words; i++) {
+    __u64 place = begin + i * 8;
+    __u64 next = read_word(place);
+    if (next > place && next < end && !(next & 7) && follows_call(read_word(place + 8)))
+      return place;
+  }
+  return 0;
+}

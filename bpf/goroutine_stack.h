@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The stack of a goroutine, which its thread has left for that of the runtime or of C code.
+
+#include "frame_chain.h"
+#include "goroutine.h"
+
+// Appends the return address on top of a stack; where the chain goes on. After a call back from
+// C code bp is not what it was.
+static __always_inline __u64 push_top(struct gosym_sample* sample,
+                                      const struct goroutine* goroutine, __u64 top, __u64 sp,
+                                      __u64 bp) {
+  append(sample, top);
+  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high);
+}
+
+// Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
+// after the return address has been appended if it is not in the chain. In Go 1.21 and later
+// the function that was called has pushed the frame pointer, before it has not.
+static __always_inline __u64 resume(struct gosym_sample* sample,
+                                    const struct goroutine* goroutine, __u64 sp, __u64 bp) {
+  __u64 top = read_word(sp);
+  if (sp == bp || (top > sp && top < goroutine->high))
+    return sp;
+  return push_top(sample, goroutine, top, sp, bp);
+}
+
+// C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
+// there the pc and sp that the goroutine had left its stack with, for C code (below):
+//
+//   last + 16                    frame of cgocallback, of the size that it has on the other
+//   stack last + 16 + callback_frame   what was on top of the goroutine's stack; pc is the word
+//   before
+//
+// Appends what the chain, which leads through the other stack, has of the C code. Where the
+// chain goes on on the goroutine's stack; 0 if this is no such call.
+static __always_inline __u64 cross_callback(struct gosym_sample* sample,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine, __u64 last) {
+  __u64 before = last + sizeof(struct frame) + program->callback_frame;
+  __u64 pc = read_word(before - 8);
+  __u64 top = read_word(before);
+  if (before >= goroutine->high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
+    return 0;
+  walk_part(read_word(last), 0, goroutine->g0_high);
+  if (!sample->bridge)
+    sample->bridge = sample->user_depth;
+  return resume(sample, goroutine, before, 0);
+}
+
+// Appends what lies on top of the stack that a goroutine left for the runtime's, or that of C
+// code; where the chain goes on. It did so, in Go 1.15 to 1.27:
+//
+//   systemstack, asmcgocall  pc is none of a caller but lies in systemstack_switch. sp and bp
+//                            are those within the function that was called. In Go 1.15
+//                            asmcgocall does as morestack
+//   mcall                    pc, sp and bp are those of the caller
+//   morestack                pc, sp and bp are those of a function that has not done anything
+//                            yet, so that its return address is on top of the stack
+static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
+                                                const struct goroutine* goroutine) {
+  sample->bridge = sample->user_depth;
+  if (!follows_call(goroutine->pc))
+    return resume(sample, goroutine, goroutine->sp, goroutine->bp);
+  append(sample, goroutine->pc);
+  __u64 top = read_word(goroutine->sp);
+  if (!may_call(top, goroutine->pc) && !is_goexit(top))
+    return goroutine->bp;
+  return push_top(sample, goroutine, top, goroutine->sp, goroutine->bp);
+}
+
+static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
+                                                 const struct gosym_go_program* program,
+                                                 const struct goroutine* goroutine,
+                                                 __u64 frame_pointer, __u64 bottom) {
+  for (int i = 0; i <= GOSYM_MAX_CALLBACKS; i++) {
+    __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
+    if (!last)
+      return;
+    frame_pointer = cross_callback(sample, program, goroutine, last);
+    if (!frame_pointer) {
+      walk_stack(read_word(last), last + sizeof(struct frame));
+      return;
+    }
+    bottom = frame_pointer;
+  }
+}

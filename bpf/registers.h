@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The registers of user code.
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "kernel.h"
+
+struct registers {
+  __u64 ip;
+  __u64 sp;
+  __u64 fp;
+};
+
+// On x86-64 and arm64 the kernel has the upper half of the address space.
+static __always_inline bool is_kernel_address(__u64 address) {
+  return (__s64)address < 0;
+}
+
+// Before bpf_task_pt_regs (Linux 5.15): the registers lie at the end of the kernel stack, which
+// is 16 KiB long unless the kernel was built to find its own memory errors.
+static __always_inline void* registers_by_layout(struct task_struct* task) {
+  const unsigned long end = 16384;
+  return BPF_CORE_READ(task, stack) + end - bpf_core_type_size(struct pt_regs___kernel);
+}
+
+// The registers with which the task entered the kernel.
+static __always_inline struct registers saved_registers(struct task_struct* task) {
+  struct pt_regs___kernel* saved;
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+    saved = (void*)bpf_task_pt_regs((void*)bpf_get_current_task_btf());
+  else
+    saved = registers_by_layout(task);
+#if defined(__TARGET_ARCH_x86)
+  return (struct registers){BPF_CORE_READ(saved, ip), BPF_CORE_READ(saved, sp),
+                            BPF_CORE_READ(saved, bp)};
+#else
+  return (struct registers){BPF_CORE_READ(saved, pc), BPF_CORE_READ(saved, sp),
+                            BPF_CORE_READ(saved, regs[29])};
+#endif
+}
+
+// A kernel thread has no user stack, and a task within exec has none that can be believed: its
+// registers are still those of the old program, and the memory is the new one's.
+static __always_inline bool lacks_user_stack(struct task_struct* task) {
+  bool is_in_exec =
+      bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+  return is_in_exec || (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm);
+}

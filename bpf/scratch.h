@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// Where a sample is put together.
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "sample.h"
+
+// Where a sample is put together: it is too large for the BPF stack, and for an array per CPU,
+// whose values end at 32 KiB. The sampler sets the number of CPUs.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct gosym_sample);
+} scratch SEC(".maps");
+
+static __always_inline struct gosym_sample* scratch_sample(void) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  return bpf_map_lookup_elem(&scratch, &cpu);
+}
+
+// False if there is no room. The index is hidden from the compiler, which would derive it from
+// other variables in ways that the verifier cannot follow.
+static __always_inline bool append(struct gosym_sample* sample, __u64 address) {
+  __u64 depth = sample->user_depth;
+  asm volatile("" : "+r"(depth));
+  if (depth >= GOSYM_MAX_USER_FRAMES)
+    return false;
+  sample->stack[depth] = address;
+  sample->user_depth = depth + 1;
+  return true;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The top of a user stack, in which callers are found that the frame pointers leave out.
+
+#include "code.h"
+#include "sample.h"
+
+// Set before the program is loaded.
+//
+// Bytes to take of the top of a user stack: where the chain of frame pointers holds, and where
+// it does not.
+const volatile __u32 top_size = 0;
+const volatile __u32 broken_top_size = 0;
+// Nothing is taken above the innermost frame of a chain that holds.
+const volatile __u8 trusts_chain = 1;
+
+// Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
+// which keeps them. In other code a register that happens to be 0 seems to be a root as well.
+// Below the place where a goroutine left its stack the chain may have been given up.
+static __always_inline bool chain_holds(const struct gosym_sample* sample) {
+  __u32 last = sample->user_depth - 1;
+  return sample->user_end == GOSYM_END_ROOT && !sample->bridge &&
+         last < GOSYM_MAX_USER_FRAMES && is_goexit(sample->stack[last]);
+}
+
+// How much of the stack is needed to find the callers that the chain leaves out: what lies
+// below the innermost frame in it, or else whatever may be taken.
+static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample) {
+  if (!chain_holds(sample))
+    return broken_top_size;
+  if (!trusts_chain)
+    return top_size;
+  __u64 below_frame = sample->frame_pointer - sample->stack_pointer;
+  return below_frame < top_size ? below_frame : top_size;
+}
+
+// A page at a time: the stack may end before.
+static __always_inline void take_top(struct gosym_sample* sample) {
+  const __u64 page = 4096;
+  sample->top_size = 0;
+  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
+    return;
+  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
+                sizeof(struct gosym_label) * sample->label_count;
+  __u64 wanted = wanted_top_size(sample);
+  __u64 taken = 0;
+  for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
+    __u64 from = sample->stack_pointer + taken;
+    __u64 size = page - (from & (page - 1));
+    if (size > wanted - taken)
+      size = wanted - taken;
+    __u64 at = begin + taken;
+    // The compiler knows these bounds and leaves the checks out; the verifier needs them.
+    asm volatile("" : "+r"(at), "+r"(size));
+    if (at > sizeof(sample->stack) - page || size > page)
+      break;
+    if (bpf_probe_read_user((char*)sample->stack + at, size, (void*)from))
+      break;
+    taken += size;
+  }
+  sample->top_size = taken;
+}
