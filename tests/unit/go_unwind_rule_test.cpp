@@ -130,6 +130,24 @@ TEST_CASE("go unwind rules: flags tell roots and stack switches, up to Go 1.17 n
   }
 }
 
+TEST_CASE("go unwind rules: signal handlers return to the registers that were saved") {
+  Sample sample({{0, 0x10}});
+  for (const char* name : {"runtime.sigreturn", "runtime.sigreturn__sigaction"}) {
+    sample.program.functions[0].name = name;
+    CHECK(sample.rule_at(4) == "[sp+160] sp+168 sp+120 signal");
+  }
+  sample.machine = EM_AARCH64;
+  CHECK(sample.rule_at(4) != "[sp+160] sp+168 sp+120 signal");
+}
+
+TEST_CASE("go unwind rules: what mcall has called is on a stack of its own") {
+  Sample sample({{0, 0x20}}, "\x90\x90\x90\x90\x90\x90\x90\x90\xe8\1\2\3\4\x90");
+  sample.program.functions[0].name = "runtime.mcall";
+  CHECK(sample.rule_at(8) == kFrameless);
+  CHECK(sample.rule_at(12) == "root");  // the last byte of the call
+  CHECK(sample.rule_at(13) == kFrameless);
+}
+
 TEST_CASE("go unwind rules: depths that no stack has") {
   CHECK(Sample({{-8, 0x10}}).rule_at(0) == "none");
   CHECK(Sample({{1'000'000'000, 0x10}}).rule_at(0) == "sp+1000000008 cfa-8 lost");
