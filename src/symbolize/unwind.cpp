@@ -27,7 +27,7 @@ public:
   Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files)
       : profile_(profile), rules_(profile, vdso, files) {}
 
-  const std::optional<UnwindRule>& rule(LocationId id) {
+  std::optional<UnwindRule> rule(LocationId id) {
     auto [known, is_new] = known_rules_.try_emplace(to_index(id));
     if (is_new)
       known.value() = rules_.find(profile_.locations[to_index(id)]);
@@ -39,7 +39,7 @@ public:
   bool may_be_returned_to(LocationId id) {
     auto [known, is_new] = returned_to_.try_emplace(to_index(id), true);
     if (is_new && !rules_.may_be_returned_to(profile_.locations[to_index(id)])) {
-      const std::optional<UnwindRule>& uncalled = rule(id);
+      std::optional<UnwindRule> uncalled = rule(id);
       known.value() = uncalled && (uncalled->return_kind == ReturnAddress::kNone ||
                                    uncalled->is_signal_frame);
     }
@@ -113,7 +113,7 @@ public:
 private:
   // A frame pointer of 0 is the end of a chain, but a register of 0 may be anything.
   bool may_be_root(LocationId id) {
-    const std::optional<UnwindRule>& rule = code_.rule(id);
+    std::optional<UnwindRule> rule = code_.rule(id);
     return !rule || rule->return_kind == ReturnAddress::kNone;
   }
 
@@ -144,7 +144,7 @@ private:
 
   // Goes to the caller of the last function of the stack; false if it cannot be told.
   bool step() {
-    const std::optional<UnwindRule>& known = code_.rule(stack_.back());
+    std::optional<UnwindRule> known = code_.rule(stack_.back());
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
       return false;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <list>
+
 #include "image_builder.h"
 
 using namespace gosym;
@@ -93,8 +95,10 @@ struct TableSpec {
 
 const std::string kLineTexts("/build\0inc\0/usr/include", 24);
 
-std::optional<LineTable> read(const std::string& lines, ByteOrder order = ByteOrder::kLittle,
+std::optional<LineTable> read(std::string bytes, ByteOrder order = ByteOrder::kLittle,
                               uint64_t left = 1 << 20) {
+  static std::list<std::string> kept;  // tables borrow from it
+  const std::string& lines = kept.emplace_back(std::move(bytes));
   auto is_code = [](uint64_t address) { return address >= kCode && address < kCodeEnd; };
   return LineTable::read({.lines = as_bytes(lines),
                           .line_texts = as_bytes(kLineTexts),
