@@ -29,9 +29,11 @@ static __always_inline __u64 resume(struct gosym_sample* sample,
 // C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
 // there the pc and sp that the goroutine had left its stack with, for C code (below):
 //
-//   last + 16                    frame of cgocallback, of the size that it has on the other
-//   stack last + 16 + callback_frame   what was on top of the goroutine's stack; pc is the word
-//   before
+// clang-format off
+//   last + 16                        frame of cgocallback, of the size that it has on the other
+//                                    stack; pc is its last word
+//   last + 16 + callback_frame       what was on top of the goroutine's stack
+// clang-format on
 //
 // Appends what the chain, which leads through the other stack, has of the C code. Where the
 // chain goes on on the goroutine's stack; 0 if this is no such call.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// Where a sample is put together.
+// Where a sample is put together: it is too large for the BPF stack, and for an array per CPU,
+// whose values end at 32 KiB.
 
 #include <linux/bpf.h>
 
@@ -9,8 +10,7 @@
 
 #include "sample.h"
 
-// Where a sample is put together: it is too large for the BPF stack, and for an array per CPU,
-// whose values end at 32 KiB. The sampler sets the number of CPUs.
+// The sampler sets the number of CPUs.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);

@@ -137,13 +137,15 @@ Result<CallGraph> parse_call_graph(const std::string& text) {
   return CallGraph{*mode, static_cast<uint32_t>(*bytes / 8 * 8)};
 }
 
-SamplerOptions sampler_options(const Options& options, const CallGraph& call_graph) {
+SamplerOptions sampler_options(const Options& options, const CallGraph& call_graph,
+                               std::vector<uint32_t> pids) {
   return {
+      .scope = {.is_system_wide = options.is_system_wide,
+                .pids = std::move(pids),
+                .follows_children = !options.leaves_children},
       .frequency = clamp_frequency(options),
-      .is_system_wide = options.is_system_wide,
       .has_user = !options.is_kernel_only,
       .has_kernel = !options.is_user_only,
-      .follows_children = !options.leaves_children,
       .stack_mode = call_graph.mode,
       .stack_size = call_graph.stack_size,
   };
@@ -307,12 +309,9 @@ Result<int> record(const Options& options) {
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(sampler_options(options, *call_graph));
+  auto recorder = Recorder::open(sampler_options(options, *call_graph, targets->pids));
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
-  for (uint32_t pid : targets->pids)
-    if (auto added = (*recorder)->add_target(pid); !added)
-      return std::move(added).error();
 
   if (auto started = (*recorder)->start(options.output); !started)
     return std::move(started).error();

@@ -150,8 +150,7 @@
 // - Sound header, wrong checksum of the payload: that chunk is lost; the next one begins where
 //   the stored size says.
 // - No sound header, or fewer bytes left than its stored size: the next chunk begins at the
-// next
-//   sound header, at any byte from there on. This includes a tail that was cut off.
+//   next sound header, at any byte from there on. This includes a tail that was cut off.
 // - Sequence numbers tell which chunks are missing; a reader needs them for nothing else.
 //
 // So any file is read in time linear in its size.

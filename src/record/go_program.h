@@ -5,7 +5,7 @@
 #include <string>
 
 #include "go/runtime_layout.h"
-#include "record/sideband_record.h"
+#include "profile/recording.h"
 
 namespace gosym {
 
@@ -20,7 +20,7 @@ struct GoProgram {
   std::optional<uint64_t> offset_at;
 
   // The address of that word in a process that has the code mapped so; 0 if there is none.
-  uint64_t offset_at_in(const RawMapping& code) const {
+  uint64_t offset_at_in(const MapEvent& code) const {
     return offset_at ? code.start - code.file_offset + *offset_at : 0;
   }
 };

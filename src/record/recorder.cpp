@@ -34,17 +34,7 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options) 
   if (!sampler)
     return std::move(sampler).error();
   recorder->sampler_ = *std::move(sampler);
-  auto sideband = Sideband::open();
-  if (!sideband)
-    return std::move(sideband).error();
-  recorder->sideband_ = *std::move(sideband);
   return recorder;
-}
-
-Result<> Recorder::add_target(uint32_t pid) {
-  targets_.push_back(pid);
-  followed_.insert(pid);
-  return sampler_->add_target(pid);
 }
 
 Result<> Recorder::start(const std::string& path) {
@@ -55,11 +45,10 @@ Result<> Recorder::start(const std::string& path) {
 
   // The side-band runs, so whatever changes from here on is an event after this time.
   start_time_ = last_write_ = monotonic_ns();
-  bool is_system_wide = options_.is_system_wide;
   if (options_.has_user)
     if (auto written = writer_->write_vdso(own_vdso()); !written)
       return written;
-  for (uint32_t pid : is_system_wide ? proc::process_ids() : targets_)
+  for (uint32_t pid : options_.scope.is_system_wide ? proc::process_ids() : options_.scope.pids)
     snapshot(pid);
   if (auto written = write(); !written)
     return written;
@@ -80,13 +69,13 @@ RecordingInfo Recorder::info() const {
       .cpu_count = sampler_->cpu_count(),
       .has_user = options_.has_user,
       .has_kernel = options_.has_kernel,
-      .is_system_wide = options_.is_system_wide,
-      .targets = targets_,
+      .is_system_wide = options_.scope.is_system_wide,
+      .targets = options_.scope.pids,
   };
 }
 
 bool Recorder::is_followed(uint32_t pid) const {
-  return options_.is_system_wide || followed_.contains(pid);
+  return options_.scope.is_system_wide || followed_.contains(pid);
 }
 
 void Recorder::snapshot(uint32_t pid) {
@@ -139,8 +128,10 @@ Result<> Recorder::finish() {
 }
 
 void Recorder::drain_samples() {
-  sampler_->drain([this](RecordedSample sample, uint64_t stack_pointer,
-                         std::span<const uint64_t> top) { keep(sample, stack_pointer, top); });
+  sampler_->drain_samples(
+      [this](RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top) {
+        keep(sample, stack_pointer, top);
+      });
 }
 
 // Of the stack only what can be of use to find callers leaves this function: return addresses,
@@ -167,7 +158,7 @@ void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
 
 void Recorder::drain_sideband() {
   size_t known = pending_.size();
-  sideband_->drain(pending_);
+  sampler_->drain_events(pending_);
   std::span fresh = std::span(pending_).subspan(known);
   std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
   for (const SidebandRecord& record : fresh)
@@ -190,15 +181,14 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  RawMapping code = mapping;
   MapEvent event = images_.event_of(std::move(mapping));
   if (const GoProgram* program = images_.go_program(event.image))
-    keep(*program, code);
+    keep(*program, event);
   events_.emplace_back(std::move(event));
 }
 
 // Of several in one process the first is its program, and not a library.
-void Recorder::keep(const GoProgram& program, const RawMapping& code) {
+void Recorder::keep(const GoProgram& program, const MapEvent& code) {
   if (!program.layout)
     unknown_go_versions_.insert(program.version);
   else if (options_.has_user && go_processes_.insert(code.pid).second)
@@ -223,7 +213,7 @@ void Recorder::keep(CommEvent event) {
 void Recorder::keep(ForkEvent event) {
   if (!is_followed(event.parent_pid))
     return;
-  if (event.pid != event.parent_pid && !options_.follows_children)
+  if (event.pid != event.parent_pid && !options_.scope.follows_children)
     return;
   followed_.insert(event.pid);
   events_.emplace_back(event);
@@ -295,7 +285,7 @@ Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
 
 RecordingStats Recorder::stats() const {
   Sampler::Counters counters = sampler_->counters();
-  return {last_write_, counters.stored, counters.lost, sideband_->lost()};
+  return {last_write_, counters.stored, counters.lost, counters.lost_events};
 }
 
 Recorder::Summary Recorder::summary() const {

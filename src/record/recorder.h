@@ -11,7 +11,6 @@
 #include "record/image_catalog.h"
 #include "record/perf_maps.h"
 #include "record/sampler.h"
-#include "record/sideband.h"
 
 namespace gosym {
 
@@ -19,7 +18,7 @@ uint64_t monotonic_ns();
 
 // Joins samples and side-band events into a recording. The caller decides when:
 //
-//   open, add_target..., start, then collect at every wake-up, finish
+//   open, start, then collect at every wake-up, finish
 //
 // Events reach the file before the samples that need them: a mapping is announced before code
 // runs in it, and each collect() drains the side-band once more after the samples. Before them
@@ -43,8 +42,6 @@ public:
   // Everything is set up and the side-band runs; no sample is taken yet.
   static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options);
 
-  Result<> add_target(uint32_t pid);
-
   // Creates the file, writes what is mapped now, and lets the sampler run.
   Result<> start(const std::string& path);
 
@@ -54,16 +51,17 @@ public:
   // Stops sampling and ends the file.
   Result<> finish();
 
-  // Worth a collect() when one is readable; 50 ms after the last one is soon enough.
-  int sample_fd() const { return sampler_->poll_fd(); }
-  int event_fd() const { return sideband_->poll_fd(); }
+  // Worth a collect() when it is readable; 50 ms after the last one is soon enough.
+  int poll_fd() const { return sampler_->poll_fd(); }
 
   Summary summary() const;
   const Sampler& sampler() const { return *sampler_; }
   uint64_t frequency() const { return options_.frequency; }
 
 private:
-  explicit Recorder(const SamplerOptions& options) : options_(options) {}
+  explicit Recorder(SamplerOptions options)
+      : options_(std::move(options)),
+        followed_(options_.scope.pids.begin(), options_.scope.pids.end()) {}
   RecordingInfo info() const;
   bool is_followed(uint32_t pid) const;
   void snapshot(uint32_t pid);
@@ -72,7 +70,7 @@ private:
   void drain_sideband();
   void keep_events(uint64_t until);
   void keep(RawMapping mapping);
-  void keep(const GoProgram& program, const RawMapping& code);
+  void keep(const GoProgram& program, const MapEvent& code);
   void forget_go_program(uint32_t pid);
   void keep(CommEvent event);
   void keep(ForkEvent event);
@@ -88,9 +86,7 @@ private:
 
   SamplerOptions options_;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Sideband> sideband_;
   std::unique_ptr<raw::Writer> writer_;
-  std::vector<uint32_t> targets_;
   std::unordered_set<uint32_t> followed_;  // the targets and their children
   std::unordered_set<uint32_t> sampled_;
   std::unordered_set<uint32_t> go_processes_;  // that the sampler knows

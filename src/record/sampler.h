@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "profile/recording.h"
 #include "record/go_program.h"
-
-struct ring_buffer;
-struct sampler_bpf;
+#include "record/sideband_record.h"
 
 namespace gosym {
 
@@ -24,12 +21,22 @@ enum class StackMode : uint8_t { kFramePointers, kWords, kAuto };
 
 inline constexpr uint32_t kDefaultStackSize = 16 << 10;
 
-struct SamplerOptions {
-  uint64_t frequency = 99;  // samples a second of CPU time
+// Bytes of a stack in which the return address of a leaf lies: all but 0.02 % of them were
+// found in as many, in programs of Go 1.19 to 1.27.
+inline constexpr uint32_t kLeafTopSize = 1024;
+
+// Whose code is sampled.
+struct Scope {
   bool is_system_wide = false;
+  std::vector<uint32_t> pids;
+  bool follows_children = true;  // of these processes, that begin during the recording
+};
+
+struct SamplerOptions {
+  Scope scope;
+  uint64_t frequency = 99;  // samples a second of CPU time
   bool has_user = true;
   bool has_kernel = true;
-  bool follows_children = true;
   bool has_goroutines = true;
   StackMode stack_mode = StackMode::kAuto;
   // Bytes of a stack to look at where its chain of frame pointers is not relied on: a multiple
@@ -37,8 +44,8 @@ struct SamplerOptions {
   uint32_t stack_size = kDefaultStackSize;
 };
 
-// Owns the BPF program of bpf/sampler.bpf.c, a perf event on each online CPU that runs it, and
-// the rings it writes to.
+// Takes the samples of a scope, and tells what happens there beside: what is mapped, named,
+// forked, executed and ended, on the same clock.
 class Sampler {
 public:
   // The sample has no words of the stack yet: `top` is the stack itself from the stack pointer
@@ -48,53 +55,40 @@ public:
 
   struct Counters {
     uint64_t stored = 0;
-    uint64_t lost = 0;        // no room in a ring
-    uint64_t unfollowed = 0;  // children that were not sampled: too many
+    uint64_t lost = 0;         // no room in a ring
+    uint64_t lost_events = 0;  // of the side-band
+    uint64_t unfollowed = 0;   // children that were not sampled: too many
   };
 
-  // Loads everything but lets nothing tick yet.
+  // Everything is set up and the side-band runs; no sample is taken yet.
   static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options);
-  ~Sampler();
+
+  Sampler() = default;
+  virtual ~Sampler() = default;
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
-
-  // Samples this process too, and its future children if the options say so.
-  Result<> add_target(uint32_t pid);
 
   // Tells how to read the goroutines of a process, until it ends or forget_go_program() is
   // called; the program's layout must be known. Of too many processes the last ones are not
   // told.
-  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at);
-  void forget_go_program(uint32_t pid);
+  virtual void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) = 0;
+  virtual void forget_go_program(uint32_t pid) = 0;
 
-  Result<> start();
-  void stop();
+  virtual Result<> start() = 0;
+  virtual void stop() = 0;
 
-  // Readable when a ring fills faster than expected; drain() makes it unreadable.
-  int poll_fd() const;
+  // Readable when a ring fills faster than expected; the drains make it unreadable.
+  virtual int poll_fd() const = 0;
 
   // Hands over what the rings hold.
-  void drain(const Handler& handler);
+  virtual void drain_samples(const Handler& handler) = 0;
 
-  Counters counters() const;
-  const std::string& event() const { return event_; }  // "cycles" or "cpu-clock"
-  uint32_t cpu_count() const { return static_cast<uint32_t>(events_.size()); }
+  // Appends what happened, in order of time on each CPU but not across them.
+  virtual void drain_events(std::vector<SidebandRecord>& records) = 0;
 
-private:
-  Sampler() = default;
-  Result<> load(const SamplerOptions& options);
-  Result<> open_event(const SamplerOptions& options, int cpu);
-  Result<> open_ring(int cpu);
-  static int on_sample(void* context, void* data, size_t size) noexcept;
-
-  // In order of dependence: each may use those before it.
-  std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
-  std::vector<UniqueFd> ring_maps_;
-  std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> rings_{nullptr, nullptr};
-  std::vector<UniqueFd> events_;
-  std::string event_;
-  uint32_t ring_size_ = 0;            // in bytes, of each CPU
-  const Handler* handler_ = nullptr;  // only while drain() runs
+  virtual Counters counters() const = 0;
+  virtual std::string event() const = 0;  // "cycles" or "cpu-clock"
+  virtual uint32_t cpu_count() const = 0;
 };
 
 }  // namespace gosym

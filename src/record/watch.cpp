@@ -36,8 +36,7 @@ Result<Watch> Watch::open(std::vector<UniqueFd> targets, const HeldCommand* comm
 std::optional<Stop> Watch::wait(const Recorder& recorder) {
   uint64_t now = monotonic_ns();
   uint64_t left_ms = deadline_ > now ? (deadline_ - now + 999'999) / 1'000'000 : 0;
-  poll_once(recorder.sample_fd(), recorder.event_fd(),
-            static_cast<int>(std::min<uint64_t>(left_ms, kMaxWaitMs)));
+  poll_once(recorder.poll_fd(), static_cast<int>(std::min<uint64_t>(left_ms, kMaxWaitMs)));
   if (!stop_ && monotonic_ns() >= deadline_)
     stop_ = Stop::kDuration;
   return stop_;
@@ -46,15 +45,14 @@ std::optional<Stop> Watch::wait(const Recorder& recorder) {
 Stop Watch::wait_for_command() {
   stop_.reset();
   while (!targets_.empty() && !stop_)
-    poll_once(-1, -1, -1);
+    poll_once(-1, -1);
   return stop_.value_or(Stop::kTargetsGone);
 }
 
 // poll passes over negative descriptors.
-void Watch::poll_once(int sample_fd, int event_fd, int timeout_ms) {
-  std::vector<pollfd> watched = {
-      {signals_.get(), POLLIN, 0}, {sample_fd, POLLIN, 0}, {event_fd, POLLIN, 0}};
-  constexpr size_t kFirstTarget = 3;
+void Watch::poll_once(int ring_fd, int timeout_ms) {
+  std::vector<pollfd> watched = {{signals_.get(), POLLIN, 0}, {ring_fd, POLLIN, 0}};
+  constexpr size_t kFirstTarget = 2;
   for (const UniqueFd& target : targets_)
     watched.push_back({target.get(), POLLIN, 0});
   if (poll(watched.data(), watched.size(), timeout_ms) <= 0)

@@ -42,7 +42,7 @@ public:
 
 private:
   Watch() = default;
-  void poll_once(int sample_fd, int event_fd, int timeout_ms);
+  void poll_once(int ring_fd, int timeout_ms);
   void take_signal();
 
   UniqueFd signals_;
