@@ -52,22 +52,24 @@ __noinline int walk_stack(__u64 frame_pointer, __u64 bottom) {
 }
 
 // Follows the chain as long as it holds beyond doubt on the stack that ends at `end`: this is
-// the part of a stack that is not the last.
-__noinline int walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
+// the part of a stack that is not the last. The last frame of it; 0 if there is none.
+__noinline __u64 walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
   struct frame frame;
+  __u64 last = 0;
   for (int i = 0; i < GOSYM_MAX_USER_FRAMES; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
       break;
     if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
         !follows_call(frame.return_address) || !append(sample, frame.return_address))
       break;
+    last = frame_pointer;
     bottom = frame_pointer + sizeof(frame);
     frame_pointer = frame.next;
   }
-  return 0;
+  return last;
 }
 
 // Follows the chain on the stack of a goroutine. The frame from which it leads out of that; 0

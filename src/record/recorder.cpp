@@ -157,16 +157,19 @@ void Recorder::drain_samples() {
 }
 
 // Of the stack only what can be of use to find callers leaves this function: return addresses,
-// and frame pointers, each of which was saved below the place that it points to.
+// and frame pointers, each of which was saved below the place that it points to. Where the
+// stack was taken up to the frame that the frame pointer leads to, that is all there is to know
+// of frame pointers.
 void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
                     std::span<const uint64_t> top) {
   const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
+  bool ends_at_frame = sample.frame_offset == 8 * top.size();
   words_.clear();
   for (size_t i = 0; i < top.size(); i++) {
     uint64_t place = top[i] - stack_pointer;
     if (contains(code, top[i]))
       words_.push_back({8 * i, top[i]});
-    else if (place <= kMaxTopSize && place > 8 * i)
+    else if (!ends_at_frame && place <= kMaxTopSize && place > 8 * i)
       words_.push_back({8 * i, place});
   }
   sample.words = words_;
