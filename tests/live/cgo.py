@@ -5,10 +5,10 @@ go on to the Go code that began it.
 import functools
 import itertools
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, is_kernel, record, run,
-                    running)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions,
+                    is_kernel, record, run, running)
 
-VERSIONS = ["1.15", "1.19", "1.23", "1.25", "1.27"]
+VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
 CALLERS = ["main.main", "main.work", "main.step"]
 GO_PACKAGES = ("main.", "runtime.", "runtime/", "internal/", "sync.", "sync/", "syscall.", "gcWriteBarrier")
 

@@ -66,6 +66,11 @@ def go(which):
     return fetched("go", *([] if which == "newest" else [which])) + "/bin/go"
 
 
+def go_versions(*versions):
+    """All, or only the oldest and the newest where there is no time for more."""
+    return [versions[0], versions[-1]] if SLOW else versions
+
+
 @functools.cache
 def build_demo(which, *flags):
     """The Go demo, by a Go as go() names them."""

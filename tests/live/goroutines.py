@@ -6,10 +6,10 @@ import collections
 import functools
 import subprocess
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, gosym, is_kernel,
-                    pprof, record, run)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, go_versions,
+                    gosym, is_kernel, pprof, record, run)
 
-VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
+VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
 WAYS = {"static": [], "PIE": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"], "cgo": [],
         "cgo PIE": ["-buildmode=pie"], "static libc": ["-ldflags=-extldflags=-static"],
         "library": ["-buildmode=c-shared", "-tags=library"]}
