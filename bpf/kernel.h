@@ -26,7 +26,8 @@ struct thread_struct {
 };
 
 struct task_struct {
-  int tgid;
+  int pid;   // of the thread
+  int tgid;  // of the process
   unsigned int flags;
   unsigned int in_execve : 1;
   void* stack;

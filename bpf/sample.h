@@ -27,6 +27,10 @@
 // Processes that can be followed at once: the kernel's default for pid_max.
 #define GOSYM_MAX_TARGETS 32768
 
+// Threads and cgroups that can be named as targets.
+#define GOSYM_MAX_TARGET_TIDS 1024
+#define GOSYM_MAX_TARGET_CGROUPS 16
+
 // Processes of Go programs whose goroutines can be told at once. The kernel wants the memory
 // for all of them beforehand, some 100 bytes each.
 #define GOSYM_MAX_GO_PROCESSES 4096
@@ -74,7 +78,9 @@ enum gosym_stack_end {
 // kernel_depth kernel addresses, each innermost first, then label_count labels, then the
 // top_size bytes of the user's stack that begin at its stack pointer.
 struct gosym_sample {
-  __u64 time;  // CLOCK_MONOTONIC
+  __u64 time;    // CLOCK_MONOTONIC
+  __u64 weight;  // events that the sample stands for
+  __u64 cgroup;  // number in the hierarchy of cgroup v2
   __u32 pid;
   __u32 tid;
   __u32 cpu;
@@ -96,6 +102,5 @@ struct gosym_sample {
 
 struct gosym_counters {
   __u64 stored;
-  __u64 lost;        // no room in the ring
-  __u64 unfollowed;  // children beyond GOSYM_MAX_TARGETS
+  __u64 lost;  // no room in the ring
 };

@@ -16,19 +16,27 @@
 #include "registers.h"
 #include "sample.h"
 #include "stack_top.h"
+#include "targets.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// Set before the program is loaded. Not bool: the skeleton would spell it _Bool, which clang
-// does not take in C++.
-const volatile __u8 is_system_wide = 0;
+// Set before the program is loaded.
 const volatile __u8 has_user = 1;
 const volatile __u8 has_kernel = 1;
 const volatile __u8 has_goroutines = 1;
 
 const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
 
-struct gosym_counters counters;
+// By CPU; the sampler sets their number.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __type(key, __u32);
+  __type(value, struct gosym_counters);
+} counters SEC(".maps");
+
+__u64 unfollowed;  // children beyond GOSYM_MAX_TARGETS
 
 struct ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -43,18 +51,6 @@ struct {
   __type(key, __u32);
   __array(values, struct ring);
 } rings SEC(".maps");
-
-// The processes to sample.
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, GOSYM_MAX_TARGETS);
-  __type(key, __u32);
-  __type(value, __u8);
-} targets SEC(".maps");
-
-static __always_inline bool is_target(__u32 pid) {
-  return is_system_wide || bpf_map_lookup_elem(&targets, &pid);
-}
 
 static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
@@ -93,7 +89,8 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
 static __always_inline void output(struct gosym_sample* sample) {
   __u32 cpu = sample->cpu;
   void* ring = bpf_map_lookup_elem(&rings, &cpu);
-  if (!ring)
+  struct gosym_counters* counts = bpf_map_lookup_elem(&counters, &cpu);
+  if (!ring || !counts)
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
                8 * ((__u64)sample->user_depth + sample->kernel_depth) +
@@ -103,16 +100,16 @@ static __always_inline void output(struct gosym_sample* sample) {
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;
   __u64 flags = is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
   if (bpf_ringbuf_output(ring, sample, size, flags) == 0)
-    __sync_fetch_and_add(&counters.stored, 1);
+    __sync_fetch_and_add(&counts->stored, 1);
   else
-    __sync_fetch_and_add(&counters.lost, 1);
+    __sync_fetch_and_add(&counts->lost, 1);
 }
 
 SEC("perf_event")
 int take_sample(struct bpf_perf_event_data* ctx) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
   __u32 pid = pid_tgid >> 32;
-  if (pid == 0 || !is_target(pid))
+  if (pid == 0 || !is_target(pid, (__u32)pid_tgid))
     return 0;
 
   struct gosym_sample* sample = scratch_sample();
@@ -122,6 +119,8 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
   sample->cpu = bpf_get_smp_processor_id();
+  sample->weight = ctx->sample_period;
+  sample->cgroup = bpf_get_current_cgroup_id();
   sample->kernel_depth = 0;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
@@ -158,11 +157,11 @@ int follow_child(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* child = (void*)ctx->args[1];
   __u32 parent_pid = BPF_CORE_READ(parent, tgid);
   __u32 child_pid = BPF_CORE_READ(child, tgid);
-  if (child_pid == parent_pid || !bpf_map_lookup_elem(&targets, &parent_pid))
+  if (child_pid == parent_pid || !bpf_map_lookup_elem(&target_pids, &parent_pid))
     return 0;
   __u8 present = 1;
-  if (bpf_map_update_elem(&targets, &child_pid, &present, BPF_ANY))
-    __sync_fetch_and_add(&counters.unfollowed, 1);
+  if (bpf_map_update_elem(&target_pids, &child_pid, &present, BPF_ANY))
+    __sync_fetch_and_add(&unfollowed, 1);
   return 0;
 }
 
@@ -171,9 +170,11 @@ SEC("raw_tp/sched_process_exit")
 int forget_process(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (void*)ctx->args[0];
   __u32 pid = BPF_CORE_READ(task, tgid);
+  __u32 tid = BPF_CORE_READ(task, pid);
+  bpf_map_delete_elem(&target_tids, &tid);
   if (BPF_CORE_READ(task, signal, live.counter) != 0)
     return 0;
-  bpf_map_delete_elem(&targets, &pid);
+  bpf_map_delete_elem(&target_pids, &pid);
   bpf_map_delete_elem(&go_programs, &pid);
   return 0;
 }

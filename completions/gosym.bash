@@ -16,13 +16,14 @@ _gosym() {
 
   case $command in
     record)
-      options="-h --help -p --pid -a --all -F --freq -d --duration -o --output -U --user-only
-        -g -K --kernel-only --no-inherit --call-graph -v --verbose -q --quiet"
+      options="-h --help -p --pid -a --all -t --tid --cgroup -C --cpu -e --event -c --count
+        -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
+        --kernel-only --no-inherit --call-graph -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
-        --wrappers --strict -v --verbose -q --quiet"
+        --comm --cgroup --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
@@ -38,6 +39,8 @@ _gosym() {
   case $command:$previous in
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
+    record:-e | record:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
+    record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)

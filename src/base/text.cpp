@@ -155,6 +155,27 @@ std::optional<uint64_t> parse_duration(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<uint64_t> parse_size(std::string_view text) {
+  double number = 0;
+  auto [end, problem] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  if (problem != std::errc() || number < 0)
+    return std::nullopt;
+  constexpr std::string_view kUnits = "KMGT";
+  double factor = 1;
+  if (!unit.empty()) {
+    size_t power = kUnits.find(unit.front());
+    if (power == kUnits.npos || (unit.substr(1) != "" && unit.substr(1) != "iB"))
+      return std::nullopt;
+    factor = std::ldexp(1024.0, static_cast<int>(10 * power));
+  }
+  constexpr double kLimit = 9.2e18;
+  double size = number * factor;
+  return size < kLimit ? std::optional(static_cast<uint64_t>(std::llround(size)))
+                       : std::nullopt;
+}
+
 std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }

@@ -36,6 +36,10 @@ std::optional<uint64_t> parse_decimal(std::string_view text);
 // year.
 std::optional<uint64_t> parse_duration(std::string_view text);
 
+// "500", "500K", "1.5M", "2G", "2GiB": bytes, in units of 1024. None for anything else, or from
+// 2^63 on.
+std::optional<uint64_t> parse_size(std::string_view text);
+
 // The part after the last slash.
 std::string_view base_name(std::string_view path);
 

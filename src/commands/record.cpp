@@ -1,17 +1,15 @@
 #include <bpf/libbpf.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
-#include "base/mapped_file.h"
-#include "base/print.h"
 #include "base/text.h"
-#include "commands/command.h"
-#include "commands/id_check.h"
+#include "commands/loss_option.h"
+#include "commands/record_options.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -21,172 +19,59 @@ namespace gosym {
 
 namespace {
 
-constexpr const char* kDefaultOutput = "cpu.raw";
-
-struct Options {
-  std::vector<uint32_t> pids;
-  std::vector<std::string> command;
-  bool is_system_wide = false;
-  int64_t frequency = 99;
-  std::string duration;
-  std::string call_graph = "auto";
-  std::string output = kDefaultOutput;
-  bool is_user_only = false;
-  bool is_kernel_only = false;
-  bool leaves_children = false;
-  bool is_verbose = false;
-  bool is_quiet = false;
-};
-
-template <class... Args>
-void warn(const Options& options, fmt::format_string<Args...> format, Args&&... args) {
-  if (!options.is_quiet)
-    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
-}
-
-Error usage_error(std::string message) {
-  return Error(std::move(message))
-      .with_hint("see 'gosym record --help'")
-      .with_exit_status(kUsage);
-}
-
-Result<> check(const Options& options) {
-  if (!options.command.empty() && options.command.front().starts_with('-'))
-    return usage_error(fmt::format("unknown option '{}'", printable(options.command.front())));
-  int kinds = !options.pids.empty() + !options.command.empty() + options.is_system_wide;
-  if (kinds == 0)
-    return Error("nothing to record: no -p PID, no -a, no command")
-        .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
-        .with_exit_status(kUsage);
-  if (kinds > 1)
-    return options.command.empty()
-               ? usage_error("-p PID and -a exclude one another")
-               : usage_error("-p PID, -a and a command exclude one another")
-                     .with_hint("to record for a time, as perf does with 'sleep 10': -d 10s");
-  if (options.is_user_only && options.is_kernel_only)
-    return usage_error("-U and -K exclude one another");
-  if (options.output == "-" && !options.command.empty())
-    return usage_error("-o -: standard output is the command's; name a file");
-  if (options.output == "-" && isatty(STDOUT_FILENO) != 0)
-    return usage_error("-o -: a recording is not for a terminal");
-  constexpr int64_t kMaxFrequency = 1'000'000;
-  if (options.frequency <= 0 || options.frequency > kMaxFrequency)
-    return usage_error(fmt::format("--freq: '{}' is not between 1 and {}", options.frequency,
-                                   with_commas(kMaxFrequency)));
-  return Ok{};
-}
-
-constexpr uint64_t kNoLimit = UINT64_MAX;
-
-Result<uint64_t> parse_limit(const std::string& duration) {
-  if (duration.empty())
-    return kNoLimit;
-  auto parsed = parse_duration(duration);
-  if (!parsed || *parsed == 0)
-    return usage_error(fmt::format("--duration: '{}' is not a time such as 10s, 1.5s or 2m",
-                                   printable(duration)));
-  return *parsed;
-}
-
-// The kernel refuses more than this; it lowers the number itself when sampling takes too much
-// of its time.
-uint64_t clamp_frequency(const Options& options) {
-  auto text = read_file("/proc/sys/kernel/perf_event_max_sample_rate", 4096);
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  auto frequency = static_cast<uint64_t>(options.frequency);
-  uint64_t limit = parse_decimal(take_line(rest)).value_or(frequency);
-  if (frequency <= limit)
-    return frequency;
-  warn(options, "sampling at {} Hz, not {}: kernel.perf_event_max_sample_rate allows no more",
-       with_commas(limit), with_commas(frequency));
-  return limit;
-}
-
-struct CallGraph {
-  StackMode mode{};
-  uint32_t stack_size = 0;
-};
-
-Result<StackMode> parse_stack_mode(std::string_view text) {
-  if (text == "fp")
-    return StackMode::kFramePointers;
-  if (text == "auto")
-    return StackMode::kAuto;
-  if (text == "dwarf")
-    return StackMode::kWords;
-  return usage_error(
-      fmt::format("--call-graph: '{}' is not fp, auto or dwarf", printable(text)));
-}
-
-// "auto", "dwarf,8192"
-Result<CallGraph> parse_call_graph(const std::string& text) {
-  constexpr uint64_t kMinSize = 1024;
-  size_t comma = text.find(',');
-  auto mode = parse_stack_mode(text.substr(0, comma));
-  if (!mode)
-    return std::move(mode).error();
-  if (comma == std::string::npos)
-    return CallGraph{*mode, kDefaultStackSize};
-  if (*mode == StackMode::kFramePointers)
-    return usage_error("--call-graph: fp takes no size");
-  std::string size = text.substr(comma + 1);
-  auto bytes = parse_decimal(size);
-  if (!bytes || *bytes < kMinSize || *bytes > kMaxTopSize)
-    return usage_error(fmt::format("--call-graph: size '{}' is not between {} and {}",
-                                   printable(size), kMinSize, kMaxTopSize));
-  return CallGraph{*mode, static_cast<uint32_t>(*bytes / 8 * 8)};
-}
-
-SamplerOptions sampler_options(const Options& options, const CallGraph& call_graph,
-                               std::vector<uint32_t> pids) {
-  return {
-      .scope = {.is_system_wide = options.is_system_wide,
-                .pids = std::move(pids),
-                .follows_children = !options.leaves_children},
-      .frequency = clamp_frequency(options),
-      .has_user = !options.is_kernel_only,
-      .has_kernel = !options.is_user_only,
-      .stack_mode = call_graph.mode,
-      .stack_size = call_graph.stack_size,
-  };
-}
-
 // What is to be sampled, and how its end is noticed.
 struct Targets {
-  std::vector<uint32_t> pids;
-  std::vector<UniqueFd> processes;     // of the same order; readable once one has ended
-  std::optional<HeldCommand> command;  // the last of them, if we started it
+  Scope scope;
+  std::vector<UniqueFd> processes;     // readable once one has ended
+  std::optional<HeldCommand> command;  // if we started it
 };
 
 Result<> add_process(uint32_t pid, Targets& targets) {
   auto process = open_process(pid);
   if (!process)
     return std::move(process).error();
-  targets.pids.push_back(pid);
   targets.processes.push_back(*std::move(process));
   return Ok{};
 }
 
-Result<Targets> open_targets(const Options& options) {
-  Targets targets;
-  for (uint32_t pid : options.pids)
-    if (auto added = add_process(pid, targets); !added)
-      return std::move(added).error();
-  if (options.command.empty())
-    return targets;
-  auto held = HeldCommand::start(options.command);
+Result<> start_command(const std::vector<std::string>& command, Targets& targets) {
+  auto held = HeldCommand::start(command);
   if (!held)
     return std::move(held).error();
   targets.command = *std::move(held);
-  if (auto added = add_process(targets.command->pid(), targets); !added)
-    return std::move(added).error();
+  targets.scope.pids.push_back(targets.command->pid());
+  return Ok{};
+}
+
+Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
+  Targets targets;
+  targets.scope = scope;
+  for (const std::string& name : options.cgroups) {
+    auto path = find_cgroup(name);
+    if (!path)
+      return std::move(path).error();
+    targets.scope.cgroups.push_back(*std::move(path));
+  }
+  if (!options.command.empty())
+    if (auto started = start_command(options.command, targets); !started)
+      return std::move(started).error();
+  for (uint32_t pid : targets.scope.pids)
+    if (auto added = add_process(pid, targets); !added)
+      return std::move(added).error();
+  for (uint32_t tid : targets.scope.tids) {
+    auto process = process_of_thread(tid);
+    if (!process)
+      return std::move(process).error();
+    if (auto added = add_process(*process, targets); !added)
+      return std::move(added).error();
+  }
   return targets;
 }
 
 // A line on the terminal that is written anew each second.
 class Progress {
 public:
-  explicit Progress(const Options& options)
+  explicit Progress(const RecordOptions& options)
       : is_shown_(!options.is_quiet && options.command.empty() && isatty(STDERR_FILENO)) {}
 
   void show(const Recorder& recorder) {
@@ -195,7 +80,7 @@ public:
       return;
     shown_seconds_ = seconds;
     print(stderr, "\rrecording: {} s, {} samples ", seconds,
-          with_commas(recorder.sampler().counters().stored));
+          with_commas(recorder.stats().samples));
   }
   void erase() const {
     if (is_shown_)
@@ -208,7 +93,8 @@ private:
   uint64_t shown_seconds_ = 0;
 };
 
-Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch, const Options& options) {
+Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
+                                  const RecordOptions& options) {
   Progress progress(options);
   while (true) {
     std::optional<Stop> stop = watch.wait(recorder);
@@ -222,7 +108,7 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch, const Option
   }
 }
 
-void print_warnings(const Recorder::Summary& summary, const Options& options) {
+void print_warnings(const Recorder::Summary& summary, const RecordOptions& options) {
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
          with_commas(summary.lost_samples),
@@ -250,7 +136,7 @@ void print_warnings(const Recorder::Summary& summary, const Options& options) {
                                  : "the command used too little CPU; try a higher --freq");
 }
 
-void print_summary(const Recorder::Summary& summary, const Options& options) {
+void print_summary(const Recorder::Summary& summary, const RecordOptions& options) {
   print_warnings(summary, options);
   if (options.is_quiet)
     return;
@@ -266,11 +152,18 @@ void print_summary(const Recorder::Summary& summary, const Options& options) {
           options.output == kDefaultOutput ? "" : printable(options.output));
 }
 
-void tell_start(const Recorder& recorder, const Options& options) {
-  const Sampler& sampler = recorder.sampler();
+void tell_start(const Recorder& recorder, const RecordOptions& options) {
   if (options.is_verbose)
-    print(stderr, "gosym: sampling {} at {} Hz on {} CPUs\n", sampler.event(),
-          recorder.frequency(), sampler.cpu_count());
+    print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(recorder.info()),
+          recorder.info().cpu_count);
+}
+
+// Who did not ask for the end shall know why it came.
+void tell_stop(Stop stop, const RecordOptions& options) {
+  if (stop == Stop::kParentGone)
+    warn(options, "stopped: the program that started gosym has ended; nohup keeps it running");
+  else if (stop == Stop::kSize && !options.is_quiet)
+    print(stderr, "gosym: stopped: the file has reached --max-size\n");
 }
 
 // The exit status, once the recording is finished. A command that outlives it is asked to end,
@@ -286,7 +179,8 @@ int end_command(Stop stop, const HeldCommand& command, Watch& watch) {
 }
 
 // A command does not end because its recording did.
-Error give_up(Error error, const HeldCommand* command, Watch& watch, const Options& options) {
+Error give_up(Error error, const HeldCommand* command, Watch& watch,
+              const RecordOptions& options) {
   if (command) {
     warn(options, "the recording has ended, the command goes on: {}", error.message());
     watch.wait_for_command();
@@ -294,25 +188,20 @@ Error give_up(Error error, const HeldCommand* command, Watch& watch, const Optio
   return error;
 }
 
-Result<int> record(const Options& options) {
-  if (auto usable = check(options); !usable)
-    return std::move(usable).error();
-  auto limit = parse_limit(options.duration);
-  if (!limit)
-    return std::move(limit).error();
-  auto call_graph = parse_call_graph(options.call_graph);
-  if (!call_graph)
-    return std::move(call_graph).error();
-  auto targets = open_targets(options);
+Result<int> record(const RecordOptions& options) {
+  auto plan = make_plan(options);
+  if (!plan)
+    return std::move(plan).error();
+  auto targets = open_targets(options, plan->sampler.scope);
   if (!targets)
     return std::move(targets).error();
+  plan->sampler.scope = targets->scope;
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(sampler_options(options, *call_graph, targets->pids));
+  auto recorder = Recorder::open(plan->sampler);
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
-
   if (auto started = (*recorder)->start(options.output); !started)
     return std::move(started).error();
   tell_start(**recorder, options);
@@ -324,54 +213,40 @@ Result<int> record(const Options& options) {
   if (command)
     if (auto released = command->release(); !released)
       return std::move(released).error();
-  if (*limit != kNoLimit)
-    watch->stop_at(monotonic_ns() + *limit);
+  if (plan->duration_ns != 0)
+    watch->stop_at(monotonic_ns() + plan->duration_ns);
+  if (plan->max_size != 0)
+    watch->stop_at_size(plan->max_size);
 
   auto stop = record_until_stopped(**recorder, *watch, options);
   auto finished = stop ? (*recorder)->finish() : std::move(stop).error();
   if (!finished)
     return give_up(std::move(finished).error(), command, *watch, options);
+  tell_stop(*stop, options);
   print_summary((*recorder)->summary(), options);
-  return command ? end_command(*stop, *command, *watch) : kSuccess;
+  int status = command ? end_command(*stop, *command, *watch) : kSuccess;
+  bool has_lost_too_much = loss_percent((*recorder)->stats()) > plan->max_loss;
+  return status == kSuccess && has_lost_too_much ? kPartial : status;
 }
 
 // CLI11 knows nothing of the command.
 class HelpFormatter : public CLI::Formatter {
 public:
   std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
-    return fmt::format("Usage: {} [OPTIONS] -p PID | -a | [--] COMMAND [ARG...]\n", name);
+    return fmt::format(
+        "Usage: {} [OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]\n",
+        name);
   }
 };
 
 }  // namespace
 
 Command make_record(CLI::App& root, std::vector<std::string> command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecordOptions>();
   options->command = std::move(command);
   CLI::App* app = root.add_subcommand("record", "Sample running code into a file");
   app->formatter(std::make_shared<HelpFormatter>());
-  app->add_option("-p,--pid", options->pids, "Record these processes and their future children")
-      ->check(check_id("process"), "")
-      ->type_name("PID[,PID]")
-      ->delimiter(',');
-  app->add_flag("-a,--all", options->is_system_wide, "Record all processes");
-  app->add_option("-F,--freq", options->frequency, "Samples a second of CPU time (99)")
-      ->type_name("HZ");
-  app->add_option("-d,--duration", options->duration, "Stop after this time: 10s, 1.5s, 2m")
-      ->type_name("TIME");
-  app->add_option("-o,--output", options->output, "File to write, - for stdout (cpu.raw)")
-      ->type_name("FILE");
-  app->add_flag("-U,--user-only", options->is_user_only, "Leave out what the kernel does");
-  app->add_flag("-K,--kernel-only", options->is_kernel_only, "Leave out user code");
-  app->add_flag("--no-inherit", options->leaves_children,
-                "Leave out children of the processes");
-  app->add_option("--call-graph", options->call_graph,
-                  "How callers are found: fp, auto or dwarf (auto), in SIZE bytes (16384)")
-      ->type_name("MODE[,SIZE]");
-  // perf needs it for them.
-  app->add_flag("-g")->description("Nothing: stacks are always taken");
-  CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
-  app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);
+  add_record_options(*app, *options);
   // Without "--", what is no option begins the command, which has all the rest.
   app->prefix_command();
   app->footer(
@@ -379,7 +254,9 @@ Command make_record(CLI::App& root, std::vector<std::string> command) {
       "  gosym record -p 4242 -d 10s      a running process, for 10 seconds\n"
       "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
       "  gosym record -- ./server --dev   a command, from start to end\n"
-      "  gosym record -a -F 999 -d 5s     the whole system, 999 times a second\n");
+      "  gosym record -a -F 999 -d 5s     the whole system, 999 times a second\n"
+      "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
+      "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n");
   return {app, [app, options] {
             if (auto bare = app->remaining(); !bare.empty())
               options->command.swap(bare);

@@ -11,6 +11,7 @@
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/id_check.h"
+#include "commands/loss_option.h"
 #include "commands/name_option.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -41,6 +42,7 @@ struct Options {
   bool keeps_wrappers = false;
   bool has_goids = false;
   bool is_strict = false;
+  std::string max_loss;
   bool is_verbose = false;
   bool is_quiet = false;
 };
@@ -80,7 +82,9 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .words = batch.top(row.top),
           .goid = row.goid,
           .labels = batch.labels(row.label_set),
-          .bridge = row.bridge};
+          .bridge = row.bridge,
+          .weight = row.weight,
+          .cgroup = row.cgroup};
 }
 
 // The time that the profile is of: that of the recording, or the filter's part of it.
@@ -90,6 +94,14 @@ void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRan
   uint64_t begin = std::min(range.begin, duration);
   profile.start_realtime_ns = recording.realtime_ns + begin;
   profile.duration_ns = std::min(range.end, duration) - begin;
+}
+
+std::vector<Loss> losses_since(std::vector<Loss> losses, uint64_t start) {
+  for (Loss& loss : losses) {
+    loss.begin -= std::min(loss.begin, start);
+    loss.end -= std::min(loss.end, start);
+  }
+  return losses;
 }
 
 // Without goids, equal samples of different goroutines are one.
@@ -108,13 +120,15 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
       if (!has_goids)
         sample.goid = 0;
       end_time = std::max(end_time, sample.time);
-      if (filter.keeps(sample, replay.comm(sample), recording.monotonic_ns))
+      if (filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
+                       recording.monotonic_ns))
         replay.add(sample);
     }
   }
 
   Profile profile = std::move(replay).finish();
   profile.stats = recording.stats;
+  profile.losses = losses_since(recording.losses, recording.monotonic_ns);
   profile.filter = filter.to_string();
   set_times(recording, end_time, filter.time, profile);
   return profile;
@@ -178,6 +192,16 @@ void tell_problems(const SymbolizerReport& symbols, const Options& options) {
   }
 }
 
+void tell_losses(const Profile& profile) {
+  for (const Loss& loss : profile.losses)
+    print(stderr,
+          "lost        {:.1f} to {:.1f} s, CPU {}: {} samples, {} events; throttled {:.3f} s\n",
+          static_cast<double>(loss.begin) / 1e9, static_cast<double>(loss.end) / 1e9,
+          loss.counts.cpu, with_commas(loss.counts.lost_samples),
+          with_commas(loss.counts.lost_events),
+          static_cast<double>(loss.counts.throttled_ns) / 1e9);
+}
+
 // Each label with the samples that have it.
 void tell_labels(const Profile& profile) {
   std::map<std::pair<std::string_view, std::string_view>, uint64_t> counts;
@@ -202,6 +226,7 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
         with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
         with_commas(profile.unwound.cut));
   tell_labels(profile);
+  tell_losses(profile);
   for (const auto& [source, locations] : symbols.locations_by_source)
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
   for (const ProfileImage& image : profile.images)
@@ -279,7 +304,9 @@ Result<int> run(const Options& options) {
   tell_problems(symbols, options);
   if (options.is_verbose)
     tell_details(*recording, profile, symbols);
-  return options.is_strict && !is_whole(*recording) ? kPartial : kSuccess;
+  bool is_cut = options.is_strict && !is_whole(*recording);
+  bool has_lost_too_much = loss_percent(profile.stats) > *parse_loss(options.max_loss);
+  return is_cut || has_lost_too_much ? kPartial : kSuccess;
 }
 
 std::vector<std::string> format_names() {
@@ -346,6 +373,9 @@ void add_filter_options(CLI::App& app, Options& options) {
       app.add_option("--tid", filter.tids, "Only these threads")->check(check_id("thread"), ""),
       "TID");
   as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
+  as_list(app.add_option("--cgroup", filter.cgroups,
+                         "Only what ran in this cgroup or below it, or container of this id"),
+          "PATH|ID");
   app.add_option("--label", filter.labels,
                  "Only goroutines with this label, as runtime/pprof sets it")
       ->check(check_label, "")
@@ -375,6 +405,7 @@ Command make_report(CLI::App& root) {
                 "Tell goroutines apart: their numbers are labels of the pprof output");
   app->add_flag("--strict", options->is_strict,
                 "Exit with status 3 if the recording is damaged or cut short");
+  add_loss_option(*app, options->max_loss);
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");
   app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors")->excludes(verbose);
   app->footer(

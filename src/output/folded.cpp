@@ -45,7 +45,7 @@ std::string make_folded(const Profile& profile) {
     std::span<const LocationId> stack = profile.stack(sample.stack);
     for (auto location = stack.rbegin(); location != stack.rend(); ++location)
       line += folded[to_index(*location)];
-    lines[line] += sample.count;
+    lines[line] += profile.amount(sample);
   }
 
   std::string text;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "output/gzip.h"
 #include "output/unnamed.h"
+#include "profile/container.h"
 
 namespace gosym {
 
@@ -78,7 +79,7 @@ uint32_t most_sampled_process(const Profile& profile) {
   tsl::robin_map<uint32_t, uint64_t> counts;
   uint32_t most = 0;
   for (const SampleCount& sample : profile.samples) {
-    counts[sample.pid] += sample.count;
+    counts[sample.pid] += profile.amount(sample);
     if (counts[sample.pid] > counts[most])
       most = sample.pid;
   }
@@ -126,10 +127,13 @@ public:
 private:
   void write_header() {
     write_value_type(field::kSampleType, "samples", "count");
-    write_value_type(field::kSampleType, "cpu", "nanoseconds");
-    write_value_type(field::kPeriodType, "cpu", "nanoseconds");
-    out_.add_int64(field::kPeriod, signed_of(profile_.period_ns()));
-    out_.add_int64(field::kDefaultSampleType, string("cpu"));
+    bool is_time = profile_.measures_time();
+    std::string_view type = is_time ? "cpu" : std::string_view(profile_.info.event);
+    std::string_view unit = is_time ? "nanoseconds" : "count";
+    write_value_type(field::kSampleType, type, unit);
+    write_value_type(field::kPeriodType, type, unit);
+    out_.add_int64(field::kPeriod, signed_of(profile_.period()));
+    out_.add_int64(field::kDefaultSampleType, string(type));
     out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
     out_.add_int64(field::kDurationNanos, signed_of(profile_.duration_ns));
   }
@@ -229,7 +233,7 @@ private:
       for (LocationId id : profile_.stack(sample.stack))
         locations.push_back(to_index(id) + 1);
       const int64_t values[] = {signed_of(sample.count),
-                                signed_of(sample.count * profile_.period_ns())};
+                                signed_of(profile_.amount(sample) * profile_.period())};
       protozero::pbf_writer out(out_, field::kSample);
       out.add_packed_uint64(field::kSampleLocations, locations.begin(), locations.end());
       out.add_packed_int64(field::kValues, std::begin(values), std::end(values));
@@ -238,10 +242,19 @@ private:
       write_label(out, "tid", field::kNumber, sample.tid);
       if (sample.goid != 0)
         write_label(out, "goid", field::kNumber, signed_of(sample.goid));
+      write_cgroup(out, profile_.strings[sample.cgroup]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
         write_label(out, profile_.strings[label.key], field::kText,
                     string(profile_.strings[label.value]));
     }
+  }
+
+  void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {
+    if (path.empty() || path == "/")
+      return;
+    write_label(sample, "cgroup", field::kText, string(path));
+    if (std::string_view id = container_id(path); !id.empty())
+      write_label(sample, "container_id", field::kText, string(id));
   }
 
   void write_label(protozero::pbf_writer& sample, std::string_view key, field::Label kind,
@@ -255,7 +268,7 @@ private:
     const RecordingInfo& info = profile_.info;
     write_comment("gosym " GOSYM_VERSION);
     write_comment(fmt::format("recorded by: {}", info.command_line));
-    write_comment(fmt::format("event: {} at {} Hz", info.event, info.frequency));
+    write_comment(fmt::format("event: {}", event_text(info)));
     if (!profile_.filter.empty())
       write_comment(fmt::format("filter: {}", profile_.filter));
     if (uint64_t lost = profile_.stats.lost_samples; lost > 0)

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "output/unnamed.h"
+#include "profile/container.h"
 #include "profile/function_totals.h"
 
 namespace gosym {
@@ -29,8 +30,10 @@ double seconds(uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
-double cpu_seconds(const Profile& profile, uint64_t samples) {
-  return seconds(samples * profile.period_ns());
+// "9.05" seconds, or a number of events.
+std::string value_text(const Profile& profile, uint64_t amount) {
+  uint64_t value = amount * profile.period();
+  return profile.measures_time() ? fmt::format("{:.2f}", seconds(value)) : with_commas(value);
 }
 
 std::string utc_time(uint64_t realtime_ns) {
@@ -41,14 +44,14 @@ std::string utc_time(uint64_t realtime_ns) {
 struct Process {
   uint32_t pid;
   StringId comm;  // the name that most of its samples have
-  uint64_t count;
+  uint64_t amount;
 };
 
 // The most samples first.
 std::vector<Process> find_processes(const Profile& profile) {
   std::map<std::pair<uint32_t, StringId>, uint64_t> counts;
   for (const SampleCount& sample : profile.samples)
-    counts[{sample.pid, sample.comm}] += sample.count;
+    counts[{sample.pid, sample.comm}] += profile.amount(sample);
 
   std::vector<Process> processes;
   uint64_t most = 0;
@@ -57,12 +60,12 @@ std::vector<Process> find_processes(const Profile& profile) {
       processes.push_back({name.first, name.second, 0});
       most = 0;
     }
-    processes.back().count += count;
+    processes.back().amount += count;
     if (count > most)
       processes.back().comm = name.second;
     most = std::max(most, count);
   }
-  std::ranges::stable_sort(processes, std::greater<>(), &Process::count);
+  std::ranges::stable_sort(processes, std::greater<>(), &Process::amount);
   return processes;
 }
 
@@ -73,9 +76,28 @@ std::string list_processes(const Profile& profile, size_t limit) {
   std::vector<std::string> items;
   for (const Process& process : std::span(processes).first(shown))
     items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
-                                process.pid, percent(process.count, profile.total_count())));
+                                process.pid, percent(process.amount, profile.total_amount())));
   if (shown < processes.size())
     items.push_back(fmt::format("and {} more", processes.size() - shown));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
+// "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %", ids as short as docker shows them.
+std::string list_containers(const Profile& profile) {
+  constexpr size_t kShownId = 12;
+  std::map<std::string_view, uint64_t> amounts;
+  for (const SampleCount& sample : profile.samples)
+    if (std::string_view id = container_id(profile.strings[sample.cgroup]); !id.empty())
+      amounts[id.substr(0, kShownId)] += profile.amount(sample);
+  std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
+  std::ranges::stable_sort(sorted, std::greater<>(),
+                           [](const auto& entry) { return entry.second; });
+  std::vector<std::string> items;
+  for (const auto& [id, amount] : sorted)
+    if (items.size() < kMaxProcessesShown)
+      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, profile.total_amount())));
+  if (items.size() < sorted.size())
+    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
@@ -98,16 +120,44 @@ std::string list_labels(const Profile& profile) {
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
-std::string make_loss(const RecordingStats& stats) {
+// "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
+std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+  std::set<uint32_t> cpus;
+  for (const Loss& loss : profile.losses) {
+    if (loss.counts.*what == 0)
+      continue;
+    begin = std::min(begin, loss.begin);
+    end = std::max(end, loss.end);
+    cpus.insert(loss.counts.cpu);
+  }
+  if (cpus.empty())
+    return {};
+  std::string which = cpus.size() > 4 ? fmt::format("{} CPUs", cpus.size())
+                                      : fmt::format("CPU {}", fmt::join(cpus, " and "));
+  return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
+}
+
+std::string make_loss(const Profile& profile) {
+  const RecordingStats& stats = profile.stats;
+  uint64_t throttled = 0;
+  for (const CpuCounts& cpu : stats.cpus)
+    throttled += cpu.throttled_ns;
   std::string text;
   uint64_t taken = stats.samples + stats.lost_samples;
   if (stats.lost_samples > 0)
-    text +=
-        fmt::format("lost       {} of {} samples ({:.1f} %)\n", with_commas(stats.lost_samples),
-                    with_commas(taken), percent(stats.lost_samples, taken));
+    text += fmt::format("lost       {} of {} samples ({:.1f} %){}\n",
+                        with_commas(stats.lost_samples), with_commas(taken),
+                        percent(stats.lost_samples, taken),
+                        when_lost(profile, &CpuCounts::lost_samples));
   if (stats.lost_events > 0)
-    text += fmt::format("lost       {} events; mappings and names may be missing\n",
-                        with_commas(stats.lost_events));
+    text += fmt::format("lost       {} events; mappings and names may be missing{}\n",
+                        with_commas(stats.lost_events),
+                        when_lost(profile, &CpuCounts::lost_events));
+  if (throttled > 0)
+    text += fmt::format("throttled  {:.2f} s of CPU time without samples, by the kernel{}\n",
+                        seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns));
   return text;
 }
 
@@ -131,22 +181,23 @@ std::string make_stack_note(const Profile& profile) {
 
 std::string make_header(const Profile& profile, size_t max_processes) {
   const RecordingInfo& info = profile.info;
-  uint64_t count = profile.total_count();
-
   std::string text =
-      fmt::format("{} samples of {} at {} Hz: {:.2f} s of CPU time in {:.2f} s\n",
-                  with_commas(count), printable(info.event), info.frequency,
-                  cpu_seconds(profile, count), seconds(profile.duration_ns));
+      fmt::format("{} samples of {}: {} {} in {:.2f} s\n", with_commas(profile.total_count()),
+                  printable(event_text(info)), value_text(profile, profile.total_amount()),
+                  profile.measures_time() ? "s of CPU time" : printable(info.event),
+                  seconds(profile.duration_ns));
   text += fmt::format("recorded   {} on {}, Linux {} {}\n", utc_time(profile.start_realtime_ns),
                       printable(info.host), printable(info.kernel_release),
                       printable(info.machine));
   text += fmt::format("by         {}\n", printable(info.command_line));
   text += fmt::format("processes  {}\n", list_processes(profile, max_processes));
+  if (std::string containers = list_containers(profile); !containers.empty())
+    text += fmt::format("containers {}\n", containers);
   if (profile.label_sets.size() > 1)
     text += fmt::format("labels     {}\n", list_labels(profile));
   if (!profile.filter.empty())
     text += fmt::format("only       {}\n", printable(profile.filter));
-  return text + make_cut(profile) + make_loss(profile.stats);
+  return text + make_cut(profile) + make_loss(profile);
 }
 
 std::string name_of(const Profile& profile, const FunctionTotal& total) {
@@ -177,14 +228,16 @@ std::string make_table(const Profile& profile, size_t top) {
     width = std::max(width, name_of(profile, totals[i]).size());
   width = std::min(width, kMaxNameWidth);
 
-  std::string text = fmt::format("{:>7} {:>9} {:>8} {:>9}  {:<{}}  {}\n", "self %", "self s",
-                                 "total %", "total s", "function", width, "hottest line");
-  uint64_t all = profile.total_count();
+  std::string text = fmt::format("{:>7} {:>9} {:>8} {:>9}  {:<{}}  {}\n", "self %",
+                                 profile.measures_time() ? "self s" : "self", "total %",
+                                 profile.measures_time() ? "total s" : "total", "function",
+                                 width, "hottest line");
+  uint64_t all = profile.total_amount();
   for (size_t i = 0; i < shown; i++) {
     const FunctionTotal& total = totals[i];
-    std::string row = fmt::format("{:>7.2f} {:>9.2f} {:>8.2f} {:>9.2f}  {:<{}}  {}",
-                                  percent(total.self, all), cpu_seconds(profile, total.self),
-                                  percent(total.total, all), cpu_seconds(profile, total.total),
+    std::string row = fmt::format("{:>7.2f} {:>9} {:>8.2f} {:>9}  {:<{}}  {}",
+                                  percent(total.self, all), value_text(profile, total.self),
+                                  percent(total.total, all), value_text(profile, total.total),
                                   name_of(profile, total), width, place_of(profile, total));
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + '\n';

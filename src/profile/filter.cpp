@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "profile/container.h"
 
 namespace gosym {
 
@@ -38,6 +39,26 @@ bool keeps_number(const std::vector<uint32_t>& wanted, uint32_t number) {
   return wanted.empty() || std::ranges::find(wanted, number) != wanted.end();
 }
 
+bool is_in_cgroup(std::string_view cgroup, std::string_view wanted) {
+  std::string_view id = container_id(cgroup);
+  if (!id.empty() && !wanted.empty() && id.starts_with(wanted))
+    return true;
+  while (wanted.ends_with('/'))
+    wanted.remove_suffix(1);
+  while (wanted.starts_with('/'))
+    wanted.remove_prefix(1);
+  if (cgroup.starts_with('/'))
+    cgroup.remove_prefix(1);
+  return wanted.empty() || cgroup == wanted ||
+         (cgroup.starts_with(wanted) && cgroup[wanted.size()] == '/');
+}
+
+bool keeps_cgroup(const std::vector<std::string>& wanted, std::string_view cgroup) {
+  return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& one) {
+           return is_in_cgroup(cgroup, one);
+         });
+}
+
 std::string seconds(uint64_t nanoseconds) {
   return fmt::format("{}", static_cast<double>(nanoseconds) / 1e9);
 }
@@ -62,7 +83,7 @@ Result<TimeRange> parse_time_range(std::string_view text) {
   return range;
 }
 
-bool Filter::keeps(const RecordedSample& sample, std::string_view comm,
+bool Filter::keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
                    uint64_t recording_start) const {
   // The recorder's first samples may be a little older than its note of when it started.
   uint64_t since_start = sample.time - std::min(sample.time, recording_start);
@@ -70,8 +91,8 @@ bool Filter::keeps(const RecordedSample& sample, std::string_view comm,
                       return is_same_comm(wanted, comm);
                     });
   return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) && keeps_comm &&
-         keeps_labels(labels, sample.labels) && since_start >= time.begin &&
-         since_start < time.end;
+         keeps_cgroup(cgroups, cgroup) && keeps_labels(labels, sample.labels) &&
+         since_start >= time.begin && since_start < time.end;
 }
 
 std::string Filter::to_string() const {
@@ -82,6 +103,8 @@ std::string Filter::to_string() const {
     options.push_back(fmt::format("--tid {}", fmt::join(tids, ",")));
   if (!comms.empty())
     options.push_back(fmt::format("--comm {}", fmt::join(comms, ",")));
+  if (!cgroups.empty())
+    options.push_back(fmt::format("--cgroup {}", fmt::join(cgroups, ",")));
   for (const std::string& label : labels)
     options.push_back(fmt::format("--label {}", label));
   if (time != TimeRange())

@@ -30,8 +30,11 @@ struct Filter {
   TimeRange time;
   std::vector<std::string> labels = {};  // "KEY=VALUE"; of each key one must match
 
+  // Paths of cgroups, with those below them, or the beginnings of ids of containers.
+  std::vector<std::string> cgroups = {};
+
   // `recording_start` is on the clock of the samples.
-  bool keeps(const RecordedSample& sample, std::string_view comm,
+  bool keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
              uint64_t recording_start) const;
   // As the options that make this filter; empty if it keeps everything.
   std::string to_string() const;

@@ -19,16 +19,17 @@ public:
 
   void add(const SampleCount& sample) {
     sample_number_++;
+    uint64_t amount = profile_.amount(sample);
     std::span<const LocationId> stack = profile_.stack(sample.stack);
     if (!stack.empty()) {
-      weights_[to_index(stack.front())].self += sample.count;
-      totals_[rows_of(stack.front()).front()].self += sample.count;
+      weights_[to_index(stack.front())].self += amount;
+      totals_[rows_of(stack.front()).front()].self += amount;
     }
     for (LocationId location : stack) {
-      weights_[to_index(location)].total += sample.count;
+      weights_[to_index(location)].total += amount;
       for (uint32_t row : rows_of(location))
         if (std::exchange(last_sample_[row], sample_number_) != sample_number_)
-          totals_[row].total += sample.count;
+          totals_[row].total += amount;
     }
   }
 

@@ -14,8 +14,8 @@ struct FunctionTotal {
   Unnamed unnamed{};
   uint32_t image = 0;
   uint32_t hottest_line = 0;  // where most of its samples are; 0 if unknown
-  uint64_t self = 0;          // samples in it
-  uint64_t total = 0;         // samples in it or in what it calls; a recursion counts once
+  uint64_t self = 0;          // amount (Profile::amount) of samples in it
+  uint64_t total = 0;         // in it or in what it calls; a recursion counts once
 
   static constexpr FunctionId kNone{UINT32_MAX};
   bool is_named() const { return function != kNone; }

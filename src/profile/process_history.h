@@ -58,6 +58,7 @@ private:
   void apply(const ForkEvent& event);
   void apply(const ExitEvent&) {}
   void apply(const KernelCodeEvent&) {}
+  void apply(const CgroupEvent&) {}
   void begin_program(uint32_t pid, uint64_t time, AddressSpace parent);
   AddressSpace current_space(uint32_t pid) const;
   std::string_view name_of(uint32_t tid, uint64_t time) const;

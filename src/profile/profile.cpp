@@ -123,14 +123,23 @@ std::string Profile::unnamed_text(const Location& location) const {
   return fmt::format("[{} {}+{:#x}]", word, file, offset);
 }
 
-uint64_t Profile::period_ns() const {
-  return info.frequency == 0 ? 0 : 1'000'000'000 / info.frequency;
+uint64_t Profile::period() const {
+  if (is_weighted())
+    return 1;
+  return info.frequency == 0 ? info.period : 1'000'000'000 / info.frequency;
 }
 
 uint64_t Profile::total_count() const {
   uint64_t total = 0;
   for (const SampleCount& sample : samples)
     total += sample.count;
+  return total;
+}
+
+uint64_t Profile::total_amount() const {
+  uint64_t total = 0;
+  for (const SampleCount& sample : samples)
+    total += amount(sample);
   return total;
 }
 

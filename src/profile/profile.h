@@ -181,6 +181,8 @@ struct SampleCount {
   uint64_t count = 0;
   uint32_t label_set = 0;  // index into Profile::label_sets
   uint64_t goid = 0;       // only if it was asked for
+  StringId cgroup{};       // path of the thread's; empty: unknown
+  uint64_t weight = 0;     // events that they stand for, in a weighted profile
 };
 
 struct Profile {
@@ -188,6 +190,7 @@ struct Profile {
   uint64_t start_realtime_ns = 0;  // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
+  std::vector<Loss> losses;  // times are those since the recording began
   UnwindCounts unwound;
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
 
@@ -221,9 +224,18 @@ struct Profile {
   // address, or "[no mapping 0x7f...]", with the runtime address.
   std::string unnamed_text(const Location& location) const;
 
-  // CPU time that one sample stands for.
-  uint64_t period_ns() const;
-  uint64_t total_count() const;
+  // Samples weigh the same in most profiles. In others each stands for a number of events of
+  // its own, and what is to be compared are these.
+  bool is_weighted() const { return info.period == 0 && !measures_time(); }
+  uint64_t amount(const SampleCount& sample) const {
+    return is_weighted() ? sample.weight : sample.count;
+  }
+  // Whether samples stand for CPU time, in nanoseconds, or else for events.
+  bool measures_time() const { return gosym::measures_time(info.event, info.period); }
+  // What an amount of 1 stands for.
+  uint64_t period() const;
+  uint64_t total_count() const;  // of samples
+  uint64_t total_amount() const;
 };
 
 }  // namespace gosym

@@ -13,6 +13,12 @@
 
 namespace gosym {
 
+// Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
+// as long as not their distance was set but their frequency.
+constexpr bool measures_time(std::string_view event, uint64_t period) {
+  return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
+}
+
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.
 struct RecordingInfo {
   std::string gosym_version;
@@ -20,14 +26,18 @@ struct RecordingInfo {
   std::string kernel_release;  // uname -r
   std::string machine;         // uname -m
   std::string command_line;    // of gosym record
-  std::string event;           // "cycles" or "cpu-clock"
-  uint64_t frequency = 0;      // samples a second of CPU time
+  std::string event;           // that was counted, "cycles" or "page-faults"
+  uint64_t frequency = 0;      // samples a second; 0: as `period` says
+  uint64_t period = 0;         // events from one sample to the next; 0: as `frequency` says
   uint32_t cpu_count = 0;      // online when it started
   bool has_user = true;        // user code was sampled
   bool has_kernel = true;      // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
 };
+
+// "cpu-clock at 99 Hz", "page-faults, one in 100".
+std::string event_text(const RecordingInfo& info);
 
 // One PT_LOAD segment.
 struct LoadSegment {
@@ -126,7 +136,15 @@ struct KernelCodeEvent {
   bool is_removed = false;
 };
 
-using Event = std::variant<MapEvent, CommEvent, ForkEvent, ExitEvent, KernelCodeEvent>;
+// A cgroup of the hierarchy of cgroup v2 that was there or was made.
+struct CgroupEvent {
+  uint64_t time = 0;
+  uint64_t id = 0;
+  std::string path;  // from the root of the hierarchy: "/system.slice/nginx.service"
+};
+
+using Event =
+    std::variant<MapEvent, CommEvent, ForkEvent, ExitEvent, KernelCodeEvent, CgroupEvent>;
 
 inline uint64_t time_of(const Event& event) {
   return std::visit([](const auto& e) { return e.time; }, event);
@@ -187,14 +205,35 @@ struct RecordedSample {
   // the runtime, or of C code. The frames up to there need not be all. 0: there is no such
   // place.
   uint32_t bridge = 0;
+  uint64_t weight = 0;  // events that it stands for; 0: as the recording's info says
+  uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
+};
+
+// What was counted on a CPU since the start.
+struct CpuCounts {
+  uint32_t cpu = 0;
+  uint64_t samples = 0;       // stored
+  uint64_t lost_samples = 0;  // no room in a ring
+  uint64_t lost_events = 0;   // side-band events the kernel had no room for
+  uint64_t throttled_ns = 0;  // that the kernel took no samples, for they took too much time
+
+  bool operator==(const CpuCounts&) const = default;
+};
+
+// What was lost on a CPU between two times.
+struct Loss {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  CpuCounts counts;
 };
 
 // What was counted up to `time`, since the start.
 struct RecordingStats {
   uint64_t time = 0;
-  uint64_t samples = 0;       // stored
-  uint64_t lost_samples = 0;  // no room in a ring
-  uint64_t lost_events = 0;   // side-band events the kernel had no room for
+  uint64_t samples = 0;              // stored
+  uint64_t lost_samples = 0;         // no room in a ring
+  uint64_t lost_events = 0;          // side-band events the kernel had no room for
+  std::vector<CpuCounts> cpus = {};  // the same by CPU; empty before format 1.3
 };
 
 }  // namespace gosym

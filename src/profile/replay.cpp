@@ -46,6 +46,15 @@ ProfileImage make_image(const MapEvent& event) {
   return image;
 }
 
+// Numbers are not used again while the machine runs.
+tsl::robin_map<uint64_t, std::string> cgroups_in(std::span<const Event> events) {
+  tsl::robin_map<uint64_t, std::string> cgroups;
+  for (const Event& event : events)
+    if (const auto* cgroup = std::get_if<CgroupEvent>(&event))
+      cgroups[cgroup->id] = cgroup->path;
+  return cgroups;
+}
+
 }  // namespace
 
 std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
@@ -62,7 +71,7 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 
 Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
                std::span<const RecordedPerfMap> perf_maps)
-    : kernel_history_(events), history_(std::move(events)) {
+    : cgroups_(cgroups_in(events)), kernel_history_(events), history_(std::move(events)) {
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
@@ -77,6 +86,11 @@ Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vecto
 std::string Replay::comm(const RecordedSample& sample) const {
   std::string_view name = history_.comm(sample.pid, sample.tid, sample.time);
   return name.empty() ? fmt::format(":{}", sample.tid) : std::string(name);
+}
+
+std::string_view Replay::cgroup(const RecordedSample& sample) const {
+  auto known = cgroups_.find(sample.cgroup);
+  return known == cgroups_.end() ? std::string_view() : known->second;
 }
 
 void Replay::add(const RecordedSample& sample) {
@@ -95,17 +109,15 @@ void Replay::add(const RecordedSample& sample) {
   StackId stack =
       known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
 
-  SampleKey key = {static_cast<uint32_t>(stack),
-                   sample.pid,
-                   sample.tid,
-                   profile_.strings.intern(comm(sample)),
-                   label_set(sample.labels),
-                   sample.goid};
-  auto [slot, is_new] = samples_.try_emplace(key, profile_.samples.size());
-  if (is_new)
-    profile_.samples.push_back(
-        {stack, key.pid, key.tid, key.comm, 0, static_cast<uint32_t>(key.label_set), key.goid});
-  profile_.samples[slot->second].count++;
+  samples_.add({.stack = stack,
+                .pid = sample.pid,
+                .tid = sample.tid,
+                .comm = profile_.strings.intern(comm(sample)),
+                .count = 1,
+                .label_set = label_set(sample.labels),
+                .goid = sample.goid,
+                .cgroup = profile_.strings.intern(cgroup(sample)),
+                .weight = sample.weight});
 }
 
 StackId Replay::resolve(const SeenStack& seen) {
@@ -248,6 +260,7 @@ uint32_t Replay::perf_map_of(const MapEvent& event) const {
 }
 
 Profile Replay::finish() && {
+  profile_.samples = std::move(samples_).take();
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
   for (uint32_t number = 0; number < words_of_tops_.size(); number++) {

@@ -8,6 +8,7 @@
 #include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "profile/profile.h"
+#include "profile/sample_counter.h"
 
 namespace gosym {
 
@@ -34,6 +35,9 @@ public:
 
   // The name of the sample's thread; ":TID" if it is not known.
   std::string comm(const RecordedSample& sample) const;
+
+  // The path of its cgroup; empty if it is not known.
+  std::string_view cgroup(const RecordedSample& sample) const;
 
   void add(const RecordedSample& sample);
 
@@ -68,15 +72,6 @@ private:
     uint32_t goroutine_depth;
     bool operator==(const StackKey&) const = default;
   };
-  struct SampleKey {
-    uint32_t stack;
-    uint32_t pid;
-    uint32_t tid;
-    StringId comm;
-    uint64_t label_set;
-    uint64_t goid;
-    bool operator==(const SampleKey&) const = default;
-  };
   struct LocationKey {
     uint64_t address;
     MappingId mapping;
@@ -103,6 +98,7 @@ private:
   uint32_t image_of(const MapEvent& event);
   uint32_t perf_map_of(const MapEvent& event) const;
 
+  tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
   KernelHistory kernel_history_;
   ProcessHistory history_;
   tsl::robin_map<ImageId, RecordedImage> recorded_;
@@ -120,7 +116,7 @@ private:
   std::vector<ProfileLabel> resolved_labels_;  // scratch of label_set()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
   tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
-  tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
+  SampleCounter samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
   tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;

@@ -1,18 +1,10 @@
 #include "profile/rewrite_stacks.h"
 
+#include "profile/sample_counter.h"
+
 namespace gosym {
 
 namespace {
-
-struct SampleKey {
-  uint32_t stack;
-  uint32_t pid;
-  uint32_t tid;
-  StringId comm;
-  uint64_t label_set;
-  uint64_t goid;
-  bool operator==(const SampleKey&) const = default;
-};
 
 void drop_unused_locations(Profile& profile) {
   constexpr LocationId kUnused{UINT32_MAX};
@@ -31,19 +23,12 @@ void drop_unused_locations(Profile& profile) {
 
 // Gives the samples their new stacks, and adds up those that have become equal.
 void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
-  tsl::robin_map<SampleKey, size_t, BytesHash> slots;
-  std::vector<SampleCount> samples;
+  SampleCounter counter;
   for (SampleCount sample : profile.samples) {
-    uint32_t stack = new_stacks[to_index(sample.stack)];
-    sample.stack = StackId{stack};
-    SampleKey key = {stack, sample.pid, sample.tid, sample.comm, sample.label_set, sample.goid};
-    auto [slot, is_new] = slots.try_emplace(key, samples.size());
-    if (is_new)
-      samples.push_back(sample);
-    else
-      samples[slot->second].count += sample.count;
+    sample.stack = StackId{new_stacks[to_index(sample.stack)]};
+    counter.add(sample);
   }
-  profile.samples = std::move(samples);
+  profile.samples = std::move(counter).take();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 1.2. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 1.3. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time.
 //
 //   file   = header chunk*
@@ -20,7 +20,7 @@
 //
 //    0  char[8]   "GOSYMRAW"
 //    8  u16       major version, 1
-//   10  u16       minor version, 2
+//   10  u16       minor version, 3
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -56,6 +56,7 @@
 //       4 machine: string             5 command_line: string      6 event: string
 //       7 frequency: uint64           8 cpu_count: uint32         9 has_user: bool
 //      10 has_kernel: bool           11 is_system_wide: bool     12 targets: packed uint32
+//      13 period: uint64, since 1.3
 //   2 IMAGE, a file that code was mapped from
 //       1 id: uint32, not 0           2 path: string              3 device: uint64
 //       4 inode: uint64               5 size: uint64              6 mtime_ns: sint64
@@ -66,7 +67,7 @@
 //       4 memory_size: uint64         5 flags: uint32
 //   3 EVENTS, in any order of time
 //       1 map: repeated    2 comm: repeated    3 fork: repeated    4 exit: repeated
-//       5 kernel_code: repeated, since 1.1
+//       5 kernel_code: repeated, since 1.1       6 cgroup: repeated, since 1.3
 //     map:
 //       1 time: uint64     2 pid: uint32       3 start: uint64     4 length: uint64
 //       5 file_offset: uint64     6 image: uint32, an id or 0      7 path: string
@@ -81,6 +82,8 @@
 //     kernel_code:
 //       1 time: uint64     2 address: uint64   3 length: uint64   4 name: string
 //       5 is_removed: bool
+//     cgroup:
+//       1 time: uint64     2 id: uint64        3 path: string
 //   4 SAMPLES
 //     The distinct stacks of this chunk, numbered from 1; stack 0 is the empty one.
 //       1 stack_sizes: packed uint32, the number of addresses of each stack
@@ -119,6 +122,10 @@
 //       1 labels: repeated, at most 64, by key
 //     a label:
 //       1 key: string             2 value: string; at most 256 bytes each
+//     Since 1.3, one entry a sample, or none at all, in each of these:
+//      20 weight: packed sint64, as field 3: the events that the sample stands for; 0: what
+//         INFO says of each
+//      21 cgroup: packed sint64, as field 3: the id of a cgroup of v2, or 0
 //   5 KALLSYMS, at most one
 //       1 text: bytes, that of /proc/kallsyms
 //   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
@@ -126,9 +133,12 @@
 //       1 time: uint64, when the process ran that program
 //       2 pid: uint32      3 path: string      4 text: bytes, as proc/perf_map.h has it
 //       5 problem: string
-//   7 STATS, counts since the start; the last such chunk is the one to use
+//   7 STATS, counts since the start, each second
 //       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
-//       4 lost_events: uint64
+//       4 lost_events: uint64                  5 cpus: repeated, since 1.3
+//     a CPU:
+//       1 cpu: uint32      2 samples: uint64   3 lost_samples: uint64
+//       4 lost_events: uint64                  5 throttled_ns: uint64
 //   8 reserved
 //   9 END, the last chunk of a recording that was ended in order
 //       1 time: uint64
@@ -159,7 +169,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 2;
+inline constexpr uint16_t kMinorVersion = 3;
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
 struct FileHeader {

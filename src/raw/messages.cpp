@@ -43,6 +43,7 @@ void visit(auto& field, Either<RecordingInfo> auto& info) {
   field(10, info.has_kernel);
   field(11, info.is_system_wide);
   field(12, info.targets);
+  field(13, info.period);
 }
 
 void visit(auto& field, Either<LoadSegment> auto& segment) {
@@ -107,6 +108,12 @@ void visit(auto& field, Either<KernelCodeEvent> auto& event) {
   field(5, event.is_removed);
 }
 
+void visit(auto& field, Either<CgroupEvent> auto& event) {
+  field(1, event.time);
+  field(2, event.id);
+  field(3, event.path);
+}
+
 void visit(auto& field, Either<RecordedPerfMap> auto& map) {
   field(1, map.time);
   field(2, map.pid);
@@ -119,11 +126,20 @@ void visit(auto& field, Either<Contents> auto& contents) {
   field(1, contents.bytes);
 }
 
+void visit(auto& field, Either<CpuCounts> auto& counts) {
+  field(1, counts.cpu);
+  field(2, counts.samples);
+  field(3, counts.lost_samples);
+  field(4, counts.lost_events);
+  field(5, counts.throttled_ns);
+}
+
 void visit(auto& field, Either<RecordingStats> auto& stats) {
   field(1, stats.time);
   field(2, stats.samples);
   field(3, stats.lost_samples);
   field(4, stats.lost_events);
+  field(5, stats.cpus);
 }
 
 void visit(auto& field, Either<End> auto& end) {
@@ -148,9 +164,10 @@ public:
     out_.add_packed_uint32(number, values.begin(), values.end());
   }
 
-  void operator()(uint32_t number, const std::vector<LoadSegment>& segments) {
-    for (const LoadSegment& segment : segments)
-      out_.add_message(number, encode_message(segment));
+  template <class Message>
+  void operator()(uint32_t number, const std::vector<Message>& messages) {
+    for (const Message& message : messages)
+      out_.add_message(number, encode_message(message));
   }
 
   // Numbers, bools and ids.
@@ -199,9 +216,10 @@ public:
       values.push_back(value);
   }
 
-  void operator()(uint32_t number, std::vector<LoadSegment>& segments) {
+  template <class Message>
+  void operator()(uint32_t number, std::vector<Message>& messages) {
     if (is_at(number, pbf_wire_type::length_delimited))
-      read(in_.get_message(), segments.emplace_back());
+      read(in_.get_message(), messages.emplace_back());
   }
 
   template <class T>
@@ -278,6 +296,9 @@ void read_events(pbf_reader in, std::vector<Event>& events) {
         break;
       case message_tag(5):
         events.push_back(read_event<KernelCodeEvent>(in));
+        break;
+      case message_tag(6):
+        events.push_back(read_event<CgroupEvent>(in));
         break;
       default:
         in.skip();

@@ -103,6 +103,35 @@ Result<> add_events(Result<std::vector<Event>> decoded, Parsing& parsing) {
   return Ok{};
 }
 
+// What has been lost on a CPU since the counts before.
+CpuCounts lost_since(const CpuCounts& counts, const RecordingStats& before) {
+  CpuCounts lost = counts;
+  for (const CpuCounts& old : before.cpus)
+    if (old.cpu == counts.cpu) {
+      lost.samples -= old.samples;
+      lost.lost_samples -= old.lost_samples;
+      lost.lost_events -= old.lost_events;
+      lost.throttled_ns -= old.throttled_ns;
+    }
+  return lost;
+}
+
+Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
+  if (!decoded)
+    return std::move(decoded).error();
+  RecordingStats& last = parsing.recording.stats;
+  for (const CpuCounts& counts : decoded->cpus) {
+    CpuCounts lost = lost_since(counts, last);
+    if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0)
+      continue;
+    uint64_t begin = last.time == 0 ? parsing.recording.monotonic_ns : last.time;
+    parsing.recording.losses.push_back({begin, decoded->time, lost});
+    parsing.memory += sizeof(Loss);
+  }
+  last = *std::move(decoded);
+  return Ok{};
+}
+
 Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
@@ -126,7 +155,7 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
     case ChunkType::kVdso:
       return put(decode_contents(payload), parsing.recording.vdso);
     case ChunkType::kStats:
-      return put(decode_stats(payload), parsing.recording.stats);
+      return add_stats(decode_stats(payload), parsing);
     default:
       assert(type == ChunkType::kEnd);
       return put(decode_end(payload), parsing.recording.end_time);

@@ -22,8 +22,9 @@ struct Recording {
   std::string kernel_symbols;  // the text of /proc/kallsyms; empty: not recorded
   std::string vdso;            // the vdso's ELF image; empty: not recorded
   std::vector<RecordedPerfMap> perf_maps;
-  RecordingStats stats;   // the last ones written
-  uint64_t end_time = 0;  // of CLOCK_MONOTONIC; 0: the recording has no end chunk
+  RecordingStats stats;      // the last ones written
+  std::vector<Loss> losses;  // where there were any, in order of time
+  uint64_t end_time = 0;     // of CLOCK_MONOTONIC; 0: the recording has no end chunk
 
   struct SampleChunk {
     std::string stored;

@@ -39,15 +39,17 @@ enum Field : uint32_t {
   kGoid,
   kLabelSet,
   kLabelSets,
+  kWeight,
+  kCgroup,
 };
 
-// What fields 1 to 18 take at most: a tag of one byte, or two, and a length of up to five.
-constexpr size_t kMaxFieldOverhead = 15 * 6 + 3 * 7;
+// What all fields but 19 take at most: a tag of one byte, or two, and a length of up to five.
+constexpr size_t kMaxFieldOverhead = 15 * 6 + 5 * 7;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxStackSizeSize = 5;
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
-constexpr size_t kMaxRowSize = 2 * 10 + 9 * 5 + 1;
+constexpr size_t kMaxRowSize = 4 * 10 + 9 * 5 + 1;
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word
 
@@ -103,6 +105,8 @@ struct Columns {
   std::vector<uint32_t> bridge;
   std::vector<uint64_t> goid;
   std::vector<uint32_t> label_set;
+  std::vector<uint64_t> weight;
+  std::vector<uint64_t> cgroup;
   LabelSets label_sets;
 };
 
@@ -159,6 +163,10 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_column(in, columns.label_set);
     case kLabelSets:
       return columns.label_sets.read(in.get_message());
+    case kWeight:
+      return read_differences(in, columns.weight);
+    case kCgroup:
+      return read_differences(in, columns.cgroup);
     default:
       return in.skip();
   }
@@ -225,11 +233,12 @@ Result<> check_columns(const Columns& columns) {
   return Ok{};
 }
 
-// The columns that recorders before 1.2 did not write.
+// The columns that recorders before 1.2 or 1.3 did not write.
 Result<> check_later_columns(const Columns& columns) {
   size_t count = columns.time.size();
-  for (size_t size : {columns.top.size(), columns.frame.size(), columns.bridge.size(),
-                      columns.goid.size(), columns.label_set.size()})
+  for (size_t size :
+       {columns.top.size(), columns.frame.size(), columns.bridge.size(), columns.goid.size(),
+        columns.label_set.size(), columns.weight.size(), columns.cgroup.size()})
     if (size != 0 && size != count)
       return errorf("columns of {} and of {} samples", count, size);
   for (uint32_t top : columns.top)
@@ -299,7 +308,9 @@ void SampleBatch::add(const RecordedSample& sample) {
        .frame_offset = sample.frame_offset,
        .goid = sample.goid,
        .label_set = label_sets_.intern(sample.labels),
-       .bridge = sample.bridge});
+       .bridge = sample.bridge,
+       .weight = sample.weight,
+       .cgroup = sample.cgroup});
 }
 
 void SampleBatch::clear() {
@@ -359,6 +370,8 @@ std::string SampleBatch::encode() const {
   write_differences(out, kGoid, rows_, &Row::goid);
   write_column(out, kLabelSet, rows_, &Row::label_set);
   label_sets_.write(out, kLabelSets);
+  write_differences(out, kWeight, rows_, &Row::weight);
+  write_differences(out, kCgroup, rows_, &Row::cgroup);
   // Last, for it may not be missing: so no part of a payload passes for a whole one.
   write_column(out, kUserEnd, rows_, &Row::user_end);
   return payload;
@@ -394,6 +407,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
   columns.bridge.resize(count);
   columns.goid.resize(count);
   columns.label_set.resize(count);
+  columns.weight.resize(count);
+  columns.cgroup.resize(count);
   SampleBatch batch;
   batch.addresses_ = std::move(columns.addresses);
   batch.stack_begin_ = *std::move(stacks);
@@ -413,7 +428,9 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
                            .frame_offset = to_frame_offset(columns.frame[i]),
                            .goid = columns.goid[i],
                            .label_set = columns.label_set[i],
-                           .bridge = columns.bridge[i]});
+                           .bridge = columns.bridge[i],
+                           .weight = columns.weight[i],
+                           .cgroup = columns.cgroup[i]});
   return batch;
 }
 

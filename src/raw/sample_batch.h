@@ -33,6 +33,8 @@ public:
     uint64_t goid;
     uint32_t label_set;
     uint32_t bridge;
+    uint64_t weight;
+    uint64_t cgroup;
   };
 
   void add(const RecordedSample& sample);

@@ -2,17 +2,19 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sample.h>
 #include <sampler.skel.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 
+#include "proc/cpus.h"
+#include "record/perf_event.h"
 #include "record/rights.h"
 
 namespace gosym {
@@ -24,25 +26,6 @@ static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
 static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
 
 namespace {
-
-int open_perf_event(perf_event_attr& attr, int cpu) {
-  return static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
-}
-
-perf_event_attr clock_event(const SamplerOptions& options) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.freq = 1;
-  attr.sample_freq = options.frequency;
-  attr.disabled = 1;
-  attr.exclude_idle = 1;
-  attr.exclude_user = !options.has_user;
-  attr.exclude_kernel = !options.has_kernel;
-  return attr;
-}
 
 // A power of two, as the kernel wants it.
 uint32_t ring_size_for(const SamplerOptions& options) {
@@ -82,115 +65,139 @@ std::vector<Label> labels_of(const gosym_sample& sample) {
   return labels;
 }
 
-// What the kernel says where there is no such counter: in many virtual machines.
-bool is_missing_event(int cause) {
-  return cause == ENOENT || cause == EOPNOTSUPP;
+// Keys and values for maps that are sets.
+Result<> insert(const bpf_map* map, uint32_t key) {
+  uint8_t present = 1;
+  if (bpf_map_update_elem(bpf_map__fd(map), &key, &present, BPF_ANY) != 0)
+    return system_error(fmt::format("cannot sample {}", key), errno);
+  return Ok{};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options) {
-  std::unique_ptr<BpfSampler> sampler(new BpfSampler);
-  if (auto loaded = sampler->load(options); !loaded)
+  std::unique_ptr<BpfSampler> sampler(new BpfSampler(options));
+  if (auto loaded = sampler->load(); !loaded)
     return std::move(loaded).error();
-  for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++)
-    if (auto opened = sampler->open_event(options, cpu); !opened)
-      return std::move(opened).error();
+  auto event = choose_event(options);
+  if (!event)
+    return std::move(event).error();
+  sampler->event_ = *std::move(event);
   auto sideband = Sideband::open();
   if (!sideband)
     return std::move(sideband).error();
   sampler->sideband_ = *std::move(sideband);
-  if (auto watched = sampler->watch_rings(); !watched)
+  sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (auto watched = sampler->watch(sampler->sideband_->poll_fd()); !watched)
     return std::move(watched).error();
+  for (uint32_t cpu : sampler->wanted_cpus())
+    if (auto opened = sampler->open_event(cpu); !opened)
+      return std::move(opened).error();
   return std::unique_ptr<Sampler>(std::move(sampler));
 }
 
 BpfSampler::~BpfSampler() = default;
 
-Result<> BpfSampler::load(const SamplerOptions& options) {
+Result<> BpfSampler::load() {
   bpf_ = {sampler_bpf__open(), sampler_bpf__destroy};
   if (!bpf_)
     return system_error("cannot open the BPF program", errno);
-  bpf_->rodata->is_system_wide = options.scope.is_system_wide;
-  bpf_->rodata->has_user = options.has_user;
-  bpf_->rodata->has_kernel = options.has_kernel;
-  bpf_->rodata->has_goroutines = options.has_goroutines;
-  bool follows = options.scope.follows_children && !options.scope.is_system_wide;
-  bpf_program__set_autoload(bpf_->progs.follow_child, follows);
-  bool has_words_only = options.stack_mode == StackMode::kWords;
-  bool has_chain_only = options.stack_mode == StackMode::kFramePointers;
-  bpf_->rodata->trusts_chain = !has_words_only;
-  bpf_->rodata->top_size = has_words_only ? options.stack_size : kLeafTopSize;
-  bpf_->rodata->broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
-  ring_size_ = bpf_->rodata->ring_size = ring_size_for(options);
+  configure();
   // Kernels before 5.10 take only rings as large as the one that the map was made with.
   auto ring = create_ring(ring_size_);
   if (!ring)
     return std::move(ring).error();
   bpf_map__set_inner_map_fd(bpf_->maps.rings, ring->get());
   auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  bpf_map__set_max_entries(bpf_->maps.rings, cpu_count);
-  bpf_map__set_max_entries(bpf_->maps.scratch, cpu_count);
+  for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch, bpf_->maps.counters})
+    bpf_map__set_max_entries(map, cpu_count);
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
     return denied_or_failed("cannot load the BPF program", -status);
   // The perf event program is not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);
-  for (uint32_t pid : options.scope.pids)
-    if (auto added = add_target(pid); !added)
+  return add_targets();
+}
+
+void BpfSampler::configure() {
+  const Scope& scope = options_.scope;
+  auto& settings = *bpf_->rodata;
+  settings.is_system_wide = scope.is_system_wide;
+  settings.has_target_tids = !scope.tids.empty();
+  settings.target_cgroup_count = static_cast<uint32_t>(scope.cgroups.size());
+  settings.has_user = options_.has_user;
+  settings.has_kernel = options_.has_kernel;
+  settings.has_goroutines = options_.has_goroutines;
+  bool follows = scope.follows_children && !scope.pids.empty();
+  bpf_program__set_autoload(bpf_->progs.follow_child, follows);
+  bool has_words_only = options_.stack_mode == StackMode::kWords;
+  bool has_chain_only = options_.stack_mode == StackMode::kFramePointers;
+  settings.trusts_chain = !has_words_only;
+  settings.top_size = has_words_only ? options_.stack_size : kLeafTopSize;
+  settings.broken_top_size = has_chain_only ? kLeafTopSize : options_.stack_size;
+  ring_size_ = settings.ring_size = ring_size_for(options_);
+}
+
+Result<> BpfSampler::add_targets() {
+  for (uint32_t pid : options_.scope.pids)
+    if (auto added = insert(bpf_->maps.target_pids, pid); !added)
+      return added;
+  for (uint32_t tid : options_.scope.tids)
+    if (auto added = insert(bpf_->maps.target_tids, tid); !added)
+      return added;
+  for (uint32_t i = 0; i < options_.scope.cgroups.size(); i++)
+    if (auto added = add_cgroup(i, options_.scope.cgroups[i]); !added)
       return added;
   return Ok{};
 }
 
-Result<> BpfSampler::open_event(const SamplerOptions& options, int cpu) {
-  perf_event_attr attr = clock_event(options);
-  UniqueFd event;
-  if (event_ != "cpu-clock") {
-    perf_event_attr cycles = attr;
-    cycles.type = PERF_TYPE_HARDWARE;
-    cycles.config = PERF_COUNT_HW_CPU_CYCLES;
-    event.reset(open_perf_event(cycles, cpu));
-    event_ = event || !is_missing_event(errno) ? "cycles" : "cpu-clock";
-  }
-  if (event_ == "cpu-clock")
-    event.reset(open_perf_event(attr, cpu));
-  if (!event && errno == ENODEV)  // the CPU is offline
+Result<> BpfSampler::add_cgroup(uint32_t index, const std::string& path) {
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int fd = directory.get();
+  if (!directory ||
+      bpf_map_update_elem(bpf_map__fd(bpf_->maps.target_cgroups), &index, &fd, BPF_ANY) != 0)
+    return system_error(fmt::format("cannot sample cgroup '{}'", path), errno);
+  return Ok{};
+}
+
+std::vector<uint32_t> BpfSampler::wanted_cpus() const {
+  std::vector<uint32_t> cpus = proc::online_cpus();
+  const std::vector<uint32_t>& wanted = options_.scope.cpus;
+  std::erase_if(cpus, [&](uint32_t cpu) {
+    return !wanted.empty() && std::ranges::find(wanted, cpu) == wanted.end();
+  });
+  return cpus;
+}
+
+Result<> BpfSampler::open_event(uint32_t cpu) {
+  UniqueFd event = open_perf_event(sampling_event(event_, options_), cpu);
+  if (!event && errno == ENODEV)  // it has just gone offline
     return Ok{};
   if (!event)
-    return denied_or_failed(fmt::format("cannot open a {} event", event_), errno);
+    return denied_or_failed(fmt::format("cannot open a {} event", event_.name), errno);
   // Without a link: it would start the event at once, and need Linux 5.15.
   int program = bpf_program__fd(bpf_->progs.take_sample);
   if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0)
     return denied_or_failed("cannot attach the BPF program", errno);
-  events_.push_back(std::move(event));
-  return open_ring(cpu);
+  if (auto adopted = sideband_->adopt(event, cpu); !adopted)
+    return adopted;
+  events_[cpu] = std::move(event);
+  return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
 }
 
-Result<> BpfSampler::open_ring(int cpu) {
+Result<> BpfSampler::open_ring(uint32_t cpu) {
   auto map = create_ring(ring_size_);
   if (!map)
     return std::move(map).error();
-  auto key = static_cast<uint32_t>(cpu);
   int fd = map->get();
-  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &key, &fd, BPF_ANY) != 0)
+  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &cpu, &fd, BPF_ANY) != 0)
     return system_error("cannot install a ring buffer", errno);
-  ring_maps_.push_back(*std::move(map));
-
-  int status = 0;
-  if (rings_)
-    status = ring_buffer__add(rings_.get(), fd, on_sample, this);
-  else
-    rings_ = {ring_buffer__new(fd, on_sample, this, nullptr), ring_buffer__free};
-  if (!rings_ || status != 0)
-    return system_error("cannot map a ring buffer", rings_ ? -status : errno);
-  return Ok{};
-}
-
-Result<> BpfSampler::add_target(uint32_t pid) {
-  uint8_t present = 1;
-  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.targets), &pid, &present, BPF_ANY) != 0)
-    return system_error(fmt::format("cannot sample process {}", pid), errno);
-  return Ok{};
+  Ring& ring = rings_[cpu];
+  ring.map = *std::move(map);
+  ring.reader = {ring_buffer__new(fd, on_sample, this, nullptr), ring_buffer__free};
+  if (!ring.reader)
+    return system_error("cannot map a ring buffer", errno);
+  return watch(fd);
 }
 
 void BpfSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
@@ -214,29 +221,53 @@ void BpfSampler::forget_go_program(uint32_t pid) {
 }
 
 Result<> BpfSampler::start() {
-  for (const UniqueFd& event : events_)
+  is_started_ = true;
+  for (const auto& [cpu, event] : events_)
     if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
       return system_error("cannot start sampling", errno);
   return Ok{};
 }
 
 void BpfSampler::stop() {
-  for (const UniqueFd& event : events_)
+  is_started_ = false;
+  for (const auto& [cpu, event] : events_)
     ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
-Result<> BpfSampler::watch_rings() {
-  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+// An event of a CPU that has gone stays silent for good, also when the CPU comes back.
+Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
+  std::vector<uint32_t> online = proc::online_cpus();
+  if (std::ranges::equal(online, online_))
+    return Ok{};
+  online_ = online;
+  if (auto followed = sideband_->follow_cpus(online, records); !followed)
+    return followed;
+  std::vector<uint32_t> wanted = wanted_cpus();
+  std::erase_if(events_, [&](const auto& entry) {
+    return std::ranges::find(wanted, entry.first) == wanted.end();
+  });
+  for (uint32_t cpu : wanted)
+    if (!events_.contains(cpu))
+      if (auto opened = open_event(cpu); !opened)
+        return opened;
+  return is_started_ ? start() : Ok{};
+}
+
+Result<> BpfSampler::watch(int ring) {
   epoll_event interest{.events = EPOLLIN, .data = {}};
-  for (int fd : {ring_buffer__epoll_fd(rings_.get()), sideband_->poll_fd()})
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) != 0)
-      return system_error("cannot watch the rings", errno);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring, &interest) != 0)
+    return system_error("cannot watch a ring", errno);
   return Ok{};
 }
 
+// No more than a ring can hold at once: one that fills as fast as it is read would keep us here
+// for good.
 void BpfSampler::drain_samples(const Handler& handler) {
   handler_ = &handler;
-  ring_buffer__consume(rings_.get());
+  for (const auto& [cpu, ring] : rings_) {
+    left_to_drain_ = ring_size_;
+    ring_buffer__consume(ring.reader.get());
+  }
   handler_ = nullptr;
 }
 
@@ -244,21 +275,29 @@ void BpfSampler::drain_events(std::vector<SidebandRecord>& records) {
   sideband_->drain(records);
 }
 
-// Called by libbpf: a C frame lies below, so nothing may be thrown across it.
+// Called by libbpf: a C frame lies below, so nothing may be thrown across it. A negative result
+// ends the reading.
 int BpfSampler::on_sample(void* context, void* data, size_t size) noexcept {
+  auto& sampler = *static_cast<BpfSampler*>(context);
+  sampler.hand_over({static_cast<std::byte*>(data), size});
+  sampler.left_to_drain_ -= std::min<uint64_t>(size, sampler.left_to_drain_);
+  return sampler.left_to_drain_ == 0 ? -EAGAIN : 0;
+}
+
+void BpfSampler::hand_over(Bytes record) const {
   constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
-  const auto& sample = *static_cast<const gosym_sample*>(data);
-  if (size < kHeaderSize)
-    return 0;
+  const auto& sample = *reinterpret_cast<const gosym_sample*>(record.data());
+  if (record.size() < kHeaderSize)
+    return;
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
-  if (size != kHeaderSize + 8 * depth + labels_size + sample.top_size)
-    return 0;
+  if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size)
+    return;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
                   depth + (labels_size + sample.top_size) / 8);
   std::vector<Label> labels = labels_of(sample);
-  (*static_cast<const BpfSampler*>(context)->handler_)(
+  (*handler_)(
       {
           .time = sample.time,
           .pid = sample.pid,
@@ -272,14 +311,25 @@ int BpfSampler::on_sample(void* context, void* data, size_t size) noexcept {
           .goid = sample.goid,
           .labels = labels,
           .bridge = sample.bridge,
+          .weight = has_weights() ? sample.weight : 0,
+          .cgroup = sample.cgroup,
       },
       sample.stack_pointer, stack.subspan(depth + labels_size / 8));
-  return 0;
 }
 
 BpfSampler::Counters BpfSampler::counters() const {
-  const gosym_counters& counters = bpf_->bss->counters;
-  return {counters.stored, counters.lost, sideband_->lost(), counters.unfollowed};
+  Counters counters{{}, bpf_->bss->unfollowed};
+  for (const auto& [cpu, ring] : rings_) {
+    gosym_counters counts{};
+    bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &cpu, &counts);
+    Sideband::Counts events = sideband_->counts(cpu);
+    counters.cpus.push_back({.cpu = cpu,
+                             .samples = counts.stored,
+                             .lost_samples = counts.lost,
+                             .lost_events = events.lost,
+                             .throttled_ns = events.throttled_ns});
+  }
+  return counters;
 }
 
 }  // namespace gosym

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/unique_fd.h"
 #include "record/sampler.h"
 #include "record/sideband.h"
@@ -27,29 +29,47 @@ public:
   int poll_fd() const override { return epoll_.get(); }
   void drain_samples(const Handler& handler) override;
   void drain_events(std::vector<SidebandRecord>& records) override;
+  Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
-  std::string event() const override { return event_; }
+  const EventType& event() const override { return event_; }
   uint32_t cpu_count() const override { return static_cast<uint32_t>(events_.size()); }
 
 private:
-  BpfSampler() = default;
-  Result<> load(const SamplerOptions& options);
-  Result<> add_target(uint32_t pid);
-  Result<> open_event(const SamplerOptions& options, int cpu);
-  Result<> open_ring(int cpu);
-  Result<> watch_rings();
+  explicit BpfSampler(const SamplerOptions& options) : options_(options) {}
+  Result<> load();
+  void configure();
+  Result<> add_targets();
+  Result<> add_cgroup(uint32_t index, const std::string& path);
+  std::vector<uint32_t> wanted_cpus() const;
+  Result<> open_event(uint32_t cpu);
+  Result<> open_ring(uint32_t cpu);
+  Result<> watch(int ring);
+  // Where neither a fixed time nor a fixed number of events lies between two samples.
+  bool has_weights() const {
+    return options_.period == 0 && !measures_time(event_.name, options_.period);
+  }
   static int on_sample(void* context, void* data, size_t size) noexcept;
+  void hand_over(Bytes record) const;
 
+  struct Ring {
+    UniqueFd map;
+    std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> reader{nullptr, nullptr};
+  };
+
+  SamplerOptions options_;
+  EventType event_;
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
-  std::vector<UniqueFd> ring_maps_;
-  std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> rings_{nullptr, nullptr};
-  std::vector<UniqueFd> events_;
+  std::map<uint32_t, Ring> rings_;  // by CPU, as the events
   std::unique_ptr<Sideband> sideband_;
-  UniqueFd epoll_;  // of both kinds of rings
-  std::string event_;
-  uint32_t ring_size_ = 0;            // in bytes, of each CPU
-  const Handler* handler_ = nullptr;  // only while drain_samples() runs
+  std::map<uint32_t, UniqueFd> events_;
+  UniqueFd epoll_;                // of both kinds of rings
+  std::vector<uint32_t> online_;  // CPUs when they were last looked at
+  bool is_started_ = false;
+  uint32_t ring_size_ = 0;  // in bytes, of each CPU
+  // Only while drain_samples() runs:
+  const Handler* handler_ = nullptr;
+  uint64_t left_to_drain_ = 0;  // bytes
 };
 
 }  // namespace gosym

@@ -4,7 +4,6 @@
 
 #include "go/build_info.h"
 #include "go/goroutine_pointer.h"
-#include "record/sparse_copy.h"
 
 namespace gosym {
 
@@ -12,16 +11,6 @@ namespace {
 
 // What is read at once of a program's code. The runtime comes early in it.
 constexpr uint64_t kPieceSize = 4 << 20;
-
-std::optional<elf::Image> read_tables(SparseCopy& copy) {
-  copy.read({.offset = 0, .size = sizeof(Elf64_Ehdr)});
-  // The second time, where the names of sections lie is known.
-  for (int i = 0; i < 2; i++)
-    for (const elf::FileExtent& table : elf::header_tables(copy.bytes()))
-      copy.read(table);
-  auto image = elf::parse(copy.bytes());
-  return image ? std::optional(*std::move(image)) : std::nullopt;
-}
 
 std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& image) {
   for (int i = 0; i < go::kVersionRounds; i++)
@@ -49,20 +38,16 @@ std::optional<go::GoroutinePointer> find_pointer(SparseCopy& copy, const elf::Se
 
 }  // namespace
 
-std::optional<GoProgram> read_go_program(int file) {
-  auto copy = SparseCopy::open(file);
-  if (!copy)
-    return std::nullopt;
-  auto image = read_tables(*copy);
-  bool may_be_go = image && image->machine == EM_X86_64 && image->pointer_size == 8 &&
-                   (image->sections.empty() || image->find_section(".go.buildinfo"));
-  auto version = may_be_go ? read_version(*copy, *image) : std::nullopt;
+std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image) {
+  bool may_be_go = image.machine == EM_X86_64 && image.pointer_size == 8 &&
+                   (image.sections.empty() || image.find_section(".go.buildinfo"));
+  auto version = may_be_go ? read_version(copy, image) : std::nullopt;
   if (!version)
     return std::nullopt;
-  for (const elf::Segment& segment : image->segments) {
+  for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
       continue;
-    auto pointer = find_pointer(*copy, segment);
+    auto pointer = find_pointer(copy, segment);
     if (!pointer)
       continue;
     GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};

@@ -6,6 +6,7 @@
 
 #include "go/runtime_layout.h"
 #include "profile/recording.h"
+#include "record/sparse_copy.h"
 
 namespace gosym {
 
@@ -25,7 +26,8 @@ struct GoProgram {
   }
 };
 
-// None for what is no Go program for x86-64.
-std::optional<GoProgram> read_go_program(int file);
+// None for what is no Go program for x86-64. Reads into the copy what else it needs of the file
+// whose image that is.
+std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image);
 
 }  // namespace gosym

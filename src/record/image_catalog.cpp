@@ -14,43 +14,45 @@ namespace gosym {
 
 namespace {
 
-// The ELF header, as a rule with the program headers and the notes behind it.
-constexpr uint64_t kUsualHeaders = 4096;
-
-Result<> read_headers(int file, RecordedImage& image) {
-  auto copy = SparseCopy::open(file);
-  if (!copy)
-    return std::move(copy).error();
-  copy->read({.offset = 0, .size = kUsualHeaders});
-  for (const elf::FileExtent& table : elf::header_tables(copy->bytes()))
-    copy->read(table);
-  auto parsed = elf::parse(copy->bytes());
-  if (!parsed)
-    return std::move(parsed).error();
-  for (const elf::FileExtent& notes : elf::note_extents(*parsed))
-    copy->read(notes);
-  elf::BuildIds ids = elf::build_ids(*parsed);
+void describe(const elf::Image& parsed, RecordedImage& image) {
+  elf::BuildIds ids = elf::build_ids(parsed);
   image.gnu_build_id = std::move(ids.gnu);
   image.go_build_id = std::move(ids.go);
-  for (const elf::Segment& segment : parsed->segments)
+  for (const elf::Segment& segment : parsed.segments)
     if (segment.type == PT_LOAD)
       image.segments.push_back({.file_offset = segment.offset,
                                 .file_size = segment.file_size,
                                 .address = to_integer(segment.address),
                                 .memory_size = segment.memory_size,
                                 .flags = segment.flags});
+}
+
+struct ReadFile {
+  RecordedImage image;
+  std::optional<GoProgram> go_program;
+};
+
+Result<> read_contents(int file, ReadFile& read) {
+  auto copy = SparseCopy::open(file);
+  if (!copy)
+    return std::move(copy).error();
+  auto image = copy->read_image();
+  if (!image)
+    return std::move(image).error();
+  describe(*image, read.image);
+  read.go_program = read_go_program(*copy, *image);
   return Ok{};
 }
 
-RecordedImage describe(int file, const struct stat& status) {
-  RecordedImage image;
-  image.device = status.st_dev;
-  image.inode = status.st_ino;
-  image.size = static_cast<uint64_t>(status.st_size);
-  image.mtime_ns = mtime_ns(status);
-  if (auto read = read_headers(file, image); !read)
-    image.problem = read.error().message();
-  return image;
+ReadFile read_file(int file, const struct stat& status) {
+  ReadFile read;
+  read.image.device = status.st_dev;
+  read.image.inode = status.st_ino;
+  read.image.size = static_cast<uint64_t>(status.st_size);
+  read.image.mtime_ns = mtime_ns(status);
+  if (auto contents = read_contents(file, read); !contents)
+    read.image.problem = contents.error().message();
+  return read;
 }
 
 }  // namespace
@@ -69,9 +71,10 @@ ImageId ImageCatalog::identify(const RawMapping& mapping) {
                   mtime_ns(status)};
   ImageId& id = known_[version];
   if (id == ImageId{}) {
-    id = add(mapping, describe(file->get(), status));
-    if (auto program = read_go_program(file->get()))
-      go_programs_.emplace(id, *program);
+    ReadFile read = read_file(file->get(), status);
+    id = add(mapping, std::move(read.image));
+    if (read.go_program)
+      go_programs_.emplace(id, *std::move(read.go_program));
   }
   return latest_[mapping.file] = id;
 }

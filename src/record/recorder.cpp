@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
 #include "record/rights.h"
@@ -24,6 +25,15 @@ uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Recorder::Recorder(SamplerOptions options)
+    : options_(std::move(options)),
+      followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
+      live_tids_(options_.scope.tids) {
+  for (uint32_t tid : live_tids_)
+    if (auto status = proc::status_of(tid))
+      followed_.insert(status->pid);
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options) {
@@ -48,7 +58,8 @@ Result<> Recorder::start(const std::string& path) {
   if (options_.has_user)
     if (auto written = writer_->write_vdso(own_vdso()); !written)
       return written;
-  for (uint32_t pid : options_.scope.is_system_wide ? proc::process_ids() : options_.scope.pids)
+  snapshot_cgroups();
+  for (uint32_t pid : has_all_processes() ? proc::process_ids() : first_processes())
     snapshot(pid);
   if (auto written = write(); !written)
     return written;
@@ -64,18 +75,29 @@ RecordingInfo Recorder::info() const {
       .kernel_release = system.release,
       .machine = system.machine,
       .command_line = proc::command_line_of(static_cast<uint32_t>(getpid())),
-      .event = sampler_->event(),
-      .frequency = options_.frequency,
+      .event = sampler_->event().name,
+      .frequency = options_.period == 0 ? options_.frequency : 0,
+      .period = options_.period,
       .cpu_count = sampler_->cpu_count(),
       .has_user = options_.has_user,
       .has_kernel = options_.has_kernel,
       .is_system_wide = options_.scope.is_system_wide,
-      .targets = options_.scope.pids,
+      .targets = first_processes(),
   };
 }
 
+// A process may have mapped its code before it comes into a cgroup.
 bool Recorder::is_followed(uint32_t pid) const {
-  return options_.scope.is_system_wide || followed_.contains(pid);
+  return has_all_processes() || followed_.contains(pid);
+}
+
+std::vector<uint32_t> Recorder::first_processes() const {
+  return {followed_.begin(), followed_.end()};
+}
+
+void Recorder::snapshot_cgroups() {
+  for (proc::Cgroup& cgroup : proc::cgroups())
+    events_.emplace_back(CgroupEvent{start_time_, cgroup.id, std::move(cgroup.path)});
 }
 
 void Recorder::snapshot(uint32_t pid) {
@@ -222,11 +244,17 @@ void Recorder::keep(ForkEvent event) {
 void Recorder::keep(ExitEvent event) {
   if (!is_followed(event.pid))
     return;
+  if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
+    have_threads_ended_ = true;
   if (event.tid == event.pid) {
     ended_.push_back(event);
     go_processes_.erase(event.pid);
   }
   events_.emplace_back(event);
+}
+
+void Recorder::keep(CgroupEvent event) {
+  events_.emplace_back(std::move(event));
 }
 
 void Recorder::keep(KernelCodeEvent event) {
@@ -236,6 +264,8 @@ void Recorder::keep(KernelCodeEvent event) {
 
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
+  if (auto followed = sampler_->follow_cpus(pending_); !followed)
+    return followed;
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
@@ -284,8 +314,13 @@ Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
 }
 
 RecordingStats Recorder::stats() const {
-  Sampler::Counters counters = sampler_->counters();
-  return {last_write_, counters.stored, counters.lost, counters.lost_events};
+  RecordingStats stats{.time = last_write_, .cpus = sampler_->counters().cpus};
+  for (const CpuCounts& cpu : stats.cpus) {
+    stats.samples += cpu.samples;
+    stats.lost_samples += cpu.lost_samples;
+    stats.lost_events += cpu.lost_events;
+  }
+  return stats;
 }
 
 Recorder::Summary Recorder::summary() const {

@@ -54,16 +54,22 @@ public:
   // Worth a collect() when it is readable; 50 ms after the last one is soon enough.
   int poll_fd() const { return sampler_->poll_fd(); }
 
+  // Threads were named as targets, and each has ended.
+  bool have_threads_ended() const { return have_threads_ended_; }
+  uint64_t file_size() const { return writer_->bytes_written(); }
+
+  RecordingInfo info() const;
+  RecordingStats stats() const;
   Summary summary() const;
-  const Sampler& sampler() const { return *sampler_; }
-  uint64_t frequency() const { return options_.frequency; }
 
 private:
-  explicit Recorder(SamplerOptions options)
-      : options_(std::move(options)),
-        followed_(options_.scope.pids.begin(), options_.scope.pids.end()) {}
-  RecordingInfo info() const;
+  explicit Recorder(SamplerOptions options);
   bool is_followed(uint32_t pid) const;
+  bool has_all_processes() const {
+    return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
+  }
+  std::vector<uint32_t> first_processes() const;
+  void snapshot_cgroups();
   void snapshot(uint32_t pid);
   void drain_samples();
   void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
@@ -76,13 +82,14 @@ private:
   void keep(ForkEvent event);
   void keep(ExitEvent event);
   void keep(const LostRecords&) {}
+  void keep(const ThrottleRecord&) {}
   void keep(const OtherRecord&) {}
   void keep(KernelCodeEvent event);
+  void keep(CgroupEvent event);
   Result<> write();
   Result<> write_kernel_symbols();
   Result<> write_perf_maps_of_ended();
   Result<> write_perf_map(uint32_t pid, uint64_t time);
-  RecordingStats stats() const;
 
   SamplerOptions options_;
   std::unique_ptr<Sampler> sampler_;
@@ -91,6 +98,8 @@ private:
   std::unordered_set<uint32_t> sampled_;
   std::unordered_set<uint32_t> go_processes_;  // that the sampler knows
   std::set<std::string> unknown_go_versions_;
+  std::vector<uint32_t> live_tids_;  // of threads that are targets
+  bool have_threads_ended_ = false;
   ImageCatalog images_;
 
   // Drained and not yet written.

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "profile/recording.h"
+#include "record/event_type.h"
 #include "record/go_program.h"
 #include "record/sideband_record.h"
 
@@ -25,16 +27,21 @@ inline constexpr uint32_t kDefaultStackSize = 16 << 10;
 // found in as many, in programs of Go 1.19 to 1.27.
 inline constexpr uint32_t kLeafTopSize = 1024;
 
-// Whose code is sampled.
+// Whose code is sampled: that of everybody, or of whatever one of the lists names.
 struct Scope {
   bool is_system_wide = false;
   std::vector<uint32_t> pids;
-  bool follows_children = true;  // of these processes, that begin during the recording
+  bool follows_children = true;      // of these processes, that begin during the recording
+  std::vector<uint32_t> tids;        // single threads
+  std::vector<std::string> cgroups;  // directories of cgroup v2, with all below them
+  std::vector<uint32_t> cpus;        // only what runs on these; empty: on all
 };
 
 struct SamplerOptions {
   Scope scope;
-  uint64_t frequency = 99;  // samples a second of CPU time
+  std::optional<EventType> event;  // none: the best that there is for CPU time
+  uint64_t frequency = 99;         // samples a second
+  uint64_t period = 0;  // events from one sample to the next; 0: as the frequency says
   bool has_user = true;
   bool has_kernel = true;
   bool has_goroutines = true;
@@ -54,10 +61,8 @@ public:
                                      std::span<const uint64_t> top)>;
 
   struct Counters {
-    uint64_t stored = 0;
-    uint64_t lost = 0;         // no room in a ring
-    uint64_t lost_events = 0;  // of the side-band
-    uint64_t unfollowed = 0;   // children that were not sampled: too many
+    std::vector<CpuCounts> cpus;  // since the start
+    uint64_t unfollowed = 0;      // children that were not sampled: too many
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.
@@ -86,9 +91,13 @@ public:
   // Appends what happened, in order of time on each CPU but not across them.
   virtual void drain_events(std::vector<SidebandRecord>& records) = 0;
 
+  // CPUs come and go: from now on samples are taken on those that are online.
+  // Events that were not yet drained from others are appended.
+  virtual Result<> follow_cpus(std::vector<SidebandRecord>& records) = 0;
+
   virtual Counters counters() const = 0;
-  virtual std::string event() const = 0;  // "cycles" or "cpu-clock"
-  virtual uint32_t cpu_count() const = 0;
+  virtual const EventType& event() const = 0;
+  virtual uint32_t cpu_count() const = 0;  // that samples are taken on
 };
 
 }  // namespace gosym

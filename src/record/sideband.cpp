@@ -1,13 +1,15 @@
 #include "record/sideband.h"
 
-#include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
+#include "proc/cpus.h"
 #include "record/perf_ring.h"
 #include "record/rights.h"
 
@@ -20,7 +22,7 @@ namespace {
 // (kernel.perf_event_mlock_kb is 516, the control page included).
 constexpr size_t kRingSize = 512 * 1024;
 
-UniqueFd open_event(int cpu) {
+UniqueFd open_event(uint32_t cpu) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
@@ -33,6 +35,7 @@ UniqueFd open_event(int cpu) {
   attr.comm_exec = 1;
   attr.task = 1;
   attr.ksymbol = 1;
+  attr.cgroup = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.watermark = 1;
@@ -50,15 +53,29 @@ Result<std::unique_ptr<Sideband>> Sideband::open() {
   sideband->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!sideband->epoll_)
     return system_error("cannot create an epoll descriptor", errno);
-  for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++)
-    if (auto opened = sideband->open_ring(cpu); !opened)
-      return std::move(opened).error();
+  std::vector<SidebandRecord> none;
+  if (auto opened = sideband->follow_cpus(proc::online_cpus(), none); !opened)
+    return std::move(opened).error();
   return sideband;
 }
 
-Result<> Sideband::open_ring(int cpu) {
+Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
+                               std::vector<SidebandRecord>& records) {
+  for (auto& [number, cpu] : cpus_)
+    if (cpu.ring && std::ranges::find(cpus, number) == cpus.end()) {
+      drain(cpu, records);
+      cpu.ring.reset();
+    }
+  for (uint32_t cpu : cpus)
+    if (!cpus_[cpu].ring)
+      if (auto opened = open_ring(cpu); !opened)
+        return opened;
+  return Ok{};
+}
+
+Result<> Sideband::open_ring(uint32_t cpu) {
   UniqueFd event = open_event(cpu);
-  if (!event && errno == ENODEV)  // the CPU is offline
+  if (!event && errno == ENODEV)  // it has just gone offline
     return Ok{};
   if (!event)
     return denied_or_failed("cannot open an event for mappings", errno);
@@ -68,33 +85,60 @@ Result<> Sideband::open_ring(int cpu) {
   epoll_event interest{.events = EPOLLIN, .data = {}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, (*ring)->fd(), &interest) != 0)
     return system_error("cannot watch a perf event", errno);
-  rings_.push_back(*std::move(ring));
+  cpus_[cpu].ring = *std::move(ring);
   return Ok{};
 }
 
-void Sideband::drain(std::vector<SidebandRecord>& records) {
-  for (auto& ring : rings_) {
-    take(ring->read(), records);
-    ring->consume();
-  }
+Result<> Sideband::adopt(const UniqueFd& event, uint32_t cpu) {
+  auto known = cpus_.find(cpu);
+  if (known == cpus_.end() || !known->second.ring)
+    return Ok{};
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, known->second.ring->fd()) != 0)
+    return system_error("cannot let two events share a ring", errno);
+  return Ok{};
 }
 
-void Sideband::take(Bytes data, std::vector<SidebandRecord>& records) {
+Sideband::Counts Sideband::counts(uint32_t cpu) const {
+  auto known = cpus_.find(cpu);
+  return known == cpus_.end() ? Counts{} : known->second.counts;
+}
+
+void Sideband::drain(std::vector<SidebandRecord>& records) {
+  for (auto& [number, cpu] : cpus_)
+    if (cpu.ring)
+      drain(cpu, records);
+}
+
+void Sideband::drain(CpuState& cpu, std::vector<SidebandRecord>& records) {
+  take(cpu.ring->read(), cpu, records);
+  cpu.ring->consume();
+}
+
+void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records) {
   while (!data.empty()) {
     auto bytes = first_record(data);
     if (!bytes) {  // not a record: nothing behind it can be found either
-      lost_++;
+      cpu.counts.lost++;
       return;
     }
     data = tail(data, bytes->size());
     auto record = parse_sideband_record(*bytes);
     if (!record)
-      lost_++;
+      cpu.counts.lost++;
     else if (auto* lost = std::get_if<LostRecords>(&*record))
-      lost_ += lost->count;
+      cpu.counts.lost += lost->count;
+    else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
+      note(*throttle, cpu);
     else if (!std::holds_alternative<OtherRecord>(*record))
       records.push_back(*std::move(record));
   }
+}
+
+void Sideband::note(const ThrottleRecord& throttle, CpuState& cpu) {
+  if (!throttle.is_over)
+    cpu.throttled_since = throttle.time;
+  else if (uint64_t since = std::exchange(cpu.throttled_since, 0); since != 0)
+    cpu.counts.throttled_ns += throttle.time - since;
 }
 
 }  // namespace gosym

@@ -70,6 +70,21 @@ KernelCodeEvent read_kernel_code(Reader& in, uint64_t time) {
   return event;
 }
 
+CgroupEvent read_cgroup(Reader& in, uint64_t time) {
+  CgroupEvent event;
+  event.time = time;
+  event.id = in.u64();
+  event.path = in.cstring();
+  return event;
+}
+
+ThrottleRecord read_throttle(Reader& in, uint64_t time, bool is_over) {
+  in.u64();  // the time once more
+  in.u64();  // the event's id
+  in.u64();  // and that of its stream
+  return {.time = time, .is_over = is_over};
+}
+
 SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc) {
   switch (type) {
     case PERF_RECORD_LOST:
@@ -84,6 +99,11 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
       return read_mapping(in, time);
     case PERF_RECORD_KSYMBOL:
       return read_kernel_code(in, time);
+    case PERF_RECORD_CGROUP:
+      return read_cgroup(in, time);
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+      return read_throttle(in, time, type == PERF_RECORD_UNTHROTTLE);
     default:
       return OtherRecord{.time = time};
   }

@@ -16,12 +16,14 @@
 //     LOST  (2)   u64 id, u64 lost
 //     COMM  (3)   u32 pid, u32 tid, text             misc bit 13: by exec
 //     EXIT  (4)   u32 pid, u32 parent pid, u32 tid, u32 parent tid, u64 time
+//     THROTTLE (5), UNTHROTTLE (6)  u64 time, u64 id, u64 stream id
 //     FORK  (7)   as EXIT
 //     MMAP2 (10)  u32 pid, u32 tid, u64 start, u64 length, u64 file offset,
 //                 u32 device major, u32 device minor, u64 inode, u64 inode generation,
 //                 u32 protection, u32 flags, text    executable mappings only
 //     KSYMBOL (17) u64 address, u32 length, u16 kind, u16 flags, text
 //                 kind: BPF (1) or other code; flag 0: it was removed. Since Linux 5.1
+//     CGROUP (19) u64 number, text                   path of one that was made. Since Linux 5.7
 //
 // Text ends in NUL and is padded with more of them to a multiple of 8.
 
@@ -54,13 +56,20 @@ struct LostRecords {
   uint64_t count = 0;
 };
 
+// The kernel stopped to take samples on the CPU whose ring has this, or takes them again.
+struct ThrottleRecord {
+  uint64_t time = 0;
+  bool is_over = false;
+};
+
 // Of a type that is of no interest.
 struct OtherRecord {
   uint64_t time = 0;
 };
 
-using SidebandRecord = std::variant<OtherRecord, LostRecords, RawMapping, CommEvent, ForkEvent,
-                                    ExitEvent, KernelCodeEvent>;
+using SidebandRecord =
+    std::variant<OtherRecord, LostRecords, ThrottleRecord, RawMapping, CommEvent, ForkEvent,
+                 ExitEvent, KernelCodeEvent, CgroupEvent>;
 
 inline uint64_t time_of(const SidebandRecord& record) {
   return std::visit([](const auto& r) { return r.time; }, record);

@@ -7,11 +7,16 @@
 #include <cerrno>
 #include <utility>
 
+#include "elf/build_ids.h"
+
 namespace gosym {
 
 namespace {
 
 constexpr uint64_t kMaxRead = 8 << 20;
+
+// The ELF header, as a rule with the program headers and the notes behind it.
+constexpr uint64_t kUsualHeaders = 4096;
 
 }  // namespace
 
@@ -52,6 +57,19 @@ void SparseCopy::read(elf::FileExtent extent) {
     offset += static_cast<uint64_t>(count);
     left -= static_cast<uint64_t>(count);
   }
+}
+
+Result<elf::Image> SparseCopy::read_image() {
+  read({.offset = 0, .size = kUsualHeaders});
+  // The second time, where the names of sections lie is known.
+  for (int i = 0; i < 2; i++)
+    for (const elf::FileExtent& table : elf::header_tables(bytes()))
+      read(table);
+  auto image = elf::parse(bytes());
+  if (image)
+    for (const elf::FileExtent& notes : elf::note_extents(*image))
+      read(notes);
+  return image;
 }
 
 }  // namespace gosym

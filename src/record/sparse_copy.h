@@ -20,6 +20,9 @@ public:
   // What of it lies in the file, and not more than 8 MiB: the largest table of sections that an
   // ELF header can announce takes 4.
   void read(elf::FileExtent extent);
+  // The image that these bytes are, with its headers, the names of its sections and its notes
+  // read; it borrows from them.
+  Result<elf::Image> read_image();
   Bytes bytes() const { return {memory_, size_}; }
 
 private:

@@ -1,7 +1,9 @@
 #include "record/target.h"
 
+#include <linux/magic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -12,6 +14,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "proc/cgroups.h"
 #include "proc/process.h"
 
 namespace gosym {
@@ -80,6 +83,29 @@ Result<UniqueFd> open_process(uint32_t pid) {
   if (!process)
     return system_error(fmt::format("cannot watch process {}", pid), errno);
   return process;
+}
+
+Result<uint32_t> process_of_thread(uint32_t tid) {
+  auto status = proc::status_of(tid);
+  if (!status)
+    return errorf("thread {} does not exist", tid).with_exit_status(kNoTarget);
+  return status->pid;
+}
+
+Result<std::string> find_cgroup(const std::string& name) {
+  auto mount = proc::cgroup_mount();
+  if (!mount)
+    return Error("--cgroup: no cgroup v2 hierarchy is mounted")
+        .with_hint("mount -t cgroup2 none /sys/fs/cgroup")
+        .with_exit_status(kUnsupported);
+  for (const std::string& path : {name, fmt::format("{}/{}", *mount, name)}) {
+    struct statfs status {};
+    if (statfs(path.c_str(), &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC)
+      return path;
+  }
+  return errorf("cgroup '{}' does not exist", printable(name))
+      .with_hint(fmt::format("name a directory below {}", printable(*mount)))
+      .with_exit_status(kNoTarget);
 }
 
 Result<std::string> find_executable(const std::string& command) {

@@ -12,6 +12,13 @@ namespace gosym {
 // Readable once the process has ended. Fails where no process of that number runs.
 Result<UniqueFd> open_process(uint32_t pid);
 
+// Fails where no thread of that number runs.
+Result<uint32_t> process_of_thread(uint32_t tid);
+
+// The directory of a cgroup of v2: `name` is its path, or that from the root of the hierarchy,
+// "system.slice/nginx.service".
+Result<std::string> find_cgroup(const std::string& name);
+
 // Where the shell would find the command: in the directories of PATH, unless it has a slash.
 Result<std::string> find_executable(const std::string& command);
 

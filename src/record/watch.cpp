@@ -1,10 +1,16 @@
 #include "record/watch.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+
+#include "base/exit_status.h"
 
 namespace gosym {
 
@@ -15,21 +21,64 @@ namespace {
 // felt.
 constexpr int kMaxWaitMs = 50;
 
+struct Signal {
+  int number;
+  int code;  // as in siginfo_t
+};
+
+// A handler has nothing but globals.
+std::atomic<int> signal_pipe = -1;
+std::atomic<int> interrupts_left = 0;  // that are waited for
+
+void on_signal(int number, siginfo_t* info, void* /*context*/) {
+  if (number == SIGINT && interrupts_left.fetch_sub(1) <= 0)
+    _exit(kInterrupted);
+  int saved = errno;
+  Signal signal = {number, info->si_code};
+  [[maybe_unused]] ssize_t written = write(signal_pipe, &signal, sizeof(signal));
+  errno = saved;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+Result<UniqueFd> catch_signals() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    return system_error("cannot watch for signals", errno);
+  signal_pipe = ends[1];  // open until the program ends
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (signal != SIGHUP || !is_ignored(SIGHUP))
+      sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return UniqueFd(ends[0]);
+}
+
+// The first process does not end, and one of another pid namespace has no number here.
+UniqueFd open_parent() {
+  pid_t parent = getppid();
+  if (parent <= 1 || is_ignored(SIGHUP))
+    return {};
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
+}
+
 }  // namespace
 
 Result<Watch> Watch::open(std::vector<UniqueFd> targets, const HeldCommand* command) {
   Watch watch;
   watch.targets_ = std::move(targets);
   watch.command_ = command;
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    sigaddset(&signals, signal);
-  watch.signals_ = UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!watch.signals_)
-    return system_error("cannot watch for signals", errno);
-  sigaddset(&signals, SIGPIPE);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  watch.parent_ = open_parent();
+  interrupts_left = command ? 2 : 1;
+  auto signals = catch_signals();
+  if (!signals)
+    return std::move(signals).error();
+  watch.signals_ = *std::move(signals);
   return watch;
 }
 
@@ -37,9 +86,19 @@ std::optional<Stop> Watch::wait(const Recorder& recorder) {
   uint64_t now = monotonic_ns();
   uint64_t left_ms = deadline_ > now ? (deadline_ - now + 999'999) / 1'000'000 : 0;
   poll_once(recorder.poll_fd(), static_cast<int>(std::min<uint64_t>(left_ms, kMaxWaitMs)));
-  if (!stop_ && monotonic_ns() >= deadline_)
-    stop_ = Stop::kDuration;
+  if (!stop_)
+    stop_ = reached_limit(recorder);
   return stop_;
+}
+
+std::optional<Stop> Watch::reached_limit(const Recorder& recorder) const {
+  if (recorder.have_threads_ended())
+    return Stop::kTargetsGone;
+  if (monotonic_ns() >= deadline_)
+    return Stop::kDuration;
+  if (recorder.file_size() >= max_size_)
+    return Stop::kSize;
+  return std::nullopt;
 }
 
 Stop Watch::wait_for_command() {
@@ -51,8 +110,9 @@ Stop Watch::wait_for_command() {
 
 // poll passes over negative descriptors.
 void Watch::poll_once(int ring_fd, int timeout_ms) {
-  std::vector<pollfd> watched = {{signals_.get(), POLLIN, 0}, {ring_fd, POLLIN, 0}};
-  constexpr size_t kFirstTarget = 2;
+  std::vector<pollfd> watched = {
+      {signals_.get(), POLLIN, 0}, {parent_.get(), POLLIN, 0}, {ring_fd, POLLIN, 0}};
+  constexpr size_t kFirstTarget = 3;
   for (const UniqueFd& target : targets_)
     watched.push_back({target.get(), POLLIN, 0});
   if (poll(watched.data(), watched.size(), timeout_ms) <= 0)
@@ -60,6 +120,10 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
 
   if (watched[0].revents != 0)
     take_signal();
+  if (watched[1].revents != 0 && !stop_) {
+    stop_ = Stop::kParentGone;
+    parent_.reset(-1);
+  }
   for (size_t i = watched.size(); i-- > kFirstTarget;)
     if (watched[i].revents != 0)
       targets_.erase(targets_.begin() + static_cast<ptrdiff_t>(i - kFirstTarget));
@@ -68,16 +132,16 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
 }
 
 void Watch::take_signal() {
-  signalfd_siginfo info{};
-  if (read(signals_.get(), &info, sizeof(info)) != sizeof(info))
+  Signal signal{};
+  if (read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal))
     return;
-  if (!command_ || info.ssi_signo != SIGINT) {
+  if (!command_ || signal.number != SIGINT) {
     stop_ = Stop::kSignal;
     return;
   }
   if (std::exchange(was_interrupted_, true))
     stop_ = Stop::kAbort;
-  else if (info.ssi_code == SI_USER)
+  else if (signal.code == SI_USER)
     command_->send(SIGINT);
 }
 

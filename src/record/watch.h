@@ -1,6 +1,5 @@
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,24 +14,30 @@ namespace gosym {
 // Why a recording ends.
 enum class Stop {
   kDuration,     // its time is over
+  kSize,         // the file has the size that it may have
   kSignal,       // SIGINT, SIGTERM or SIGHUP
+  kParentGone,   // who started it has ended
   kTargetsGone,  // every target has ended
   kAbort,        // a second SIGINT, from one who will not wait for the command to end
 };
 
-// Waits for what can happen during a recording. From open() on, SIGINT, SIGTERM, SIGHUP and
-// SIGPIPE do not end the program: the first three are reported as a Stop, and writing to a
-// closed pipe fails.
+// Waits for what can happen during a recording. From open() on SIGINT, SIGTERM and SIGHUP do
+// not end the program but are reported as a Stop, and writing to a closed pipe fails. One who
+// sends SIGINT again while the recording is being ended gets kInterrupted at once: its last
+// part may wait for a reader that does not come.
 //
 // Ctrl-C reaches a command by itself, as it belongs to the terminal's foreground; the recording
 // then goes on until the command has ended. A SIGINT that another process sent to us alone is
 // passed on to it.
+//
+// Who ignores SIGHUP, as after nohup, is meant to outlive its parent.
 class Watch {
 public:
-  // `command` may be null. No targets: only a signal or the duration ends the recording.
+  // `command` may be null. No targets: only a signal or a limit ends the recording.
   static Result<Watch> open(std::vector<UniqueFd> targets, const HeldCommand* command);
 
   void stop_at(uint64_t time) { deadline_ = time; }
+  void stop_at_size(uint64_t size) { max_size_ = size; }
 
   // Returns when the recorder has something to collect, at the latest after 50 ms.
   std::optional<Stop> wait(const Recorder& recorder);
@@ -44,11 +49,14 @@ private:
   Watch() = default;
   void poll_once(int ring_fd, int timeout_ms);
   void take_signal();
+  std::optional<Stop> reached_limit(const Recorder& recorder) const;
 
-  UniqueFd signals_;
+  UniqueFd signals_;  // what the handler writes
+  UniqueFd parent_;   // none: it does not matter
   std::vector<UniqueFd> targets_;
   const HeldCommand* command_ = nullptr;
   uint64_t deadline_ = UINT64_MAX;
+  uint64_t max_size_ = UINT64_MAX;
   bool was_interrupted_ = false;
   std::optional<Stop> stop_;
 };

@@ -8,10 +8,22 @@
 
 using namespace gosym;
 
+namespace {
+
+std::optional<GoProgram> read_program(const char* path) {
+  UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  auto copy = SparseCopy::open(file.get());
+  if (!copy)
+    return std::nullopt;
+  auto image = copy->read_image();
+  return image ? read_go_program(*copy, *image) : std::nullopt;
+}
+
+}  // namespace
+
 int main(int count, char** files) {
   for (int i = 1; i < count; i++) {
-    UniqueFd file(open(files[i], O_RDONLY | O_CLOEXEC));
-    auto program = file ? read_go_program(file.get()) : std::nullopt;
+    auto program = read_program(files[i]);
     if (!program || !program->layout) {
       fmt::print("none\n");
       continue;

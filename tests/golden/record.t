@@ -11,7 +11,7 @@ What is to be recorded has to be said, and only once.
   [2]
 
   $ gosym record -a -g -- sleep 10
-  gosym: error: -p PID, -a and a command exclude one another
+  gosym: error: -a and a command exclude one another
   gosym: hint: to record for a time, as perf does with 'sleep 10': -d 10s
   [2]
 

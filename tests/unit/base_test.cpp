@@ -141,6 +141,16 @@ TEST_CASE("parse_duration: seconds unless a unit says otherwise") {
   }
 }
 
+TEST_CASE("parse_size: bytes, or units of 1024") {
+  CHECK(parse_size("500") == 500);
+  CHECK(parse_size("1.5K") == 1536);
+  CHECK(parse_size("10MiB") == 10 << 20);
+  CHECK(parse_size("2G") == uint64_t{2} << 30);
+  CHECK(parse_size("8000000T").has_value());
+  for (std::string_view bad : {"", "K", "-1", "1k", "1KB", "1 K", "1P", "9000000T", "nan"})
+    CHECK_FALSE(parse_size(bad));
+}
+
 TEST_CASE("text: pieces, lines and words") {
   CHECK(split("a,,b", ',') == std::vector<std::string_view>{"a", "", "b"});
   CHECK(split("", ',') == std::vector<std::string_view>{""});

@@ -1,4 +1,5 @@
 #include "profile/filter.h"
+#include "profile/container.h"
 
 #include <doctest/doctest.h>
 
@@ -36,35 +37,35 @@ TEST_CASE("time range: anything else is told") {
 }
 
 TEST_CASE("filter: an empty one keeps everything and is not told") {
-  CHECK(Filter().keeps(sample_of(1, 2, 3), "", 0));
+  CHECK(Filter().keeps(sample_of(1, 2, 3), "", "", 0));
   CHECK(Filter().to_string().empty());
 }
 
 TEST_CASE("filter: all kinds must match, one value of each is enough") {
   Filter filter = {{1, 2}, {11}, {"worker", "main"}, {}};
-  CHECK(filter.keeps(sample_of(1, 11), "main", 0));
-  CHECK(filter.keeps(sample_of(2, 11), "worker", 0));
-  CHECK_FALSE(filter.keeps(sample_of(3, 11), "main", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 12), "main", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 11), "mai", 0));
+  CHECK(filter.keeps(sample_of(1, 11), "main", "", 0));
+  CHECK(filter.keeps(sample_of(2, 11), "worker", "", 0));
+  CHECK_FALSE(filter.keeps(sample_of(3, 11), "main", "", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 12), "main", "", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 11), "mai", "", 0));
   CHECK(filter.to_string() == "--pid 1,2 --tid 11 --comm worker,main");
 }
 
 TEST_CASE("filter: a name longer than the kernel keeps matches what it keeps") {
   Filter filter = {{}, {}, {"prometheus-server"}, {}};
-  CHECK(filter.keeps(sample_of(1, 1), "prometheus-serv", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 1), "prometheus", 0));
+  CHECK(filter.keeps(sample_of(1, 1), "prometheus-serv", "", 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1), "prometheus", "", 0));
 }
 
 TEST_CASE("filter: the time is that since the start, its end left out") {
   Filter filter = {{}, {}, {}, {10, 20}};
-  CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), "", 100));
-  CHECK(filter.keeps(sample_of(1, 1, 110), "", 100));
-  CHECK(filter.keeps(sample_of(1, 1, 119), "", 100));
-  CHECK_FALSE(filter.keeps(sample_of(1, 1, 120), "", 100));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), "", "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 110), "", "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 119), "", "", 100));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 120), "", "", 100));
 
   filter.time = {0, 20};
-  CHECK(filter.keeps(sample_of(1, 1, 99), "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 99), "", "", 100));
   filter.time = *parse_time_range(",1.5");
   CHECK(filter.to_string() == "--time ,1.5");
 }
@@ -75,7 +76,7 @@ TEST_CASE("filter: of each key of labels one value must match") {
   auto keeps = [&](std::vector<std::string> wanted) {
     Filter filter;
     filter.labels = std::move(wanted);
-    return filter.keeps(sample, "", 0);
+    return filter.keeps(sample, "", "", 0);
   };
   CHECK_FALSE(keeps({"name=x"}));
   sample.labels = labels;
@@ -93,4 +94,35 @@ TEST_CASE("filter: of each key of labels one value must match") {
   Filter filter;
   filter.labels = {"name=x", "a=b"};
   CHECK(filter.to_string() == "--label name=x --label a=b");
+}
+
+TEST_CASE("filter: a cgroup with all below it, or a container by the beginning of its id") {
+  const std::string id(64, 'a');
+  auto keeps = [&](std::string wanted, std::string_view cgroup) {
+    Filter filter;
+    filter.cgroups = {"/none", std::move(wanted)};
+    return filter.keeps(sample_of(1, 1), "", cgroup, 0);
+  };
+  CHECK(keeps("/a", "/a"));
+  CHECK(keeps("a/", "/a/b"));
+  CHECK_FALSE(keeps("/a", "/ab"));
+  CHECK_FALSE(keeps("/a/b", "/a"));
+  CHECK(keeps("/", ""));
+  CHECK(keeps("aaaa", "/docker/" + id));
+  CHECK(keeps(id, "/system.slice/docker-" + id + ".scope/init"));
+  CHECK_FALSE(keeps("ab", "/docker/" + id));
+  Filter filter;
+  filter.cgroups = {"a", "b"};
+  CHECK(filter.to_string() == "--cgroup a,b");
+}
+
+TEST_CASE("container: the innermost id of a path") {
+  const std::string a(64, 'a');
+  const std::string b = "0123456789abcdef" + std::string(48, '0');
+  CHECK(container_id("/system.slice/docker-" + a + ".scope") == a);
+  CHECK(container_id("/kubepods/besteffort/pod1234/" + b) == b);
+  CHECK(container_id("/docker/" + a + "/docker/" + b + "/init.scope") == b);
+  for (const std::string& none :
+       {std::string(), std::string("/"), "/" + a + "0", "/" + a.substr(1), "/x" + a.substr(1)})
+    CHECK(container_id(none).empty());
 }

@@ -53,6 +53,35 @@ TEST_CASE("text: the first N, the filter and the loss are told") {
   CHECK(make_text(profile, 0).find("main.main") != text.npos);
 }
 
+TEST_CASE("text: when and where samples were lost") {
+  Profile profile = make_demo_profile();
+  profile.stats.lost_samples = 2;
+  profile.stats.cpus = {{0, 4, 1, 0, 0}, {1, 4, 1, 0, 1'500'000'000}};
+  profile.losses = {{1'000'000'000, 2'000'000'000, {0, 1, 1, 0, 0}},
+                    {3'000'000'000, 4'000'000'000, {1, 1, 1, 0, 1'500'000'000}}};
+  std::string text = make_text(profile, 1);
+  CHECK(text.find("lost       2 of 10 samples (20.0 %), from 1.0 to 4.0 s on CPU 0 and 1\n") !=
+        text.npos);
+  CHECK(text.find("throttled  1.50 s of CPU time without samples, by the kernel, from 3.0 to "
+                  "4.0 s on CPU 1\n") != text.npos);
+}
+
+TEST_CASE("outputs: events that are counted, and not time") {
+  Profile profile = make_demo_profile();
+  profile.info.event = "page-faults";
+  for (SampleCount& sample : profile.samples)
+    sample.weight = sample.count * 1000;
+  std::string text = make_text(profile, 1);
+  CHECK(text.starts_with("8 samples of page-faults at 100 Hz: 8,000 page-faults in 2.50 s\n"));
+  CHECK(text.find("  62.50     5,000 ") != text.npos);
+  CHECK(make_folded(profile).find(" 5000\n") != std::string::npos);
+
+  profile.info.frequency = 0;
+  profile.info.period = 10;
+  CHECK(make_text(profile, 1)
+            .starts_with("8 samples of page-faults, one in 10: 80 page-faults in 2.50 s\n"));
+}
+
 TEST_CASE("text: of what has no name the first N, and --top 0 all") {
   std::string two = make_text(make_demo_profile(), 2);
   CHECK(two.ends_with("a mapping was lost\n"));

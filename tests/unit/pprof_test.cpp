@@ -180,3 +180,16 @@ TEST_CASE("gzip: unpacks to the same, and is the same every time") {
     CHECK(unpacked == text);
   }
 }
+
+TEST_CASE("pprof: events that are counted, and the container of a sample") {
+  Profile profile = make_demo_profile();
+  profile.info.event = "instructions";
+  profile.info.frequency = 0;
+  profile.info.period = 1000;
+  profile.samples[0].cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
+  std::string data = encode_pprof(profile);
+  CHECK(messages(data, 1, {1, 2}) == Messages{"1=samples 2=count", "1=instructions 2=count"});
+  std::vector<std::string> strings = string_table(data);
+  CHECK(std::ranges::count(strings, "container_id") == 1);
+  CHECK(std::ranges::count(strings, std::string(64, 'c')) == 1);
+}

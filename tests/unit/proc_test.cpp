@@ -2,6 +2,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "proc/cgroups.h"
+#include "proc/cpus.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
@@ -161,4 +163,30 @@ TEST_CASE("proc: this process is there, and process 0 never is") {
   CHECK_FALSE(proc::comm_of(0, 0));
   CHECK(proc::mappings_of(0)->empty());
   CHECK(proc::thread_ids(0).empty());
+}
+
+TEST_CASE("cpus: numbers and ranges, in order and each once") {
+  using proc::parse_cpu_list;
+  CHECK(*parse_cpu_list("0") == std::vector<uint32_t>{0});
+  CHECK(*parse_cpu_list("6,0-2,2") == std::vector<uint32_t>{0, 1, 2, 6});
+  CHECK(parse_cpu_list("8191")->size() == 1);
+  for (const char* bad : {"", "x", "1-", "-1", "2-1", "1,,2", "8192", "0-99999999999", "1 "}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_cpu_list(bad));
+  }
+  CHECK(parse_cpu_list("0,a\033").error().message() ==
+        "'a\\x1b' is no CPU and no range of CPUs");
+  CHECK_FALSE(proc::online_cpus().empty());
+}
+
+TEST_CASE("cgroups: where their hierarchy is mounted") {
+  const std::string line =
+      "30 23 0:26 / /sys/fs/cgroup\\040two\\134 rw,nosuid shared:4 - cgroup2 none rw\n";
+  const std::string other = "29 23 0:25 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n";
+  CHECK(proc::find_cgroup_mount(other + line) == "/sys/fs/cgroup two\\");
+  CHECK_FALSE(proc::find_cgroup_mount(other));
+  CHECK_FALSE(proc::find_cgroup_mount("- cgroup2\n a - cgroup2\n"));
+  // Whole lines only: of a mount point that is cut off the type is missing.
+  for (size_t size = 0; size < line.find("cgroup2 none") + 7; size++)
+    CHECK_FALSE(proc::find_cgroup_mount(line.substr(0, size)));
 }

@@ -30,6 +30,7 @@ inline RecordingInfo some_info() {
   info.command_line = "gosym record -p 4242";
   info.event = "cpu-clock";
   info.frequency = 99;
+  info.period = 10;
   info.cpu_count = 64;
   info.has_kernel = false;
   info.is_system_wide = true;
@@ -61,6 +62,7 @@ inline std::vector<Event> some_events() {
       ForkEvent{12, 4244, 4245, 4242, 4243},
       ExitEvent{13, 4244, 4245},
       KernelCodeEvent{14, 0xffffffffc0201000, 0x40, "bpf_prog_1", true},
+      CgroupEvent{15, 7, "/system.slice"},
   };
 }
 
@@ -99,7 +101,8 @@ inline std::vector<uint64_t> write_some(const std::string& path) {
   add(writer.write_kernel_symbols("ffffffff81000000 T _text\n"));
   add(writer.write_perf_map(some_perf_map()));
   add(writer.write_vdso("an image"));
-  add(writer.write_stats({.time = 200, .samples = 50, .lost_samples = 3, .lost_events = 4}));
+  add(writer.write_stats(
+      {.time = 200, .samples = 50, .lost_samples = 3, .lost_events = 4, .cpus = {}}));
   add(writer.write_end(201));
   return ends;
 }

@@ -44,6 +44,7 @@ TEST_CASE("raw messages: every field of the info comes back") {
   CHECK(back->command_line == info.command_line);
   CHECK(back->event == info.event);
   CHECK(back->frequency == info.frequency);
+  CHECK(back->period == info.period);
   CHECK(back->cpu_count == info.cpu_count);
   CHECK(back->has_user);
   CHECK_FALSE(back->has_kernel);
@@ -115,6 +116,10 @@ TEST_CASE("raw messages: every field of the events comes back, in their order") 
   CHECK(code.length == 0x40);
   CHECK(code.name == "bpf_prog_1");
   CHECK(code.is_removed);
+  auto cgroup = event_of<CgroupEvent>(events[6]);
+  CHECK(cgroup.time == 15);
+  CHECK(cgroup.id == 7);
+  CHECK(cgroup.path == "/system.slice");
 }
 
 TEST_CASE("raw messages: the largest numbers and any bytes come back") {
@@ -154,8 +159,10 @@ TEST_CASE("raw messages: every field of a perf map comes back") {
 }
 
 TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
-  auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4})));
+  std::vector<CpuCounts> cpus = {{0, 1, 1, 0, 5}, {3, 1, 2, 4, 0}};
+  auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4, cpus})));
   REQUIRE(stats);
+  CHECK(stats->cpus == cpus);
   CHECK(stats->time == 1);
   CHECK(stats->samples == 2);
   CHECK(stats->lost_samples == 3);
@@ -177,7 +184,7 @@ TEST_CASE("raw messages: the bytes are those of the format") {
 }
 
 TEST_CASE("raw messages: fields of a later version are skipped, old ones kept") {
-  std::string payload = raw::encode(RecordingStats{1, 2, 3, 4});
+  std::string payload = raw::encode(RecordingStats{1, 2, 3, 4, {}});
   protozero::pbf_writer out(payload);
   out.add_string(1, "the number of a field, but not its type");
   out.add_fixed64(2, 99);
@@ -190,7 +197,7 @@ TEST_CASE("raw messages: fields of a later version are skipped, old ones kept") 
   payload.clear();
   for (const Event& event : some_events())
     raw::append(event, payload);
-  protozero::pbf_writer(payload).add_string(6, "an event of another kind");
+  protozero::pbf_writer(payload).add_string(7, "an event of another kind");
   CHECK(raw::decode_events(as_bytes(payload))->size() == some_events().size());
 }
 

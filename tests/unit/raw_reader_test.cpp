@@ -111,7 +111,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 1);
-  CHECK(recording.minor == 2);
+  CHECK(recording.minor == 3);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -126,7 +126,7 @@ TEST_CASE("raw file: what was written comes back") {
   expected.push_back("ffffffff81000000 T _text\n");
   expected.push_back(raw::encode(some_perf_map()));
   expected.push_back("an image");
-  expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4}));
+  expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4, {}}));
   expected.push_back(raw::encode_end(201));
   CHECK(pieces(recording) == expected);
 }
@@ -147,8 +147,8 @@ TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else"
     std::vector<std::string> some = pieces(*recording);
     CHECK(is_part_of(some, all));
     auto has = [&](size_t chunk) { return size >= ends[chunk]; };
-    CHECK(some.size() ==
-          1 + has(1) + 6 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7) + has(8));
+    CHECK(some.size() == 1 + has(1) + some_events().size() * has(2) + has(3) + has(4) + has(5) +
+                             has(6) + has(7) + has(8));
     bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
     CHECK((recording->damaged_bytes == 0) == is_between_chunks);
   }
@@ -169,7 +169,7 @@ TEST_CASE("raw file: with any byte changed, what is read is what was written") {
       CHECK(is_part_of(some, all));
       // A piece is lost only where bytes are counted as damaged, and only one chunk.
       CHECK((some.size() == all.size()) == (recording->damaged_bytes == 0));
-      CHECK(some.size() + 6 >= all.size());
+      CHECK(some.size() + some_events().size() >= all.size());
     }
   }
 }
@@ -204,13 +204,13 @@ TEST_CASE("raw file: each field of the header made wrong") {
     header.major = 2;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
-    CHECK(newer.error().message() == "raw format 2.2 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().message() == "raw format 2.3 is newer than this gosym reads (1.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.2 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.3 is unknown");
   }
   SUBCASE("newer minor version") {
     header.minor = 9;
@@ -233,6 +233,23 @@ TEST_CASE("raw file: each field of the header made wrong") {
     header.header_size = 4096;
     CHECK(parse_error(with_header(file, header)) == "first chunk: missing or damaged");
   }
+}
+
+TEST_CASE("raw file: what was lost is told by CPU and time, where there was any") {
+  auto stats = [](uint64_t time, std::vector<CpuCounts> cpus) {
+    return chunk({.type = 7, .payload = raw::encode(RecordingStats{time, 0, 0, 0, cpus})});
+  };
+  raw::Recording recording = parsed(kHeader + kInfo + stats(10, {{0, 5, 0, 0, 0}}) +
+                                    stats(20, {{0, 9, 2, 0, 0}, {1, 3, 0, 0, 7}}) +
+                                    stats(30, {{0, 12, 2, 1, 0}, {1, 6, 0, 0, 7}}));
+  REQUIRE(recording.losses.size() == 3);
+  CHECK(recording.losses[0].begin == 10);
+  CHECK(recording.losses[0].end == 20);
+  CHECK(recording.losses[0].counts == CpuCounts{0, 4, 2, 0, 0});
+  CHECK(recording.losses[1].counts == CpuCounts{1, 3, 0, 0, 7});
+  CHECK(recording.losses[2].begin == 20);
+  CHECK(recording.losses[2].counts == CpuCounts{0, 3, 0, 1, 0});
+  CHECK(recording.stats.time == 30);
 }
 
 TEST_CASE("raw file: a longer header of a later minor version is passed over") {

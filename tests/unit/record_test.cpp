@@ -9,6 +9,7 @@
 
 #include "base/exit_status.h"
 #include "proc/process.h"
+#include "record/event_type.h"
 #include "record/image_catalog.h"
 #include "record/image_file.h"
 #include "record/perf_maps.h"
@@ -228,4 +229,21 @@ TEST_CASE("targets: a held command runs when it is released, and tells its end")
   CHECK(killed->wait() == 128 + SIGKILL);
 
   CHECK_FALSE(HeldCommand::start({"no-such-command"}));
+}
+
+TEST_CASE("events: by the names that perf has for them") {
+  for (const std::string& name : event_type_names()) {
+    auto event = parse_event_type(name);
+    REQUIRE(event);
+    CHECK(event->name == name);
+  }
+  CHECK(parse_event_type("cs")->name == "context-switches");
+  CHECK(parse_event_type("r01C2")->config == 0x1c2);
+  CHECK(parse_event_type("cpu-clock")->goes_on_idle);
+  CHECK_FALSE(parse_event_type("page-faults")->goes_on_idle);
+  for (const char* bad : {"", "r", "r0g", "r11111111111111111", "cycle", "r-1"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_event_type(bad));
+  }
+  CHECK(parse_event_type("cycles:u").error().exit_status() == kUsage);
 }

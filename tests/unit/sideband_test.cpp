@@ -99,6 +99,18 @@ TEST_CASE("side-band: kernel code that comes and goes") {
   CHECK(parse_as<KernelCodeEvent>(record(17, 0, body)).is_removed);
 }
 
+TEST_CASE("side-band: cgroups that are made") {
+  auto cgroup = parse_as<CgroupEvent>(record(19, 0, u64(77) + padded("/a.slice")));
+  CHECK(cgroup.id == 77);
+  CHECK(cgroup.path == "/a.slice");
+}
+
+TEST_CASE("side-band: where the kernel took no samples") {
+  std::string body = u64(kTime) + u64(1) + u64(2);
+  CHECK_FALSE(parse_as<ThrottleRecord>(record(5, 0, body)).is_over);
+  CHECK(parse_as<ThrottleRecord>(record(6, 0, body)).is_over);
+}
+
 TEST_CASE("side-band: no prefix of a record is taken for it") {
   std::string whole = mapping();
   for (size_t size = 0; size < whole.size(); size++) {
@@ -111,7 +123,7 @@ TEST_CASE("side-band: no prefix of a record is taken for it") {
 }
 
 TEST_CASE("side-band: a body too short for its type") {
-  for (uint32_t type : {2u, 3u, 4u, 7u, 10u, 17u}) {
+  for (uint32_t type : {2u, 3u, 4u, 5u, 6u, 7u, 10u, 17u, 19u}) {
     CAPTURE(type);
     CHECK(message_of(record(type, 0, u32(1)))
               .starts_with(fmt::format(

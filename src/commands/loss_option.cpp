@@ -1,0 +1,40 @@
+#include "commands/loss_option.h"
+
+#include <charconv>
+
+#include "base/text.h"
+
+namespace gosym {
+
+void add_loss_option(CLI::App& app, std::string& text) {
+  auto check = [](const std::string& given) {
+    return parse_loss(given) ? std::string()
+                             : fmt::format("'{}' is not a share in percent", printable(given));
+  };
+  app.add_option(
+         "--max-loss", text,
+         "Exit with status 3 if more than this share of the samples is lost, in percent")
+      ->check(check, "")
+      ->type_name("PERCENT");
+}
+
+std::optional<double> parse_loss(const std::string& text) {
+  if (text.empty())
+    return 100;
+  std::string_view digits = text;
+  if (digits.ends_with('%'))
+    digits.remove_suffix(1);
+  double percent = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  return is_number && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
+}
+
+double loss_percent(const RecordingStats& stats) {
+  uint64_t taken = stats.samples + stats.lost_samples;
+  return taken == 0
+             ? 0
+             : 100.0 * static_cast<double>(stats.lost_samples) / static_cast<double>(taken);
+}
+
+}  // namespace gosym

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/result.h"
+#include "commands/command.h"
+#include "record/sampler.h"
+
+namespace gosym {
+
+inline constexpr const char* kDefaultOutput = "cpu.raw";
+
+// What the command line of `gosym record` says, as it says it.
+struct RecordOptions {
+  std::vector<uint32_t> pids;
+  std::vector<uint32_t> tids;
+  std::vector<std::string> cgroups;
+  std::vector<std::string> command;
+  bool is_system_wide = false;
+  std::string cpus;
+  std::string event;
+  std::string frequency = "99";
+  std::string period;
+  std::string duration;
+  std::string max_size;
+  std::string max_loss;
+  std::string call_graph = "auto";
+  std::string output = kDefaultOutput;
+  bool is_user_only = false;
+  bool is_kernel_only = false;
+  bool leaves_children = false;
+  bool is_verbose = false;
+  bool is_quiet = false;
+};
+
+// The same, understood.
+struct RecordPlan {
+  SamplerOptions sampler;    // its scope is without the processes of a command
+  uint64_t duration_ns = 0;  // 0: no limit
+  uint64_t max_size = 0;     // likewise
+  double max_loss = 100;     // percent of the samples
+};
+
+template <class... Args>
+void warn(const RecordOptions& options, fmt::format_string<Args...> format, Args&&... args) {
+  if (!options.is_quiet)
+    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+// An error is one of usage. What the kernel allows no more of is taken as far as it does, and
+// said.
+Result<RecordPlan> make_plan(const RecordOptions& options);
+
+void add_record_options(CLI::App& app, RecordOptions& options);
+
+}  // namespace gosym

@@ -1,0 +1,69 @@
+#include "proc/cgroups.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/mapped_file.h"
+#include "base/text.h"
+
+namespace gosym::proc {
+
+namespace {
+
+constexpr size_t kMaxMountInfo = 16 << 20;
+// Machines with many containers have some thousands.
+constexpr size_t kMaxCgroups = 100'000;
+
+std::string unescape(std::string_view text) {
+  constexpr std::pair<std::string_view, char> kCodes[] = {
+      {"\\040", ' '}, {"\\011", '\t'}, {"\\012", '\n'}, {"\\134", '\\'}};
+  std::string path(text);
+  for (auto [code, character] : kCodes)  // the backslash last
+    for (size_t at = 0; (at = path.find(code, at)) != path.npos; at++)
+      path.replace(at, code.size(), 1, character);
+  return path;
+}
+
+uint64_t inode_of(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+}  // namespace
+
+std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    std::string_view line = take_line(mountinfo);
+    size_t dash = line.find(" - ");
+    if (dash == line.npos)
+      continue;
+    std::vector<std::string_view> before = split(line.substr(0, dash), ' ');
+    std::string_view after = line.substr(dash + 3);
+    if (before.size() >= 5 && take_word(after) == "cgroup2")
+      return unescape(before[4]);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> cgroup_mount() {
+  auto text = read_file("/proc/self/mountinfo", kMaxMountInfo);
+  return text ? find_cgroup_mount(*text) : std::nullopt;
+}
+
+std::vector<Cgroup> cgroups() {
+  auto mount = cgroup_mount();
+  if (!mount)
+    return {};
+  std::vector<Cgroup> found = {{inode_of(*mount), "/"}};
+  std::error_code failed;
+  constexpr auto kOptions = std::filesystem::directory_options::skip_permission_denied;
+  std::filesystem::recursive_directory_iterator entry(*mount, kOptions, failed);
+  for (; !failed && entry != end(entry) && found.size() < kMaxCgroups; entry.increment(failed))
+    if (entry->is_directory(failed) && !entry->is_symlink(failed))
+      if (std::string path = entry->path(); uint64_t id = inode_of(path))
+        found.push_back({id, path.substr(mount->size())});
+  return found;
+}
+
+}  // namespace gosym::proc

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The hierarchy of cgroup v2: a file system whose directories are the cgroups. The inode of a
+// directory is the number of its cgroup, on 64-bit machines.
+
+namespace gosym::proc {
+
+struct Cgroup {
+  uint64_t id = 0;
+  std::string path;  // from the root of the hierarchy: "/system.slice/nginx.service"
+};
+
+// Where it is mounted, from the text of /proc/PID/mountinfo: the first file system of the type
+// "cgroup2" there. A line has
+//
+//   id parent major:minor root mount-point options optional-fields... - type source options
+//
+// and \040, \011, \012, \134 for space, tab, newline and backslash in paths.
+std::optional<std::string> find_cgroup_mount(std::string_view mountinfo);
+
+// The same for this process.
+std::optional<std::string> cgroup_mount();
+
+// All that are there now, below the mount; none if there is no such hierarchy.
+std::vector<Cgroup> cgroups();
+
+}  // namespace gosym::proc

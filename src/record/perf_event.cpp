@@ -1,0 +1,60 @@
+#include "record/perf_event.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/exit_status.h"
+#include "proc/cpus.h"
+#include "record/rights.h"
+
+namespace gosym {
+
+namespace {
+
+// What the kernel says where there is no such counter.
+bool is_missing_event(int cause) {
+  return cause == ENOENT || cause == EOPNOTSUPP || cause == ENODEV;
+}
+
+}  // namespace
+
+Result<EventType> choose_event(const SamplerOptions& options) {
+  EventType event = options.event.value_or(cycles());
+  if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
+    return event;
+  if (!is_missing_event(errno))
+    return denied_or_failed(fmt::format("cannot open a {} event", event.name), errno);
+  if (!options.event)
+    return cpu_clock();
+  return errorf("this machine cannot count {}", event.name)
+      .with_hint("virtual machines often have no counters of the CPU's: -e cpu-clock")
+      .with_exit_status(kUnsupported);
+}
+
+perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = event.type;
+  attr.config = event.config;
+  attr.freq = options.period == 0;
+  attr.sample_freq = options.period == 0 ? options.frequency : options.period;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.disabled = 1;
+  attr.exclude_idle = event.goes_on_idle;
+  attr.exclude_user = !options.has_user;
+  attr.exclude_kernel = !options.has_kernel;
+  return attr;
+}
+
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu) {
+  return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1,
+                                           static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+}  // namespace gosym
