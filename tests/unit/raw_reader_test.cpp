@@ -33,6 +33,9 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
     result.push_back(recording.kernel_symbols);
   for (const RecordedPerfMap& map : recording.perf_maps)
     result.push_back(raw::encode(map));
+  for (const auto& chunk : recording.piece_chunks)
+    if (auto piece = raw::read_piece(chunk))
+      result.push_back(raw::encode(*piece));
   if (!recording.vdso.empty())
     result.push_back(recording.vdso);
   if (recording.stats.time != 0)
@@ -111,7 +114,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 1);
-  CHECK(recording.minor == 2);
+  CHECK(recording.minor == 3);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -125,6 +128,7 @@ TEST_CASE("raw file: what was written comes back") {
   expected.push_back(some_samples().encode());
   expected.push_back("ffffffff81000000 T _text\n");
   expected.push_back(raw::encode(some_perf_map()));
+  expected.push_back(raw::encode(some_piece()));
   expected.push_back("an image");
   expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4}));
   expected.push_back(raw::encode_end(201));
@@ -147,8 +151,8 @@ TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else"
     std::vector<std::string> some = pieces(*recording);
     CHECK(is_part_of(some, all));
     auto has = [&](size_t chunk) { return size >= ends[chunk]; };
-    CHECK(some.size() ==
-          1 + has(1) + 6 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7) + has(8));
+    CHECK(some.size() == 1 + has(1) + 6 * has(2) + has(3) + has(4) + has(5) + has(6) + has(7) +
+                             has(8) + has(9));
     bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
     CHECK((recording->damaged_bytes == 0) == is_between_chunks);
   }
@@ -204,13 +208,13 @@ TEST_CASE("raw file: each field of the header made wrong") {
     header.major = 2;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
-    CHECK(newer.error().message() == "raw format 2.2 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().message() == "raw format 2.3 is newer than this gosym reads (1.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.2 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.3 is unknown");
   }
   SUBCASE("newer minor version") {
     header.minor = 9;
@@ -248,7 +252,7 @@ TEST_CASE("raw file: a longer header of a later minor version is passed over") {
 TEST_CASE("raw file: chunk types of a later version are skipped unseen") {
   std::string unknown =
       chunk({.type = 300, .payload = "not protobuf \xff"}) +
-      chunk({.type = 8, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
+      chunk({.type = 301, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
   raw::Recording recording = parsed(kHeader + kInfo + unknown + kEnd);
   CHECK(recording.end_time == 201);
   CHECK(recording.damaged_bytes == 0);
@@ -340,13 +344,13 @@ TEST_CASE("raw file: a small file cannot ask for all memory") {
 }
 
 TEST_CASE("raw file: samples that do not unpack are an error") {
-  auto error = [](raw::Recording::SampleChunk stored) {
+  auto error = [](raw::Recording::StoredChunk stored) {
     auto batch = raw::read_samples(stored);
     REQUIRE_FALSE(batch);
     return batch.error().message();
   };
   raw::Recording recording = parsed(some_file());
-  raw::Recording::SampleChunk good = recording.sample_chunks.at(0);
+  raw::Recording::StoredChunk good = recording.sample_chunks.at(0);
   REQUIRE(good.is_compressed);
   CHECK(raw::read_samples(good)->rows().size() == 50);
   CHECK(error({good.stored, good.raw_size + 1, true}) == "compressed payload of another size");
