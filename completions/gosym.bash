@@ -17,7 +17,7 @@ _gosym() {
   case $command in
     record)
       options="-h --help -p --pid -a --all -F --freq -d --duration -o --output -U --user-only
-        -g -K --kernel-only --no-inherit --call-graph -v --verbose -q --quiet"
+        -g -K --kernel-only --no-inherit --call-graph --archive -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
@@ -39,6 +39,7 @@ _gosym() {
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
+    record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))

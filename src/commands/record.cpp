@@ -30,6 +30,7 @@ struct Options {
   int64_t frequency = 99;
   std::string duration;
   std::string call_graph = "auto";
+  std::string archive = "auto";
   std::string output = kDefaultOutput;
   bool is_user_only = false;
   bool is_kernel_only = false;
@@ -151,6 +152,12 @@ SamplerOptions sampler_options(const Options& options, const CallGraph& call_gra
   };
 }
 
+ArchiveMode archive_mode(std::string_view text) {
+  if (text == "none")
+    return ArchiveMode::kNone;
+  return text == "all" ? ArchiveMode::kAll : ArchiveMode::kAuto;
+}
+
 // What is to be sampled, and how its end is noticed.
 struct Targets {
   std::vector<uint32_t> pids;
@@ -261,6 +268,9 @@ void print_summary(const Recorder::Summary& summary, const Options& options) {
         static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
         human_size(summary.file_size),
         options.output == "-" ? "standard output" : printable(options.output));
+  if (summary.archived > 0)
+    print(stderr, "archived {} {} in it\n", summary.archived,
+          summary.archived == 1 ? "file" : "files");
   if (summary.samples > 0 && options.output != "-")
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : printable(options.output));
@@ -309,7 +319,8 @@ Result<int> record(const Options& options) {
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(sampler_options(options, *call_graph, targets->pids));
+  auto recorder = Recorder::open(sampler_options(options, *call_graph, targets->pids),
+                                 archive_mode(options.archive));
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
 
@@ -368,6 +379,10 @@ Command make_record(CLI::App& root, std::vector<std::string> command) {
   app->add_option("--call-graph", options->call_graph,
                   "How callers are found: fp, auto or dwarf (auto), in SIZE bytes (16384)")
       ->type_name("MODE[,SIZE]");
+  app->add_option("--archive", options->archive,
+                  "Files to keep in the recording: auto, those that will be gone; all; none")
+      ->check(CLI::IsMember({"auto", "all", "none"}))
+      ->type_name("WHICH");
   // perf needs it for them.
   app->add_flag("-g")->description("Nothing: stacks are always taken");
   CLI::Option* verbose = app->add_flag("-v,--verbose", options->is_verbose, "Tell more");

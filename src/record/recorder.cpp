@@ -18,6 +18,9 @@ namespace {
 // A chunk is what a damaged file loses at once, so it is written at least each second.
 constexpr uint64_t kChunkTime = 1'000'000'000;
 
+// Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
+constexpr uint64_t kArchiveTime = 20'000'000;
+
 }  // namespace
 
 uint64_t monotonic_ns() {
@@ -26,10 +29,11 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options) {
+Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
+                                                 ArchiveMode archive) {
   if (auto usable = check_kernel(); !usable)
     return std::move(usable).error();
-  std::unique_ptr<Recorder> recorder(new Recorder(options));
+  std::unique_ptr<Recorder> recorder(new Recorder(options, archive));
   auto sampler = Sampler::open(options);
   if (!sampler)
     return std::move(sampler).error();
@@ -105,7 +109,10 @@ Result<> Recorder::collect() {
   keep_events(now);
   bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
-  return is_due || wants_symbols ? write() : Ok{};
+  if (is_due || wants_symbols)
+    if (auto written = write(); !written)
+      return written;
+  return write_archive(monotonic_ns() + kArchiveTime);
 }
 
 Result<> Recorder::finish() {
@@ -116,6 +123,8 @@ Result<> Recorder::finish() {
   drain_sideband();
   keep_events(UINT64_MAX);
   if (auto written = write(); !written)
+    return written;
+  if (auto written = write_archive(UINT64_MAX); !written)
     return written;
   if (auto written = write_perf_maps_of_ended(); !written)
     return written;
@@ -181,7 +190,11 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  MapEvent event = images_.event_of(std::move(mapping));
+  auto [image, file] = images_.identify(mapping);
+  if (file)
+    archive_.hold(image, std::move(file), mapping.path);
+  archive_.map(mapping.pid, image);
+  MapEvent event = event_of(std::move(mapping), image);
   if (const GoProgram* program = images_.go_program(event.image))
     keep(*program, event);
   events_.emplace_back(std::move(event));
@@ -200,12 +213,19 @@ void Recorder::forget_go_program(uint32_t pid) {
     sampler_->forget_go_program(pid);
 }
 
+void Recorder::leave_images(uint32_t pid) {
+  if (sampled_.contains(pid))
+    archive_.want(pid);
+  archive_.forget(pid);
+}
+
 void Recorder::keep(CommEvent event) {
   if (!is_followed(event.pid))
     return;
   if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
     forget_go_program(event.pid);
+    leave_images(event.pid);
   }
   events_.emplace_back(std::move(event));
 }
@@ -216,6 +236,7 @@ void Recorder::keep(ForkEvent event) {
   if (event.pid != event.parent_pid && !options_.scope.follows_children)
     return;
   followed_.insert(event.pid);
+  archive_.fork(event.parent_pid, event.pid);
   events_.emplace_back(event);
 }
 
@@ -225,6 +246,7 @@ void Recorder::keep(ExitEvent event) {
   if (event.tid == event.pid) {
     ended_.push_back(event);
     go_processes_.erase(event.pid);
+    leave_images(event.pid);
   }
   events_.emplace_back(event);
 }
@@ -236,6 +258,8 @@ void Recorder::keep(KernelCodeEvent event) {
 
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
+  archive_.want_all_of(sampled_);
+  archive_.choose();
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
@@ -252,6 +276,19 @@ Result<> Recorder::write() {
     if (auto written = write_kernel_symbols(); !written)
       return written;
   return writer_->write_stats(stats());
+}
+
+// As much of what has been chosen as there is time for.
+Result<> Recorder::write_archive(uint64_t until) {
+  while (monotonic_ns() < until) {
+    auto piece = archive_.next();
+    if (!piece)
+      break;
+    if (auto written = writer_->write_piece(*piece); !written)
+      return written;
+    archived_ += piece->total > 0;
+  }
+  return Ok{};
 }
 
 Result<> Recorder::write_kernel_symbols() {
@@ -300,6 +337,7 @@ Recorder::Summary Recorder::summary() const {
       .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
       .perf_map_problems = perf_map_problems_,
       .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},
+      .archived = archived_,
       .process_count = sampled_.size(),
       .duration_ns = end_time_ - start_time_,
       .file_size = writer_->bytes_written(),
