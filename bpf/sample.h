@@ -35,8 +35,8 @@
 // for all of them beforehand, some 100 bytes each.
 #define GOSYM_MAX_GO_PROCESSES 4096
 
-// Bytes from the first frame on a thread's other stack to where that begins if the runtime's own
-// code was called there: the frame, and one word at most that the caller pushed (Go 1.15 to
+// Bytes from the first frame on a thread's other stack to where that begins if the runtime's
+// own code was called there: the frame, and one word at most that the caller pushed (Go 1.15 to
 // 1.27). Where C code was called more lies between.
 #define GOSYM_MAX_ENTRY_SIZE 24
 

@@ -162,11 +162,18 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   }
 }
 
+// Where chunks of this type are kept as they are; null for those that are decoded at once.
+std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
+  if (type == ChunkType::kSamples)
+    return &recording.sample_chunks;
+  return type == ChunkType::kImageContents ? &recording.piece_chunks : nullptr;
+}
+
 Result<> add(const Chunk& chunk, Parsing& parsing) {
   if (!is_known(chunk.type))
     return Ok{};
-  if (chunk.type == ChunkType::kSamples) {
-    parsing.recording.sample_chunks.push_back(
+  if (auto* chunks = stored_chunks(chunk.type, parsing.recording)) {
+    chunks->push_back(
         {std::string(as_text(chunk.stored)), chunk.raw_size, chunk.is_compressed});
     return Ok{};
   }
@@ -216,11 +223,24 @@ Result<Recording> read(const std::string& path) {
   return recording;
 }
 
-Result<SampleBatch> read_samples(const Recording::SampleChunk& chunk) {
+namespace {
+
+template <class T>
+Result<T> read_stored(const Recording::StoredChunk& chunk, Result<T> (*decode)(Bytes)) {
   auto payload = unpack(as_bytes(chunk.stored), chunk.raw_size, chunk.is_compressed);
   if (!payload)
     return std::move(payload).error();
-  return SampleBatch::decode(as_bytes(*payload));
+  return decode(as_bytes(*payload));
+}
+
+}  // namespace
+
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk) {
+  return read_stored(chunk, SampleBatch::decode);
+}
+
+Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk) {
+  return read_stored(chunk, decode_piece);
 }
 
 }  // namespace gosym::raw

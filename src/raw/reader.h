@@ -10,7 +10,8 @@
 namespace gosym::raw {
 
 // A recording in memory. Samples stay in their compressed chunks, about ten bytes each, until
-// they are asked for one chunk at a time (read_samples).
+// they are asked for one chunk at a time (read_samples), and so do pieces of files
+// (read_piece).
 struct Recording {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -26,12 +27,13 @@ struct Recording {
   std::vector<Loss> losses;  // where there were any, in order of time
   uint64_t end_time = 0;     // of CLOCK_MONOTONIC; 0: the recording has no end chunk
 
-  struct SampleChunk {
+  struct StoredChunk {
     std::string stored;
     uint32_t raw_size = 0;
     bool is_compressed = false;
   };
-  std::vector<SampleChunk> sample_chunks;
+  std::vector<StoredChunk> sample_chunks;
+  std::vector<StoredChunk> piece_chunks;
 
   // What could not be read; all 0 for a whole file.
   uint64_t file_size = 0;
@@ -45,6 +47,7 @@ struct Recording {
 Result<Recording> read(const std::string& path);
 Result<Recording> parse(Bytes file);
 
-Result<SampleBatch> read_samples(const Recording::SampleChunk& chunk);
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk);
+Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 
 }  // namespace gosym::raw

@@ -209,12 +209,12 @@ TEST_CASE("raw writer: chunks are numbered, aligned, and compressed where that h
     begin = ends[i];
   }
   std::vector<raw::Chunk> chunks = chunks_of(file);
-  REQUIRE(chunks.size() == 9);
+  REQUIRE(chunks.size() == 10);
   CHECK(chunks[3].type == raw::ChunkType::kSamples);
   CHECK(chunks[3].is_compressed);
-  CHECK(chunks[8].type == raw::ChunkType::kEnd);
-  CHECK_FALSE(chunks[8].is_compressed);
-  CHECK(as_text(chunks[8].stored) == raw::encode_end(201));
+  CHECK(chunks[9].type == raw::ChunkType::kEnd);
+  CHECK_FALSE(chunks[9].is_compressed);
+  CHECK(as_text(chunks[9].stored) == raw::encode_end(201));
 }
 
 TEST_CASE("raw writer: many events take several chunks, none takes no chunk") {
