@@ -13,7 +13,8 @@ using Chunks = std::vector<raw::Recording::StoredChunk>;
 
 raw::Recording::StoredChunk stored(const ImagePiece& piece) {
   std::string payload = raw::encode(piece);
-  return {payload, static_cast<uint32_t>(payload.size()), false};
+  auto size = static_cast<uint32_t>(payload.size());
+  return {std::make_shared<const raw::Input>(std::move(payload)), 0, size, size, false};
 }
 
 Chunks stored(std::initializer_list<ImagePiece> pieces) {
@@ -120,8 +121,8 @@ TEST_CASE("archived files: reasons are told, with files and without") {
 
 TEST_CASE("archived files: chunks that do not decode are counted, and cost their file") {
   Chunks chunks = stored({kFirst, kSecond});
-  chunks[1].stored.back() = '\x08';
-  chunks[1].stored.pop_back();
+  chunks[1].stored_size--;
+  chunks[1].raw_size--;
   auto archived = opened(chunks);
   CHECK(archived.damaged_chunks == 1);
   CHECK(archived.files.empty());

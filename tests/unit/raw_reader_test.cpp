@@ -370,11 +370,18 @@ TEST_CASE("raw file: samples that do not unpack are an error") {
   raw::Recording::StoredChunk good = recording.sample_chunks.at(0);
   REQUIRE(good.is_compressed);
   CHECK(raw::read_samples(good)->rows().size() == 50);
-  CHECK(error({good.stored, good.raw_size + 1, true}) == "compressed payload of another size");
-  CHECK(error({good.stored, UINT32_MAX, true}) == "compressed payload of another size");
-  CHECK(error({"not zstd", 100, true}) == "compressed payload of another size");
-  std::string cut = good.stored.substr(0, good.stored.size() - 1);
-  CHECK(error({cut, good.raw_size, true}) ==
+  auto changed = [&](auto change) {
+    raw::Recording::StoredChunk stored = good;
+    change(stored);
+    return error(stored);
+  };
+  CHECK(changed([](auto& c) { c.raw_size++; }) == "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.raw_size = UINT32_MAX; }) ==
+        "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.offset++; }) == "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.stored_size--; }) ==
         "cannot decompress the payload: Src size is incorrect");
-  CHECK(error({good.stored, 100, false}).starts_with("malformed protobuf: "));
+  CHECK(changed([](auto& c) { c.is_compressed = false; }).starts_with("malformed protobuf: "));
+  CHECK(changed([](auto& c) { c.offset = c.file->size() - 1; }) ==
+        "the file was cut meanwhile");
 }

@@ -69,11 +69,15 @@ private:
   UniqueFd saved_;
 };
 
+// They borrow from the file.
 std::vector<raw::Chunk> chunks_of(std::string_view file) {
+  raw::Input input{std::string(file)};
   std::vector<raw::Chunk> result;
-  raw::Chunks chunks(as_bytes(file), sizeof(raw::FileHeader));
-  while (auto chunk = chunks.next())
+  raw::Chunks chunks(input, sizeof(raw::FileHeader));
+  while (auto chunk = chunks.next()) {
+    chunk->stored = as_bytes(file).subspan(chunk->offset, chunk->stored.size());
     result.push_back(*chunk);
+  }
   return result;
 }
 
