@@ -8,6 +8,7 @@ import functools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -154,9 +155,23 @@ def code_of(pid, name):
 
 
 def record(*arguments, seconds=3, hertz=499):
-    """A new recording; the arguments say of what."""
-    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
-    gosym("record", "-q", "-F", hertz, "-d", f"{seconds}s", "-o", file, *arguments)
+    """A new recording; the arguments say of what. Of a process it lasts for so many seconds of its
+    CPU time, however busy the machine is.
+    """
+    file = new_place("cpu.raw")
+    command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
+    if arguments[0] != "-p":
+        gosym(*command, "-d", f"{seconds}s")
+        return file
+    pid = str(arguments[1]).partition(",")[0]
+    recorder = subprocess.Popen([GOSYM, *map(str, command)], stdin=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: recorder.poll() is not None or file.exists(), "recording begun")
+    end = cpu_ticks(pid) + seconds * os.sysconf("SC_CLK_TCK")
+    wait_for(lambda: recorder.poll() is not None or cpu_ticks(pid) >= end, "CPU time used")
+    recorder.send_signal(signal.SIGINT)
+    told = recorder.communicate()[1]
+    assert recorder.returncode == 0, f"the recorder gave {recorder.returncode}: {told}"
     return file
 
 
