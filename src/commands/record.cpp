@@ -153,6 +153,8 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
 }
 
 void tell_start(const Recorder& recorder, const RecordOptions& options) {
+  if (std::string shortcomings = recorder.shortcomings(); !shortcomings.empty())
+    warn(options, "{}", shortcomings);
   if (options.is_verbose)
     print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(recorder.info()),
           recorder.info().cpu_count);

@@ -61,6 +61,7 @@ public:
   RecordingInfo info() const;
   RecordingStats stats() const;
   Summary summary() const;
+  std::string shortcomings() const { return sampler_->shortcomings(); }
 
 private:
   explicit Recorder(SamplerOptions options);
