@@ -3,8 +3,10 @@
 #include <asm/perf_regs.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "base/exit_status.h"
@@ -20,9 +22,17 @@ namespace gosym {
 
 namespace {
 
-// What a user without CAP_IPC_LOCK may lock for each CPU (kernel.perf_event_mlock_kb is 516,
-// the control page included). It holds 31 samples of 16 KiB of stack.
-constexpr size_t kRingSize = 512 * 1024;
+// A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each CPU
+// (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock anyway.
+// The least holds 31 samples of 16 KiB of stack.
+size_t ring_size(size_t cpu_count) {
+  constexpr uint64_t kLeast = 512 << 10;
+  constexpr uint64_t kMost = 4 << 20;
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  uint64_t share = std::min<uint64_t>(limit.rlim_cur, kMost * cpu_count) / cpu_count;
+  return std::min(std::bit_floor(kLeast + share), kMost);
+}
 
 // In the order in which the kernel writes them: by number.
 #if defined(__x86_64__)
@@ -178,7 +188,7 @@ Result<> CallChainSampler::join_ring(UniqueFd event, Cpu& cpu) {
     events_.push_back(std::move(event));
     return Ok{};
   }
-  auto ring = PerfRing::map(std::move(event), kRingSize);
+  auto ring = PerfRing::map(std::move(event), ring_size(cpus_.size()));
   if (!ring)
     return std::move(ring).error();
   cpu.ring = *std::move(ring);
