@@ -10,7 +10,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report inspect resolve -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report inspect resolve doctor -h --help --version" -- "$current"))
     return
   fi
 
@@ -33,6 +33,7 @@ _gosym() {
       options="-h --help -p --pid --json --no-inlines --wrappers --demangle --debug-dir
         --symfs --debuginfod --no-debuginfod"
       ;;
+    doctor) options="-h --help" ;;
     *) return ;;
   esac
 

@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report inspect resolve
+set -l commands record report inspect resolve doctor
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -8,6 +8,7 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "S
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
 
 set -l record "__fish_seen_subcommand_from record"
 complete -c gosym -n $record -s h -l help -d "Show help"
@@ -82,3 +83,5 @@ complete -c gosym -n $resolve -l debug-dir -x -a "(__fish_complete_directories)"
 complete -c gosym -n $resolve -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
 complete -c gosym -n $resolve -l debuginfod -d "Fetch missing debug files"
 complete -c gosym -n $resolve -l no-debuginfod -d "Fetch nothing"
+
+complete -c gosym -f -n "__fish_seen_subcommand_from doctor" -s h -l help -d "Show help"
