@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "commands/loss_option.h"
 #include "commands/record_options.h"
+#include "record/privileges.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -206,6 +207,7 @@ Result<int> record(const RecordOptions& options) {
     return std::move(recorder).error().context("cannot record");
   if (auto started = (*recorder)->start(options.output); !started)
     return std::move(started).error();
+  drop_privileges();
   tell_start(**recorder, options);
   // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
