@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report inspect resolve
+set -l commands record report inspect resolve doctor
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -8,6 +8,7 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "S
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
 
 set -l record "__fish_seen_subcommand_from record"
 complete -c gosym -n $record -s h -l help -d "Show help"
@@ -29,6 +30,7 @@ complete -c gosym -n $record -s K -l kernel-only -d "Only while in the kernel"
 complete -c gosym -n $record -l no-inherit -d "Leave out child processes"
 complete -c gosym -n $record -l call-graph -x -a "auto fp dwarf" -d "How callers are found"
 complete -c gosym -n $record -l archive -x -a "auto all none" -d "Files to keep in the recording"
+complete -c gosym -n $record -l sampler -x -a "auto bpf perf" -d "What takes the samples"
 complete -c gosym -n $record -s v -l verbose -d "Tell more"
 complete -c gosym -n $record -s q -l quiet -d "Tell nothing but errors"
 
@@ -82,3 +84,5 @@ complete -c gosym -n $resolve -l debug-dir -x -a "(__fish_complete_directories)"
 complete -c gosym -n $resolve -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
 complete -c gosym -n $resolve -l debuginfod -d "Fetch missing debug files"
 complete -c gosym -n $resolve -l no-debuginfod -d "Fetch nothing"
+
+complete -c gosym -f -n "__fish_seen_subcommand_from doctor" -s h -l help -d "Show help"

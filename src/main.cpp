@@ -23,7 +23,7 @@ void print_error(const gosym::Error& error) {
 // CLI11 says "A subcommand is required", whatever was given in its place.
 std::string missing_command(const std::vector<std::string>& given) {
   if (given.empty())
-    return "no command: record, report, inspect or resolve";
+    return "no command: record, report, inspect, resolve or doctor";
   return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
                      gosym::printable(given.front()));
 }
@@ -81,12 +81,14 @@ int main(int argc, char** argv) {
       "  gosym record -p 4242 -d 10s     sample a running process into cpu.raw\n"
       "  gosym report                    name what was sampled: top functions of cpu.raw\n"
       "  gosym inspect ./server          what symbol information is in a binary\n"
-      "  gosym resolve ./server 4a1b20   name an address of a binary\n");
+      "  gosym resolve ./server 4a1b20   name an address of a binary\n"
+      "  gosym doctor                    what can be recorded here, and why not\n");
   const gosym::Command commands[] = {
       gosym::make_record(root, take_command(argc, argv)),
       gosym::make_report(root),
       gosym::make_inspect(root),
       gosym::make_resolve(root),
+      gosym::make_doctor(root),
   };
 
   try {

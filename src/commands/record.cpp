@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "commands/loss_option.h"
 #include "commands/record_options.h"
+#include "record/privileges.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -156,6 +157,8 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
 }
 
 void tell_start(const Recorder& recorder, const RecordOptions& options) {
+  if (std::string shortcomings = recorder.shortcomings(); !shortcomings.empty())
+    warn(options, "{}", shortcomings);
   if (options.is_verbose)
     print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(recorder.info()),
           recorder.info().cpu_count);
@@ -207,6 +210,7 @@ Result<int> record(const RecordOptions& options) {
     return std::move(recorder).error().context("cannot record");
   if (auto started = (*recorder)->start(options.output); !started)
     return std::move(started).error();
+  drop_privileges();
   tell_start(**recorder, options);
   // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;

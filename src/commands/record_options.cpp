@@ -148,6 +148,16 @@ ArchiveMode archive_mode(std::string_view text) {
   return text == "all" ? ArchiveMode::kAll : ArchiveMode::kAuto;
 }
 
+Result<SamplerKind> parse_sampler(std::string_view text) {
+  if (text == "auto")
+    return SamplerKind::kAuto;
+  if (text == "bpf")
+    return SamplerKind::kBpf;
+  if (text == "perf")
+    return SamplerKind::kPerf;
+  return usage_error(fmt::format("--sampler: '{}' is not auto, bpf or perf", printable(text)));
+}
+
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
   scope.pids = options.pids;
   scope.tids = options.tids;
@@ -194,6 +204,10 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
       return std::move(done).error();
   if (auto set = set_scope(options, sampler.scope); !set)
     return std::move(set).error();
+  auto kind = parse_sampler(options.sampler);
+  if (!kind)
+    return std::move(kind).error();
+  sampler.kind = *kind;
   if (auto set = set_rate(options, sampler); !set)
     return std::move(set).error();
   if (auto set = set_limits(options, plan); !set)
@@ -254,6 +268,9 @@ void add_record_options(CLI::App& app, RecordOptions& options) {
                  "Files to keep in the recording: auto, those that will be gone; all; none")
       ->check(CLI::IsMember({"auto", "all", "none"}))
       ->type_name("WHICH");
+  app.add_option("--sampler", options.sampler,
+                 "What takes the samples: bpf, perf, or auto: what is allowed (auto)")
+      ->type_name("NAME");
   // perf needs it for them.
   app.add_flag("-g")->description("Nothing: stacks are always taken");
   CLI::Option* verbose = app.add_flag("-v,--verbose", options.is_verbose, "Tell more");

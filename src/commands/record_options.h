@@ -31,6 +31,7 @@ struct RecordOptions {
   std::string max_loss;
   std::string call_graph = "auto";
   std::string archive = "auto";
+  std::string sampler = "auto";
   std::string output = kDefaultOutput;
   bool is_user_only = false;
   bool is_kernel_only = false;

@@ -190,6 +190,9 @@ std::string make_header(const Profile& profile, size_t max_processes) {
                       printable(info.host), printable(info.kernel_release),
                       printable(info.machine));
   text += fmt::format("by         {}\n", printable(info.command_line));
+  if (info.sampler == "perf")
+    text += fmt::format("sampled    by perf_event's call chains: no goroutines{}\n",
+                        info.has_kernel ? "" : ", no kernel code");
   text += fmt::format("processes  {}\n", list_processes(profile, max_processes));
   if (std::string containers = list_containers(profile); !containers.empty())
     text += fmt::format("containers {}\n", containers);

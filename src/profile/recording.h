@@ -34,6 +34,7 @@ struct RecordingInfo {
   bool has_kernel = true;      // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
+  std::string sampler;            // "bpf" or "perf": call chains of perf_event; empty: bpf
 };
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100".

@@ -57,7 +57,7 @@
 //       4 machine: string             5 command_line: string      6 event: string
 //       7 frequency: uint64           8 cpu_count: uint32         9 has_user: bool
 //      10 has_kernel: bool           11 is_system_wide: bool     12 targets: packed uint32
-//      13 period: uint64, since 1.3
+//      13 period: uint64, since 1.3  14 sampler: string, since 1.3
 //   2 IMAGE, a file that code was mapped from
 //       1 id: uint32, not 0           2 path: string              3 device: uint64
 //       4 inode: uint64               5 size: uint64              6 mtime_ns: sint64

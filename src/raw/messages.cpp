@@ -44,6 +44,7 @@ void visit(auto& field, Either<RecordingInfo> auto& info) {
   field(11, info.is_system_wide);
   field(12, info.targets);
   field(13, info.period);
+  field(14, info.sampler);
 }
 
 void visit(auto& field, Either<LoadSegment> auto& segment) {

@@ -76,6 +76,8 @@ Result<> insert(const bpf_map* map, uint32_t key) {
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options) {
+  if (auto usable = check_kernel(); !usable)
+    return std::move(usable).error();
   std::unique_ptr<BpfSampler> sampler(new BpfSampler(options));
   if (auto loaded = sampler->load(); !loaded)
     return std::move(loaded).error();
@@ -99,7 +101,15 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
 BpfSampler::~BpfSampler() = default;
 
 Result<> BpfSampler::load() {
-  bpf_ = {sampler_bpf__open(), sampler_bpf__destroy};
+  // The kernel wants all of it to fit; what is not written takes no memory.
+  constexpr uint32_t kLogSize = 16 << 20;
+  auto log = std::make_unique_for_overwrite<char[]>(kLogSize);
+  log[0] = '\0';
+  bpf_object_open_opts open_options{};
+  open_options.sz = sizeof(open_options);
+  open_options.kernel_log_buf = log.get();
+  open_options.kernel_log_size = kLogSize;
+  bpf_ = {sampler_bpf__open_opts(&open_options), sampler_bpf__destroy};
   if (!bpf_)
     return system_error("cannot open the BPF program", errno);
   configure();
@@ -112,7 +122,8 @@ Result<> BpfSampler::load() {
   for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch, bpf_->maps.counters})
     bpf_map__set_max_entries(map, cpu_count);
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
-    return denied_or_failed("cannot load the BPF program", -status);
+    return log[0] != '\0' ? refused_by_verifier(log.get())
+                          : denied_or_failed("cannot load the BPF program", -status);
   // The perf event program is not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);

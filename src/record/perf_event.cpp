@@ -12,14 +12,9 @@
 
 namespace gosym {
 
-namespace {
-
-// What the kernel says where there is no such counter.
 bool is_missing_event(int cause) {
   return cause == ENOENT || cause == EOPNOTSUPP || cause == ENODEV;
 }
-
-}  // namespace
 
 Result<EventType> choose_event(const SamplerOptions& options) {
   EventType event = options.event.value_or(cycles());
@@ -52,8 +47,8 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
   return attr;
 }
 
-UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu) {
-  return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1,
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread) {
+  return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, thread,
                                            static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));
 }
 

@@ -16,7 +16,12 @@ Result<EventType> choose_event(const SamplerOptions& options);
 // Sideband wants it.
 perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options);
 
-// On a CPU, for whatever runs there. errno says why there is none.
-UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu);
+inline constexpr pid_t kAnyThread = -1;
+
+// On a CPU, for a thread or for whatever runs there. errno says why there is none.
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread = kAnyThread);
+
+// What the kernel says where there is no such counter.
+bool is_missing_event(int cause);
 
 }  // namespace gosym

@@ -13,8 +13,15 @@ namespace gosym {
 
 namespace {
 
+// Room for the largest record, of 64 KiB, twice.
+constexpr size_t kMinSize = 128 << 10;
+
 size_t page_size() {
   return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void* map_pages(const UniqueFd& event, size_t size) {
+  return mmap(nullptr, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, event.get(), 0);
 }
 
 }  // namespace
@@ -32,8 +39,9 @@ Bytes unwrap(Bytes ring, uint64_t from, uint64_t to, std::vector<std::byte>& cop
 }
 
 Result<std::unique_ptr<PerfRing>> PerfRing::map(UniqueFd event, size_t size) {
-  void* pages =
-      mmap(nullptr, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, event.get(), 0);
+  void* pages = map_pages(event, size);
+  while (pages == MAP_FAILED && errno == EPERM && size > kMinSize)
+    pages = map_pages(event, size /= 2);
   if (pages == MAP_FAILED)
     return denied_or_failed("cannot map the ring of a perf event", errno);
   return std::unique_ptr<PerfRing>(

@@ -18,7 +18,7 @@ Bytes unwrap(Bytes ring, uint64_t from, uint64_t to, std::vector<std::byte>& cop
 // A perf event and the ring that the kernel writes its records to, mapped.
 class PerfRing {
 public:
-  // Takes over `event`.
+  // Takes over `event`. Where the user may not lock so much memory the ring is smaller.
   static Result<std::unique_ptr<PerfRing>> map(UniqueFd event, size_t size);
   ~PerfRing();
   PerfRing(const PerfRing&) = delete;

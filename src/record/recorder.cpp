@@ -9,7 +9,6 @@
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
-#include "record/rights.h"
 #include "record/snapshot.h"
 
 namespace gosym {
@@ -42,8 +41,6 @@ Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
                                                  ArchiveMode archive) {
-  if (auto usable = check_kernel(); !usable)
-    return std::move(usable).error();
   std::unique_ptr<Recorder> recorder(new Recorder(options, archive));
   auto sampler = Sampler::open(options);
   if (!sampler)
@@ -85,9 +82,10 @@ RecordingInfo Recorder::info() const {
       .period = options_.period,
       .cpu_count = sampler_->cpu_count(),
       .has_user = options_.has_user,
-      .has_kernel = options_.has_kernel,
+      .has_kernel = options_.has_kernel && sampler_->sees_kernel(),
       .is_system_wide = options_.scope.is_system_wide,
       .targets = first_processes(),
+      .sampler = sampler_->name(),
   };
 }
 

@@ -64,6 +64,7 @@ public:
   RecordingInfo info() const;
   RecordingStats stats() const;
   Summary summary() const;
+  std::string shortcomings() const { return sampler_->shortcomings(); }
 
 private:
   Recorder(SamplerOptions options, ArchiveMode archive);

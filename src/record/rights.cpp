@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,9 +11,9 @@
 #include <vector>
 
 #include "base/exit_status.h"
-#include "base/mapped_file.h"
 #include "base/text.h"
 #include "proc/process.h"
+#include "proc/setting.h"
 
 namespace gosym {
 
@@ -25,12 +26,14 @@ struct Capability {
 };
 constexpr Capability kNeeded[] = {{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"}};
 
-std::string setting(const std::string& path) {
-  auto text = read_file(path, 4096);
-  if (!text)
-    return {};
-  std::string_view rest = *text;
-  return std::string(take_line(rest));
+// Values of kernel.perf_event_paranoid up to which one may sample one's own processes: in the
+// kernel, too; at all.
+constexpr uint64_t kOwnKernel = 1;
+constexpr uint64_t kOwnProcesses = 2;
+constexpr const char* kParanoid = "/proc/sys/kernel/perf_event_paranoid";
+
+std::string set_paranoid(uint64_t value) {
+  return fmt::format("sudo sysctl kernel.perf_event_paranoid={}", value);
 }
 
 bool has(const proc::Status& status, int capability) {
@@ -47,42 +50,57 @@ std::vector<std::string_view> missing_capabilities(const proc::Status& status) {
 
 // Why the kernel refuses one who has the capabilities. None: we do not know.
 std::optional<Error> find_obstacle(const proc::Status& status) {
-  if (setting("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos)
+  if (proc::setting("/sys/kernel/security/lockdown").find("[confidentiality]") !=
+      std::string::npos)
     return Error("the kernel is locked down (confidentiality)")
         .with_hint("boot with lockdown=integrity, or without Secure Boot");
   if (status.seccomp != 0)
     return Error("a seccomp filter forbids bpf and perf_event_open")
         .with_hint("with Docker: --security-opt seccomp=unconfined");
+  // Debian and Ubuntu have patched this in; elsewhere 3 is the same as 2.
+  std::string paranoid = proc::setting(kParanoid);
+  if (parse_decimal(paranoid) > kOwnProcesses && !has(status, CAP_SYS_ADMIN))
+    return errorf("kernel.perf_event_paranoid is {}", paranoid)
+        .with_hint(set_paranoid(kOwnProcesses));
   return std::nullopt;
 }
 
-// Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
-bool is_first_user_namespace() {
-  return setting("/proc/self/uid_map").find("4294967295") != std::string::npos;
+// Each namespace has a number as a file; those of the first are the same since Linux 3.8.
+bool is_first_namespace(const char* path, ino_t first) {
+  struct stat status {};
+  return stat(path, &status) != 0 || status.st_ino == first;
 }
 
+// Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
 Error explain_refusal(const proc::Status& status) {
   if (!is_first_user_namespace())
     return Error("not in the first user namespace")
         .with_hint("run gosym outside of the container or of 'unshare -U'");
   if (auto missing = missing_capabilities(status); !missing.empty())
     return errorf("missing {}", fmt::join(missing, " and "))
-        .with_hint(
-            "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
-            "cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep $(command -v gosym)");
+        .with_hint(std::string(how_to_grant()));
   if (auto obstacle = find_obstacle(status))
     return *obstacle;
   return errorf("refused, though the capabilities are there (kernel.perf_event_paranoid is {})",
-                setting("/proc/sys/kernel/perf_event_paranoid"));
-}
-
-bool is_first_pid_namespace() {
-  constexpr ino_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO, the same since Linux 3.8
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kFirst;
+                proc::setting(kParanoid));
 }
 
 }  // namespace
+
+bool is_first_pid_namespace() {
+  constexpr ino_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO
+  return is_first_namespace("/proc/self/ns/pid", kFirst);
+}
+
+bool is_first_user_namespace() {
+  constexpr ino_t kFirst = 0xeffffffd;  // PROC_USER_INIT_INO
+  return is_first_namespace("/proc/self/ns/user", kFirst);
+}
+
+std::string_view how_to_grant() {
+  return "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
+         "cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep $(command -v gosym)";
+}
 
 Result<> check_kernel() {
   if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
@@ -106,8 +124,42 @@ Error denied_or_failed(std::string_view what, int cause) {
   return explain_refusal(*status).context(what).with_exit_status(kUnsupported);
 }
 
+Error refused_by_verifier(std::string_view log) {
+  std::string_view reason;
+  while (!log.empty()) {
+    std::string_view line = take_line(log);
+    bool is_figure = line.empty() || line.starts_with("processed ") ||
+                     line.starts_with("verification time ") || line.starts_with("stack depth ");
+    if (!is_figure)
+      reason = line;
+  }
+  utsname system{};
+  uname(&system);
+  return errorf("the verifier of Linux {} refuses the BPF program: {}", system.release,
+                printable(reason))
+      .with_hint("a bug of gosym, please report it; until then: --sampler=perf");
+}
+
+Error explain_refused_process(uint32_t pid, bool is_kernel_only) {
+  auto status = proc::status_of(static_cast<uint32_t>(getpid()));
+  auto process = proc::status_of(pid);
+  if (process && process->user != geteuid())
+    return errorf("process {} belongs to another user, of uid {}", pid, process->user)
+        .with_exit_status(kUnsupported);
+  std::string paranoid = proc::setting(kParanoid);
+  uint64_t wanted = is_kernel_only ? kOwnKernel : kOwnProcesses;
+  if (parse_decimal(paranoid) > wanted)
+    return errorf("kernel.perf_event_paranoid is {}", paranoid)
+        .with_hint(set_paranoid(wanted))
+        .with_exit_status(kUnsupported);
+  if (status && status->seccomp != 0)
+    return Error("a seccomp filter forbids perf_event_open").with_exit_status(kUnsupported);
+  return errorf("process {} may not be looked into: it has rights that we lack", pid)
+      .with_exit_status(kUnsupported);
+}
+
 std::string_view why_kernel_symbols_are_hidden() {
-  if (setting("/proc/sys/kernel/kptr_restrict") == "2")
+  if (proc::setting("/proc/sys/kernel/kptr_restrict") == "2")
     return "kernel.kptr_restrict is 2: set it to 1 with sysctl";
   return "it takes CAP_SYSLOG";
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/result.h"
@@ -14,7 +15,20 @@ Result<> check_kernel();
 // is missing: a capability, a setting, or who is in the way.
 Error denied_or_failed(std::string_view what, int cause);
 
+// The kernel takes our BPF program for unsafe, whatever the user's rights are. `log` is what
+// its verifier says; at the end, before some figures, it has the reason.
+Error refused_by_verifier(std::string_view log);
+
+// Why perf_event does not let us sample our own process, or only what the kernel does for it.
+Error explain_refused_process(uint32_t pid, bool is_kernel_only);
+
 // Why /proc/kallsyms shows no addresses, and what would make it.
 std::string_view why_kernel_symbols_are_hidden();
+
+// The command that gives this program all the rights that it has a use for.
+std::string_view how_to_grant();
+
+bool is_first_user_namespace();
+bool is_first_pid_namespace();
 
 }  // namespace gosym

@@ -1,11 +1,46 @@
 #include "record/sampler.h"
 
+#include <sys/resource.h>
+
+#include "base/exit_status.h"
 #include "record/bpf_sampler.h"
+#include "record/call_chain_sampler.h"
 
 namespace gosym {
 
+namespace {
+
+// A process may have thousands of threads and CPUs, each with its event. What we start has its
+// own limit already.
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Why neither way is open. What mends the first is what the user is told to do: it gives more.
+Error neither(const Error& bpf, const Error& perf) {
+  return errorf("{}; and without BPF: {}", bpf.message(), perf.message())
+      .with_hint(bpf.hint())
+      .with_exit_status(perf.exit_status());
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
-  return BpfSampler::open(options);
+  raise_file_limit();
+  if (options.kind == SamplerKind::kPerf)
+    return CallChainSampler::open(options, "");
+  auto bpf = BpfSampler::open(options);
+  if (bpf || bpf.error().exit_status() != kUnsupported || options.kind == SamplerKind::kBpf ||
+      (options.scope.pids.empty() && options.scope.tids.empty()))
+    return bpf;
+  auto perf = CallChainSampler::open(options, bpf.error().message());
+  if (!perf)
+    return neither(bpf.error(), perf.error());
+  return perf;
 }
 
 }  // namespace gosym

@@ -37,8 +37,13 @@ struct Scope {
   std::vector<uint32_t> cpus;        // only what runs on these; empty: on all
 };
 
+// What takes the samples: a BPF program, or the call chains of perf_event; or the former if
+// that is allowed.
+enum class SamplerKind : uint8_t { kAuto, kBpf, kPerf };
+
 struct SamplerOptions {
   Scope scope;
+  SamplerKind kind = SamplerKind::kAuto;
   std::optional<EventType> event;  // none: the best that there is for CPU time
   uint64_t frequency = 99;         // samples a second
   uint64_t period = 0;  // events from one sample to the next; 0: as the frequency says
@@ -96,6 +101,10 @@ public:
   virtual Result<> follow_cpus(std::vector<SidebandRecord>& records) = 0;
 
   virtual Counters counters() const = 0;
+  virtual std::string name() const { return "bpf"; }
+  // Why it is not the best there is, and what its recording lacks; empty if it is.
+  virtual std::string shortcomings() const { return {}; }
+  virtual bool sees_kernel() const { return true; }
   virtual const EventType& event() const = 0;
   virtual uint32_t cpu_count() const = 0;  // that samples are taken on
 };

@@ -1,6 +1,7 @@
 #include "record/target.h"
 
 #include <linux/magic.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -131,6 +132,9 @@ Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments
   UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
   std::vector<char*> argv = as_argv(arguments);
+  // A program with capabilities of its file is not dumpable, nor is what it forks; and of such
+  // a process perf_event takes no samples for those without rights.
+  prctl(PR_SET_DUMPABLE, 1);
   int pid = fork();
   if (pid < 0)
     return system_error("cannot start a command", errno);

@@ -2,9 +2,10 @@
 
 #include "proc/maps.h"
 #include "proc/process.h"
+#include "record/call_chain_record.h"
 #include "record/sideband_record.h"
 
-// Texts of /proc and records of the side-band: no crash, and what is walked gets shorter.
+// Texts of /proc and records of perf events: no crash, and what is walked gets shorter.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gosym::Bytes bytes = std::as_bytes(std::span(data, size));
   if (auto entries = gosym::proc::parse_maps(gosym::as_text(bytes)))
@@ -15,6 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (auto record = gosym::first_record(bytes)) {
     assert(!record->empty());
     (void)gosym::parse_sideband_record(*record);
+    if (auto sample = gosym::parse_call_chain(*record))
+      assert(8 * (sample->user_stack.size() + sample->top.size()) < record->size());
     bytes = gosym::tail(bytes, record->size());
   }
   return 0;

@@ -16,17 +16,19 @@ What it says of itself.
     report                      Name what was sampled
     inspect                     Show what symbol information is in a binary
     resolve                     Name addresses of a binary or of a running process
+    doctor                      Tell what can be recorded here, and why not
 
   Examples:
     gosym record -p 4242 -d 10s     sample a running process into cpu.raw
     gosym report                    name what was sampled: top functions of cpu.raw
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
+    gosym doctor                    what can be recorded here, and why not
 
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, inspect or resolve
+  gosym: error: no command: record, report, inspect, resolve or doctor
   gosym: hint: see 'gosym --help'
   [2]
 

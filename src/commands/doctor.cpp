@@ -1,0 +1,174 @@
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "commands/command.h"
+#include "proc/cgroups.h"
+#include "proc/process.h"
+#include "proc/setting.h"
+#include "record/rights.h"
+#include "record/sampler.h"
+#include "record/snapshot.h"
+
+namespace gosym {
+
+namespace {
+
+void print_row(std::string_view name, std::string_view value) {
+  print(stdout, "{:<24}{}\n", name, value);
+}
+
+void print_no(std::string_view name, std::string_view reason, std::string_view remedy) {
+  print_row(name, fmt::format("no: {}", reason));
+  if (!remedy.empty())
+    print_row("", fmt::format("-> {}", remedy));
+}
+
+uint64_t own_capabilities() {
+  auto status = proc::status_of(static_cast<uint32_t>(getpid()));
+  return status ? status->capabilities : 0;
+}
+
+std::string or_none(std::string text) {
+  return text.empty() ? "none" : text;
+}
+
+std::string capabilities(uint64_t owned) {
+  constexpr struct {
+    int number;
+    std::string_view name;
+  } kUseful[] = {{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
+                 {CAP_BPF, "CAP_BPF"},
+                 {CAP_PERFMON, "CAP_PERFMON"},
+                 {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+                 {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+                 {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
+                 {CAP_SYSLOG, "CAP_SYSLOG"}};
+  std::vector<std::string_view> names;
+  for (const auto& capability : kUseful)
+    if ((owned >> capability.number & 1) != 0)
+      names.push_back(capability.name);
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+void print_system() {
+  utsname system{};
+  uname(&system);
+  print_row("kernel", fmt::format("Linux {} {}", system.release, system.machine));
+  constexpr const char* kTypes = "/sys/kernel/btf/vmlinux";
+  print_row("type information", access(kTypes, R_OK) == 0 ? kTypes : "none");
+  print_row("lockdown", or_none(proc::setting("/sys/kernel/security/lockdown")));
+  print_row("perf_event_paranoid",
+            or_none(proc::setting("/proc/sys/kernel/perf_event_paranoid")));
+  print_row("kptr_restrict", or_none(proc::setting("/proc/sys/kernel/kptr_restrict")));
+  print_row("highest rate",
+            or_none(proc::setting("/proc/sys/kernel/perf_event_max_sample_rate")) + " Hz");
+  print_row("cgroup v2", or_none(printable(proc::cgroup_mount().value_or(""))));
+}
+
+void print_user() {
+  auto status = proc::status_of(static_cast<uint32_t>(getpid()));
+  if (!status)
+    return;
+  print_row("user", fmt::format("{}", status->user));
+  print_row("capabilities", or_none(capabilities(status->capabilities)));
+  print_row("seccomp", status->seccomp == 0 ? "none" : "a filter");
+  print_row("user namespace", is_first_user_namespace() ? "the first" : "not the first");
+  print_row("pid namespace", is_first_pid_namespace() ? "the first" : "not the first");
+}
+
+// Set up as for a recording of ourselves, but never started.
+Result<std::unique_ptr<Sampler>> try_sampler(SamplerKind kind) {
+  SamplerOptions options;
+  options.kind = kind;
+  options.scope.pids = {static_cast<uint32_t>(getpid())};
+  return Sampler::open(options);
+}
+
+void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>& sampler) {
+  if (!sampler)
+    return print_no(name, sampler.error().message(), sampler.error().hint());
+  print_row(name, fmt::format("yes, on {}{}", (*sampler)->event().name,
+                              (*sampler)->sees_kernel() ? "" : ", without the kernel's code"));
+}
+
+bool may_open_map_files() {
+  auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
+  if (!mappings || mappings->empty())
+    return false;
+  const proc::MapsEntry& first = mappings->front();  // of our own file
+  std::string link = fmt::format("/proc/self/map_files/{:x}-{:x}", first.start, first.end);
+  return UniqueFd(open(link.c_str(), O_RDONLY | O_CLOEXEC)).get() >= 0;
+}
+
+bool is_readable(uint32_t pid) {
+  auto mappings = proc::mappings_of(pid);
+  return mappings && !mappings->empty();
+}
+
+// Linux 6.15 and later let CAP_PERFMON do, too. Where all processes are of one user, the
+// capability has to tell.
+bool may_read_mappings() {
+  auto is_of_other = [](uint32_t pid) {
+    auto status = proc::status_of(pid);
+    return status && status->user != geteuid();
+  };
+  if ((own_capabilities() >> CAP_SYS_PTRACE & 1) != 0)
+    return true;
+  return std::ranges::any_of(
+      proc::process_ids(), [&](uint32_t pid) { return is_of_other(pid) && is_readable(pid); });
+}
+
+void print_names() {
+  if (may_read_mappings())
+    print_row("others' mappings", "yes");
+  else
+    print_no("others' mappings", "it takes CAP_SYS_PTRACE", how_to_grant());
+  if (may_open_map_files())
+    print_row("deleted files", "yes");
+  else
+    print_no("deleted files", "it takes CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH",
+             how_to_grant());
+  if (!read_kernel_symbols().empty())
+    print_row("kernel functions", "yes");
+  else
+    print_no("kernel functions", why_kernel_symbols_are_hidden(), how_to_grant());
+}
+
+Result<int> diagnose() {
+  libbpf_set_print(nullptr);
+  print_system();
+  print_user();
+  print(stdout, "\nsampling\n");
+  auto bpf = try_sampler(SamplerKind::kBpf);
+  auto perf = try_sampler(SamplerKind::kPerf);
+  print_sampler("anything, by BPF", bpf);
+  print_sampler("own processes, by perf", perf);
+  print(stdout, "\nnaming\n");
+  print_names();
+  return bpf ? kSuccess : perf ? kPartial : kUnsupported;
+}
+
+}  // namespace
+
+Command make_doctor(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("doctor", "Tell what can be recorded here, and why not");
+  app->footer(
+      "Examples:\n"
+      "  gosym doctor             what this user can record\n"
+      "  sudo gosym doctor        what root can record\n");
+  return {app, diagnose};
+}
+
+}  // namespace gosym

@@ -1,0 +1,74 @@
+#include "record/call_chain_record.h"
+
+#include <linux/perf_event.h>
+
+#include "base/reader.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr uint64_t kFirstMarker = static_cast<uint64_t>(PERF_CONTEXT_MAX);
+
+void read_chain(Reader& in, CallChain& sample) {
+  uint64_t part = 0;
+  for (uint64_t left = in.u64(); left > 0 && in.ok(); left--) {
+    uint64_t address = in.u64();
+    if (address >= kFirstMarker)
+      part = address;
+    else if (part == static_cast<uint64_t>(PERF_CONTEXT_KERNEL))
+      sample.kernel_stack.push_back(address);
+    else if (part == static_cast<uint64_t>(PERF_CONTEXT_USER) && address != 0)
+      sample.user_stack.push_back(address);
+  }
+}
+
+std::vector<uint64_t> words_of(Bytes data) {
+  std::vector<uint64_t> words(data.size() / sizeof(uint64_t));
+  std::memcpy(words.data(), data.data(), words.size() * sizeof(uint64_t));
+  return words;
+}
+
+void read_stack(Reader& in, CallChain& sample) {
+  uint64_t abi = in.u64();
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
+    sample.frame_pointer = in.u64();
+    sample.stack_pointer = in.u64();
+    in.u64();  // the pc, which the chain has
+  }
+  uint64_t size = in.u64();
+  if (size == 0)
+    return;
+  Bytes stack = in.bytes(size);
+  uint64_t taken = std::min(in.u64(), size);
+  if (in.ok() && abi == PERF_SAMPLE_REGS_ABI_64)
+    sample.top = words_of(stack.first(taken));
+}
+
+}  // namespace
+
+bool is_call_chain(Bytes record) {
+  return load<uint32_t>(record, 0) == PERF_RECORD_SAMPLE;
+}
+
+Result<CallChain> parse_call_chain(Bytes data) {
+  Reader in(data);
+  uint32_t type = in.u32();
+  in.u16();  // misc
+  uint16_t size = in.u16();
+  if (!in.ok() || type != PERF_RECORD_SAMPLE || size != data.size())
+    return errorf("sample: {:#x} bytes of type {}, its header says {:#x}", data.size(), type,
+                  size);
+  CallChain sample;
+  sample.pid = in.u32();
+  sample.tid = in.u32();
+  sample.time = in.u64();
+  sample.period = in.u64();
+  read_chain(in, sample);
+  read_stack(in, sample);
+  if (!in.ok())
+    return in.error("sample");
+  return sample;
+}
+
+}  // namespace gosym

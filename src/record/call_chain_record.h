@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+// A sample as the kernel writes it into the ring of a perf event (linux/perf_event.h), for the
+// attributes that CallChainSampler sets. Integers have the byte order of the machine.
+//
+//   record := u32 type (9), u16 misc, u16 size, body      size: of the whole record
+//   body   := u32 pid, u32 tid, u64 time,
+//             u64 period,
+//             u64 count, count * u64 chain,
+//             u64 abi, if that is not 0:  u64 frame pointer, u64 stack pointer, u64 pc
+//             u64 size, if that is not 0: size * byte stack, u64 taken
+//
+// The chain has addresses, innermost first, and markers, from -4095 up, of what follows: -128
+// the kernel's part, -512 the user's, others parts that are of no interest. The user's part
+// begins with the pc, and may end with a 0, which is no address.
+//
+// abi: 0 there are no user registers, as in a kernel thread; 1 of 32 bits, 2 of 64. The first
+// `taken` bytes of `stack` are what lies from the stack pointer on.
+
+namespace gosym {
+
+struct CallChain {
+  uint64_t time = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint64_t period = 0;  // events since the sample before
+  std::vector<uint64_t> kernel_stack;
+  std::vector<uint64_t> user_stack;
+  uint64_t frame_pointer = 0;
+  uint64_t stack_pointer = 0;
+  std::vector<uint64_t> top;  // the stack from there on; empty of a process of 32 bits
+};
+
+// Whether a record, which is all there, is a sample.
+bool is_call_chain(Bytes record);
+
+// `data` is exactly one record.
+Result<CallChain> parse_call_chain(Bytes data);
+
+}  // namespace gosym
