@@ -1,0 +1,309 @@
+#!/usr/bin/python3
+"""What is possible with which rights, tried by users who have just these.
+
+    rights.py GOSYM             tests
+    rights.py GOSYM --table     the matrix of capabilities and targets, as it is found
+
+A user without rights is `nobody`; capabilities come from the file, as `setcap` leaves them.
+"""
+import collections
+import contextlib
+import functools
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from common import (GOSYM, WITHOUT_RIGHTS, WORK, build_demo, call, folded, gosym, is_kernel,
+                    is_unnamed, run, running)
+
+NOBODY = 65534
+PARANOID = "kernel.perf_event_paranoid"
+BPF, PERF, REFUSED = "bpf", "perf", "refused"
+CAPABILITIES = {
+    "none": [],
+    "BPF": ["bpf"],
+    "PERFMON": ["perfmon"],
+    "BPF, PERFMON": ["bpf", "perfmon"],
+    "and SYS_PTRACE": ["bpf", "perfmon", "sys_ptrace"],
+    "and DAC_READ_SEARCH, CHECKPOINT_RESTORE":
+        ["bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore"],
+    "root": None,
+}
+Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
+
+
+def as_nobody(*command):
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+            "--inh-caps=-all", *command]
+
+
+@functools.cache
+def program_with(name):
+    """gosym as a file that gives these capabilities to whoever runs it, and how to run it."""
+    capabilities = CAPABILITIES[name]
+    if capabilities is None:
+        return [GOSYM]
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "gosym"
+    program.parent.chmod(0o755)
+    shutil.copy(GOSYM, program)
+    if capabilities:
+        call("setcap", ",".join("cap_" + each for each in capabilities) + "+ep", program)
+    return as_nobody(program)
+
+
+def new_folder():
+    """Where anybody may write."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    folder.chmod(0o777)
+    return folder
+
+
+@functools.cache
+def demo():
+    program = build_demo("newest")
+    program.parent.chmod(0o755)
+    return program
+
+
+@contextlib.contextmanager
+def target(kind):
+    """Arguments of `record`: of a process of nobody's, of one of another user, ..."""
+    if kind == "-a":
+        yield ["-a", "-d", "1s"]
+    elif kind == "-- CMD":
+        yield ["-d", "2s", "--", demo()]
+    else:
+        runner = as_nobody(demo()) if kind == "-p own" else [demo()]
+        with running(*runner) as pid:
+            yield ["-p", pid, "-d", "2s"]
+
+
+TARGETS = ["-p own", "-p other's", "-a", "-- CMD"]
+
+
+def sampler_of(recording):
+    header = gosym("report", recording).out
+    return PERF if "by perf_event's call chains" in header else BPF
+
+
+def outcome(runner, kind, *options):
+    """What comes of `record`: refused, or by which sampler, and whether the names are there."""
+    folder = new_folder()
+    with target(kind) as arguments:
+        done = call(*runner, "record", "-F", 499, "-o", folder / "cpu.raw", *options, *arguments,
+                    check=False, cwd=folder)
+    message = "; ".join(line for line in done.err.splitlines() if line.startswith("gosym: "))
+    if done.status == 4:
+        return Outcome(REFUSED, False, False, message)
+    assert done.status == 0, f"status {done.status}: {done.err}"
+    assert (folder / "cpu.raw").stat().st_mode & 0o777 == 0o600, "others can read the recording"
+    stacks = [stack for stack in folded(folder / "cpu.raw") if stack.comm == "demo"]
+    names = collections.Counter()
+    for stack in stacks:
+        users = [frame for frame in stack.frames if not is_kernel(frame)]
+        names[bool(users) and not is_unnamed(users[-1])] += stack.count
+    kernel = any(is_kernel(frame) for stack in folded(folder / "cpu.raw") for frame in stack.frames)
+    return Outcome(sampler_of(folder / "cpu.raw"), names[True] > 0.9 * names.total() > 0, kernel,
+                   message)
+
+
+@contextlib.contextmanager
+def sysctl(name, value):
+    before = call("sysctl", "-n", name).out.strip()
+    call("sysctl", "-q", "-w", f"{name}={value}")
+    try:
+        yield
+    finally:
+        call("sysctl", "-q", "-w", f"{name}={before}")
+
+
+def may_see_others(rights):
+    """What they have mapped; from Linux 6.15 on CAP_PERFMON is enough."""
+    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    return rights is None or "sys_ptrace" in rights or "perfmon" in rights and release >= (6, 15)
+
+
+def expected(name, kind):
+    """Sampler, and whether functions are named."""
+    rights = CAPABILITIES[name]
+    if rights is None or {"bpf", "perfmon"} <= set(rights):
+        return BPF, kind != "-p other's" or may_see_others(rights)
+    if kind == "-a":
+        return REFUSED, False
+    if kind == "-p other's":
+        return (PERF, may_see_others(rights)) if "perfmon" in rights else (REFUSED, False)
+    return PERF, True
+
+
+def check_rights(name):
+    for kind in TARGETS:
+        found = outcome(program_with(name), kind)
+        if kind == "-a":  # the demo may not run
+            assert found.sampler == expected(name, kind)[0], f"{kind}: {found}"
+        else:
+            assert found[:2] == expected(name, kind), f"{kind}: {found}"
+        if found.sampler == REFUSED:
+            assert re.search("gosym: error: cannot record: .*missing CAP_", found.message), found
+            assert "gosym: hint: run with sudo" in found.message, found
+        if found.sampler == PERF:
+            assert "sampling by perf_event's call chains" in found.message, found
+
+
+def others_process():
+    done = outcome(WITHOUT_RIGHTS[:-1] + [GOSYM], "-p other's")
+    assert "belongs to another user, of uid 0" in done.message, done
+
+
+def paranoid(value):
+    with sysctl(PARANOID, value):
+        found = outcome(program_with("none"), "-p own")
+    assert found.sampler == (PERF if value <= 2 else found.sampler), found
+    assert found.kernel == (value <= 1), found
+    if found.sampler == REFUSED:  # Debian's and Ubuntu's kernels only
+        assert f"{PARANOID} is {value}" in found.message, found
+
+
+def kernel_only():
+    done = outcome(program_with("none"), "-p own", "-K")
+    assert done.sampler == REFUSED and f"{PARANOID} is 2" in done.message, done
+
+
+SECCOMP_FILTER = """
+import ctypes, os, struct, sys
+LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
+DENY, ALLOW = 0x00050001, 0x7fff0000                     # EPERM
+denied = [int(number) for number in sys.argv[1].split(",")]
+code = [(LOAD, 0, 0, 0)] + [(EQUAL, len(denied) - i, 0, number) for i, number in enumerate(denied)]
+code += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, DENY)]
+text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(text)))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0                   # PR_SET_NO_NEW_PRIVS
+assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0   # PR_SET_SECCOMP
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+BPF_CALL, PERF_EVENT_OPEN = {"x86_64": (321, 298), "aarch64": (280, 241)}[os.uname().machine]
+
+
+def behind_filter(*calls):
+    return ["/usr/bin/python3", "-c", SECCOMP_FILTER, ",".join(map(str, calls)), GOSYM]
+
+
+def seccomp():
+    found = outcome(behind_filter(BPF_CALL), "-p own")
+    assert found.sampler == PERF and "seccomp filter" in found.message, found
+    found = outcome(behind_filter(BPF_CALL, PERF_EVENT_OPEN), "-p own")
+    assert found.sampler == REFUSED and "seccomp filter forbids" in found.message, found
+
+
+def user_namespace():
+    """Where it is root in name, and the command its own."""
+    found = outcome(["unshare", "--user", "--map-root-user", GOSYM], "-- CMD")
+    assert found.sampler == PERF and found.named, found
+    assert "not in the first user namespace" in found.message, found
+
+
+def pid_namespace():
+    found = outcome(["unshare", "--pid", "--fork", "--mount-proc", GOSYM], "-- CMD")
+    assert found.sampler == PERF and found.named, found
+    assert "pid namespace" in found.message, found
+
+
+# CAP_KILL, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_PERFMON, CAP_CHECKPOINT_RESTORE;
+# CAP_BPF.
+KEPT = sum(1 << number for number in (2, 5, 19, 34, 38, 39, 40))
+
+
+def privileges(name):
+    """A recorder at work has given up what it does not need; the command has not."""
+    folder = new_folder()
+    script = 'cat /proc/$PPID/status > recorder; cat /proc/self/status > command'
+    done = call(*program_with(name), "record", "-q", "-o", folder / "cpu.raw", "--", "sh", "-c",
+                script, check=False, cwd=folder)
+    assert done.status == 0, done.err
+    recorder, command = (capabilities_in(folder / each) for each in ("recorder", "command"))
+    assert recorder["Eff"] == recorder["Prm"], recorder
+    assert recorder["Inh"] == 0, recorder
+    assert recorder["Prm"] & ~KEPT == 0, recorder
+    own = capabilities_in(pathlib.Path("/proc/self/status"))["Prm"] if name == "root" else 0
+    assert command["Prm"] == own, command
+
+
+def capabilities_in(file):
+    return {kind: int(value, 16) for kind, value in
+            re.findall(r"^Cap(Prm|Eff|Inh):\s(\w+)", file.read_text(), re.MULTILINE)}
+
+
+def doctor():
+    done = call(*program_with("root"), "doctor")
+    assert re.search("anything, by BPF +yes, on ", done.out), done.out
+    assert "no:" not in done.out, done.out
+    done = call(*program_with("none"), "doctor", check=False)
+    assert done.status == 3, done
+    assert re.search(r"anything, by BPF +no: .*missing CAP_BPF and CAP_PERFMON\n +-> ", done.out)
+    assert re.search("own processes, by perf +yes, on .*, without the kernel's code", done.out)
+    done = call(*behind_filter(BPF_CALL, PERF_EVENT_OPEN), "doctor", check=False)
+    assert done.status == 4, done
+
+
+def same_stacks():
+    """Both samplers see the same callers, in a Go program whose stacks are of few kinds."""
+    shares, totals = [], []
+    with running(*as_nobody(demo())) as pid:
+        folders = [new_folder(), new_folder()]
+        recorders = [subprocess.Popen([*map(str, runner), "record", "-q", "-U", "-F", "499", "-p",
+                                       str(pid), "-d", "10s", "-o", folder / "cpu.raw"])
+                     for runner, folder in zip([program_with("root"), program_with("none")], folders)]
+        assert [recorder.wait(120) for recorder in recorders] == [0, 0]
+    for folder in folders:
+        callers = collections.Counter()
+        for stack in folded(folder / "cpu.raw"):
+            for caller, callee in zip(stack.frames, stack.frames[1:]):
+                callers[caller, callee] += stack.count
+        total = sum(stack.count for stack in folded(folder / "cpu.raw"))
+        assert total > 300, f"only {total} samples"
+        totals.append(total)
+        shares.append({call: count / total for call, count in callers.items()})
+    for call_pair in shares[0] | shares[1]:
+        bpf, perf = (share.get(call_pair, 0) for share in shares)
+        mean = (bpf + perf) / 2  # four standard deviations of noise, and what the two differ in
+        noise = 4 * math.sqrt(mean * (1 - mean) * sum(1 / total for total in totals))
+        assert abs(bpf - perf) < noise + 0.01, \
+            f"{call_pair}: {bpf:.1%} of {totals[0]} by BPF, {perf:.1%} of {totals[1]} by perf"
+    print(f"# {totals[0]} samples by BPF, {totals[1]} by perf; the commonest calls:")
+    for call_pair, share in sorted(shares[0].items(), key=lambda each: -each[1])[:6]:
+        print(f"# {share:6.1%} {shares[1].get(call_pair, 0):6.1%} {' > '.join(call_pair)}")
+
+
+def print_table():
+    width = max(map(len, CAPABILITIES))
+    print(f"{'':{width}}  " + "".join(f"{kind:20}" for kind in TARGETS))
+    for name in CAPABILITIES:
+        cells = []
+        for kind in TARGETS:
+            found = outcome(program_with(name), kind)
+            names = "" if found.sampler == REFUSED or kind == "-a" else \
+                ", named" if found.named else ", no names"
+            cells.append(found.sampler + (", kernel" if found.kernel else "") + names)
+        print(f"{name:{width}}  " + "".join(f"{cell:20}" for cell in cells), flush=True)
+
+
+if __name__ == "__main__":
+    WORK.chmod(0o755)
+    if sys.argv[2:] == ["--table"]:
+        print_table()
+        sys.exit()
+    run([(f"capabilities: {name}", functools.partial(check_rights, name)) for name in CAPABILITIES] +
+        [(f"{PARANOID} {value}", functools.partial(paranoid, value)) for value in (1, 2, 3, 4)] +
+        [("only the kernel's code takes rights", kernel_only), ("a process of others", others_process),
+         ("a seccomp filter", seccomp), ("a user namespace", user_namespace),
+         ("a pid namespace", pid_namespace),
+         ("privileges are given up by root", functools.partial(privileges, "root")),
+         ("privileges are given up by a user with capabilities", functools.partial(
+             privileges, "and DAC_READ_SEARCH, CHECKPOINT_RESTORE")),
+         ("doctor tells it", doctor), ("both samplers see the same callers", same_stacks)])
