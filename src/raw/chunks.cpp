@@ -45,7 +45,12 @@ std::optional<Chunk> Chunks::next() {
     offset_ += whole->size();
     Bytes stored = whole->subspan(sizeof *header, header->stored_size);
     if (checksum(stored) == header->payload_checksum)
-      return Chunk{header->type, header->flags == kZstdFlag, header->raw_size, stored};
+      return Chunk{.type = header->type,
+                   .is_compressed = header->flags == kZstdFlag,
+                   .raw_size = header->raw_size,
+                   .sequence = header->sequence,
+                   .end = offset_,
+                   .stored = stored};
     damaged_bytes_ += whole->size();
   }
   return std::nullopt;

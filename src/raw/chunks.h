@@ -14,7 +14,9 @@ struct Chunk {
   ChunkType type{};  // of this or any later version
   bool is_compressed = false;
   uint32_t raw_size = 0;
-  Bytes stored;  // in the file
+  uint64_t sequence = 0;
+  uint64_t end = 0;  // where the next one begins
+  Bytes stored;      // in the file
 };
 
 // Walks the chunks of a file from `begin` on, past damage as format.h says.

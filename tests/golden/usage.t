@@ -14,6 +14,7 @@ What it says of itself.
   Subcommands:
     record                      Sample running code into a file
     report                      Name what was sampled
+    archive                     Put the files that were sampled into a recording
     inspect                     Show what symbol information is in a binary
     resolve                     Name addresses of a binary or of a running process
 
@@ -26,7 +27,7 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, inspect or resolve
+  gosym: error: no command: record, report, archive, inspect or resolve
   gosym: hint: see 'gosym --help'
   [2]
 
