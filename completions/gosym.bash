@@ -10,7 +10,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report inspect resolve doctor -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report archive inspect resolve doctor -h --help --version" -- "$current"))
     return
   fi
 
@@ -24,6 +24,9 @@ _gosym() {
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
         --comm --cgroup --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
+      ;;
+    archive)
+      options="-h --help --symfs -q --quiet"
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
@@ -53,7 +56,7 @@ _gosym() {
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;
-    report:--debug-dir | report:--symfs | resolve:--debug-dir | resolve:--symfs)
+    report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | resolve:--symfs)
       compopt -o filenames 2>/dev/null
       COMPREPLY=($(compgen -d -- "$current"))
       ;;

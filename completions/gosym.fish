@@ -1,11 +1,12 @@
 # fish completion for gosym
 
-set -l commands record report inspect resolve doctor
+set -l commands record report archive inspect resolve doctor
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "Sample running programs into cpu.raw"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
@@ -59,6 +60,11 @@ complete -c gosym -n $report -l wrappers -d "Keep wrappers"
 complete -c gosym -n $report -l strict -d "Fail if the recording is damaged"
 complete -c gosym -n $report -s v -l verbose -d "Tell more"
 complete -c gosym -n $report -s q -l quiet -d "Tell nothing but errors"
+
+set -l archive "__fish_seen_subcommand_from archive"
+complete -c gosym -n $archive -s h -l help -d "Show help"
+complete -c gosym -n $archive -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
+complete -c gosym -n $archive -s q -l quiet -d "Tell nothing but errors"
 
 set -l inspect "__fish_seen_subcommand_from inspect"
 complete -c gosym -n $inspect -s h -l help -d "Show help"

@@ -23,7 +23,7 @@ void print_error(const gosym::Error& error) {
 // CLI11 says "A subcommand is required", whatever was given in its place.
 std::string missing_command(const std::vector<std::string>& given) {
   if (given.empty())
-    return "no command: record, report, inspect, resolve or doctor";
+    return "no command: record, report, archive, inspect, resolve or doctor";
   return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
                      gosym::printable(given.front()));
 }
@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   const gosym::Command commands[] = {
       gosym::make_record(root, take_command(argc, argv)),
       gosym::make_report(root),
+      gosym::make_archive(root),
       gosym::make_inspect(root),
       gosym::make_resolve(root),
       gosym::make_doctor(root),

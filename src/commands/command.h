@@ -18,6 +18,7 @@ struct Command {
 // for a list.
 Command make_record(CLI::App& root, std::vector<std::string> command);
 Command make_report(CLI::App& root);
+Command make_archive(CLI::App& root);
 Command make_inspect(CLI::App& root);
 Command make_resolve(CLI::App& root);
 Command make_doctor(CLI::App& root);

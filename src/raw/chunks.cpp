@@ -61,7 +61,13 @@ std::optional<Chunk> Chunks::next() {
     offset_ += size;
     Bytes stored = part(begin, header->stored_size);
     if (stored.size() == header->stored_size && checksum(stored) == header->payload_checksum)
-      return Chunk{header->type, header->flags == kZstdFlag, header->raw_size, begin, stored};
+      return Chunk{.type = header->type,
+                   .is_compressed = header->flags == kZstdFlag,
+                   .raw_size = header->raw_size,
+                   .sequence = header->sequence,
+                   .offset = begin,
+                   .end = offset_,
+                   .stored = stored};
     damaged_bytes_ += size;
   }
   return std::nullopt;

@@ -15,7 +15,9 @@ struct Chunk {
   ChunkType type{};  // of this or any later version
   bool is_compressed = false;
   uint32_t raw_size = 0;
+  uint64_t sequence = 0;
   uint64_t offset = 0;  // of the payload in the file
+  uint64_t end = 0;     // where the next one begins
   Bytes stored;         // valid until the next one is asked for
 };
 

@@ -1,6 +1,7 @@
 #include "raw/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ Result<OutputFile> create(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd)
     return system_error("cannot create " + quoted(path), errno);
-  return OutputFile{std::move(fd), quoted(path), /*is_new=*/true};
+  flock(fd.get(), LOCK_EX | LOCK_NB);  // for open_to_append; some file systems have no locks
+  return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true};
 }
 
 Result<OutputFile> open_stream(const std::string& path) {
@@ -71,6 +73,18 @@ Result<OutputFile> open_output(const std::string& path) {
   if (S_ISDIR(link.st_mode))
     return system_error("cannot write " + quoted(path), EISDIR);
   return errorf("'{}' is neither a file nor a FIFO", path);
+}
+
+Result<OutputFile> open_to_append(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || fstat(fd.get(), &status) != 0)
+    return system_error("cannot write " + quoted(path), errno);
+  if (!S_ISREG(status.st_mode))
+    return errorf("cannot write {}: not a regular file", quoted(path));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return errorf("cannot write {}: it is being recorded", quoted(path));
+  return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true};
 }
 
 }  // namespace gosym::raw

@@ -11,8 +11,8 @@ namespace gosym::raw {
 struct OutputFile {
   UniqueFd fd;
   std::string name;  // for messages
-  // A regular file made by open_output, of which nobody else knows: it may be cut.
-  bool is_new = false;
+  // A regular file that nobody else writes: it may be cut.
+  bool is_ours = false;
 };
 
 // A recorder often runs as root in a directory of somebody else, so what is at `path` is never
@@ -26,5 +26,8 @@ struct OutputFile {
 //
 // "-" is standard output.
 Result<OutputFile> open_output(const std::string& path);
+
+// Opens a recording to add to it; fails while it is being recorded.
+Result<OutputFile> open_to_append(const std::string& path);
 
 }  // namespace gosym::raw

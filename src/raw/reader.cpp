@@ -200,6 +200,8 @@ Result<Recording> parse(std::shared_ptr<const Input> file) {
 
   Chunks chunks(*file, header->header_size);
   while (auto chunk = chunks.next()) {
+    recording.chunks_end = chunk->end;
+    recording.next_sequence = std::max(recording.next_sequence, chunk->sequence + 1);
     if (!add(*chunk, parsing))
       recording.damaged_chunks++;
     if (parsing.memory > kMaxMemory)

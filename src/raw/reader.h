@@ -37,6 +37,10 @@ struct Recording {
   std::vector<StoredChunk> sample_chunks;
   std::vector<StoredChunk> piece_chunks;
 
+  // Where a chunk can be added, and its number.
+  uint64_t chunks_end = 0;
+  uint64_t next_sequence = 0;
+
   // What could not be read; all 0 for a whole file.
   uint64_t file_size = 0;
   uint64_t damaged_bytes = 0;   // in chunks cut short, or whose checksum is wrong

@@ -1,6 +1,7 @@
 #include "raw/writer.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -51,9 +52,27 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
     begun = writer->write_chunk(ChunkType::kInfo, encode(info));
   if (begun)
     return writer;
-  if (writer->output_.is_new)
+  if (writer->output_.is_ours)
     ::unlink(path.c_str());  // nothing can be read from it
   return std::move(begun).error().with_exit_status(kFailure);
+}
+
+Result<std::unique_ptr<Writer>> Writer::append_to(const std::string& path,
+                                                  const Recording& recording) {
+  auto output = open_to_append(path);
+  if (!output)
+    return std::move(output).error();
+  struct stat status {};
+  bool is_known = fstat(output->fd.get(), &status) == 0;
+  if (!is_known || static_cast<uint64_t>(status.st_size) != recording.file_size)
+    return errorf("cannot write {}: it has changed since it was read", output->name);
+  // A chunk that is cut short there would take what is added for its rest.
+  if (ftruncate(output->fd.get(), static_cast<off_t>(recording.chunks_end)) != 0)
+    return system_error("cannot write " + output->name, errno);
+  std::unique_ptr<Writer> writer(new Writer(*std::move(output)));
+  writer->bytes_written_ = recording.chunks_end;
+  writer->sequence_ = recording.next_sequence;
+  return writer;
 }
 
 Result<> Writer::write_image(const RecordedImage& image) {
@@ -101,7 +120,7 @@ Result<> Writer::write_end(uint64_t time) {
   if (auto done = write_chunk(ChunkType::kEnd, encode_end(time)); !done)
     return done;
   // Some file systems say only now that there was no room.
-  if (output_.is_new && fsync(output_.fd.get()) != 0)
+  if (output_.is_ours && fsync(output_.fd.get()) != 0)
     return fail(errno);
   return Ok{};
 }
@@ -171,7 +190,7 @@ Result<> Writer::write(std::string_view data) {
 
 Error Writer::fail(int cause) {
   // If this fails as well, the reader finds a chunk that is cut short, and knows what to do.
-  if (output_.is_new && ftruncate(output_.fd.get(), static_cast<off_t>(bytes_written_)) != 0)
+  if (output_.is_ours && ftruncate(output_.fd.get(), static_cast<off_t>(bytes_written_)) != 0)
     errno = 0;
   failure_ = system_error("cannot write " + output_.name, cause).with_exit_status(kPartial);
   return *failure_;

@@ -10,6 +10,7 @@
 #include "profile/recording.h"
 #include "raw/format.h"
 #include "raw/output_file.h"
+#include "raw/reader.h"
 #include "raw/sample_batch.h"
 
 struct ZSTD_CCtx_s;
@@ -28,6 +29,10 @@ public:
   // to PATH.old. Writes the header and the info chunk.
   static Result<std::unique_ptr<Writer>> create(const std::string& path,
                                                 const RecordingInfo& info);
+
+  // Adds to a recording that has been read from there, behind its last whole chunk.
+  static Result<std::unique_ptr<Writer>> append_to(const std::string& path,
+                                                   const Recording& recording);
 
   Result<> write_image(const RecordedImage& image);
   Result<> write_events(std::span<const Event> events);

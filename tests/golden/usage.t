@@ -14,6 +14,7 @@ What it says of itself.
   Subcommands:
     record                      Sample running code into a file
     report                      Name what was sampled
+    archive                     Put the files that were sampled into a recording
     inspect                     Show what symbol information is in a binary
     resolve                     Name addresses of a binary or of a running process
     doctor                      Tell what can be recorded here, and why not
@@ -28,7 +29,7 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, inspect, resolve or doctor
+  gosym: error: no command: record, report, archive, inspect, resolve or doctor
   gosym: hint: see 'gosym --help'
   [2]
 

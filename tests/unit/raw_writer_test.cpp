@@ -244,6 +244,55 @@ TEST_CASE("raw writer: many events take several chunks, none takes no chunk") {
     REQUIRE(time_of(recording->events[i]) == i);
 }
 
+TEST_CASE("raw writer: a recording is added to, behind its end or where it was cut") {
+  TemporaryDirectory directory;
+  std::string path = directory / "cpu.raw";
+  write_some(path);
+  uint64_t cut = 0;
+  SUBCASE("whole") {}
+  SUBCASE("cut") {
+    cut = 5;
+  }
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - cut);
+  auto before = raw::read(path);
+  REQUIRE(before);
+  {
+    auto writer = Writer::append_to(path, *before);
+    REQUIRE(writer);
+    REQUIRE((*writer)->write_piece(some_piece()));
+  }
+  auto after = raw::read(path);
+  REQUIRE(after);
+  CHECK(after->piece_chunks.size() == before->piece_chunks.size() + 1);
+  CHECK(after->damaged_bytes == 0);
+  CHECK(after->end_time == before->end_time);
+  CHECK(after->next_sequence == before->next_sequence + 1);
+}
+
+TEST_CASE("raw writer: what is being recorded, or is another file by now, is not added to") {
+  TemporaryDirectory directory;
+  std::string path = directory / "cpu.raw";
+  auto error = [&](const raw::Recording& recording) {
+    auto writer = Writer::append_to(path, recording);
+    REQUIRE_FALSE(writer);
+    return writer.error().message();
+  };
+  auto writer = Writer::create(path, some_info());
+  REQUIRE(writer);
+  auto recording = raw::read(path);
+  REQUIRE(recording);
+  CHECK(error(*recording) == fmt::format("cannot write '{}': it is being recorded", path));
+  writer->reset();
+  CHECK(Writer::append_to(path, *recording));
+  recording->file_size++;
+  CHECK(error(*recording) ==
+        fmt::format("cannot write '{}': it has changed since it was read", path));
+  std::filesystem::rename(path, path + ".old");
+  std::filesystem::create_symlink(path + ".old", path);
+  CHECK(error(*recording) ==
+        fmt::format("cannot write '{}': Too many levels of symbolic links", path));
+}
+
 TEST_CASE("raw writer: a payload larger than a reader takes is refused") {
   TemporaryDirectory directory;
   std::string path = directory / "cpu.raw";

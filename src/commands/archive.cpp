@@ -1,0 +1,132 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/file_tree.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "profile/replay.h"
+#include "raw/archived_files.h"
+#include "raw/reader.h"
+#include "raw/writer.h"
+#include "record/found_file.h"
+#include "record/image_pieces.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+namespace {
+
+struct Options {
+  std::string recording = "cpu.raw";
+  std::string symfs;
+  bool is_quiet = false;
+};
+
+// The files that samples have addresses in, those in words of their stacks too.
+std::vector<RecordedImage> sampled_files(raw::Recording& recording) {
+  Replay replay({}, std::move(recording.images), std::move(recording.events));
+  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
+    auto batch = raw::read_samples(chunk);
+    if (!batch)
+      continue;
+    for (const raw::SampleBatch::Row& row : batch->rows())
+      replay.add({.time = row.time,
+                  .pid = row.pid,
+                  .tid = row.tid,
+                  .kernel_stack = {},
+                  .user_stack = batch->stack(row.user_stack),
+                  .words = batch->top(row.top)});
+  }
+  std::vector<RecordedImage> files;
+  for (ProfileImage& image : std::move(replay).finish().images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      files.push_back(std::move(image.file));
+  return files;
+}
+
+std::vector<RecordedImage> without_archived(std::vector<RecordedImage> files,
+                                            const raw::Recording& recording) {
+  std::map<ImageId, const RecordedImage*> wanted;
+  for (const RecordedImage& file : files)
+    wanted[file.id] = &file;
+  auto archived = raw::open_archived_files(recording.piece_chunks, wanted);
+  std::erase_if(files,
+                [&](const RecordedImage& file) { return archived.files.contains(file.id); });
+  return files;
+}
+
+// The file of an image, if it is the one that was recorded.
+Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& symfs) {
+  DebugFileOptions options;
+  options.symfs = symfs;
+  RecordedBinary binary = open_recorded_binary(image, options);
+  if (!binary.file)
+    return Error(binary.problem);
+  auto file = open_found(find_file(image.path, symfs));
+  if (!file)
+    return std::move(file).error();
+  return ImagePieces::open(image.id, *std::move(file));
+}
+
+// Why the file is not in the recording now; empty if it is.
+Result<std::string> archive(const RecordedImage& image, const Options& options,
+                            raw::Writer& writer) {
+  auto pieces = open_pieces(image, options.symfs);
+  if (!pieces)
+    return pieces.error().message();
+  while (auto piece = pieces->next()) {
+    if (!*piece)
+      return piece->error().message();
+    if (auto written = writer.write_piece(**piece); !written)
+      return std::move(written).error();
+  }
+  return std::string();
+}
+
+Result<int> run(const Options& options) {
+  auto recording = raw::read(options.recording);
+  if (!recording)
+    return std::move(recording).error();
+  auto writer = raw::Writer::append_to(options.recording, *recording);
+  if (!writer)
+    return std::move(writer).error();
+
+  size_t count = 0;
+  std::vector<RecordedImage> files = without_archived(sampled_files(*recording), *recording);
+  for (const RecordedImage& file : files) {
+    auto problem = archive(file, options, **writer);
+    if (!problem)
+      return std::move(problem).error();
+    count += problem->empty();
+    if (!problem->empty() && !options.is_quiet)
+      print(stderr, "gosym: warning: '{}': {}\n", printable(file.path), printable(*problem));
+  }
+  if (!options.is_quiet)
+    print(stderr, "archived {} {}, {} -> {}\n", count, count == 1 ? "file" : "files",
+          human_size((*writer)->bytes_written()), printable(options.recording));
+  return count == files.size() ? kSuccess : kPartial;
+}
+
+}  // namespace
+
+Command make_archive(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app =
+      root.add_subcommand("archive", "Put the files that were sampled into a recording");
+  app->add_option("FILE", options->recording, "Recording to add to (default cpu.raw)")
+      ->type_name("");
+  app->add_option("--symfs", options->symfs, "Take all files from below DIR")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
+  app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors");
+  app->footer(
+      "Examples:\n"
+      "  gosym archive                      now cpu.raw has names on any machine\n"
+      "  gosym archive --symfs ./root old.raw\n");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace gosym
