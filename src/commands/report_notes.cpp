@@ -1,0 +1,121 @@
+#include "commands/report_notes.h"
+
+#include <cmath>
+#include <map>
+
+#include "base/exit_status.h"
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// So many images with a problem are told one by one, unless more was asked for.
+constexpr size_t kMaxProblemsTold = 5;
+
+std::string quoted(const std::string& path) {
+  return path == "-" ? "standard input" : fmt::format("'{}'", printable(path));
+}
+
+// Rounded down: 100.0 is for whole recordings.
+double recovered_percent(const raw::Recording& recording) {
+  double share =
+      static_cast<double>(recording.damaged_bytes) / static_cast<double>(recording.file_size);
+  return std::floor(1000.0 * (1.0 - share)) / 10.0;
+}
+
+void tell_losses(const Profile& profile) {
+  for (const Loss& loss : profile.losses)
+    print(stderr,
+          "lost        {:.1f} to {:.1f} s, CPU {}: {} samples, {} events; throttled {:.3f} s\n",
+          static_cast<double>(loss.begin) / 1e9, static_cast<double>(loss.end) / 1e9,
+          loss.counts.cpu, with_commas(loss.counts.lost_samples),
+          with_commas(loss.counts.lost_events),
+          static_cast<double>(loss.counts.throttled_ns) / 1e9);
+}
+
+// Each label with the samples that have it.
+void tell_labels(const Profile& profile) {
+  std::map<std::pair<std::string_view, std::string_view>, uint64_t> counts;
+  for (const SampleCount& sample : profile.samples)
+    for (const ProfileLabel& label : profile.label_sets[sample.label_set])
+      counts[{profile.strings[label.key], profile.strings[label.value]}] += sample.count;
+  for (const auto& [label, count] : counts)
+    print(stderr, "goroutines  {}={}, {} samples\n", printable(label.first),
+          printable(label.second), with_commas(count));
+}
+
+}  // namespace
+
+bool is_whole(const raw::Recording& recording) {
+  return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
+         recording.end_time != 0;
+}
+
+void tell_damage(const raw::Recording& recording, const ReportOptions& options) {
+  std::string name = quoted(options.input);
+  if (recording.damaged_bytes > 0)
+    warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
+         human_size(recording.damaged_bytes), human_size(recording.file_size),
+         recovered_percent(recording));
+  if (recording.damaged_chunks > 0)
+    warn(options, "{}: chunks that do not decode: {}", name, recording.damaged_chunks);
+  if (recording.end_time == 0 && recording.damaged_bytes == 0)
+    warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
+}
+
+Error no_samples(const ReportOptions& options, const raw::Recording& recording,
+                 const Profile& profile) {
+  Error error = errorf("{}: no samples{}", quoted(options.input),
+                       profile.filter.empty() ? "" : " with " + printable(profile.filter));
+  std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
+  if (!options.filter.labels.empty())
+    hint = "gosym report -v without filters lists all labels with their values";
+  else if (!profile.filter.empty())
+    hint = "gosym report --top 0 without filters lists all processes that were sampled";
+  else if (!is_whole(recording))
+    hint = "the part that held them is damaged, or was never written";
+  return std::move(error).with_hint(hint).with_exit_status(kNoTarget);
+}
+
+void tell_loss(const RecordingStats& stats, const ReportOptions& options) {
+  if (stats.lost_samples > 0 && options.format != "text")
+    warn(options, "{} of {} samples lost", with_commas(stats.lost_samples),
+         with_commas(stats.lost_samples + stats.samples));
+}
+
+void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options) {
+  size_t told = 0;
+  for (const auto& [path, problem] : symbols.image_problems) {
+    if (told == kMaxProblemsTold && !options.is_verbose) {
+      warn(options, "{} more files without symbols; -v lists them",
+           symbols.image_problems.size() - told);
+      return;
+    }
+    warn(options, "'{}': {}", printable(path), printable(problem));
+    told++;
+  }
+}
+
+void tell_details(const raw::Recording& recording, const Profile& profile,
+                  const SymbolizerReport& symbols) {
+  print(stderr, "recording   {}, raw format {}.{}, {} chunks of samples\n",
+        human_size(recording.file_size), recording.major, recording.minor,
+        recording.sample_chunks.size());
+  print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
+        with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
+        with_commas(profile.mappings.size() - 1));
+  print(stderr,
+        "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut\n",
+        with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
+        with_commas(profile.unwound.cut));
+  tell_labels(profile);
+  tell_losses(profile);
+  for (const auto& [source, locations] : symbols.locations_by_source)
+    print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
+  for (const ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      print(stderr, "image       {}\n", printable(image.file.path));
+}
+
+}  // namespace gosym

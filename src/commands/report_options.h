@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/print.h"
+#include "commands/command.h"
+#include "commands/debug_options.h"
+#include "commands/name_option.h"
+#include "output/format.h"
+#include "profile/filter.h"
+
+namespace gosym {
+
+// What the command line of `gosym report` says.
+struct ReportOptions {
+  std::string input = "cpu.raw";
+  std::string format = "text";
+  std::string output = "-";
+  std::string time = ",";
+  OutputOptions page;
+  Filter filter;
+  std::optional<NameForm> name_form;  // none: as the format needs them
+  DebugOptions debug;
+  bool keeps_wrappers = false;
+  bool has_goids = false;
+  bool is_strict = false;
+  std::string max_loss;
+  bool is_verbose = false;
+  bool is_quiet = false;
+};
+
+template <class... Args>
+void warn(const ReportOptions& options, fmt::format_string<Args...> format, Args&&... args) {
+  if (!options.is_quiet)
+    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+void add_report_options(CLI::App& app, ReportOptions& options);
+
+}  // namespace gosym
