@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iterator>
 
 namespace gosym {
 
@@ -10,7 +11,8 @@ namespace gosym {
 // disk for one: the stream remembers it, and main() asks once, at the end.
 template <class... Args>
 void print(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
-  std::string text = fmt::format(format, std::forward<Args>(args)...);
+  fmt::memory_buffer text;
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
   (void)std::fwrite(text.data(), 1, text.size(), stream);
 }
 

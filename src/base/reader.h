@@ -29,7 +29,12 @@ public:
   uint64_t word(uint8_t pointer_size) { return pointer_size == 4 ? u32() : u64(); }
 
   // LEB128 of at most 32 significant bits; more of them fail the reader.
-  uint32_t uvarint32() { return static_cast<uint32_t>(uvarint(5, UINT32_MAX)); }
+  uint32_t uvarint32() {
+    // Nearly all take one byte.
+    if (!failed_ && offset_ < data_.size() && data_[offset_] < std::byte{0x80})
+      return static_cast<uint32_t>(data_[offset_++]);
+    return static_cast<uint32_t>(uvarint(5, UINT32_MAX));
+  }
   // LEB128 of at most 64 significant bits.
   uint64_t uvarint64() { return uvarint(10, UINT64_MAX); }
   // Signed LEB128 of at most ten bytes; what does not fit in 64 bits is cut off.
@@ -88,9 +93,9 @@ private:
 
   uint64_t uvarint(int max_bytes, uint64_t max_value) {
     uint64_t value = 0;
-    for (int i = 0; i < max_bytes; i++) {
-      uint8_t byte = u8();
-      uint64_t bits = byte & 0x7fu;
+    for (int i = 0; i < max_bytes && !failed_ && offset_ < data_.size(); i++) {
+      auto byte = std::to_integer<uint64_t>(data_[offset_++]);
+      uint64_t bits = byte & 0x7f;
       // The tenth byte has room for one bit.
       if (i == 9 && bits > 1)
         break;

@@ -47,7 +47,13 @@ bool is_control(uint32_t c) {
 
 }  // namespace
 
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
 std::string printable(std::string_view text) {
+  if (is_plain(text))
+    return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
@@ -75,6 +81,8 @@ bool is_printable(std::string_view text) {
 }
 
 std::string valid_utf8(std::string_view text) {
+  if (is_plain(text))
+    return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {

@@ -8,6 +8,9 @@
 
 namespace gosym {
 
+// Whether the text is ASCII without controls, as most text is: printable and valid as it is.
+bool is_plain(std::string_view text);
+
 // Text from outside, made safe for a terminal: control characters, bytes that are not UTF-8,
 // and the Unicode controls that reorder a line become \xNN. Everything else stays as it is.
 std::string printable(std::string_view text);

@@ -2,7 +2,6 @@
 
 #include "base/print.h"
 #include "base/text.h"
-#include "output/json.h"
 
 namespace gosym {
 
@@ -49,8 +48,8 @@ void print_text(const Answer& answer, NameForm form) {
           position(answer.calls[i]));
 }
 
-void print_json(const Answer& answer, NameForm form) {
-  JsonWriter json;
+void print_json(const Answer& answer, NameForm form, JsonWriter& json) {
+  json.clear();
   json.begin_object();
   json.field("address", fmt::format("{:#x}", answer.address));
   if (!answer.image.empty())

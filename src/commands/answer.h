@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/call.h"
+#include "output/json.h"
 #include "symbolize/names.h"
 
 namespace gosym {
@@ -23,7 +24,7 @@ struct Answer {
 
 // A line for people, or more where calls were inlined.
 void print_text(const Answer& answer, NameForm form);
-// A line with an object.
-void print_json(const Answer& answer, NameForm form);
+// A line with an object. The writer is used for one after the other.
+void print_json(const Answer& answer, NameForm form, JsonWriter& json);
 
 }  // namespace gosym

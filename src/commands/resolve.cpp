@@ -35,23 +35,50 @@ struct Options {
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
 
-// Answers some addresses, in their order.
-using Ask = std::function<Result<std::vector<Answer>>(std::span<const uint64_t>)>;
+// Answers some addresses, in their order. The answer is the caller's until the next.
+using Tell = std::function<void(Answer&)>;
+using Ask = std::function<Result<>(std::span<const uint64_t>, const Tell&)>;
 
 void warn(const std::string& file, const std::string& problem) {
   print(stderr, "gosym: warning: '{}': {}\n", printable(file), printable(problem));
 }
 
-Answer answer(const ImageSymbols& symbols, uint64_t asked) {
-  Answer answer{.address = asked};
-  ImageAddress address{asked};
-  if (auto source = symbols.find(address, answer.calls))
-    answer.source = *source;
-  else if (!symbols.image().is_executable_at(address))
-    answer.reason = "not in a code segment";
-  else
-    answer.reason = symbols.has_code_names() ? "no symbol there" : "no symbols in this file";
-  return answer;
+std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
+  if (!symbols.image().is_executable_at(address))
+    return "not in a code segment";
+  return symbols.has_code_names() ? "no symbol there" : "no symbols in this file";
+}
+
+// What was found at one address: calls that lie with those of others.
+struct Found {
+  std::optional<FrameSource> source;
+  ptrdiff_t first_call = 0;
+  ptrdiff_t end_call = 0;
+};
+
+// Near addresses are asked for after one another, so that each part of debugging information is
+// read once, and each table of a Go function walked once.
+void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
+                 const Tell& tell) {
+  std::vector<size_t> order(addresses.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return addresses[i]; });
+  std::vector<Found> found(addresses.size());
+  std::vector<Call> calls;
+  for (size_t i : order) {
+    found[i].first_call = std::ssize(calls);
+    found[i].source = symbols.find(ImageAddress{addresses[i]}, calls);
+    found[i].end_call = std::ssize(calls);
+  }
+  Answer answer;
+  for (size_t i = 0; i < addresses.size(); i++) {
+    auto [source, first, end] = found[i];
+    answer.address = addresses[i];
+    answer.source = source.value_or(FrameSource{});
+    answer.calls.assign(calls.begin() + first, calls.begin() + end);
+    answer.reason = source ? "" : why_unnamed(symbols, ImageAddress{addresses[i]});
+    tell(answer);
+  }
 }
 
 Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
@@ -62,15 +89,9 @@ Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
   for (const std::string& note : {symbols->problem(), symbols->assumption()})
     if (!note.empty())
       warn(options.binary, note);
-  return Ask([symbols](std::span<const uint64_t> addresses) {
-    // Near ones after one another, so that each part of debugging information is read once.
-    std::vector<size_t> order(addresses.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::sort(order, {}, [&](size_t i) { return addresses[i]; });
-    std::vector<Answer> answers(addresses.size());
-    for (size_t i : order)
-      answers[i] = answer(*symbols, addresses[i]);
-    return answers;
+  return Ask([symbols](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
+    ask_symbols(*symbols, addresses, tell);
+    return Ok{};
   });
 }
 
@@ -80,34 +101,34 @@ Result<Ask> ask_process(const Options& options, const DebugFileOptions& files) {
     return std::move(opened).error();
   auto process = std::make_shared<LiveProcess>(*std::move(opened));
   auto told = std::make_shared<std::set<std::string>>();
-  return Ask([process, told, &files](std::span<const uint64_t> addresses) {
+  return Ask([process, told, &files](std::span<const uint64_t> addresses,
+                                     const Tell& tell) -> Result<> {
     auto answers = process->ask(addresses, files);
     for (const auto& [path, problem] : process->problems())
       if (told->insert(path).second)
         warn(path, problem);
-    return answers;
+    if (!answers)
+      return std::move(answers).error();
+    std::ranges::for_each(*answers, tell);
+    return Ok{};
   });
 }
 
-void print_answer(Answer answer, const Options& options) {
+void print_answer(Answer& answer, const Options& options, JsonWriter& json) {
   // The outermost call is the function that holds the code.
   if (options.no_inlines && !answer.calls.empty())
     answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
   if (!options.keeps_wrappers)
     hide_wrappers(answer.calls);
   if (options.is_json)
-    print_json(answer, options.name_form.value_or(NameForm::kNone));
+    print_json(answer, options.name_form.value_or(NameForm::kNone), json);
   else
     print_text(answer, options.name_form.value_or(NameForm::kShort));
 }
 
 Result<> resolve(std::span<const uint64_t> addresses, const Ask& ask, const Options& options) {
-  auto answers = ask(addresses);
-  if (!answers)
-    return std::move(answers).error();
-  for (const Answer& answer : *answers)
-    print_answer(answer, options);
-  return Ok{};
+  JsonWriter json;
+  return ask(addresses, [&](Answer& answer) { print_answer(answer, options, json); });
 }
 
 Result<> resolve_input(const Ask& ask, const Options& options) {

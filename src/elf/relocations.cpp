@@ -93,19 +93,20 @@ std::optional<uint64_t> symbol_value(const Image& image, const Dynamic& dynamic,
   return value;
 }
 
-// Writes a word over the one at `address`, if it differs.
-void patch(const Image& image, std::span<std::byte> file, ImageAddress address,
+// Writes a word over the one at `address`. False if it is the same.
+bool patch(const Image& image, std::span<std::byte> file, ImageAddress address,
            uint64_t value) {
   auto old = image.load_word(address);
   if (image.pointer_size == 4)
     value &= UINT32_MAX;
   if (!old || *old == value)
-    return;
+    return false;
   auto offset = static_cast<size_t>(image.loaded_from(address)->data() - image.file.data());
   for (size_t i = 0; i < image.pointer_size; i++) {
     size_t shift = 8 * (image.order == ByteOrder::kLittle ? i : image.pointer_size - 1 - i);
     file[offset + i] = static_cast<std::byte>(value >> shift);
   }
+  return true;
 }
 
 Relocation read_relocation(const Image& image, Reader& in, bool has_addend) {
@@ -120,38 +121,40 @@ Relocation read_relocation(const Image& image, Reader& in, bool has_addend) {
   return relocation;
 }
 
-void apply(const Image& image, std::span<std::byte> file, const MachineTypes& types,
+bool apply(const Image& image, std::span<std::byte> file, const MachineTypes& types,
            const Dynamic& dynamic, bool has_addend) {
   uint64_t table = has_addend ? dynamic.rela : dynamic.rel;
   uint64_t size = has_addend ? dynamic.rela_size : dynamic.rel_size;
   auto bytes = image.loaded_from(ImageAddress{table});
   if (!bytes)
-    return;
+    return false;
+  bool has_changed = false;
   Reader in(bytes->first(std::min<uint64_t>(size, bytes->size())), image.order);
   uint64_t entry_size = uint64_t{has_addend ? 3u : 2u} * image.pointer_size;
   while (in.remaining() >= entry_size) {
     Relocation relocation = read_relocation(image, in, has_addend);
     if (relocation.type == types.relative) {
-      patch(image, file, relocation.address, relocation.addend);
+      has_changed |= patch(image, file, relocation.address, relocation.addend);
     } else if (relocation.type == types.symbol) {
       if (auto value = symbol_value(image, dynamic, relocation.symbol))
-        patch(image, file, relocation.address, *value + relocation.addend);
+        has_changed |= patch(image, file, relocation.address, *value + relocation.addend);
     }
   }
+  return has_changed;
 }
 
 }  // namespace
 
-void relocate(const Image& image, std::span<std::byte> file) {
+bool relocate(const Image& image, std::span<std::byte> file) {
   if (image.type != ET_DYN || file.data() != image.file.data() ||
       file.size() != image.file.size())
-    return;
+    return false;
   const auto* types = std::ranges::find(kMachines, image.machine, &MachineTypes::machine);
   if (types == std::end(kMachines))
-    return;
+    return false;
   Dynamic dynamic = read_dynamic(image);
-  apply(image, file, *types, dynamic, /*has_addend=*/true);
-  apply(image, file, *types, dynamic, /*has_addend=*/false);
+  bool has_changed = apply(image, file, *types, dynamic, /*has_addend=*/true);
+  return apply(image, file, *types, dynamic, /*has_addend=*/false) || has_changed;
 }
 
 }  // namespace gosym::elf

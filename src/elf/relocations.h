@@ -19,6 +19,7 @@ namespace gosym::elf {
 // themselves zero, as lld does. RELR needs nothing: its addends are in place.
 //
 // `file` are the bytes of `image`, private to us. What would lie outside of them is skipped.
-void relocate(const Image& image, std::span<std::byte> file);
+// False if nothing had to be changed.
+bool relocate(const Image& image, std::span<std::byte> file);
 
 }  // namespace gosym::elf

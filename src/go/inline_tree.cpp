@@ -34,30 +34,32 @@ uint32_t positive_or_zero(std::optional<int32_t> value) {
 }
 
 // Where either the file or the line is unknown the runtime gives neither.
-Position position_at(const Pclntab& table, const Function& function, uint64_t pc) {
+Position position_at(const Pclntab& table, const Function& function, uint64_t pc,
+                     PositionWalk& walk) {
   Position position;
-  int32_t file = table.value(function, function.pcfile, pc).value_or(-1);
-  int32_t line = table.value(function, function.pcln, pc).value_or(-1);
+  int32_t file = walk.files.value(table, function, function.pcfile, pc).value_or(-1);
+  int32_t line = walk.lines.value(table, function, function.pcln, pc).value_or(-1);
   if (file >= 0 && line >= 0) {
     position.file = table.file(function, file);
     position.line = static_cast<uint32_t>(line);
   }
   if (auto indices = inline_index_table(table, function))
-    position.inline_index = table.value(function, *indices, pc).value_or(-1);
+    position.inline_index = walk.indices.value(table, function, *indices, pc).value_or(-1);
   return position;
 }
 
 // Where the inlined call was called from.
-Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined) {
+Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined,
+                   PositionWalk& walk) {
   if (table.format() >= Format::kGo1_12)
-    return position_at(table, function, function.entry + inlined.parent_pc);
+    return position_at(table, function, function.entry + inlined.parent_pc, walk);
   return {table.file(function, inlined.file), positive_or_zero(inlined.line), inlined.parent};
 }
 
 // Appends the inlined calls at `position`, and moves it to where the outermost was called from.
 // False if there is an entry that cannot be read.
 bool expand(const Module& module, const Function& function, Position& position,
-            std::vector<Call>& calls) {
+            PositionWalk& walk, std::vector<Call>& calls) {
   const Pclntab& table = module.table;
   Bytes tree = inline_tree_of(module, function);
   for (int depth = 0; position.inline_index >= 0; depth++) {
@@ -71,7 +73,7 @@ bool expand(const Module& module, const Function& function, Position& position,
     calls.push_back({name, position.file, position.line, inlined->start_line,
                      kind_of(table, module.wrapper_id, inlined->id, name, position.file),
                      /*is_inlined=*/true});
-    position = caller_of(table, function, *inlined);
+    position = caller_of(table, function, *inlined, walk);
     // Entries come after their parents. Initializers of packages have some that do not, of Go
     // 1.24 to 1.27: they give the start of the call itself for that of its caller. Where it was
     // called from is then unknown.
@@ -86,7 +88,8 @@ bool expand(const Module& module, const Function& function, Position& position,
 uint32_t start_line_of(const Pclntab& table, const Function& function) {
   if (table.has_start_lines())
     return function.start_line;
-  Position entry = position_at(table, function, function.entry);
+  PositionWalk walk;
+  Position entry = position_at(table, function, function.entry, walk);
   return entry.inline_index < 0 ? entry.line : 0;
 }
 
@@ -140,6 +143,12 @@ std::optional<InlinedCall> read_inlined_call(const Pclntab& table, Bytes tree, u
 }
 
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls) {
+  CallWalk walk;
+  return find_calls(module, address, calls, walk);
+}
+
+bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
+                CallWalk& walk) {
   const Pclntab& table = module.table;
   auto pc = module.pc_of(address);
   auto index = pc ? table.find(*pc) : std::nullopt;
@@ -148,9 +157,9 @@ bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& c
   if (name.empty())
     return false;
 
-  Position position = position_at(table, *function, *pc);
+  Position position = position_at(table, *function, *pc, walk.innermost);
   size_t first_call = calls.size();
-  if (!expand(module, *function, position, calls)) {
+  if (!expand(module, *function, position, walk.callers, calls)) {
     calls.resize(first_call);
     position = {};
   }

@@ -47,4 +47,18 @@ std::optional<uint32_t> inline_index_table(const Pclntab& table, const Function&
 // function we cannot name.
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls);
 
+// Where the walks through the tables of a module have come to.
+struct PositionWalk {
+  PcValueWalk files;
+  PcValueWalk lines;
+  PcValueWalk indices;
+};
+struct CallWalk {
+  PositionWalk innermost;
+  PositionWalk callers;  // who made inlined calls: mostly somewhat before
+};
+// The same, and faster where addresses come in order. The walk is that of this module alone.
+bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
+                CallWalk& walk);
+
 }  // namespace gosym::go

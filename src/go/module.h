@@ -66,8 +66,8 @@ std::vector<TablePlace> find_table_places(const elf::Image& image);
 
 // None if the image has no Go function table; an error if it has one that cannot be used.
 //
-// Relocates the image first if that has a table: `file` are the image's bytes, private to us;
-// without them tables of some linkers (lld) cannot be read. `image` must outlive the module.
+// Relocates the image if it has a table that cannot be read otherwise, as those of some linkers
+// (lld): `file` are the image's bytes, private to us. `image` must outlive the module.
 Result<std::optional<Module>> read_module(const elf::Image& image, std::span<std::byte> file);
 
 }  // namespace gosym::go

@@ -161,16 +161,26 @@ bool fits(ModuleData& data, const Pclntab& table, uint64_t table_address) {
   return true;
 }
 
-// Where a word `value` of any layout can begin a record: at words of writable data.
+// The writable data that Go's own linker puts the record into.
+std::vector<elf::LoadedBytes> likely_places(const Image& image) {
+  std::vector<elf::LoadedBytes> places;
+  for (std::string_view name : {".go.module", ".noptrdata", ".data"})
+    if (const elf::Section* section = image.find_section(name))
+      if (auto bytes = image.contents(*section); bytes && (section->flags & SHF_WRITE) != 0)
+        places.push_back({section->address, *bytes});
+  return places;
+}
+
+// Where a word `value` of any layout can begin a record.
 template <class Visitor>
-void for_each_word(const Image& image, uint64_t value, Visitor visit) {
+void for_each_word(const Image& image, const elf::LoadedBytes& data, uint64_t value,
+                   Visitor visit) {
   auto low = static_cast<uint32_t>(value);
   // The low half alone rules out nearly every word, at once.
   uint64_t low_half = image.order == ByteOrder::kBig && image.pointer_size == 8 ? 4 : 0;
-  for (const auto& [address, bytes] : image.loaded_segments(PF_W))
-    for (uint64_t i = 0; i < bytes.size(); i += image.pointer_size)
-      if (load<uint32_t>(bytes, i + low_half, image.order) == low)
-        visit(ImageAddress{to_integer(address) + i});
+  for (uint64_t i = 0; i < data.bytes.size(); i += image.pointer_size)
+    if (load<uint32_t>(data.bytes, i + low_half, image.order) == low)
+      visit(ImageAddress{to_integer(data.address) + i});
 }
 
 }  // namespace
@@ -245,10 +255,13 @@ std::vector<ModuleData> find_module_data(const Image& image, const Pclntab& tabl
     if (found.size() < kMaxRecords && fits(data, table, address))
       found.push_back(data);
   };
-  if (const elf::Section* section = image.find_section(".go.module"))
-    try_at(section->address);
+  // Half a megabyte at the most, of the 20 that may be writable.
+  for (const elf::LoadedBytes& place : likely_places(image))
+    if (found.empty())
+      for_each_word(image, place, address, try_at);
   if (found.empty())
-    for_each_word(image, address, try_at);
+    for (const elf::LoadedBytes& segment : image.loaded_segments(PF_W))
+      for_each_word(image, segment, address, try_at);
   return found;
 }
 

@@ -30,28 +30,40 @@ public:
 
   // The next row, which may be empty; none at the end of the table or where its bytes stop
   // making sense.
-  std::optional<PcValue> next() {
-    uint32_t zigzag = in_.uvarint32();
-    if (zigzag == 0 && !is_first_) {
-      has_ended_ = in_.ok();
-      return std::nullopt;
-    }
-    is_first_ = false;
+  std::optional<PcValue> next() { return advance() ? std::optional(row_) : std::nullopt; }
 
-    uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
-    empty_rows_ = end == row_.end ? empty_rows_ + 1 : 0;
-    if (!in_.ok() || end > UINT32_MAX || empty_rows_ > kMaxEmptyRows)
-      return std::nullopt;
-    uint32_t delta = (zigzag >> 1) ^ -(zigzag & 1);
-    row_ = {row_.end, static_cast<uint32_t>(end),
-            static_cast<int32_t>(static_cast<uint32_t>(row_.value) + delta)};
-    return row_;
+  // Where the last row begins.
+  uint32_t begin() const { return row_.begin; }
+  // The value at `pc`, which must not lie before the last row; none past the end.
+  std::optional<int32_t> value_at(uint32_t pc) {
+    while (pc >= row_.end)
+      if (!advance())
+        return std::nullopt;
+    return row_.value;
   }
 
   // Whether the end was come to, and not bytes that make no sense.
   bool has_ended() const { return has_ended_; }
 
 private:
+  bool advance() {
+    uint32_t zigzag = in_.uvarint32();
+    if (zigzag == 0 && !is_first_) {
+      has_ended_ = in_.ok();
+      return false;
+    }
+    is_first_ = false;
+
+    uint64_t end = row_.end + uint64_t{in_.uvarint32()} * quantum_;
+    empty_rows_ = end == row_.end ? empty_rows_ + 1 : 0;
+    if (!in_.ok() || end > UINT32_MAX || empty_rows_ > kMaxEmptyRows)
+      return false;
+    uint32_t delta = (zigzag >> 1) ^ -(zigzag & 1);
+    row_ = {row_.end, static_cast<uint32_t>(end),
+            static_cast<int32_t>(static_cast<uint32_t>(row_.value) + delta)};
+    return true;
+  }
+
   // Assembly has one now and then, for a line without code. The limit keeps a damaged table
   // from being walked through a whole file for each of its functions.
   static constexpr int kMaxEmptyRows = 64;
@@ -66,10 +78,7 @@ private:
 
 // The value at `pc`, counted from the function entry; none past the last row.
 inline std::optional<int32_t> value_at(PcValueRows rows, uint32_t pc) {
-  while (auto row = rows.next())
-    if (pc < row->end)
-      return row->value;
-  return std::nullopt;
+  return rows.value_at(pc);
 }
 
 }  // namespace gosym::go

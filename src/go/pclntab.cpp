@@ -141,6 +141,25 @@ Result<> Pclntab::split_before_116(Bytes table) {
   return Ok{};
 }
 
+namespace {
+
+// The first of `count` pairs of words whose first word is larger than that of the next pair;
+// none if they are in order. On its own because all of it is looked at before the first answer:
+// with Pclntab::entry() it takes four times as long, half a millisecond for 150,000 functions.
+template <class Word>
+std::optional<uint64_t> find_disorder(Bytes pairs, uint64_t count, ByteOrder order) {
+  Word last = 0;
+  for (uint64_t i = 0; i <= count; i++) {
+    Word entry = load<Word>(pairs, i * 2 * sizeof(Word), order).value_or(0);
+    if (entry < last)
+      return i - 1;
+    last = entry;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 // A search needs the entries in order; a sorted table also is one that was not hit by chance.
 Result<> Pclntab::check_functions() {
   uint64_t count = header_.function_count;
@@ -149,11 +168,13 @@ Result<> Pclntab::check_functions() {
       count > (functab_.size() - pc_size()) / (2u * pc_size()))
     return errorf("function table: {} functions do not fit in {:#x} bytes", count,
                   functab_.size());
-  for (uint32_t i = 0; i < count; i++)
-    if (entry(i) > entry(i + 1))
-      return errorf("function table: entry {} at {:#x} lies after the next, {:#x}", i, entry(i),
-                    entry(i + 1));
-  return Ok{};
+  auto disorder = pc_size() == 4 ? find_disorder<uint32_t>(functab_, count, order_)
+                                 : find_disorder<uint64_t>(functab_, count, order_);
+  if (!disorder)
+    return Ok{};
+  auto i = static_cast<uint32_t>(*disorder);
+  return errorf("function table: entry {} at {:#x} lies after the next, {:#x}", i, entry(i),
+                entry(i + 1));
 }
 
 // Go 1.2 to 1.15 share a magic; only what the records hold tells them apart:
@@ -342,10 +363,7 @@ std::vector<std::string_view> Pclntab::files() const {
 
 std::optional<int32_t> Pclntab::value(const Function& function, uint32_t table,
                                       uint64_t pc) const {
-  uint64_t offset = pc - function.entry;
-  if (table == 0 || offset > UINT32_MAX)
-    return std::nullopt;
-  return value_at(rows(table), static_cast<uint32_t>(offset));
+  return PcValueWalk().value(*this, function, table, pc);
 }
 
 std::optional<uint32_t> Pclntab::pcdata_table(const Function& function, uint32_t index) const {
@@ -369,6 +387,18 @@ uint32_t Pclntab::pcdata_count(const Function& function) const {
 
 uint32_t Pclntab::funcdata_count(const Function& function) const {
   return static_cast<uint32_t>(function.funcdata.size() / pc_size());
+}
+
+std::optional<int32_t> PcValueWalk::value(const Pclntab& table, const Function& function,
+                                          uint32_t offset, uint64_t pc) {
+  uint64_t distance = pc - function.entry;
+  if (offset == 0 || distance > UINT32_MAX)
+    return std::nullopt;
+  if (offset != offset_ || distance < rows_.begin())
+    rows_ = table.rows(offset);
+  auto value = rows_.value_at(static_cast<uint32_t>(distance));
+  offset_ = value ? offset : 0;
+  return value;
 }
 
 uint64_t code_size(const Pclntab& table, uint32_t index) {

@@ -172,6 +172,20 @@ private:
   Bytes records_;  // what the offsets of records count from
 };
 
+// A walk through one kind of pc-value table, left where the last value was found. Where
+// addresses are asked for in order, each table is so walked but once: 100,000 in the Go
+// compiler take a third of the time.
+class PcValueWalk {
+public:
+  // As Pclntab::value.
+  std::optional<int32_t> value(const Pclntab& table, const Function& function, uint32_t offset,
+                               uint64_t pc);
+
+private:
+  uint32_t offset_ = 0;  // of the table that is walked; 0: none
+  PcValueRows rows_{{}, 1};
+};
+
 // Bytes of code of a function, without the padding up to the next: its file table ends with the
 // code (that of lines may end before, in assembly). The distance to the next entry where there
 // is no such table. `index` as in function().

@@ -9,7 +9,8 @@ void JsonWriter::key(std::string_view name) {
 }
 
 void JsonWriter::value(std::string_view text) {
-  std::string valid = valid_utf8(text);
+  std::string copy;
+  std::string_view valid = is_plain(text) ? text : copy = valid_utf8(text);
   writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 

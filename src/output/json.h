@@ -32,6 +32,12 @@ public:
     value(content);
   }
 
+  // Begins anew, in the memory that it has.
+  void clear() {
+    buffer_.Clear();
+    writer_.Reset(buffer_);
+  }
+
   // What was written so far; valid until the next call.
   std::string_view text() const { return {buffer_.GetString(), buffer_.GetSize()}; }
 

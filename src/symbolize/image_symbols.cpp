@@ -35,8 +35,7 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
   symbols->open_native(path, options);
   for (auto* open_source : {open_dynsym_source, open_plt_source})
-    if (auto source = open_source(symbols->image_))
-      symbols->sources_.push_back(std::move(source));
+    symbols->sources_.push_back(open_source(symbols->image_));
   return symbols;
 }
 

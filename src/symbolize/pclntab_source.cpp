@@ -15,7 +15,7 @@ public:
   }
 
   bool find(ImageAddress address, std::vector<Call>& calls) override {
-    return go::find_calls(module_, address, calls);
+    return go::find_calls(module_, address, calls, walk_);
   }
 
   void list(std::vector<FunctionRange>& functions) override {
@@ -34,6 +34,7 @@ public:
 
 private:
   const go::Module& module_;
+  go::CallWalk walk_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace gosym {
 
 // Each opens one source of an image or of its Go module, which it borrows; null if the image
-// has none of that kind.
+// has none of that kind. Those of .dynsym and of stubs are there always, and read when asked.
 std::unique_ptr<SymbolSource> open_pclntab_source(const go::Module& module);
 std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image);
 std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image);
