@@ -6,6 +6,10 @@ import pathlib
 import random
 import re
 import subprocess
+import sys
+import tempfile
+
+import pprof
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gosym"
@@ -17,8 +21,8 @@ Program = collections.namedtuple("Program", "twin stripped")
 
 
 def call(*command, **options):
-    return subprocess.run([str(word) for word in command], check=True, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options).stdout
+    return subprocess.run([str(word) for word in command], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, **{"check": True, **options}).stdout
 
 
 def fetched(*words):
@@ -97,3 +101,33 @@ def random_addresses(ranges, count):
 
 def as_lines(addresses):
     return "".join(f"{address:#x}\n" for address in addresses).encode()
+
+
+@functools.cache
+def recordings(gosym, seconds=int(os.environ.get("SECONDS_TO_RECORD", 20))):
+    """What gosym and perf recorded of a busy prometheus, at the same time."""
+    sys.path.insert(0, str(ROOT / "tests/live"))
+    import prometheus  # needs root
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gosym-benchmark-"))
+    with prometheus.busy() as pid:
+        perf = subprocess.Popen(["perf", "record", "-q", "-F4999", "-g", "-e", "cpu-clock", "-p",
+                                 str(pid), "-o", folder / "perf.data", "--", "sleep", str(seconds)])
+        call(gosym, "record", "-q", "-F", "4999", "-p", pid, "-d",
+             f"{seconds}s", "-o", folder / "cpu.raw")
+        perf.wait()
+    return folder / "cpu.raw", folder / "perf.data"
+
+
+@functools.cache
+def compiler_recording(gosym):
+    """A recording of the Go compiler at work, and a profile of the same without names."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gosym-benchmark-"))
+    raw, named, bare = (folder / name for name in ("cpu.raw", "named.pb.gz", "bare.pb.gz"))
+    source = f"{pathlib.Path(go()).parent.parent}/src/strconv"
+    files = sorted(file for file in pathlib.Path(source).glob("*.go")
+                   if not file.name.endswith("_test.go"))
+    call(gosym, "record", "-q", "-F", "4999", "-o", raw, "--", compiler().twin, "-p", "strconv",
+         "-std", "-o", folder / "strconv.a", "-importcfg", os.devnull, *files, check=False)
+    call(gosym, "report", "--quiet", "--pprof", named, raw)
+    bare.write_bytes(pprof.without_names(named.read_bytes()))
+    return raw, bare
