@@ -26,6 +26,7 @@ struct goroutine {
   __u64 pc;
   __u64 bp;
   __u64 g0_high;  // end of the stack that the thread has for C code
+  __u64 g0_sp;    // where on it begins what works for the goroutine
   bool is_on_stack;
   bool has_left_stack;  // for the other one; with a signal handler it may be on neither
 };
@@ -61,6 +62,7 @@ static __always_inline struct goroutine find_goroutine(const struct gosym_go_pro
   found.sp = read_word(current + program->g_sched_sp);
   found.pc = read_word(current + program->g_sched_sp + 8);
   found.bp = read_word(current + program->g_sched_bp);
+  found.g0_sp = read_word(g0 + program->g_sched_sp);
   found.has_left_stack = found.sp >= found.low && found.sp < found.high;
   return found;
 }

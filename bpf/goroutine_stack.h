@@ -46,6 +46,7 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
   if (before >= goroutine->high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
     return 0;
   walk_part(read_word(last), 0, goroutine->g0_high);
+  sample->has_gap = 1;
   if (!sample->bridge)
     sample->bridge = sample->user_depth;
   return resume(sample, goroutine, before, 0);

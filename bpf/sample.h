@@ -35,6 +35,11 @@
 // for all of them beforehand, some 100 bytes each.
 #define GOSYM_MAX_GO_PROCESSES 4096
 
+// Bytes from the first frame on a thread's other stack to where that begins if the runtime's
+// own code was called there: the frame, and one word at most that the caller pushed (Go 1.15 to
+// 1.27). Where C code was called more lies between.
+#define GOSYM_MAX_ENTRY_SIZE 24
+
 // How often C code that Go code called may have called back that the stack is still followed.
 #define GOSYM_MAX_CALLBACKS 3
 
@@ -94,6 +99,9 @@ struct gosym_sample {
   __u64 goid;            // 0: no goroutine, or none that can be told
   __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
   __u32 top_size;
+  // Frames may be missing where the thread's other stack begins.
+  __u32 has_gap;
+  __u32 padding;
   __u64 stack_pointer;  // of the user code; so is the frame pointer
   __u64 frame_pointer;
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +

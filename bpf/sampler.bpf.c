@@ -58,6 +58,7 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             const struct goroutine* goroutine) {
   sample->user_depth = 0;
   sample->bridge = 0;
+  sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   if (!has_user || registers.ip == 0)
     return;
@@ -66,7 +67,8 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   sample->stack_pointer = registers.sp;
   sample->frame_pointer = registers.fp;
   if (program && goroutine->has_left_stack) {
-    walk_part(registers.fp, registers.sp, goroutine->g0_high);
+    __u64 last = walk_part(registers.fp, registers.sp, goroutine->g0_high);
+    sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
     __u64 frame_pointer = take_goroutine_top(sample, goroutine);
     take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
   } else if (program && goroutine->is_on_stack) {
@@ -144,7 +146,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
     sample->goid = read_word(goroutine.address + program->g_goid);
     take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
   }
-  take_top(sample);
+  take_top(sample, goroutine.g0_sp);
   output(sample);
   return 0;
 }

@@ -17,18 +17,20 @@ const volatile __u8 trusts_chain = 1;
 
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
-// Below the place where a goroutine left its stack the chain may have been given up.
 static __always_inline bool chain_holds(const struct gosym_sample* sample) {
   __u32 last = sample->user_depth - 1;
-  return sample->user_end == GOSYM_END_ROOT && !sample->bridge &&
+  return sample->user_end == GOSYM_END_ROOT && !sample->has_gap &&
          last < GOSYM_MAX_USER_FRAMES && is_goexit(sample->stack[last]);
 }
 
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
 // below the innermost frame in it, or else whatever may be taken.
-static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample) {
-  if (!chain_holds(sample))
-    return broken_top_size;
+// Above `end`, if that is not 0, lies nothing that called the code which was sampled.
+static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, __u64 end) {
+  if (!chain_holds(sample)) {
+    __u64 below_end = end - sample->stack_pointer;
+    return end && below_end < broken_top_size ? below_end : broken_top_size;
+  }
   if (!trusts_chain)
     return top_size;
   __u64 below_frame = sample->frame_pointer - sample->stack_pointer;
@@ -36,14 +38,14 @@ static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample) 
 }
 
 // A page at a time: the stack may end before.
-static __always_inline void take_top(struct gosym_sample* sample) {
+static __always_inline void take_top(struct gosym_sample* sample, __u64 end) {
   const __u64 page = 4096;
   sample->top_size = 0;
   if (sample->user_depth == 0 || (sample->stack_pointer & 7))
     return;
   __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
                 sizeof(struct gosym_label) * sample->label_count;
-  __u64 wanted = wanted_top_size(sample);
+  __u64 wanted = wanted_top_size(sample, end) & ~7ull;
   __u64 taken = 0;
   for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
     __u64 from = sample->stack_pointer + taken;

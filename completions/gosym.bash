@@ -18,7 +18,7 @@ _gosym() {
     record)
       options="-h --help -p --pid -a --all -t --tid --cgroup -C --cpu -e --event -c --count
         -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
-        --kernel-only --no-inherit --call-graph --sampler -v --verbose -q --quiet"
+        --kernel-only --no-inherit --call-graph --sampler --archive -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
@@ -44,6 +44,7 @@ _gosym() {
     record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
     record:--sampler) COMPREPLY=($(compgen -W "auto bpf perf" -- "$current")) ;;
+    record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)
       COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))

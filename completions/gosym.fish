@@ -30,6 +30,7 @@ complete -c gosym -n $record -s K -l kernel-only -d "Only while in the kernel"
 complete -c gosym -n $record -l no-inherit -d "Leave out child processes"
 complete -c gosym -n $record -l call-graph -x -a "auto fp dwarf" -d "How callers are found"
 complete -c gosym -n $record -l sampler -x -a "auto bpf perf" -d "What takes the samples"
+complete -c gosym -n $record -l archive -x -a "auto all none" -d "Files to keep in the recording"
 complete -c gosym -n $record -s v -l verbose -d "Tell more"
 complete -c gosym -n $record -s q -l quiet -d "Tell nothing but errors"
 

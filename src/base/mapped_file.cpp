@@ -38,17 +38,21 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found) {
   auto status = status_of_regular(found.get());
   if (!status)
     return std::move(status).error();
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
-                     O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd)
-    return Error(std::strerror(errno));
+  UniqueFd opened;
+  if ((fcntl(found.get(), F_GETFL) & O_PATH) != 0) {
+    opened = UniqueFd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                             O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!opened)
+      return Error(std::strerror(errno));
+  }
+  int fd = opened ? opened.get() : found.get();
 
   auto size = static_cast<size_t>(status->st_size);
   int64_t changed = gosym::mtime_ns(*status);
   if (size == 0)
     return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
   void* address =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd.get(), 0);
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (address == MAP_FAILED)
     return Error(std::strerror(errno));
   return std::unique_ptr<MappedFile>(

@@ -22,6 +22,7 @@ public:
   // With a `root`, the path is one below it (see file_tree.h).
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path,
                                                   const std::string& root = "");
+  // Of what was found, or is open for reading.
   static Result<std::unique_ptr<MappedFile>> open(const UniqueFd& found);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

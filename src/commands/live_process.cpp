@@ -7,7 +7,6 @@
 #include "base/exit_status.h"
 #include "profile/replay.h"
 #include "record/image_catalog.h"
-#include "record/image_file.h"
 #include "record/perf_maps.h"
 #include "record/rights.h"
 #include "record/snapshot.h"
@@ -113,11 +112,10 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
       continue;
     if (is_memory(mapping.path))
       perf_maps.notice(pid_, moment.time);
-    auto file = mapping.file.inode != 0 ? open_mapped_file(mapping) : UniqueFd();
-    MapEvent event = images.event_of(std::move(mapping));
-    if (file && *file)
-      moment.files.try_emplace(event.image, *std::move(file));
-    moment.events.emplace_back(std::move(event));
+    auto [image, file] = images.identify(mapping);
+    if (file)
+      moment.files[image] = std::move(file);
+    moment.events.emplace_back(event_of(std::move(mapping), image));
   }
   moment.images = images.take_new();
   if (auto map = perf_maps.take(pid_, moment.time))

@@ -148,6 +148,9 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
         static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
         human_size(summary.file_size),
         options.output == "-" ? "standard output" : printable(options.output));
+  if (summary.archived > 0)
+    print(stderr, "archived {} {} in it\n", summary.archived,
+          summary.archived == 1 ? "file" : "files");
   if (summary.samples > 0 && options.output != "-")
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : printable(options.output));
@@ -202,7 +205,7 @@ Result<int> record(const RecordOptions& options) {
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(plan->sampler);
+  auto recorder = Recorder::open(plan->sampler, plan->archive);
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
   if (auto started = (*recorder)->start(options.output); !started)

@@ -152,6 +152,12 @@ Result<SamplerKind> parse_sampler(std::string_view text) {
   return usage_error(fmt::format("--sampler: '{}' is not auto, bpf or perf", printable(text)));
 }
 
+ArchiveMode archive_mode(std::string_view text) {
+  if (text == "none")
+    return ArchiveMode::kNone;
+  return text == "all" ? ArchiveMode::kAll : ArchiveMode::kAuto;
+}
+
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
   scope.pids = options.pids;
   scope.tids = options.tids;
@@ -190,6 +196,7 @@ Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
 Result<RecordPlan> make_plan(const RecordOptions& options) {
   RecordPlan plan;
   SamplerOptions& sampler = plan.sampler;
+  plan.archive = archive_mode(options.archive);
   sampler.has_user = !options.is_kernel_only;
   sampler.has_kernel = !options.is_user_only;
   for (auto done : {check_scope(options), check_rest(options)})
@@ -260,6 +267,10 @@ void add_record_options(CLI::App& app, RecordOptions& options) {
   app.add_option("--sampler", options.sampler,
                  "What takes the samples: bpf, perf, or auto: what is allowed (auto)")
       ->type_name("NAME");
+  app.add_option("--archive", options.archive,
+                 "Files to keep in the recording: auto, those that will be gone; all; none")
+      ->check(CLI::IsMember({"auto", "all", "none"}))
+      ->type_name("WHICH");
   // perf needs it for them.
   app.add_flag("-g")->description("Nothing: stacks are always taken");
   CLI::Option* verbose = app.add_flag("-v,--verbose", options.is_verbose, "Tell more");

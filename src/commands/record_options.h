@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "base/result.h"
 #include "commands/command.h"
+#include "record/archive.h"
 #include "record/sampler.h"
 
 namespace gosym {
@@ -30,6 +31,7 @@ struct RecordOptions {
   std::string max_loss;
   std::string call_graph = "auto";
   std::string sampler = "auto";
+  std::string archive = "auto";
   std::string output = kDefaultOutput;
   bool is_user_only = false;
   bool is_kernel_only = false;
@@ -44,6 +46,7 @@ struct RecordPlan {
   uint64_t duration_ns = 0;  // 0: no limit
   uint64_t max_size = 0;     // likewise
   double max_loss = 100;     // percent of the samples
+  ArchiveMode archive{};
 };
 
 template <class... Args>

@@ -18,6 +18,7 @@
 #include "profile/filter.h"
 #include "profile/go_stacks.h"
 #include "profile/replay.h"
+#include "raw/archived_files.h"
 #include "raw/format.h"
 #include "raw/reader.h"
 #include "symbolize/symbolizer.h"
@@ -109,7 +110,7 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
-  for (const raw::Recording::SampleChunk& chunk : recording.sample_chunks) {
+  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk);
     if (!batch) {
       recording.damaged_chunks++;
@@ -132,6 +133,18 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
   profile.filter = filter.to_string();
   set_times(recording, end_time, filter.time, profile);
   return profile;
+}
+
+// Those that have samples. Damaged pieces are counted with the other chunks.
+raw::ArchivedFiles open_archived_files(raw::Recording& recording, const Profile& profile) {
+  std::map<ImageId, const RecordedImage*> wanted;
+  for (const ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      wanted[image.file.id] = &image.file;
+  raw::ArchivedFiles files = raw::open_archived_files(recording.piece_chunks, wanted);
+  recording.damaged_chunks += files.damaged_chunks;
+  recording.piece_chunks.clear();
+  return files;
 }
 
 // Rounded down: 100.0 is for whole recordings.
@@ -285,14 +298,17 @@ Result<int> run(const Options& options) {
   if (!recording)
     return std::move(recording).error();
   Profile profile = replay(*recording, options.filter, options.has_goids);
+  raw::ArchivedFiles archived = open_archived_files(*recording, profile);
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-  unwind(profile, recording->vdso, *files);
+  unwind(profile, recording->vdso, *files, archived.files);
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,
-                                        .perf_maps = recording->perf_maps},
+                                        .perf_maps = recording->perf_maps,
+                                        .files = std::move(archived.files),
+                                        .file_problems = std::move(archived.problems)},
                                        name_forms(options, format), *files);
   if (!options.keeps_wrappers)
     hide_wrappers(profile);

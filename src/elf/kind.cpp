@@ -31,6 +31,11 @@ uint64_t dynamic_value(const Image& image, uint64_t tag) {
   return 0;
 }
 
+bool has_contents(const Image& image, std::string_view section_name) {
+  const Section* section = image.find_section(section_name);
+  return section && section->type != SHT_NOBITS;
+}
+
 std::string type_of(const Image& image) {
   bool is_program = find_segment(image, PT_INTERP) != nullptr ||
                     (dynamic_value(image, DT_FLAGS_1) & DF_1_PIE) != 0;
@@ -93,8 +98,7 @@ Kind kind_of(const Image& image) {
                            find_segment(image, PT_INTERP) == nullptr;
   kind.linking = is_dynamic && !is_static_program ? "dynamically linked" : "statically linked";
   kind.is_stripped = image.find_section(uint32_t{SHT_SYMTAB}) == nullptr;
-  kind.has_dwarf = image.find_section(".debug_info") != nullptr ||
-                   image.find_section(".zdebug_info") != nullptr;
+  kind.has_dwarf = has_contents(image, ".debug_info") || has_contents(image, ".zdebug_info");
   kind.is_packed = is_packed(image);
   return kind;
 }

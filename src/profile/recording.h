@@ -69,6 +69,15 @@ struct RecordedImage {
   std::string problem;  // why size, ids and segments are missing; empty if they are not
 };
 
+// A part of an image's file, for those that will be gone when the recording is read.
+struct ImagePiece {
+  ImageId image{};
+  uint64_t offset = 0;  // in the file
+  std::string bytes;
+  uint64_t total = 0;   // set in the first piece of an image: the bytes of all its pieces
+  std::string problem;  // why nothing of the file is kept, or not all that names its code
+};
+
 // Whether what is mapped under this path is memory that no file holds, or none with a name:
 // code there was made at run time.
 constexpr bool is_memory(std::string_view path) {

@@ -20,33 +20,49 @@ bool is_sound(const ChunkHeader& header) {
   return header.flags == 0 && header.stored_size == header.raw_size;
 }
 
-std::optional<ChunkHeader> header_at(Bytes file, uint64_t offset) {
-  auto raw = slice(file, offset, sizeof(ChunkHeader));
-  if (!raw)
-    return std::nullopt;
+}  // namespace
+
+// As much as there is of it; valid until the next call.
+Bytes Chunks::part(uint64_t offset, uint64_t size) {
+  constexpr uint64_t kStep = 1 << 20;
+  size = std::min(size, file_.size() - std::min(offset, file_.size()));
+  bool is_there = offset >= buffer_begin_ && offset - buffer_begin_ <= buffer_.size() &&
+                  size <= buffer_.size() - (offset - buffer_begin_);
+  if (!is_there) {
+    buffer_begin_ = offset;
+    buffer_.resize(std::max(size, kStep));
+    buffer_.resize(file_.read(offset, buffer_));
+  }
+  uint64_t begin = offset - buffer_begin_;
+  return as_bytes(buffer_).subspan(begin, std::min(size, buffer_.size() - begin));
+}
+
+std::optional<ChunkHeader> Chunks::header_at(uint64_t offset) {
+  Bytes raw = part(offset, sizeof(ChunkHeader));
   ChunkHeader header;
-  std::memcpy(&header, raw->data(), sizeof header);
-  if (!is_sound(header))
+  if (raw.size() < sizeof header)
+    return std::nullopt;
+  std::memcpy(&header, raw.data(), sizeof header);
+  if (!is_sound(header) ||
+      file_.size() - offset < padded(sizeof header + uint64_t{header.stored_size}))
     return std::nullopt;
   return header;
 }
 
-}  // namespace
-
 std::optional<Chunk> Chunks::next() {
   while (offset_ < file_.size()) {
-    auto header = header_at(file_, offset_);
-    auto whole = header ? slice(file_, offset_, padded(sizeof *header + header->stored_size))
-                        : std::nullopt;
-    if (!whole) {
+    auto header = header_at(offset_);
+    if (!header) {
       skip_to_magic();
       continue;
     }
-    offset_ += whole->size();
-    Bytes stored = whole->subspan(sizeof *header, header->stored_size);
-    if (checksum(stored) == header->payload_checksum)
-      return Chunk{header->type, header->flags == kZstdFlag, header->raw_size, stored};
-    damaged_bytes_ += whole->size();
+    uint64_t begin = offset_ + sizeof *header;
+    uint64_t size = padded(sizeof *header + uint64_t{header->stored_size});
+    offset_ += size;
+    Bytes stored = part(begin, header->stored_size);
+    if (stored.size() == header->stored_size && checksum(stored) == header->payload_checksum)
+      return Chunk{header->type, header->flags == kZstdFlag, header->raw_size, begin, stored};
+    damaged_bytes_ += size;
   }
   return std::nullopt;
 }
@@ -54,10 +70,20 @@ std::optional<Chunk> Chunks::next() {
 // Goes to the next magic after this place, or to the end of the file. Each byte is passed once,
 // whatever the headers found say.
 void Chunks::skip_to_magic() {
-  std::string_view text = as_text(file_);
-  uint64_t found = std::min(text.find(kChunkMagic, offset_ + 1), text.size());
-  damaged_bytes_ += found - offset_;
-  offset_ = found;
+  constexpr uint64_t kStep = 64 << 10;
+  uint64_t from = offset_;
+  do {
+    std::string_view text = as_text(part(offset_ + 1, kStep));
+    size_t found = text.find(kChunkMagic);
+    if (found != text.npos) {
+      offset_ += 1 + found;
+      damaged_bytes_ += offset_ - from;
+      return;
+    }
+    // A magic may begin in the last bytes.
+    offset_ += text.size() < kStep ? file_.size() - offset_ : kStep - kChunkMagic.size();
+  } while (offset_ < file_.size());
+  damaged_bytes_ += offset_ - from;
 }
 
 Result<std::string> unpack(Bytes stored, uint32_t raw_size, bool is_compressed) {

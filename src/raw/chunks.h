@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "raw/format.h"
+#include "raw/input.h"
 
 namespace gosym::raw {
 
@@ -14,22 +15,28 @@ struct Chunk {
   ChunkType type{};  // of this or any later version
   bool is_compressed = false;
   uint32_t raw_size = 0;
-  Bytes stored;  // in the file
+  uint64_t offset = 0;  // of the payload in the file
+  Bytes stored;         // valid until the next one is asked for
 };
 
-// Walks the chunks of a file from `begin` on, past damage as format.h says.
+// Walks the chunks of a file from `begin` on, past damage as format.h says. It holds one of
+// them, or a part of the file that has several.
 class Chunks {
 public:
-  Chunks(Bytes file, uint64_t begin) : file_(file), offset_(begin) {}
+  Chunks(const Input& file, uint64_t begin) : file_(file), offset_(begin) {}
 
   std::optional<Chunk> next();
   // Those passed so far that belong to no good chunk.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
 
 private:
+  Bytes part(uint64_t offset, uint64_t size);
+  std::optional<ChunkHeader> header_at(uint64_t offset);
   void skip_to_magic();
 
-  Bytes file_;
+  const Input& file_;
+  std::string buffer_;         // what lies in the file
+  uint64_t buffer_begin_ = 0;  // from here on
   uint64_t offset_;
   uint64_t damaged_bytes_ = 0;
 };

@@ -9,8 +9,8 @@ namespace gosym::raw {
 bool is_known(ChunkType type) {
   using enum ChunkType;
   return type == kInfo || type == kImage || type == kEvents || type == kSamples ||
-         type == kKernelSymbols || type == kPerfMap || type == kStats || type == kEnd ||
-         type == kVdso;
+         type == kKernelSymbols || type == kPerfMap || type == kStats ||
+         type == kImageContents || type == kEnd || type == kVdso;
 }
 
 uint32_t max_payload_size(ChunkType type) {

@@ -8,7 +8,8 @@
 #include "base/bytes.h"
 
 // The cpu.raw file, version 1.3. It holds addresses and what is needed to name them later;
-// names only of code that no file will have then: the kernel's, and what was made at run time.
+// names only of code that no file will have then: the kernel's, and what was made at run time;
+// and files that may be gone by then.
 //
 //   file   = header chunk*
 //   chunk  = chunk header, payload, zeros up to the next multiple of 8 bytes
@@ -38,7 +39,7 @@
 //    6  u16       flags: bit 0 is set when the payload is one zstd frame; the others are 0
 //    8  u32       size of the payload as stored
 //   12  u32       size of the payload uncompressed: equal to the stored size without bit 0,
-//                 larger with it. At most 64 MiB, in types 1 to 4, 7, 9 and 10 at most 4 MiB
+//                 larger with it. At most 64 MiB, in types 1 to 4 and 7 to 10 at most 4 MiB
 //   16  u64       sequence number: 0, 1, 2, ... in the order of writing
 //   24  u32       checksum of the payload as stored
 //   28  u32       checksum of the 28 bytes before
@@ -139,8 +140,16 @@
 //     a CPU:
 //       1 cpu: uint32      2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 throttled_ns: uint64
-//   8 reserved
-//   9 END, the last chunk of a recording that was ended in order
+//   8 IMAGE_CONTENTS, since 1.3: a piece of the file of an image
+//       1 image: uint32, an id    2 offset: uint64, in the file    3 bytes: bytes
+//       4 total: uint64           5 problem: string
+//     The pieces of an image follow one another, with other chunks between them. The first has
+//     the sum of the bytes of all in `total`, where the others have 0; if there are several
+//     such, the pieces before the last of them count for nothing. When all have come the file
+//     is made of them, with zeros between them: as it was, save that sections of which nothing
+//     was kept have the type SHT_NOBITS in its headers. A chunk with a problem may have no
+//     piece: then nothing of the file was kept, else not all that names its code.
+//   9 END, the recording was ended in order; at most pieces of files come behind it
 //       1 time: uint64
 //  10 VDSO, at most one
 //       1 contents: bytes, the ELF image that the kernel maps into each process as [vdso]
@@ -197,6 +206,7 @@ enum class ChunkType : uint16_t {
   kKernelSymbols = 5,
   kPerfMap = 6,
   kStats = 7,
+  kImageContents = 8,
   kEnd = 9,
   kVdso = 10,
 };
@@ -234,6 +244,9 @@ inline constexpr size_t kUsualPayloadSize = 256 << 10;
 // Addresses of a stack; twice as many as the first recorder writes. A compressed chunk of a few
 // bytes could otherwise hold a stack of millions that each of its samples passes through.
 inline constexpr uint32_t kMaxStackSize = 2048;
+
+// What a recorder reads of a file at a time: a few milliseconds in which samples wait.
+inline constexpr size_t kUsualPieceSize = 1 << 20;
 
 // Words of the top of a stack: all there are.
 inline constexpr uint32_t kMaxTopWords = 4096;

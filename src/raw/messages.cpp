@@ -123,6 +123,14 @@ void visit(auto& field, Either<RecordedPerfMap> auto& map) {
   field(5, map.problem);
 }
 
+void visit(auto& field, Either<ImagePiece> auto& piece) {
+  field(1, piece.image);
+  field(2, piece.offset);
+  field(3, piece.bytes);
+  field(4, piece.total);
+  field(5, piece.problem);
+}
+
 void visit(auto& field, Either<Contents> auto& contents) {
   field(1, contents.bytes);
 }
@@ -321,6 +329,10 @@ std::string encode(const RecordedPerfMap& map) {
   return encode_message(map);
 }
 
+std::string encode(const ImagePiece& piece) {
+  return encode_message(piece);
+}
+
 std::string encode(const RecordingStats& stats) {
   return encode_message(stats);
 }
@@ -352,6 +364,10 @@ Result<RecordedImage> decode_image(Bytes payload) {
 
 Result<RecordedPerfMap> decode_perf_map(Bytes payload) {
   return decode<RecordedPerfMap>(payload);
+}
+
+Result<ImagePiece> decode_piece(Bytes payload) {
+  return decode<ImagePiece>(payload);
 }
 
 Result<RecordingStats> decode_stats(Bytes payload) {

@@ -15,6 +15,7 @@ namespace gosym::raw {
 std::string encode(const RecordingInfo& info);
 std::string encode(const RecordedImage& image);
 std::string encode(const RecordedPerfMap& map);
+std::string encode(const ImagePiece& piece);
 std::string encode(const RecordingStats& stats);
 std::string encode_contents(std::string_view contents);  // of a file that is kept as it is
 std::string encode_end(uint64_t time);
@@ -25,6 +26,7 @@ void append(const Event& event, std::string& payload);
 Result<RecordingInfo> decode_info(Bytes payload);
 Result<RecordedImage> decode_image(Bytes payload);
 Result<RecordedPerfMap> decode_perf_map(Bytes payload);
+Result<ImagePiece> decode_piece(Bytes payload);
 Result<RecordingStats> decode_stats(Bytes payload);
 Result<std::string> decode_contents(Bytes payload);
 Result<uint64_t> decode_end(Bytes payload);

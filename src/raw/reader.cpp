@@ -18,10 +18,6 @@ namespace gosym::raw {
 
 namespace {
 
-// Files are read into memory, where their samples are held a second time. With 64 busy CPUs and
-// 99 samples a second, an hour takes about 240 MB.
-constexpr size_t kMaxFileSize = size_t{2} << 30;
-
 // For images, events and kernel symbols together, so that a small file cannot ask for all
 // memory. It is enough for 30 million events.
 constexpr uint64_t kMaxMemory = uint64_t{4} << 30;
@@ -68,6 +64,7 @@ Result<FileHeader> parse_header(Bytes file) {
 }
 
 struct Parsing {
+  std::shared_ptr<const Input> file;
   Recording recording;
   bool has_info = false;
   uint64_t memory = 0;  // about what the recording takes, samples apart
@@ -162,12 +159,20 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   }
 }
 
+// Where chunks of this type are kept as they are; null for those that are decoded at once.
+std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
+  if (type == ChunkType::kSamples)
+    return &recording.sample_chunks;
+  return type == ChunkType::kImageContents ? &recording.piece_chunks : nullptr;
+}
+
 Result<> add(const Chunk& chunk, Parsing& parsing) {
   if (!is_known(chunk.type))
     return Ok{};
-  if (chunk.type == ChunkType::kSamples) {
-    parsing.recording.sample_chunks.push_back(
-        {std::string(as_text(chunk.stored)), chunk.raw_size, chunk.is_compressed});
+  if (auto* chunks = stored_chunks(chunk.type, parsing.recording)) {
+    chunks->push_back({parsing.file, chunk.offset, static_cast<uint32_t>(chunk.stored.size()),
+                       chunk.raw_size, chunk.is_compressed});
+    parsing.memory += sizeof(Recording::StoredChunk);
     return Ok{};
   }
   parsing.memory += chunk.raw_size;  // all text that is in it
@@ -179,19 +184,21 @@ Result<> add(const Chunk& chunk, Parsing& parsing) {
 
 }  // namespace
 
-Result<Recording> parse(Bytes file) {
-  auto header = parse_header(file);
+Result<Recording> parse(std::shared_ptr<const Input> file) {
+  std::string start(kMaxHeaderSize, '\0');
+  start.resize(file->read(0, start));
+  auto header = parse_header(as_bytes(start));
   if (!header)
     return std::move(header).error();
-  Parsing parsing;
+  Parsing parsing{.file = file, .recording = {}};
   Recording& recording = parsing.recording;
   recording.major = header->major;
   recording.minor = header->minor;
   recording.monotonic_ns = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
-  recording.file_size = file.size();
+  recording.file_size = file->size();
 
-  Chunks chunks(file, header->header_size);
+  Chunks chunks(*file, header->header_size);
   while (auto chunk = chunks.next()) {
     if (!add(*chunk, parsing))
       recording.damaged_chunks++;
@@ -204,23 +211,42 @@ Result<Recording> parse(Bytes file) {
   return std::move(parsing.recording);
 }
 
+Result<Recording> parse(Bytes file) {
+  return parse(std::make_shared<const Input>(std::string(as_text(file))));
+}
+
 Result<Recording> read(const std::string& path) {
-  bool is_input = path == "-";
-  std::string name = is_input ? "standard input" : fmt::format("'{}'", path);
-  auto file = is_input ? read_file(STDIN_FILENO, kMaxFileSize) : read_file(path, kMaxFileSize);
+  std::string name = path == "-" ? "standard input" : fmt::format("'{}'", path);
+  auto file = Input::open(path);
   if (!file)
     return std::move(file).error().context(name);
-  auto recording = parse(as_bytes(*file));
+  auto recording = parse(*std::move(file));
   if (!recording)
     return std::move(recording).error().context(name);
   return recording;
 }
 
-Result<SampleBatch> read_samples(const Recording::SampleChunk& chunk) {
-  auto payload = unpack(as_bytes(chunk.stored), chunk.raw_size, chunk.is_compressed);
+namespace {
+
+template <class T>
+Result<T> read_stored(const Recording::StoredChunk& chunk, Result<T> (*decode)(Bytes)) {
+  std::string stored(chunk.stored_size, '\0');
+  if (chunk.file->read(chunk.offset, stored) != stored.size())
+    return Error("the file was cut meanwhile");
+  auto payload = unpack(as_bytes(stored), chunk.raw_size, chunk.is_compressed);
   if (!payload)
     return std::move(payload).error();
-  return SampleBatch::decode(as_bytes(*payload));
+  return decode(as_bytes(*payload));
+}
+
+}  // namespace
+
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk) {
+  return read_stored(chunk, SampleBatch::decode);
+}
+
+Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk) {
+  return read_stored(chunk, decode_piece);
 }
 
 }  // namespace gosym::raw

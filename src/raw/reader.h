@@ -5,12 +5,13 @@
 
 #include "base/result.h"
 #include "profile/recording.h"
+#include "raw/input.h"
 #include "raw/sample_batch.h"
 
 namespace gosym::raw {
 
-// A recording in memory. Samples stay in their compressed chunks, about ten bytes each, until
-// they are asked for one chunk at a time (read_samples).
+// A recording, of which the samples and the pieces of files stay where they are until they are
+// asked for one chunk at a time (read_samples, read_piece).
 struct Recording {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -26,12 +27,15 @@ struct Recording {
   std::vector<Loss> losses;  // where there were any, in order of time
   uint64_t end_time = 0;     // of CLOCK_MONOTONIC; 0: the recording has no end chunk
 
-  struct SampleChunk {
-    std::string stored;
+  struct StoredChunk {
+    std::shared_ptr<const Input> file;
+    uint64_t offset = 0;  // of the payload
+    uint32_t stored_size = 0;
     uint32_t raw_size = 0;
     bool is_compressed = false;
   };
-  std::vector<SampleChunk> sample_chunks;
+  std::vector<StoredChunk> sample_chunks;
+  std::vector<StoredChunk> piece_chunks;
 
   // What could not be read; all 0 for a whole file.
   uint64_t file_size = 0;
@@ -43,8 +47,10 @@ struct Recording {
 // or cut short cost only themselves and are counted. An error: not a recording at all, a newer
 // major version, no first chunk.
 Result<Recording> read(const std::string& path);
-Result<Recording> parse(Bytes file);
+Result<Recording> parse(std::shared_ptr<const Input> file);
+Result<Recording> parse(Bytes file);  // which is copied
 
-Result<SampleBatch> read_samples(const Recording::SampleChunk& chunk);
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk);
+Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 
 }  // namespace gosym::raw

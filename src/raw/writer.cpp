@@ -89,6 +89,10 @@ Result<> Writer::write_perf_map(const RecordedPerfMap& map) {
   return write_chunk(ChunkType::kPerfMap, encode(map));
 }
 
+Result<> Writer::write_piece(const ImagePiece& piece) {
+  return write_chunk(ChunkType::kImageContents, encode(piece));
+}
+
 Result<> Writer::write_stats(const RecordingStats& stats) {
   return write_chunk(ChunkType::kStats, encode(stats));
 }

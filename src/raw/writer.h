@@ -35,6 +35,7 @@ public:
   Result<> write_kernel_symbols(std::string_view kallsyms);
   // Its texts together have to fit into kMaxPayloadSize.
   Result<> write_perf_map(const RecordedPerfMap& map);
+  Result<> write_piece(const ImagePiece& piece);
   Result<> write_vdso(std::string_view image);
   Result<> write_stats(const RecordingStats& stats);
   // The last chunk: the recording was ended in order, at this time of CLOCK_MONOTONIC.

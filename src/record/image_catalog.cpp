@@ -57,26 +57,27 @@ ReadFile read_file(int file, const struct stat& status) {
 
 }  // namespace
 
-ImageId ImageCatalog::identify(const RawMapping& mapping) {
+ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
   if (mapping.file.inode == 0)
-    return ImageId{};
+    return {};
   auto file = open_mapped_file(mapping);
   if (!file)
-    return identify_unopened(mapping, file.error().message());
+    return {identify_unopened(mapping, file.error().message()), {}};
   struct stat status {};
   if (fstat(file->get(), &status) != 0)
-    return identify_unopened(mapping, system_error("cannot be read", errno).message());
+    return {identify_unopened(mapping, system_error("cannot be read", errno).message()), {}};
 
   Version version{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
                   mtime_ns(status)};
   ImageId& id = known_[version];
-  if (id == ImageId{}) {
-    ReadFile read = read_file(file->get(), status);
-    id = add(mapping, std::move(read.image));
-    if (read.go_program)
-      go_programs_.emplace(id, *std::move(read.go_program));
-  }
-  return latest_[mapping.file] = id;
+  if (id != ImageId{})
+    return {latest_[mapping.file] = id, {}};
+  ReadFile read = read_file(file->get(), status);
+  bool is_read = read.image.problem.empty();
+  latest_[mapping.file] = id = add(mapping, std::move(read.image));
+  if (read.go_program)
+    go_programs_.emplace(id, *std::move(read.go_program));
+  return {id, is_read ? *std::move(file) : UniqueFd()};
 }
 
 ImageId ImageCatalog::identify_unopened(const RawMapping& mapping, const std::string& problem) {
@@ -103,8 +104,7 @@ const GoProgram* ImageCatalog::go_program(ImageId image) const {
   return known == go_programs_.end() ? nullptr : &known->second;
 }
 
-MapEvent ImageCatalog::event_of(RawMapping mapping) {
-  ImageId image = identify(mapping);
+MapEvent event_of(RawMapping mapping, ImageId image) {
   return {.time = mapping.time,
           .pid = mapping.pid,
           .start = mapping.start,

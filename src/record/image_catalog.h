@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "profile/recording.h"
 #include "record/go_program.h"
 #include "record/sideband_record.h"
@@ -14,12 +15,14 @@ namespace gosym {
 // program. It looks at headers and notes, never at symbols.
 class ImageCatalog {
 public:
+  struct Identified {
+    ImageId image{};
+    UniqueFd file;  // open for reading, where the image is new and has no problem
+  };
+
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
   // image says why.
-  ImageId identify(const RawMapping& mapping);
-
-  // What is recorded of a mapping.
-  MapEvent event_of(RawMapping mapping);
+  Identified identify(const RawMapping& mapping);
 
   // Null for an image that is no Go program.
   const GoProgram* go_program(ImageId image) const;
@@ -45,5 +48,8 @@ private:
   std::vector<RecordedImage> new_;
   uint32_t count_ = 0;
 };
+
+// What is recorded of a mapping.
+MapEvent event_of(RawMapping mapping, ImageId image);
 
 }  // namespace gosym

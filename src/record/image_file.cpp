@@ -15,13 +15,19 @@ bool is_regular(const UniqueFd& found) {
   return found && fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-bool is_same_file(const UniqueFd& found, const FileKey& key) {
-  struct stat status {};
-  return found && fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-         status.st_dev == key.device && status.st_ino == key.inode;
+}  // namespace
+
+bool is_file(const UniqueFd& found, const FileKey& key) {
+  FileKey known = key_of(found);
+  return is_regular(found) && known.device == key.device && known.inode == key.inode;
 }
 
-}  // namespace
+FileKey key_of(const UniqueFd& file) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0)
+    return {};
+  return {.device = status.st_dev, .inode = status.st_ino};
+}
 
 bool strip_deleted(std::string& path) {
   constexpr std::string_view kMark = " (deleted)";
@@ -37,7 +43,7 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
   if (is_regular(found))
     return open_found(found);
   found = find_file(fmt::format("/proc/{}/exe", mapping.pid));
-  if (is_same_file(found, mapping.file))
+  if (is_file(found, mapping.file))
     return open_found(found);
 
   std::string path = mapping.path;
@@ -45,11 +51,11 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
     return Error("deleted, and not open to us");
   if (UniqueFd root = find_root_of(mapping.pid))
     found = find_below(root, path);
-  if (!is_same_file(found, mapping.file))
+  if (!is_file(found, mapping.file))
     found = find_file(path);
   if (!found)
     return system_error("cannot be found", errno);
-  if (!is_same_file(found, mapping.file))
+  if (!is_file(found, mapping.file))
     return Error("another file has its path now");
   return open_found(found);
 }

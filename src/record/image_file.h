@@ -18,6 +18,10 @@ namespace gosym {
 // it.
 Result<UniqueFd> open_mapped_file(const RawMapping& mapping);
 
+// Whether what was found is a regular file, and this one.
+bool is_file(const UniqueFd& found, const FileKey& key);
+FileKey key_of(const UniqueFd& file);
+
 // Cuts " (deleted)" off, with which the kernel marks paths that do not lead to the file.
 bool strip_deleted(std::string& path);
 

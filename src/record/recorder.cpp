@@ -18,6 +18,9 @@ namespace {
 // A chunk is what a damaged file loses at once, so it is written at least each second.
 constexpr uint64_t kChunkTime = 1'000'000'000;
 
+// Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
+constexpr uint64_t kArchiveTime = 20'000'000;
+
 }  // namespace
 
 uint64_t monotonic_ns() {
@@ -26,17 +29,19 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-Recorder::Recorder(SamplerOptions options)
+Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
     : options_(std::move(options)),
       followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
-      live_tids_(options_.scope.tids) {
+      live_tids_(options_.scope.tids),
+      archive_(options_.has_user ? archive : ArchiveMode::kNone) {
   for (uint32_t tid : live_tids_)
     if (auto status = proc::status_of(tid))
       followed_.insert(status->pid);
 }
 
-Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options) {
-  std::unique_ptr<Recorder> recorder(new Recorder(options));
+Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
+                                                 ArchiveMode archive) {
+  std::unique_ptr<Recorder> recorder(new Recorder(options, archive));
   auto sampler = Sampler::open(options);
   if (!sampler)
     return std::move(sampler).error();
@@ -125,7 +130,10 @@ Result<> Recorder::collect() {
   keep_events(now);
   bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
-  return is_due || wants_symbols ? write() : Ok{};
+  if (is_due || wants_symbols)
+    if (auto written = write(); !written)
+      return written;
+  return write_archive(monotonic_ns() + kArchiveTime);
 }
 
 Result<> Recorder::finish() {
@@ -136,6 +144,8 @@ Result<> Recorder::finish() {
   drain_sideband();
   keep_events(UINT64_MAX);
   if (auto written = write(); !written)
+    return written;
+  if (auto written = write_archive(UINT64_MAX); !written)
     return written;
   if (auto written = write_perf_maps_of_ended(); !written)
     return written;
@@ -155,16 +165,19 @@ void Recorder::drain_samples() {
 }
 
 // Of the stack only what can be of use to find callers leaves this function: return addresses,
-// and frame pointers, each of which was saved below the place that it points to.
+// and frame pointers, each of which was saved below the place that it points to. Where the
+// stack was taken up to the frame that the frame pointer leads to, that is all there is to know
+// of frame pointers.
 void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
                     std::span<const uint64_t> top) {
   const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
+  bool ends_at_frame = sample.frame_offset == 8 * top.size();
   words_.clear();
   for (size_t i = 0; i < top.size(); i++) {
     uint64_t place = top[i] - stack_pointer;
     if (contains(code, top[i]))
       words_.push_back({8 * i, top[i]});
-    else if (place <= kMaxTopSize && place > 8 * i)
+    else if (!ends_at_frame && place <= kMaxTopSize && place > 8 * i)
       words_.push_back({8 * i, place});
   }
   sample.words = words_;
@@ -201,7 +214,11 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  MapEvent event = images_.event_of(std::move(mapping));
+  auto [image, file] = images_.identify(mapping);
+  if (file)
+    archive_.hold(image, std::move(file), mapping.path);
+  archive_.map(mapping.pid, image);
+  MapEvent event = event_of(std::move(mapping), image);
   if (const GoProgram* program = images_.go_program(event.image))
     keep(*program, event);
   events_.emplace_back(std::move(event));
@@ -220,12 +237,19 @@ void Recorder::forget_go_program(uint32_t pid) {
     sampler_->forget_go_program(pid);
 }
 
+void Recorder::leave_images(uint32_t pid) {
+  if (sampled_.contains(pid))
+    archive_.want(pid);
+  archive_.forget(pid);
+}
+
 void Recorder::keep(CommEvent event) {
   if (!is_followed(event.pid))
     return;
   if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
     forget_go_program(event.pid);
+    leave_images(event.pid);
   }
   events_.emplace_back(std::move(event));
 }
@@ -236,6 +260,7 @@ void Recorder::keep(ForkEvent event) {
   if (event.pid != event.parent_pid && !options_.scope.follows_children)
     return;
   followed_.insert(event.pid);
+  archive_.fork(event.parent_pid, event.pid);
   events_.emplace_back(event);
 }
 
@@ -247,6 +272,7 @@ void Recorder::keep(ExitEvent event) {
   if (event.tid == event.pid) {
     ended_.push_back(event);
     go_processes_.erase(event.pid);
+    leave_images(event.pid);
   }
   events_.emplace_back(event);
 }
@@ -264,6 +290,8 @@ Result<> Recorder::write() {
   last_write_ = monotonic_ns();
   if (auto followed = sampler_->follow_cpus(pending_); !followed)
     return followed;
+  archive_.want_all_of(sampled_);
+  archive_.choose();
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
@@ -280,6 +308,19 @@ Result<> Recorder::write() {
     if (auto written = write_kernel_symbols(); !written)
       return written;
   return writer_->write_stats(stats());
+}
+
+// As much of what has been chosen as there is time for.
+Result<> Recorder::write_archive(uint64_t until) {
+  while (monotonic_ns() < until) {
+    auto piece = archive_.next();
+    if (!piece)
+      break;
+    if (auto written = writer_->write_piece(*piece); !written)
+      return written;
+    archived_ += piece->total > 0;
+  }
+  return Ok{};
 }
 
 Result<> Recorder::write_kernel_symbols() {
@@ -333,6 +374,7 @@ Recorder::Summary Recorder::summary() const {
       .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
       .perf_map_problems = perf_map_problems_,
       .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},
+      .archived = archived_,
       .process_count = sampled_.size(),
       .duration_ns = end_time_ - start_time_,
       .file_size = writer_->bytes_written(),

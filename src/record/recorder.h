@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "raw/writer.h"
+#include "record/archive.h"
 #include "record/code_ranges.h"
 #include "record/image_catalog.h"
 #include "record/perf_maps.h"
@@ -34,13 +35,15 @@ public:
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
     std::vector<std::string> perf_map_problems;    // one a map that was not used, or cut
     std::vector<std::string> unknown_go_versions;  // whose goroutines cannot be told
+    size_t archived = 0;                           // files that were kept
     size_t process_count = 0;                      // that samples are of
     uint64_t duration_ns = 0;
     uint64_t file_size = 0;
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.
-  static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options);
+  static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options,
+                                                ArchiveMode archive = ArchiveMode::kAuto);
 
   // Creates the file, writes what is mapped now, and lets the sampler run.
   Result<> start(const std::string& path);
@@ -64,7 +67,7 @@ public:
   std::string shortcomings() const { return sampler_->shortcomings(); }
 
 private:
-  explicit Recorder(SamplerOptions options);
+  Recorder(SamplerOptions options, ArchiveMode archive);
   bool is_followed(uint32_t pid) const;
   bool has_all_processes() const {
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
@@ -79,6 +82,7 @@ private:
   void keep(RawMapping mapping);
   void keep(const GoProgram& program, const MapEvent& code);
   void forget_go_program(uint32_t pid);
+  void leave_images(uint32_t pid);
   void keep(CommEvent event);
   void keep(ForkEvent event);
   void keep(ExitEvent event);
@@ -88,6 +92,7 @@ private:
   void keep(KernelCodeEvent event);
   void keep(CgroupEvent event);
   Result<> write();
+  Result<> write_archive(uint64_t until);
   Result<> write_kernel_symbols();
   Result<> write_perf_maps_of_ended();
   Result<> write_perf_map(uint32_t pid, uint64_t time);
@@ -102,6 +107,8 @@ private:
   std::vector<uint32_t> live_tids_;  // of threads that are targets
   bool have_threads_ended_ = false;
   ImageCatalog images_;
+  Archive archive_;
+  size_t archived_ = 0;
 
   // Drained and not yet written.
   std::vector<SidebandRecord> pending_;  // too young: an older one may still come

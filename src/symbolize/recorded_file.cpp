@@ -63,7 +63,7 @@ RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
 }
 
 RecordedFile open_symbols(const RecordedImage& image, const DebugFileOptions& options,
-                          const UniqueFd* held) {
+                          const HeldFiles& held) {
   RecordedBinary binary = open_recorded_binary(image, options, held);
   if (!binary.file)
     return refuse<RecordedFile>(binary.unnamed, std::move(binary.problem));
@@ -89,20 +89,24 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
 }  // namespace
 
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
-                                    const UniqueFd* held) {
+                                    const HeldFiles& held) {
   if (!image.problem.empty())
     return refuse<RecordedBinary>(Unnamed::kUnidentified,
                                   "not identified when recorded: " + image.problem);
   // Where it was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  auto file = held ? MappedFile::open(*held) : MappedFile::open(image.path, options.symfs);
+  auto kept = held.find(image.id);
+  bool is_held = kept != held.end();
+  auto file =
+      is_held ? MappedFile::open(kept->second) : MappedFile::open(image.path, options.symfs);
   if (!file)
     return refuse<RecordedBinary>(absent, file.error().message());
   auto now = elf::parse((*file)->bytes());
   if (!now)
     return refuse<RecordedBinary>(Unnamed::kChanged, now.error().message());
   std::string differs = difference(image, *now, (*file)->mtime_ns());
-  if (image.is_deleted && !held && differs.empty() && !tells_files_apart(elf::build_ids(*now)))
+  if (image.is_deleted && !is_held && differs.empty() &&
+      !tells_files_apart(elf::build_ids(*now)))
     differs = "that was deleted, and has no build id";
   if (!differs.empty())
     return refuse<RecordedBinary>(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
@@ -114,7 +118,7 @@ RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileO
 }
 
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
-                           const UniqueFd* held) {
+                           const HeldFiles& held) {
   RecordedFile file = open_symbols(image, options, held);
   if (file.symbols || file.unnamed == Unnamed::kUnidentified)
     return file;

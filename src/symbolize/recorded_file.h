@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,9 @@
 #include "symbolize/image_symbols.h"
 
 namespace gosym {
+
+// Files that are open, of a running process or kept by a recording.
+using HeldFiles = std::map<ImageId, UniqueFd>;
 
 // The very file of a recording, found again; or why it was not.
 struct RecordedBinary {
@@ -26,15 +30,14 @@ struct RecordedFile {
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, where it had none, its size and time of change.
-// Where the file is `held` open, as that of a running process, it counts and not what has its
-// path.
+// Where the file is `held` it counts, and not what has its path.
 RecordedBinary open_recorded_binary(const RecordedImage& image,
                                     const DebugFileOptions& options = {},
-                                    const UniqueFd* held = nullptr);
+                                    const HeldFiles& held = {});
 
 // Opens the symbols of that file. Without the file its debug file, found by the GNU build id
 // that was recorded, will do.
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
-                           const UniqueFd* held = nullptr);
+                           const HeldFiles& held = {});
 
 }  // namespace gosym

@@ -9,7 +9,6 @@
 #include "proc/kallsyms.h"
 #include "proc/perf_map.h"
 #include "profile/go_stacks.h"
-#include "symbolize/recorded_file.h"
 #include "symbolize/sources.h"
 
 namespace gosym {
@@ -78,9 +77,11 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
                     FrameWriter& frames, SymbolizerReport& report) {
   // By address, so that each unit of debugging information is read once.
   std::ranges::stable_sort(locations, {}, &Location::image_address);
-  auto held = recorded.files.find(image.id);
-  RecordedFile file =
-      open_recorded(image, files, held == recorded.files.end() ? nullptr : &held->second);
+  RecordedFile file = open_recorded(image, files, recorded.files);
+  if (auto known = recorded.file_problems.find(image.id); known != recorded.file_problems.end())
+    file.problem += (file.problem.empty() ? "not all of it is in the recording: "
+                                          : "; not in the recording: ") +
+                    known->second;
   if (!file.problem.empty())
     report.image_problems[image.path] = file.problem;
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
 #include "profile/profile.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/names.h"
+#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -23,7 +23,9 @@ struct RecordedSymbols {
   std::string_view kernel;  // the text of /proc/kallsyms
   std::string_view vdso;    // the ELF image
   std::span<const RecordedPerfMap> perf_maps = {};
-  std::map<ImageId, UniqueFd> files = {};  // held open: what has their paths does not count
+  HeldFiles files = {};
+  std::map<ImageId, std::string> file_problems =
+      {};  // why a file is not among these, or not all
 };
 
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct

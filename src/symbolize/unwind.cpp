@@ -24,8 +24,9 @@ constexpr UnwindRule kFramed = {.cfa = {Anchor::kFramePointer, 16},
 // What unwinding asks of the code, remembered for each location.
 class Code {
 public:
-  Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files)
-      : profile_(profile), rules_(profile, vdso, files) {}
+  Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+       const HeldFiles& held)
+      : profile_(profile), rules_(profile, vdso, files, held) {}
 
   std::optional<UnwindRule> rule(LocationId id) {
     auto [known, is_new] = known_rules_.try_emplace(to_index(id));
@@ -277,8 +278,9 @@ std::vector<uint64_t> count_samples(const Profile& profile) {
 
 }  // namespace
 
-void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files) {
-  Code code(profile, vdso, files);
+void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+            const HeldFiles& held) {
+  Code code(profile, vdso, files, held);
   std::vector<uint64_t> counts = count_samples(profile);
   rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& stack) {
     std::span<const LocationId> recorded = profile.stack(id);

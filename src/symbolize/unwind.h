@@ -4,6 +4,7 @@
 
 #include "profile/profile.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -21,6 +22,7 @@ namespace gosym {
 //
 // What is put in follows a call; what the chain has and does not is where the stack ends, cut
 // short.
-void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files);
+void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+            const HeldFiles& held = {});
 
 }  // namespace gosym

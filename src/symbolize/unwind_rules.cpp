@@ -3,7 +3,6 @@
 #include "dwarf/call_frames.h"
 #include "elf/calls.h"
 #include "go/unwind_rule.h"
-#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -24,8 +23,12 @@ struct UnwindRules::OpenImage {
 };
 
 UnwindRules::UnwindRules(const Profile& profile, std::string_view vdso,
-                         const DebugFileOptions& files)
-    : profile_(profile), vdso_(vdso), files_(files), images_(profile.images.size()) {}
+                         const DebugFileOptions& files, const HeldFiles& held)
+    : profile_(profile),
+      vdso_(vdso),
+      files_(files),
+      held_(held),
+      images_(profile.images.size()) {}
 
 UnwindRules::~UnwindRules() = default;
 
@@ -40,7 +43,7 @@ UnwindRules::OpenImage& UnwindRules::open(const Location& location) {
     if (auto parsed = elf::parse(as_bytes(vdso_)))
       opened->read(*std::move(parsed));
   } else if (image.kind == ProfileImage::Kind::kFile) {
-    if (auto binary = open_recorded_binary(image.file, files_); binary.file) {
+    if (auto binary = open_recorded_binary(image.file, files_, held_); binary.file) {
       opened->file = std::move(binary.file);
       opened->read(std::move(binary.image));
     }

@@ -8,6 +8,7 @@
 #include "base/unwind_rule.h"
 #include "profile/profile.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -16,7 +17,8 @@ namespace gosym {
 class UnwindRules {
 public:
   // `vdso` is the ELF image that the recording has of it. All of them must outlive this.
-  UnwindRules(const Profile& profile, std::string_view vdso, const DebugFileOptions& files);
+  UnwindRules(const Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+              const HeldFiles& held);
   ~UnwindRules();
 
   // For the code at a location; none if nobody knows.
@@ -31,6 +33,7 @@ private:
   const Profile& profile_;
   std::string_view vdso_;
   const DebugFileOptions& files_;
+  const HeldFiles& held_;
   std::vector<std::unique_ptr<OpenImage>> images_;  // as in the profile
 };
 

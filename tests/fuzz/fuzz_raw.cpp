@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "raw/archived_files.h"
 #include "raw/messages.h"
 #include "raw/reader.h"
 
@@ -15,6 +16,14 @@ void check_samples(const Result<raw::SampleBatch>& batch) {
   assert(raw::SampleBatch::decode(as_bytes(batch->encode())));
 }
 
+void check_files(const raw::Recording& recording) {
+  std::map<ImageId, const RecordedImage*> images;
+  for (const RecordedImage& image : recording.images)
+    images[image.id] = &image;
+  for (const auto& [id, file] : raw::open_archived_files(recording.piece_chunks, images).files)
+    assert(file && images.contains(id));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -23,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     assert(recording->damaged_bytes <= size);
     for (const auto& chunk : recording->sample_chunks)
       check_samples(raw::read_samples(chunk));
+    check_files(*recording);
   }
   // Few inputs have their checksums right, so each payload is tried on its own as well.
   check_samples(raw::SampleBatch::decode(input));
@@ -30,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)raw::decode_image(input);
   (void)raw::decode_events(input);
   (void)raw::decode_perf_map(input);
+  (void)raw::decode_piece(input);
   (void)raw::decode_stats(input);
   (void)raw::decode_contents(input);
   (void)raw::decode_end(input);

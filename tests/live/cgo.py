@@ -5,9 +5,10 @@ go on to the Go code that began it.
 import functools
 import itertools
 
-from common import FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, is_kernel, record, run, running
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions,
+                    is_kernel, record, run, running)
 
-VERSIONS = ["1.15", "1.19", "1.23", "1.25", "1.27"]
+VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
 CALLERS = ["main.main", "main.work", "main.step"]
 GO_PACKAGES = ("main.", "runtime.", "runtime/", "internal/", "sync.", "sync/", "syscall.", "gcWriteBarrier")
 
@@ -16,9 +17,8 @@ GO_PACKAGES = ("main.", "runtime.", "runtime/", "internal/", "sync.", "sync/", "
 def build(version):
     program = WORK / f"cgo-{version}"
     flags = [] if version == "1.15" else ["-buildvcs=false"]
-    call(go(version), "build", *flags, "-o", program, cwd=FIXTURES / "cgo",
-         env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
-    return program
+    return compiled(go(version), "build", *flags, output=program, cwd=FIXTURES / "cgo",
+                    env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
 
 
 @functools.cache

@@ -8,11 +8,14 @@ import functools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
+
+import builds
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -27,6 +30,9 @@ WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=
 GO_ENVIRONMENT = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOPROXY": "off",
                   "GOTOOLCHAIN": "local"}
 
+# Set where there is only an emulated processor.
+SLOW = "GOSYM_TEST_SLOW" in os.environ
+
 Done = collections.namedtuple("Done", "status out err")
 
 
@@ -37,6 +43,11 @@ def call(*command, check=True, **options):
     if check:
         assert done.returncode == 0, f"{command} gave {done.returncode}:\n{done.stdout}{done.stderr}"
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def compiled(*command, output, **options):
+    """What a compiler makes of it, which has not to be built again where it is kept."""
+    return builds.compiled(call, command, output, **options)
 
 
 def gosym(*arguments, **options):
@@ -56,28 +67,32 @@ def go(which):
     return fetched("go", *([] if which == "newest" else [which])) + "/bin/go"
 
 
+def go_versions(*versions):
+    """All, or only the oldest and the newest where there is no time for more."""
+    return [versions[0], versions[-1]] if SLOW else versions
+
+
 @functools.cache
 def build_demo(which, *flags):
     """The Go demo, by a Go as go() names them."""
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "demo"
-    call(go(which), "build", "-buildvcs=false", *flags, "-o", program, cwd=FIXTURES / "demo",
-         env=GO_ENVIRONMENT)
-    return program
+    return compiled(go(which), "build", "-buildvcs=false", *flags, output=new_place("demo"),
+                    cwd=FIXTURES / "demo", env=GO_ENVIRONMENT)
 
 
 @functools.cache
 def build_fib(*flags):
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "fib"
-    call("gcc", "-Og", *flags, FIXTURES / "fib.c", "-o", program)
-    return program
+    return compiled("gcc", "-Og", *flags, FIXTURES / "fib.c", output=new_place("fib"))
 
 
 @functools.cache
 def build_leaves(which):
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "leaves"
-    call(go(which), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "leaves",
-         env=GO_ENVIRONMENT)
-    return program
+    return compiled(go(which), "build", "-buildvcs=false", output=new_place("leaves"),
+                    cwd=FIXTURES / "leaves", env=GO_ENVIRONMENT)
+
+
+def new_place(name):
+    """For a file, in a directory of its own."""
+    return pathlib.Path(tempfile.mkdtemp(dir=WORK)) / name
 
 
 def wait_for(condition, what):
@@ -110,10 +125,9 @@ def running(*command, **options):
 
 @functools.cache
 def build_jit():
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "jit"
+    program = compiled("gcc", "-O1", FIXTURES / "jit.c", output=new_place("jit"))
     program.parent.chmod(0o755)
     WORK.chmod(0o755)  # for other users
-    call("gcc", "-O1", FIXTURES / "jit.c", "-o", program)
     return program
 
 
@@ -141,9 +155,23 @@ def code_of(pid, name):
 
 
 def record(*arguments, seconds=3, hertz=499):
-    """A new recording; the arguments say of what."""
-    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
-    gosym("record", "-q", "-F", hertz, "-d", f"{seconds}s", "-o", file, *arguments)
+    """A new recording; the arguments say of what. Of a process it lasts for so many seconds of its
+    CPU time, however busy the machine is.
+    """
+    file = new_place("cpu.raw")
+    command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
+    if arguments[0] != "-p":
+        gosym(*command, "-d", f"{seconds}s")
+        return file
+    pid = str(arguments[1]).partition(",")[0]
+    recorder = subprocess.Popen([GOSYM, *map(str, command)], stdin=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: recorder.poll() is not None or file.exists(), "recording begun")
+    end = cpu_ticks(pid) + seconds * os.sysconf("SC_CLK_TCK")
+    wait_for(lambda: recorder.poll() is not None or cpu_ticks(pid) >= end, "CPU time used")
+    recorder.send_signal(signal.SIGINT)
+    told = recorder.communicate()[1]
+    assert recorder.returncode == 0, f"the recorder gave {recorder.returncode}: {told}"
     return file
 
 
@@ -246,6 +274,10 @@ def parse_mappings(text):
     return mappings
 
 
+class Skip(Exception):
+    """Raised by a case that cannot be tried here, with the reason."""
+
+
 def run(cases, root=True):
     """Runs the cases, titles with functions, and prints what came of them."""
     if root and os.geteuid() != 0:
@@ -256,6 +288,8 @@ def run(cases, root=True):
         try:
             case()
             print(f"ok {number} - {title}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {title} # SKIP {reason}", flush=True)
         except Exception as problem:  # a case that broke is a case that failed
             failed += 1
             print(f"not ok {number} - {title}")

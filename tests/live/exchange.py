@@ -3,8 +3,8 @@
 import functools
 import re
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, build_demo, call, fetched, folded, go, gosym,
-                    pprof, pprof_file, record, run, running)
+from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call, fetched, folded,
+                    go, gosym, pprof, pprof_file, record, run, running)
 
 
 @functools.cache
@@ -41,6 +41,8 @@ def nanoseconds_are_counts():
 
 
 def go_build_optimises_by_it():
+    if SLOW:
+        raise Skip("Go's library is built anew")
     program = WORK / "optimised"
     call(go("newest"), "build", "-buildvcs=false", f"-pgo={pprof_file(recording())}", "-o", program,
          cwd=FIXTURES / "demo", env=GO_ENVIRONMENT)

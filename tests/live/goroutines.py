@@ -6,10 +6,10 @@ import collections
 import functools
 import subprocess
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, gosym, is_kernel, pprof, record,
-                    run)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, go_versions,
+                    gosym, is_kernel, pprof, record, run)
 
-VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
+VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
 WAYS = {"static": [], "PIE": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"], "cgo": [],
         "cgo PIE": ["-buildmode=pie"], "static libc": ["-ldflags=-extldflags=-static"],
         "library": ["-buildmode=c-shared", "-tags=library"]}
@@ -32,8 +32,8 @@ def build(version, way):
     directory = WORK / f"goroutines-{version}-{way.replace(' ', '-')}"
     program = directory / ("libgoroutines.so" if way == "library" else "goroutines")
     flags = [] if version == "1.15" else ["-buildvcs=false"]
-    call(go(version), "build", *flags, *WAYS[way], "-o", program, cwd=FIXTURES / "goroutines",
-         env=GO_ENVIRONMENT | {"CGO_ENABLED": str(int(way in WITH_CGO))})
+    compiled(go(version), "build", *flags, *WAYS[way], output=program, cwd=FIXTURES / "goroutines",
+             env=GO_ENVIRONMENT | {"CGO_ENABLED": str(int(way in WITH_CGO))})
     if way == "library":
         program = directory / "host"
         call("gcc", FIXTURES / "goroutines" / "host" / "main.c", "-o", program, f"-L{directory}",

@@ -10,8 +10,12 @@ import pathlib
 import shutil
 import tempfile
 
-from common import (FIXTURES, WITHOUT_RIGHTS, WORK, build_fib, call, code_of, folded, gosym, record,
-                    run, running)
+import common
+from common import (FIXTURES, WITHOUT_RIGHTS, WORK, build_fib, call, code_of, compiled, folded,
+                    gosym, new_place, run, running)
+
+# What archives do is tested in archive.py.
+record = functools.partial(common.record, "--archive=none")
 
 # The libraries are of one size; only these, a number and the build id differ.
 OLD, NEW = "old_code", "new_code"
@@ -20,10 +24,8 @@ TURNS = {OLD: 1000, NEW: 2000}
 
 @functools.cache
 def build_library(name, *flags):
-    library = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "libspin.so"
-    call("gcc", "-Og", "-shared", "-fPIC", *flags, f"-DNAME={name}", f"-DTURNS={TURNS[name]}",
-         FIXTURES / "spin.c", "-o", library)
-    return library
+    return compiled("gcc", "-Og", "-shared", "-fPIC", *flags, f"-DNAME={name}",
+                    f"-DTURNS={TURNS[name]}", FIXTURES / "spin.c", output=new_place("libspin.so"))
 
 
 Upgrade = collections.namedtuple("Upgrade", "program library new")

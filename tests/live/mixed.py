@@ -5,25 +5,23 @@ import contextlib
 import functools
 import re
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, gosym, is_kernel, is_unnamed,
-                    perf_map, record, run, running)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, gosym, is_kernel,
+                    is_unnamed, perf_map, record, run, running)
 
 MIXED = FIXTURES / "mixed"
 
 
 def build(name, *command, **options):
-    program = WORK / name
-    call(*command, program, **options)
-    return program
+    return compiled(*command, output=WORK / name, **options)
 
 
 def commands():
     """Each program's name, how it is run, and its hot function."""
     cgo = {**GO_ENVIRONMENT, "CGO_ENABLED": "1"}
-    yield "C++", "heat::Grid<...>::relax", [build("grid", "g++", "-O2", MIXED / "grid.cpp", "-o")]
+    yield "C++", "heat::Grid<...>::relax", [build("grid", "g++", "-O2", MIXED / "grid.cpp")]
     yield "Rust", "<waves::string::Rope as waves::string::Medium>::settle", \
-        [build("waves", "rustc", "-O", MIXED / "waves.rs", "-o")]
-    yield "cgo", "blur", [build("blur", go("debian"), "build", "-buildvcs=false", "-o",
+        [build("waves", "rustc", "-O", MIXED / "waves.rs")]
+    yield "cgo", "blur", [build("blur", go("debian"), "build", "-buildvcs=false",
                                 cwd=MIXED / "cgo", env=cgo)]
     yield "python", "_PyEval_EvalFrameDefault", \
         ["/usr/bin/python3", "-c", "while True: sum(i * i for i in range(1000))"]

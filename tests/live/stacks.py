@@ -1,28 +1,22 @@
 #!/usr/bin/python3
 """Whether stacks lead to their roots: without frame pointers, and where they are deep."""
 import functools
-import pathlib
 import re
-import tempfile
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, folded, go, gosym, is_kernel, record, run,
-                    running)
+from common import (FIXTURES, GO_ENVIRONMENT, compiled, folded, go, gosym, is_kernel, new_place,
+                    record, run, running)
 
 
 @functools.cache
 def build_words():
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "words"
-    call("g++", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls",
-         FIXTURES / "words.cpp", "-o", program)
-    return program
+    return compiled("g++", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls",
+                    FIXTURES / "words.cpp", output=new_place("words"))
 
 
 @functools.cache
 def build_deep(version):
-    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "deep"
-    call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "deep",
-         env=GO_ENVIRONMENT)
-    return program
+    return compiled(go(version), "build", "-buildvcs=false", output=new_place("deep"),
+                    cwd=FIXTURES / "deep", env=GO_ENVIRONMENT)
 
 
 def recording(program, *arguments, mode="auto"):

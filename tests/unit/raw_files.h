@@ -70,6 +70,10 @@ inline RecordedPerfMap some_perf_map() {
   return {150, 4242, "/tmp/perf-7.map", "1000 10 JS:*f\n", "too large"};
 }
 
+inline ImagePiece some_piece() {
+  return {ImageId{7}, 0x1000, std::string("\0piece", 6), 6, "too large"};
+}
+
 inline raw::SampleBatch some_samples() {
   static constexpr uint64_t kUser[] = {0x400010, 0x400020, 0x400030};
   static constexpr uint64_t kKernel[] = {0xffffffff81000010};
@@ -100,6 +104,7 @@ inline std::vector<uint64_t> write_some(const std::string& path) {
   add(writer.write_samples(some_samples()));
   add(writer.write_kernel_symbols("ffffffff81000000 T _text\n"));
   add(writer.write_perf_map(some_perf_map()));
+  add(writer.write_piece(some_piece()));
   add(writer.write_vdso("an image"));
   add(writer.write_stats(
       {.time = 200, .samples = 50, .lost_samples = 3, .lost_events = 4, .cpus = {}}));

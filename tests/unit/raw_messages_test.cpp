@@ -158,6 +158,23 @@ TEST_CASE("raw messages: every field of a perf map comes back") {
   CHECK(raw::decode_perf_map({})->text.empty());
 }
 
+TEST_CASE("raw messages: every field of a piece of a file comes back") {
+  ImagePiece piece = some_piece();
+  std::string payload = raw::encode(piece);
+  auto back = raw::decode_piece(as_bytes(payload));
+  REQUIRE(back);
+  CHECK(back->image == piece.image);
+  CHECK(back->offset == piece.offset);
+  CHECK(back->bytes == piece.bytes);
+  CHECK(back->total == piece.total);
+  CHECK(back->problem == piece.problem);
+  CHECK(raw::decode_piece({})->bytes.empty());
+  for (size_t size = 0; size < payload.size(); size++) {
+    auto prefix = raw::decode_piece(as_bytes(payload).first(size));
+    CHECK((!prefix || piece.bytes == prefix->bytes || prefix->bytes.empty()));
+  }
+}
+
 TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
   std::vector<CpuCounts> cpus = {{0, 1, 1, 0, 5}, {3, 1, 2, 4, 0}};
   auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4, cpus})));

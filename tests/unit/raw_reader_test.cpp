@@ -33,6 +33,9 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
     result.push_back(recording.kernel_symbols);
   for (const RecordedPerfMap& map : recording.perf_maps)
     result.push_back(raw::encode(map));
+  for (const auto& chunk : recording.piece_chunks)
+    if (auto piece = raw::read_piece(chunk))
+      result.push_back(raw::encode(*piece));
   if (!recording.vdso.empty())
     result.push_back(recording.vdso);
   if (recording.stats.time != 0)
@@ -125,6 +128,7 @@ TEST_CASE("raw file: what was written comes back") {
   expected.push_back(some_samples().encode());
   expected.push_back("ffffffff81000000 T _text\n");
   expected.push_back(raw::encode(some_perf_map()));
+  expected.push_back(raw::encode(some_piece()));
   expected.push_back("an image");
   expected.push_back(raw::encode(RecordingStats{200, 50, 3, 4, {}}));
   expected.push_back(raw::encode_end(201));
@@ -148,7 +152,7 @@ TEST_CASE("raw file: a prefix holds the chunks that are whole, and nothing else"
     CHECK(is_part_of(some, all));
     auto has = [&](size_t chunk) { return size >= ends[chunk]; };
     CHECK(some.size() == 1 + has(1) + some_events().size() * has(2) + has(3) + has(4) + has(5) +
-                             has(6) + has(7) + has(8));
+                             has(6) + has(7) + has(8) + has(9));
     bool is_between_chunks = std::ranges::find(ends, size) != ends.end();
     CHECK((recording->damaged_bytes == 0) == is_between_chunks);
   }
@@ -265,7 +269,7 @@ TEST_CASE("raw file: a longer header of a later minor version is passed over") {
 TEST_CASE("raw file: chunk types of a later version are skipped unseen") {
   std::string unknown =
       chunk({.type = 300, .payload = "not protobuf \xff"}) +
-      chunk({.type = 8, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
+      chunk({.type = 301, .flags = 1, .extra_raw_size = 1, .payload = "not zstd"});
   raw::Recording recording = parsed(kHeader + kInfo + unknown + kEnd);
   CHECK(recording.end_time == 201);
   CHECK(recording.damaged_bytes == 0);
@@ -357,20 +361,27 @@ TEST_CASE("raw file: a small file cannot ask for all memory") {
 }
 
 TEST_CASE("raw file: samples that do not unpack are an error") {
-  auto error = [](raw::Recording::SampleChunk stored) {
+  auto error = [](raw::Recording::StoredChunk stored) {
     auto batch = raw::read_samples(stored);
     REQUIRE_FALSE(batch);
     return batch.error().message();
   };
   raw::Recording recording = parsed(some_file());
-  raw::Recording::SampleChunk good = recording.sample_chunks.at(0);
+  raw::Recording::StoredChunk good = recording.sample_chunks.at(0);
   REQUIRE(good.is_compressed);
   CHECK(raw::read_samples(good)->rows().size() == 50);
-  CHECK(error({good.stored, good.raw_size + 1, true}) == "compressed payload of another size");
-  CHECK(error({good.stored, UINT32_MAX, true}) == "compressed payload of another size");
-  CHECK(error({"not zstd", 100, true}) == "compressed payload of another size");
-  std::string cut = good.stored.substr(0, good.stored.size() - 1);
-  CHECK(error({cut, good.raw_size, true}) ==
+  auto changed = [&](auto change) {
+    raw::Recording::StoredChunk stored = good;
+    change(stored);
+    return error(stored);
+  };
+  CHECK(changed([](auto& c) { c.raw_size++; }) == "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.raw_size = UINT32_MAX; }) ==
+        "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.offset++; }) == "compressed payload of another size");
+  CHECK(changed([](auto& c) { c.stored_size--; }) ==
         "cannot decompress the payload: Src size is incorrect");
-  CHECK(error({good.stored, 100, false}).starts_with("malformed protobuf: "));
+  CHECK(changed([](auto& c) { c.is_compressed = false; }).starts_with("malformed protobuf: "));
+  CHECK(changed([](auto& c) { c.offset = c.file->size() - 1; }) ==
+        "the file was cut meanwhile");
 }

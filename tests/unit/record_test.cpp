@@ -45,7 +45,7 @@ RawMapping own_mapping() {
 TEST_CASE("images: a file is identified once, by its headers") {
   ImageCatalog images;
   RawMapping mapping = own_mapping();
-  ImageId id = images.identify(mapping);
+  ImageId id = images.identify(mapping).image;
   CHECK(id == ImageId{1});
   auto found = images.take_new();
   REQUIRE(found.size() == 1);
@@ -55,7 +55,7 @@ TEST_CASE("images: a file is identified once, by its headers") {
   CHECK(found[0].segments.size() >= 2);
   CHECK_FALSE(found[0].is_deleted);
 
-  CHECK(images.identify(mapping) == id);
+  CHECK(images.identify(mapping).image == id);
   CHECK(images.take_new().empty());
 }
 
@@ -63,11 +63,11 @@ TEST_CASE("images: what no file backs is no image, and keeps its path") {
   ImageCatalog images;
   RawMapping mapping;
   mapping.path = "[vdso]";
-  CHECK(images.identify(mapping) == ImageId{});
+  CHECK(images.identify(mapping).image == ImageId{});
   CHECK(images.take_new().empty());
-  CHECK(images.event_of(mapping).path == "[vdso]");
-  CHECK(images.event_of(own_mapping()).path.empty());
-  CHECK(images.event_of(own_mapping()).image == ImageId{1});
+  CHECK(event_of(mapping, {}).path == "[vdso]");
+  CHECK(event_of(own_mapping(), ImageId{1}).path.empty());
+  CHECK(event_of(own_mapping(), ImageId{1}).image == ImageId{1});
 }
 
 TEST_CASE("images: another file at the path is not taken for the mapped one") {
@@ -75,7 +75,7 @@ TEST_CASE("images: another file at the path is not taken for the mapped one") {
   RawMapping mapping = own_mapping();
   mapping.start = 0;  // no such mapping: the path is all there is
   mapping.file.inode++;
-  CHECK(images.identify(mapping) == ImageId{1});
+  CHECK(images.identify(mapping).image == ImageId{1});
   CHECK(images.take_new().at(0).problem == "another file has its path now");
 
   mapping.file.inode++;

@@ -141,13 +141,14 @@ TEST_CASE("recorded file: one that is held open counts, not what has its path") 
   write_file(path, build_image(GoProgram{}.image()));
   RecordedImage image = record(path);
   image.is_deleted = true;
-  UniqueFd held = find_file(path);
+  HeldFiles held;
+  held[image.id] = find_file(path);
   std::filesystem::remove(path);
-  CHECK(open_recorded(image, {}, &held).symbols);
+  CHECK(open_recorded(image, {}, held).symbols);
   write_file(path, build_image(with_build_id("two")));
-  CHECK(open_recorded(image, {}, &held).symbols);
-  UniqueFd other = find_file(path);
-  CHECK(open_recorded(image, {}, &other).unnamed == Unnamed::kDeleted);
+  CHECK(open_recorded(image, {}, held).symbols);
+  held[image.id] = find_file(path);
+  CHECK(open_recorded(image, {}, held).unnamed == Unnamed::kDeleted);
 }
 
 TEST_CASE("recorded file: below --symfs, and nowhere else") {

@@ -1,0 +1,99 @@
+"""What the tools are asked: programs, addresses of their code, recordings. Made or fetched once."""
+import collections
+import functools
+import os
+import pathlib
+import random
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gosym"
+GO = "1.27"
+SEED = 1
+
+# A program with all that its compiler writes, and what is left of it for production.
+Program = collections.namedtuple("Program", "twin stripped")
+
+
+def call(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options).stdout
+
+
+def fetched(*words):
+    return call(ROOT / "scripts/fetch", *words).strip()
+
+
+@functools.cache
+def go():
+    return fetched("go", GO) + "/bin/go"
+
+
+@functools.cache
+def go_tool(name):
+    """The tool itself, without the time that `go tool` needs to find or build it."""
+    environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local"}
+    return call(go(), "tool", "-n", name, env=environment).strip()
+
+
+def kept(name, make):
+    """A file of the cache, made when it is not there."""
+    file = CACHE / "benchmark" / name
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        part = file.with_name(f"{file.name}.{os.getpid()}")
+        make(part)
+        part.rename(file)
+    return file
+
+
+@functools.cache
+def compiler():
+    """The Go compiler, built from the sources of its release: Debian has but the stripped one."""
+    def build(file):
+        environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOPROXY": "off"}
+        call(go(), "build", "-o", file, "cmd/compile", env=environment, cwd="/")
+    twin = kept(f"compile-{GO}", build)
+    return Program(twin, kept(f"compile-{GO}-stripped", lambda f: call("strip", "-o", f, twin)))
+
+
+def services():
+    """Stripped services as Debian ships them, by size and release of Go."""
+    return {"prometheus, Go 1.19": fetched("debian", "prometheus", "usr/bin/prometheus"),
+            "dockerd, Go 1.19, PIE": fetched("debian", "docker.io", "usr/sbin/dockerd"),
+            "dockerd, Go 1.27, PIE": fetched("debian", "docker.io", "usr/sbin/dockerd", "sid")}
+
+
+@functools.cache
+def ceph_debug_file(program="ceph-mon"):
+    """Debugging information of a large C++ program: 100 MB which unpack to 295."""
+    notes = subprocess.run(["readelf", "-n", fetched("debian", program, f"usr/bin/{program}")],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    build_id = re.search(r"Build ID: (\w+)", notes)[1]
+    return fetched("debian", f"{program}-dbg",
+                   f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+
+
+def functions_of(gosym, file):
+    """(start, size) of the functions of a Go program."""
+    rows = map(str.split, call(gosym, "inspect", "--functions", file).splitlines())
+    return [(int(row[0], 16), int(row[1], 16)) for row in rows]
+
+
+def symbols_of(file):
+    listing = call("nm", "-S", "--defined-only", file)
+    found = re.findall(r"^(\w+) (\w+) [tTwWi] ", listing, re.MULTILINE)
+    return sorted({(int(start, 16), int(size, 16)) for start, size in found})
+
+
+def random_addresses(ranges, count):
+    """In these ranges, in the large ones more often."""
+    chooser = random.Random(SEED)
+    ranges = [(start, size) for start, size in ranges if size > 0]
+    chosen = chooser.choices(ranges, weights=[size for _, size in ranges], k=count)
+    return [start + chooser.randrange(size) for start, size in chosen]
+
+
+def as_lines(addresses):
+    return "".join(f"{address:#x}\n" for address in addresses).encode()

@@ -1,0 +1,104 @@
+#include "raw/archived_files.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/text.h"
+
+namespace gosym::raw {
+
+namespace {
+
+// What all files together may have, zeros included: those of a host where all is kept take
+// about a tenth of it.
+constexpr uint64_t kMaxSize = uint64_t{4} << 30;
+
+class Builder {
+public:
+  explicit Builder(const RecordedImage& image) : image_(image) {}
+
+  // Takes from the room what the whole file may need.
+  void add(const ImagePiece& piece, uint64_t& room) {
+    if (piece.total > 0)
+      begin(piece.total, room);
+    uint64_t size = piece.bytes.size();
+    bool fits = size <= left_ && size <= image_.size && piece.offset <= image_.size - size;
+    if (!file_ || !fits || !write(piece.bytes, piece.offset))
+      file_ = UniqueFd();
+    left_ -= std::min(size, left_);
+  }
+
+  // False if a piece is missing.
+  UniqueFd finish() && {
+    if (!file_ || left_ > 0)
+      return {};
+    constexpr int64_t kSecond = 1'000'000'000;
+    int64_t nanoseconds = (image_.mtime_ns % kSecond + kSecond) % kSecond;
+    timespec mtime = {.tv_sec = (image_.mtime_ns - nanoseconds) / kSecond,
+                      .tv_nsec = nanoseconds};
+    const timespec times[] = {mtime, mtime};
+    futimens(file_.get(), times);
+    return std::move(file_);
+  }
+
+private:
+  void begin(uint64_t total, uint64_t& room) {
+    file_ = UniqueFd();
+    left_ = total;
+    if (image_.size > room)
+      return;
+    room -= image_.size;
+    file_ = UniqueFd(memfd_create("archived", MFD_CLOEXEC));
+    if (file_ && ftruncate(file_.get(), static_cast<off_t>(image_.size)) != 0)
+      file_ = UniqueFd();
+  }
+
+  bool write(std::string_view bytes, uint64_t offset) {
+    while (!bytes.empty()) {
+      ssize_t count =
+          pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0)
+        return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
+      offset += static_cast<uint64_t>(count);
+    }
+    return true;
+  }
+
+  const RecordedImage& image_;
+  UniqueFd file_;
+  uint64_t left_ = 0;  // bytes that are still to come
+};
+
+}  // namespace
+
+ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
+                                  const std::map<ImageId, const RecordedImage*>& wanted) {
+  ArchivedFiles result;
+  std::map<ImageId, Builder> builders;
+  uint64_t room = kMaxSize;
+  for (const Recording::StoredChunk& chunk : pieces) {
+    auto piece = read_piece(chunk);
+    if (!piece) {
+      result.damaged_chunks++;
+      continue;
+    }
+    auto image = wanted.find(piece->image);
+    if (image == wanted.end())
+      continue;
+    if (!piece->problem.empty())
+      result.problems[piece->image] = piece->problem;
+    builders.try_emplace(piece->image, *image->second).first->second.add(*piece, room);
+  }
+  for (auto& [id, builder] : builders)
+    if (UniqueFd file = std::move(builder).finish())
+      result.files[id] = std::move(file);
+  return result;
+}
+
+}  // namespace gosym::raw

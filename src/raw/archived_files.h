@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "profile/recording.h"
+#include "raw/reader.h"
+
+namespace gosym::raw {
+
+// Files that a recording has kept, put together from their pieces again.
+struct ArchivedFiles {
+  std::map<ImageId, UniqueFd> files;  // in memory; as long, and last changed, as the image says
+  std::map<ImageId, std::string> problems;  // why a file, or some of it, was not kept
+  uint64_t damaged_chunks = 0;              // whose payload does not decode
+};
+
+// A file of which a piece is missing counts as not kept: where nothing is known zeros would
+// tell lies. Files take the memory of their pieces, and more for what is read between them;
+// they are as large as 4 GiB together at most, those beyond count as not kept.
+ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
+                                  const std::map<ImageId, const RecordedImage*>& wanted);
+
+}  // namespace gosym::raw

@@ -1,0 +1,140 @@
+#include "record/archive.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/file_tree.h"
+#include "record/found_file.h"
+#include "record/image_file.h"
+
+namespace gosym {
+
+namespace {
+
+// Most programs and libraries of a busy host; far below what services may have open (1024, as a
+// rule), of which the sampler needs some as well.
+size_t max_open() {
+  constexpr rlim_t kMaxOpen = 256;
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(kMaxOpen, limit.rlim_cur / 4)
+                                               : kMaxOpen;
+}
+
+// Not open any more, it may still be where it was.
+UniqueFd find_again(const std::string& path, const FileKey& key) {
+  UniqueFd found = find_file(path);
+  if (!is_file(found, key))
+    return {};
+  auto file = open_found(found);
+  return file ? *std::move(file) : UniqueFd();
+}
+
+bool is_deleted(const UniqueFd& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 && status.st_nlink == 0;
+}
+
+}  // namespace
+
+void Archive::hold(ImageId image, UniqueFd file, const std::string& path) {
+  if (mode_ == ArchiveMode::kNone)
+    return;
+  FileKey key = key_of(file);
+  bool is_vanishing = is_deleted(file) || !is_file(find_file(path), key);
+  held_.emplace(image, Held{std::move(file), key, path, is_vanishing});
+  if (++open_count_ > max_open())
+    close_one();
+}
+
+// The oldest that is not about to vanish: what is mapped for a moment comes late.
+void Archive::close_one() {
+  auto is_spare = [](const auto& entry) {
+    return entry.second.file && !entry.second.is_vanishing;
+  };
+  auto is_open = [](const auto& entry) { return bool{entry.second.file}; };
+  auto found = std::ranges::find_if(held_, is_spare);
+  if (found == held_.end())
+    found = std::ranges::find_if(held_, is_open);
+  found->second.file = UniqueFd();
+  open_count_--;
+}
+
+void Archive::map(uint32_t pid, ImageId image) {
+  if (held_.contains(image) && !wanted_.contains(image))
+    mapped_[pid].insert(image);
+}
+
+void Archive::fork(uint32_t parent_pid, uint32_t pid) {
+  auto parent = mapped_.find(parent_pid);
+  if (parent != mapped_.end())
+    mapped_[pid] = std::set(parent->second);
+}
+
+void Archive::forget(uint32_t pid) {
+  mapped_.erase(pid);
+}
+
+void Archive::want(uint32_t pid) {
+  auto mapped = mapped_.find(pid);
+  if (mapped == mapped_.end())
+    return;
+  wanted_.merge(mapped->second);
+  mapped_.erase(mapped);
+}
+
+void Archive::want_all_of(const std::unordered_set<uint32_t>& pids) {
+  for (auto mapped = mapped_.begin(); mapped != mapped_.end();) {
+    auto process = mapped++;
+    if (pids.contains(process->first))
+      want(process->first);
+  }
+}
+
+bool Archive::is_due(const Held& held) const {
+  return mode_ == ArchiveMode::kAll || held.is_vanishing ||
+         (held.file && is_deleted(held.file));
+}
+
+void Archive::choose() {
+  for (auto next = held_.begin(); next != held_.end();) {
+    auto held = next++;
+    if (!wanted_.contains(held->first) || !is_due(held->second))
+      continue;
+    Held& file = held->second;
+    open_count_ -= file.file ? 1 : 0;
+    chosen_.push_back(
+        {held->first, file.file ? std::move(file.file) : find_again(file.path, file.key)});
+    held_.erase(held);
+  }
+}
+
+std::optional<ImagePiece> Archive::next() {
+  while (!chosen_.empty()) {
+    auto piece = next_of_first();
+    if (piece && *piece)
+      return **std::move(piece);
+    ImageId image = chosen_.front().image;
+    chosen_.pop_front();
+    pieces_.reset();
+    if (piece)
+      return ImagePiece{.image = image, .bytes = {}, .problem = piece->error().message()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Result<ImagePiece>> Archive::next_of_first() {
+  if (!pieces_) {
+    Chosen& chosen = chosen_.front();
+    if (!chosen.file)
+      return Error("more files than could be held open");
+    auto opened = ImagePieces::open(chosen.image, std::move(chosen.file));
+    if (!opened)
+      return std::move(opened).error();
+    pieces_ = *std::move(opened);
+  }
+  return pieces_->next();
+}
+
+}  // namespace gosym

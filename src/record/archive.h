@@ -1,0 +1,77 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/unique_fd.h"
+#include "profile/recording.h"
+#include "record/image_pieces.h"
+#include "record/sideband_record.h"
+
+namespace gosym {
+
+enum class ArchiveMode : uint8_t {
+  kNone,
+  kAuto,  // what will be gone when the recording is read
+  kAll,
+};
+
+// Chooses which files of a recording are kept in it, and gives their pieces. Kept are those
+// that processes map of which there are samples. By kAuto only if they vanish: if they are
+// deleted, replaced or memfds, now or later, or lie where only the processes see them, as in a
+// container.
+//
+// Files are held open from when their images are identified, as many as the limit of
+// descriptors allows.
+class Archive {
+public:
+  explicit Archive(ArchiveMode mode) : mode_(mode) {}
+
+  // Of an image that is new. `path` is that which its process sees.
+  void hold(ImageId image, UniqueFd file, const std::string& path);
+
+  // What processes do, in order.
+  void map(uint32_t pid, ImageId image);
+  void fork(uint32_t parent_pid, uint32_t pid);
+  void forget(uint32_t pid);  // it ended, or runs another program
+
+  // The process has samples.
+  void want(uint32_t pid);
+  void want_all_of(const std::unordered_set<uint32_t>& pids);
+
+  // Looks which of the wanted files have to be kept by now.
+  void choose();
+  // The next piece of what was chosen, or why a file is not kept; none if there is no more.
+  std::optional<ImagePiece> next();
+
+private:
+  struct Held {
+    UniqueFd file;  // none: there were too many
+    FileKey key;
+    std::string path;
+    bool is_vanishing = false;
+  };
+  struct Chosen {
+    ImageId image{};
+    UniqueFd file;
+  };
+  bool is_due(const Held& held) const;
+  void close_one();
+  std::optional<Result<ImagePiece>> next_of_first();
+
+  ArchiveMode mode_;
+  std::map<ImageId, Held> held_;
+  size_t open_count_ = 0;
+  // Of each process those of its images that are not wanted yet.
+  std::unordered_map<uint32_t, std::set<ImageId>> mapped_;
+  std::set<ImageId> wanted_;
+  std::deque<Chosen> chosen_;
+  std::optional<ImagePieces> pieces_;  // of the first chosen
+};
+
+}  // namespace gosym

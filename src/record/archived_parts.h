@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "elf/image.h"
+
+namespace gosym {
+
+// What of a file is kept in a recording, so that its code is named, and callers are found in
+// it, as with the whole file.
+struct ArchivedParts {
+  std::vector<elf::FileExtent> extents;  // by offset, none touches another; at least one
+  uint64_t size = 0;                     // of all of them
+  // Where the headers of those sections have their type that are not kept, in order: each has
+  // to become SHT_NOBITS, or zeros would be read as the contents.
+  std::vector<uint64_t> hidden_types;
+  std::string problem;  // what is missing that would name code; empty if nothing is
+};
+
+// Kept are the headers, what is loaded (code, the tables of Go, .eh_frame, .dynsym), symbol
+// tables, notes, what leads to a separate debug file, and debugging information. This is left
+// out of Go programs, whose function table says more, and of files that would be larger than
+// `limit` with it. Fails if they are larger without it.
+Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit);
+
+}  // namespace gosym

@@ -1,0 +1,51 @@
+"""Boots one of Debian's kernels in a virtual machine, without a disk and without KVM."""
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# Time passes by 8 ns an instruction, and is skipped while there is nothing to do: no test depends on
+# what else runs on this machine. A second CPU would be simulated in turns, and whoever waits for
+# the other one would use up its own.
+MACHINE = ["-accel", "tcg", "-icount", "shift=3,sleep=off", "-cpu", "max", "-smp", "1", "-m", "3G",
+           "-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
+KERNEL_OPTIONS = ["console=ttyS0", "quiet", "panic=-1", "mitigations=off", "tsc=reliable"]
+
+
+def make_initramfs(kernel, folder):
+    """The init, its shell and its modules, in a new archive."""
+    tree, archive = folder / "initramfs", folder / "initramfs.cpio"
+    for name in ("bin", "dev", "host", "memory", "proc", "root"):
+        (tree / name).mkdir(parents=True)
+    shutil.copy("/bin/busybox", tree / "bin")
+    shutil.copy(ROOT / "tests" / "vm" / "init", tree)
+    shutil.copytree(kernel / "modules", tree / "modules")
+    names = "".join(f"{file.relative_to(tree)}\n" for file in sorted(tree.rglob("*")))
+    with archive.open("wb") as output:
+        subprocess.run(["/bin/busybox", "cpio", "-o", "-H", "newc"], cwd=tree, input=names.encode(),
+                       stdout=output, stderr=subprocess.DEVNULL, check=True)
+    return archive
+
+
+def share(tag, path, *options):
+    return ["-virtfs", ",".join(["local", f"mount_tag={tag}", f"path={path}", "security_model=none",
+                                 "multidevs=remap", *options])]
+
+
+def boot(version, folder, cache, limit):
+    """Runs the script folder/job in a guest, which has the folder as /run/out. False if it took
+    more seconds than the limit."""
+    fetched = subprocess.run([ROOT / "scripts" / "fetch", "kernel", version], check=True,
+                             stdout=subprocess.PIPE, text=True)
+    kernel = pathlib.Path(fetched.stdout.strip())
+    settings = [f"gosym_tree={ROOT}", f"gosym_cache={cache}"]
+    command = ["qemu-system-x86_64", *MACHINE, "-serial", f"file:{folder}/console",
+               "-kernel", kernel / "vmlinuz", "-initrd", make_initramfs(kernel, folder),
+               "-append", " ".join(KERNEL_OPTIONS + settings),
+               *share("host", "/", "readonly=on"), *share("out", folder)]
+    try:
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
