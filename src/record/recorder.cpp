@@ -1,5 +1,6 @@
 #include "record/recorder.h"
 
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,6 +21,13 @@ constexpr uint64_t kChunkTime = 1'000'000'000;
 
 // Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
 constexpr uint64_t kArchiveTime = 20'000'000;
+
+// Where others want the CPU as well, the rings are full before it is our turn. With five busy
+// processes a CPU and 4,999 samples a second, 3 % were lost without this, and none with it.
+// It takes CAP_SYS_NICE.
+void go_before_others() {
+  setpriority(PRIO_PROCESS, 0, -20);
+}
 
 }  // namespace
 
@@ -63,8 +71,11 @@ Result<> Recorder::start(const std::string& path) {
   snapshot_cgroups();
   for (uint32_t pid : has_all_processes() ? proc::process_ids() : first_processes())
     snapshot(pid);
+  if (options_.has_kernel)
+    kernel_symbols_ = read_kernel_symbols();
   if (auto written = write(); !written)
     return written;
+  go_before_others();
   return sampler_->start();
 }
 
@@ -128,7 +139,7 @@ Result<> Recorder::collect() {
   uint64_t now = monotonic_ns();
   drain_sideband();
   keep_events(now);
-  bool wants_symbols = has_kernel_samples_ && !was_asked_for_symbols_;
+  bool wants_symbols = has_kernel_samples_ && !kernel_symbols_.empty();
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
   if (is_due || wants_symbols)
     if (auto written = write(); !written)
@@ -304,7 +315,7 @@ Result<> Recorder::write() {
     if (auto written = writer_->write_samples(batch); !written)
       return written;
   // The largest chunk by far comes when what is precious is safe.
-  if (has_kernel_samples_ && !was_asked_for_symbols_)
+  if (has_kernel_samples_ && !kernel_symbols_.empty())
     if (auto written = write_kernel_symbols(); !written)
       return written;
   return writer_->write_stats(stats());
@@ -324,12 +335,8 @@ Result<> Recorder::write_archive(uint64_t until) {
 }
 
 Result<> Recorder::write_kernel_symbols() {
-  was_asked_for_symbols_ = true;
-  std::string text = read_kernel_symbols();
-  if (text.empty())
-    return Ok{};
   has_kernel_symbols_ = true;
-  return writer_->write_kernel_symbols(text);
+  return writer_->write_kernel_symbols(std::exchange(kernel_symbols_, {}));
 }
 
 Result<> Recorder::write_perf_maps_of_ended() {

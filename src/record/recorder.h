@@ -123,9 +123,10 @@ private:
   std::vector<std::string> perf_map_problems_;
 
   std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read
+  // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
+  std::string kernel_symbols_;  // until written, once there is a kernel sample
   bool has_kernel_samples_ = false;
   bool has_kernel_symbols_ = false;
-  bool was_asked_for_symbols_ = false;
   uint64_t start_time_ = 0;
   uint64_t end_time_ = 0;
   uint64_t last_write_ = 0;

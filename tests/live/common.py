@@ -5,6 +5,7 @@ Each test file is run as `FILE.py GOSYM` and prints TAP. Its cases are functions
 import collections
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import re
@@ -123,6 +124,14 @@ def running(*command, **options):
         process.wait()
 
 
+@contextlib.contextmanager
+def busy_cpus():
+    """The pids of programs that leave no CPU idle."""
+    with contextlib.ExitStack() as programs:
+        yield [programs.enter_context(running("taskset", "-c", cpu, build_fib()))
+               for cpu in os.sched_getaffinity(0)]
+
+
 @functools.cache
 def build_jit():
     program = compiled("gcc", "-O1", FIXTURES / "jit.c", output=new_place("jit"))
@@ -173,6 +182,34 @@ def record(*arguments, seconds=3, hertz=499):
     told = recorder.communicate()[1]
     assert recorder.returncode == 0, f"the recorder gave {recorder.returncode}: {told}"
     return file
+
+
+@contextlib.contextmanager
+def recording(*arguments, **options):
+    """A recorder that has begun, and its file. It is stopped afterwards, as by Ctrl-C."""
+    file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+    recorder = subprocess.Popen([GOSYM, "record", "-o", str(file), *map(str, arguments)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True, **options)
+    try:
+        wait_for(lambda: recorder.poll() is not None or chunk_count(file) > 2, "recording begun")
+        yield recorder, file
+        if recorder.poll() is None:
+            recorder.send_signal(signal.SIGINT)
+        recorder.wait(timeout=60)
+    finally:
+        recorder.kill()
+        recorder.wait()
+
+
+def chunk_count(file):
+    return file.read_bytes().count(b"CHNK") if file.exists() else 0
+
+
+def facts(file, *options):
+    """What tests/fixtures/recording_facts.cpp, which was built with gosym, says of a recording."""
+    program = pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures" / "recording_facts"
+    return json.loads(call(program, *options, file).out)
 
 
 Stack = collections.namedtuple("Stack", "comm frames count")  # frames: outermost first
