@@ -1,4 +1,7 @@
+#include <fmt/compile.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "base/exit_status.h"
 #include "base/print.h"
@@ -18,12 +21,16 @@ void sort_functions(std::vector<FunctionRange>& functions, const std::string& or
     std::ranges::stable_sort(functions, {}, &FunctionRange::name);
 }
 
+// Compiled formats: to interpret them would be a third of the time.
 void print_text(const FunctionRange& function) {
-  print(stdout, "{:016x} {:8x} {}", to_integer(function.address), function.size,
-        printable(function.name));
+  fmt::memory_buffer line;
+  auto out = std::back_inserter(line);
+  fmt::format_to(out, FMT_COMPILE("{:016x} {:8x} {}"), to_integer(function.address),
+                 function.size, printable(function.name));
   if (!function.file.empty())
-    print(stdout, " {}:{}", printable(function.file), function.line);
-  print(stdout, "\n");
+    fmt::format_to(out, FMT_COMPILE(" {}:{}"), printable(function.file), function.line);
+  line.push_back('\n');
+  (void)std::fwrite(line.data(), 1, line.size(), stdout);
 }
 
 void print_json(const FunctionRange& function) {
