@@ -216,9 +216,12 @@ Stack = collections.namedtuple("Stack", "comm frames count")  # frames: outermos
 
 
 def folded(recording, *options):
-    lines = gosym("report", recording, "--folded", *options).out.splitlines()
+    return parse_folded(gosym("report", recording, "--folded", *options).out)
+
+
+def parse_folded(text):
     stacks = []
-    for line in lines:
+    for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
         comm, *frames = stack.split(";")
         stacks.append(Stack(comm, frames, int(count)))

@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""Files that are gone when the recording is read, and are in the recording: reports are made below a
+second root, where nothing is but gosym itself and the recording.
+"""
+import contextlib
+import functools
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+
+import prometheus
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, build_demo, build_fib, call, cpu_ticks,
+                    fetched, go, gosym, is_unnamed, parse_folded, record, run, running, user_frames,
+                    wait_for)
+
+GO = "1.25"
+SAMPLES, CONTENTS = 4, 8  # types of chunks
+
+
+def new_folder():
+    return pathlib.Path(tempfile.mkdtemp(dir=WORK))
+
+
+def copy_with_libraries(root, *programs):
+    """Into a root of its own: each program, and its libraries where it looks for them."""
+    for program in programs:
+        shutil.copy(program, root)
+        for library in re.findall(r"(/\S+) \(0x", call("ldd", program, check=False).out):
+            (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, root / library[1:])
+    return root
+
+
+@functools.cache
+def second_root():
+    return copy_with_libraries(new_folder(), GOSYM)
+
+
+def elsewhere(recording, *options):
+    root = second_root()
+    shutil.copy(recording, root / "cpu.raw")
+    return call("chroot", root, "/" + os.path.basename(GOSYM), "report", "/cpu.raw", *options)
+
+
+def stacks(recording, *options):
+    return parse_folded(elsewhere(recording, "--folded", *options).out)
+
+
+def frames(recording):
+    return {frame for frame, _ in user_frames(stacks(recording))}
+
+
+def has_names(recording, *wanted):
+    found = frames(recording)
+    assert set(wanted) <= found, found
+
+
+def chunk_types(recording):
+    """Of all whole chunks, in order."""
+    data, types, offset = recording.read_bytes(), [], 64
+    while offset + 32 <= len(data):
+        magic, kind, _, size = struct.unpack_from("<4sHHI", data, offset)
+        offset += (32 + size + 7) // 8 * 8
+        if magic != b"CHNK" or offset > len(data):
+            break
+        types.append(kind)
+    return types
+
+
+@functools.cache
+def build_cgo():
+    program = new_folder() / "cgo"
+    call(go(GO), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "cgo",
+         env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    return program
+
+
+def children(pid):
+    return [int(word) for word in
+            pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def descendants(pid):
+    return [found for child in children(pid) for found in [child, *descendants(child)]]
+
+
+def comm_of(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+@contextlib.contextmanager
+def container():
+    """Two programs with their own root, mounts, process ids and cgroups. The root is in memory, and
+    gone with them. Gives the ids by which others know the programs.
+    """
+    files = copy_with_libraries(new_folder(), build_cgo(), build_fib(), "/bin/sh")
+    (files / "old").mkdir()
+    (files / "dev").mkdir()
+    (files / "dev" / "null").touch()  # the shell has it read by what it starts
+    root = new_folder()
+    script = f"mount -t tmpfs none {root} && cp -a {files}/. {root} && cd {root} && " \
+        "pivot_root . old && cd / && exec /sh -c '/fib & exec /cgo callback'"
+    process = subprocess.Popen(["unshare", "--mount", "--pid", "--cgroup", "--fork",
+                                "--kill-child", "sh", "-c", script], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+    try:
+        def busy():
+            ids = [pid for pid in descendants(process.pid)
+                   if comm_of(pid) in ["fib", "cgo"]]
+            is_busy = len(ids) == 2 and all(cpu_ticks(pid) > 2 for pid in ids)
+            return ",".join(map(str, ids)) if is_busy else None
+        yield wait_for(busy, "busy programs in the container")
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(files)
+
+
+def is_named_throughout(recording, ids):
+    """All but local functions of the C library, which has no symbols for them."""
+    counted = list(user_frames(stacks(recording, "--pid", ids)))
+    unnamed = {frame: count for frame, count in counted if is_unnamed(frame)}
+    assert counted and all(frame.startswith("[stripped libc") for frame in unnamed), unnamed
+    names = {frame for frame, _ in counted}
+    wanted = {"fibNaive", "main.main", "main.work", "main.step", "main.busyInCallback", "spin"}
+    assert wanted <= names, wanted - names
+
+
+def a_container(*targets):
+    with container() as ids:
+        recording = record(*(targets or ["-p", ids]))
+    is_named_throughout(recording, ids)
+
+
+def a_container_without_archive():
+    with container() as ids:
+        recording = record("--archive=none", "-p", ids)
+    assert CONTENTS not in chunk_types(recording)
+    found = frames(recording)
+    assert found and all(is_unnamed(frame) for frame in found), found
+
+
+def copied(program):
+    copy = new_folder() / program.name
+    shutil.copy(program, copy)
+    return copy
+
+
+def deleted_before_it_was_recorded():
+    program = copied(build_fib())
+    with running(program) as pid:
+        program.unlink()
+        recording = record("-p", pid, seconds=1)
+    has_names(recording, "fibNaive")
+
+
+@contextlib.contextmanager
+def recorder(recording, *arguments):
+    process = subprocess.Popen([GOSYM, "record", "-q", "-o", recording, *map(str, arguments)])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for_chunk(recording, kind):
+    wait_for(lambda: recording.exists() and kind in chunk_types(recording), f"chunk of type {kind}")
+
+
+def deleted_while_it_was_recorded():
+    program, recording = copied(build_fib()), new_folder() / "cpu.raw"
+    with running(program) as pid, recorder(recording, "-p", pid) as process:
+        wait_for_chunk(recording, SAMPLES)
+        assert CONTENTS not in chunk_types(recording)
+        program.unlink()
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    has_names(recording, "fibNaive")
+
+
+def killed_recorder():
+    program, recording = copied(build_fib()), new_folder() / "cpu.raw"
+    with running(program) as pid:
+        program.unlink()
+        with recorder(recording, "-p", pid) as process:
+            wait_for_chunk(recording, CONTENTS)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    has_names(recording, "fibNaive")
+
+
+def program_in_memory():
+    script = "import os, sys\n" \
+        "memory = os.memfd_create('hidden')\n" \
+        "os.write(memory, open(sys.argv[1], 'rb').read())\n" \
+        "os.execve(memory, ['hidden'], {})"
+    with running("/usr/bin/python3", "-c", script, build_fib()) as pid:
+        recording = record("-p", pid, seconds=1)
+    has_names(recording, "fibNaive")
+
+
+def replaced_library():
+    folder = new_folder()
+    (folder / "main.c").write_text("void spin(void);\nint main(void) { spin(); }\n")
+    library = folder / "libspin.so"
+    build = ["gcc", "-Og", "-shared", "-fPIC", FIXTURES / "spin.c", "-DTURNS=1000", "-o"]
+    call(*build, library, "-DNAME=old_code")
+    call(*build, folder / "new", "-DNAME=new_code")
+    call("gcc", folder / "main.c", library, f"-Wl,-rpath,{folder}", "-o", folder / "program")
+    with running(folder / "program") as pid:
+        (folder / "new").rename(library)
+        recording = record("-p", pid, seconds=1)
+    found = frames(recording)
+    assert "old_code" in found and "new_code" not in found, found
+
+
+def ordinary_programs_are_left_where_they_are():
+    with running(build_demo(GO)) as demo, running(build_fib()) as fib:
+        recording = record("-p", f"{demo},{fib}", seconds=2)
+    assert CONTENTS not in chunk_types(recording)
+
+
+def all_files():
+    with running(build_demo(GO)) as demo, running(build_fib()) as fib:
+        recording = record("--archive=all", "-p", f"{demo},{fib}", seconds=2)
+    has_names(recording, "main.main", "fibNaive", "main")
+
+
+def afterwards():
+    program = copied(build_fib())
+    with running(build_demo(GO)) as demo, running(program) as fib:
+        recording = record("-p", f"{demo},{fib}", seconds=2)
+    assert "fibNaive" not in frames(recording)
+    size = recording.stat().st_size
+    gosym("archive", recording)
+    has_names(recording, "main.main", "fibNaive")
+    assert recording.stat().st_size > size
+    size = recording.stat().st_size
+    assert gosym("archive", recording).err.startswith("archived 0 files, ")
+    assert recording.stat().st_size == size
+
+
+def what_changed_since_is_refused():
+    program = copied(build_fib())
+    with running(program) as fib:
+        recording = record("-p", fib, seconds=1)
+    program.unlink()
+    shutil.copy("/bin/true", program)
+    done = gosym("archive", recording, check=False)
+    assert done.status == 3, done
+    assert f"gosym: warning: '{program}': not the file that was recorded: " in done.err, done.err
+    assert "fibNaive" not in frames(recording)
+
+
+def size_of_a_service():
+    with prometheus.busy() as pid:
+        recording = record("--archive=all", "-p", pid, seconds=4)
+        plain = record("--archive=none", "-p", pid, seconds=4)
+    file = pathlib.Path(fetched("prometheus")).stat().st_size
+    kept = recording.stat().st_size - plain.stat().st_size
+    print(f"# {kept / 1e6:.1f} MB are kept of a file of {file / 1e6:.1f} MB, {kept / file:.2f}")
+    assert kept < 0.6 * file
+    counted = list(user_frames(stacks(recording)))
+    unnamed = sum(count for frame, count in counted if is_unnamed(frame))
+    assert unnamed <= 0.01 * sum(count for _, count in counted), unnamed
+
+
+run([("a container that is gone, by the ids of its processes", a_container),
+     ("a container that is gone, of the whole system", functools.partial(a_container, "-a")),
+     ("a container that is gone, without archive", a_container_without_archive),
+     ("a program that was deleted before", deleted_before_it_was_recorded),
+     ("a program that is deleted while it is recorded", deleted_while_it_was_recorded),
+     ("a recorder that is killed", killed_recorder),
+     ("a program that is only in memory", program_in_memory),
+     ("a library that was replaced", replaced_library),
+     ("ordinary programs are left where they are", ordinary_programs_are_left_where_they_are),
+     ("all files", all_files),
+     ("gosym archive", afterwards),
+     ("gosym archive: what changed since is refused", what_changed_since_is_refused),
+     ("the size of a service", size_of_a_service)])
