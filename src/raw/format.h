@@ -137,7 +137,7 @@
 //   7 STATS, counts since the start, each second
 //       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 cpus: repeated, since 1.3
-//     a CPU:
+//     a CPU, of at most 8192:
 //       1 cpu: uint32      2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 throttled_ns: uint64
 //   8 IMAGE_CONTENTS, since 1.3: a piece of the file of an image
@@ -255,6 +255,9 @@ inline constexpr uint32_t kMaxTopWords = 4096;
 // or texts of megabytes, that each of its samples has.
 inline constexpr size_t kMaxLabels = 64;
 inline constexpr size_t kMaxLabelText = 256;
+
+// The most that Linux can be built for; each such chunk is compared with the one before.
+inline constexpr size_t kMaxCpus = 8192;
 
 // Linux gives a thread's name 16 bytes (TASK_COMM_LEN); of a longer one the rest is not read.
 inline constexpr size_t kMaxComm = 64;

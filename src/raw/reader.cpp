@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -100,25 +101,31 @@ Result<> add_events(Result<std::vector<Event>> decoded, Parsing& parsing) {
   return Ok{};
 }
 
-// What has been lost on a CPU since the counts before.
-CpuCounts lost_since(const CpuCounts& counts, const RecordingStats& before) {
-  CpuCounts lost = counts;
-  for (const CpuCounts& old : before.cpus)
-    if (old.cpu == counts.cpu) {
-      lost.samples -= old.samples;
-      lost.lost_samples -= old.lost_samples;
-      lost.lost_events -= old.lost_events;
-      lost.throttled_ns -= old.throttled_ns;
-    }
-  return lost;
+using CountsByCpu = std::map<uint32_t, CpuCounts>;
+
+// What has been counted on a CPU since the counts before.
+CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
+  auto old = before.find(counts.cpu);
+  if (old == before.end())
+    return counts;
+  counts.samples -= old->second.samples;
+  counts.lost_samples -= old->second.lost_samples;
+  counts.lost_events -= old->second.lost_events;
+  counts.throttled_ns -= old->second.throttled_ns;
+  return counts;
 }
 
 Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
+  if (decoded->cpus.size() > kMaxCpus)
+    return errorf("counts of {} CPUs, where {} are allowed", decoded->cpus.size(), kMaxCpus);
   RecordingStats& last = parsing.recording.stats;
+  CountsByCpu before;
+  for (const CpuCounts& counts : last.cpus)
+    before[counts.cpu] = counts;
   for (const CpuCounts& counts : decoded->cpus) {
-    CpuCounts lost = lost_since(counts, last);
+    CpuCounts lost = counted_since(counts, before);
     if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0)
       continue;
     uint64_t begin = last.time == 0 ? parsing.recording.monotonic_ns : last.time;

@@ -256,6 +256,15 @@ TEST_CASE("raw file: what was lost is told by CPU and time, where there was any"
   CHECK(recording.stats.time == 30);
 }
 
+TEST_CASE("raw file: counts of more CPUs than there can be are damaged") {
+  auto with_cpus = [](size_t count) {
+    RecordingStats stats{10, 0, 0, 0, std::vector<CpuCounts>(count)};
+    return parsed(kHeader + kInfo + chunk({.type = 7, .payload = raw::encode(stats)}));
+  };
+  CHECK(with_cpus(raw::kMaxCpus).damaged_chunks == 0);
+  CHECK(with_cpus(raw::kMaxCpus + 1).damaged_chunks == 1);
+}
+
 TEST_CASE("raw file: a longer header of a later minor version is passed over") {
   std::string file = some_file();
   raw::FileHeader header = header_of(file);
