@@ -1,7 +1,9 @@
 # bash completion for gosym
 
 _gosym_pids() {
-  COMPREPLY=($(cd /proc && compgen -W "$(echo [0-9]*)" -- "${1##*,}"))
+  local before=
+  case $1 in *,*) before=${1%,*}, ;; esac
+  COMPREPLY=($(cd /proc && compgen -P "$before" -W "$(echo [0-9]*)" -- "${1##*,}"))
 }
 
 _gosym() {

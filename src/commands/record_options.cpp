@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "commands/id_check.h"
@@ -171,6 +173,11 @@ Result<> set_scope(const RecordOptions& options, Scope& scope) {
   if (!cpus)
     return usage_error(fmt::format("--cpu: {}", cpus.error().message()));
   scope.cpus = *std::move(cpus);
+  for (uint32_t cpu : scope.cpus)
+    if (std::vector<uint32_t> there = proc::possible_cpus();
+        std::ranges::find(there, cpu) == there.end())
+      return usage_error(
+          fmt::format("--cpu: there is no CPU {}, only 0 to {}", cpu, there.back()));
   return Ok{};
 }
 
@@ -217,6 +224,11 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   return plan;
 }
 
+// What "$UNSET" leaves is not the same as nothing.
+std::string check_given(const std::string& text) {
+  return text.empty() ? "it is empty" : std::string();
+}
+
 void add_target_options(CLI::App& app, RecordOptions& options) {
   app.add_option("-p,--pid", options.pids, "Record these processes and their future children")
       ->check(check_id("process"), "")
@@ -229,9 +241,11 @@ void add_target_options(CLI::App& app, RecordOptions& options) {
   app.add_option("--cgroup", options.cgroups,
                  "Record what runs in this cgroup (v2) and those below it; may be repeated")
       ->allow_extra_args(false)
+      ->check(check_given, "")
       ->type_name("PATH");
   app.add_flag("-a,--all", options.is_system_wide, "Record all processes");
   app.add_option("-C,--cpu", options.cpus, "Only what runs on these CPUs: 0-3,6")
+      ->check(check_given, "")
       ->type_name("CPUS");
   app.add_flag("--no-inherit", options.leaves_children, "Leave out children of the processes");
 }
@@ -240,12 +254,14 @@ void add_rate_options(CLI::App& app, RecordOptions& options) {
   app.add_option("-e,--event", options.event,
                  "Sample by this event: cpu-clock, page-faults, instructions, ... (cycles, or "
                  "else cpu-clock)")
+      ->check(check_given, "")
       ->type_name("NAME");
   CLI::Option* frequency = app.add_option("-F,--freq", options.frequency,
                                           "Samples a second of CPU time, or max (99)")
                                ->type_name("HZ");
   app.add_option("-c,--count", options.period, "A sample each N events, not by time")
       ->excludes(frequency)
+      ->check(check_given, "")
       ->type_name("N");
 }
 
@@ -253,8 +269,10 @@ void add_record_options(CLI::App& app, RecordOptions& options) {
   add_target_options(app, options);
   add_rate_options(app, options);
   app.add_option("-d,--duration", options.duration, "Stop after this time: 10s, 1.5s, 2m")
+      ->check(check_given, "")
       ->type_name("TIME");
   app.add_option("--max-size", options.max_size, "Stop when the file is that large: 500K, 10M")
+      ->check(check_given, "")
       ->type_name("SIZE");
   add_loss_option(app, options.max_loss);
   app.add_option("-o,--output", options.output, "File to write, - for stdout (cpu.raw)")

@@ -34,6 +34,15 @@ void tell_losses(const Profile& profile) {
           static_cast<double>(loss.counts.throttled_ns) / 1e9);
 }
 
+void tell_cgroups(const Profile& profile) {
+  std::map<std::string_view, uint64_t> counts;
+  for (const SampleCount& sample : profile.samples)
+    counts[profile.strings[sample.cgroup]] += sample.count;
+  for (const auto& [path, count] : counts)
+    if (!path.empty())
+      print(stderr, "cgroup      {}, {} samples\n", printable(path), with_commas(count));
+}
+
 // Each label with the samples that have it.
 void tell_labels(const Profile& profile) {
   std::map<std::pair<std::string_view, std::string_view>, uint64_t> counts;
@@ -69,7 +78,9 @@ Error no_samples(const ReportOptions& options, const raw::Recording& recording,
   Error error = errorf("{}: no samples{}", quoted(options.input),
                        profile.filter.empty() ? "" : " with " + printable(profile.filter));
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
-  if (!options.filter.labels.empty())
+  if (!options.filter.cgroups.empty())
+    hint = "gosym report -v without filters lists all cgroups that were sampled";
+  else if (!options.filter.labels.empty())
     hint = "gosym report -v without filters lists all labels with their values";
   else if (!profile.filter.empty())
     hint = "gosym report --top 0 without filters lists all processes that were sampled";
@@ -110,6 +121,7 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
         with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
         with_commas(profile.unwound.cut));
   tell_labels(profile);
+  tell_cgroups(profile);
   tell_losses(profile);
   for (const auto& [source, locations] : symbols.locations_by_source)
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));

@@ -20,6 +20,10 @@ std::string check_count(const std::string& text) {
   return parse_decimal(text) ? std::string() : fmt::format("'{}' is not a count", text);
 }
 
+std::string check_given(const std::string& text) {
+  return text.empty() ? "it is empty" : std::string();
+}
+
 std::string check_label(const std::string& text) {
   size_t equals = text.find('=');
   return equals != text.npos && equals > 0
@@ -73,7 +77,8 @@ void add_filter_options(CLI::App& app, ReportOptions& options) {
       "TID");
   as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
   as_list(app.add_option("--cgroup", filter.cgroups,
-                         "Only what ran in this cgroup or below it, or container of this id"),
+                         "Only what ran in this cgroup or below it, or container of this id")
+              ->check(check_given, ""),
           "PATH|ID");
   app.add_option("--label", filter.labels,
                  "Only goroutines with this label, as runtime/pprof sets it")

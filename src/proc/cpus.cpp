@@ -22,6 +22,13 @@ Result<> add_range(std::string_view text, std::set<uint32_t>& cpus) {
   return Ok{};
 }
 
+std::vector<uint32_t> cpus_in(const std::string& file) {
+  auto text = read_file(file, 4096);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  auto cpus = parse_cpu_list(take_line(rest));
+  return cpus ? *std::move(cpus) : std::vector<uint32_t>{0};
+}
+
 }  // namespace
 
 Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text) {
@@ -33,10 +40,11 @@ Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text) {
 }
 
 std::vector<uint32_t> online_cpus() {
-  auto text = read_file("/sys/devices/system/cpu/online", 4096);
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  auto cpus = parse_cpu_list(take_line(rest));
-  return cpus ? *std::move(cpus) : std::vector<uint32_t>{0};
+  return cpus_in("/sys/devices/system/cpu/online");
+}
+
+std::vector<uint32_t> possible_cpus() {
+  return cpus_in("/sys/devices/system/cpu/possible");
 }
 
 }  // namespace gosym::proc

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "raw/format.h"
+
 namespace gosym::raw {
 
 namespace {
@@ -41,13 +43,14 @@ bool write_all(int fd, std::span<const char> data) {
   return true;
 }
 
-// What cannot be read at other places than the next.
+// What cannot be read at other places than the next. Of what is no recording the start is
+// enough to say so: it may have no end.
 Result<UniqueFd> copy_stream(int stream) {
   UniqueFd copy = open_temporary_file();
   if (!copy)
     return last_error();
   std::string buffer(size_t{256} << 10, '\0');
-  while (true) {
+  for (bool is_start = true;; is_start = false) {
     ssize_t count = ::read(stream, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR)
       continue;
@@ -57,6 +60,9 @@ Result<UniqueFd> copy_stream(int stream) {
       return copy;
     if (!write_all(copy.get(), {buffer.data(), static_cast<size_t>(count)}))
       return last_error().context("cannot keep it");
+    std::string_view read(buffer.data(), static_cast<size_t>(count));
+    if (is_start && read.substr(0, kMagic.size()) != kMagic.substr(0, read.size()))
+      return copy;
   }
 }
 

@@ -100,6 +100,8 @@ Result<std::string> find_cgroup(const std::string& name) {
         .with_hint("mount -t cgroup2 none /sys/fs/cgroup")
         .with_exit_status(kUnsupported);
   for (const std::string& path : {name, fmt::format("{}/{}", *mount, name)}) {
+    if (name.empty())  // an unset variable, not the root of the hierarchy
+      break;
     struct statfs status {};
     if (statfs(path.c_str(), &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC)
       return path;
