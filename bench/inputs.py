@@ -45,7 +45,7 @@ def kept(name, make):
     """A file of the cache, made when it is not there."""
     file = CACHE / "benchmark" / name
     if not file.exists():
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_name(f"{file.name}.{os.getpid()}")
         make(part)
         part.rename(file)
@@ -58,8 +58,8 @@ def compiler():
     def build(file):
         environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOPROXY": "off"}
         call(go(), "build", "-o", file, "cmd/compile", env=environment, cwd="/")
-    twin = kept(f"compile-{GO}", build)
-    return Program(twin, kept(f"compile-{GO}-stripped", lambda f: call("strip", "-o", f, twin)))
+    twin = kept(f"go-{GO}/compile", build)
+    return Program(twin, kept(f"go-{GO}/compile-stripped", lambda f: call("strip", "-o", f, twin)))
 
 
 def services():
@@ -123,11 +123,13 @@ def compiler_recording(gosym):
     """A recording of the Go compiler at work, and a profile of the same without names."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gosym-benchmark-"))
     raw, named, bare = (folder / name for name in ("cpu.raw", "named.pb.gz", "bare.pb.gz"))
-    source = f"{pathlib.Path(go()).parent.parent}/src/strconv"
-    files = sorted(file for file in pathlib.Path(source).glob("*.go")
-                   if not file.name.endswith("_test.go"))
-    call(gosym, "record", "-q", "-F", "4999", "-o", raw, "--", compiler().twin, "-p", "strconv",
-         "-std", "-o", folder / "strconv.a", "-importcfg", os.devnull, *files, check=False)
+    use_twin = folder / "use-twin"
+    use_twin.write_text(f'#!/bin/sh\ncase $1 in */compile) shift; set -- {compiler().twin} "$@";;'
+                        ' esac\nexec "$@"\n')
+    use_twin.chmod(0o755)
+    environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+    call(gosym, "record", "-q", "-F", "4999", "-o", raw, "--", go(), "build", "-a", "-toolexec",
+         use_twin, "go/types", env=environment)
     call(gosym, "report", "--quiet", "--pprof", named, raw)
     bare.write_bytes(pprof.without_names(named.read_bytes()))
     return raw, bare
