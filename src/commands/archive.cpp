@@ -87,15 +87,27 @@ Result<std::string> archive(const RecordedImage& image, const Options& options,
 }
 
 Result<int> run(const Options& options) {
+  if (options.recording == "-")
+    return Error("a stream cannot be added to: name a file")
+        .with_hint("see 'gosym archive --help'")
+        .with_exit_status(kUsage);
   auto recording = raw::read(options.recording);
   if (!recording)
     return std::move(recording).error();
+  if (recording->damaged_bytes > 0 && !options.is_quiet)
+    print(stderr, "gosym: warning: '{}': damaged or cut short\n", printable(options.recording));
+  std::vector<RecordedImage> files = without_archived(sampled_files(*recording), *recording);
+  if (files.empty()) {
+    if (!options.is_quiet)
+      print(stderr, "nothing to add: '{}' has all the files that it needs\n",
+            printable(options.recording));
+    return kSuccess;
+  }
   auto writer = raw::Writer::append_to(options.recording, *recording);
   if (!writer)
     return std::move(writer).error();
 
   size_t count = 0;
-  std::vector<RecordedImage> files = without_archived(sampled_files(*recording), *recording);
   for (const RecordedImage& file : files) {
     auto problem = archive(file, options, **writer);
     if (!problem)
@@ -105,7 +117,7 @@ Result<int> run(const Options& options) {
       print(stderr, "gosym: warning: '{}': {}\n", printable(file.path), printable(*problem));
   }
   if (!options.is_quiet)
-    print(stderr, "archived {} {}, {} -> {}\n", count, count == 1 ? "file" : "files",
+    print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",
           human_size((*writer)->bytes_written()), printable(options.recording));
   return count == files.size() ? kSuccess : kPartial;
 }

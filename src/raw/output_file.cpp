@@ -20,6 +20,10 @@ std::string quoted(const std::string& path) {
   return fmt::format("'{}'", path);
 }
 
+Error is_link(const std::string& path) {
+  return errorf("'{}' is a symbolic link", path).with_hint("name the file itself");
+}
+
 Result<OutputFile> open_standard_output() {
   UniqueFd fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
   if (!fd)
@@ -69,7 +73,7 @@ Result<OutputFile> open_output(const std::string& path) {
   if (stat(path.c_str(), &target) == 0 && is_stream(target))
     return open_stream(path);
   if (S_ISLNK(link.st_mode))
-    return errorf("'{}' is a symbolic link", path).with_hint("name the file itself");
+    return is_link(path);
   if (S_ISDIR(link.st_mode))
     return system_error("cannot write " + quoted(path), EISDIR);
   return errorf("'{}' is neither a file nor a FIFO", path);
@@ -78,6 +82,8 @@ Result<OutputFile> open_output(const std::string& path) {
 Result<OutputFile> open_to_append(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
+  if (!fd && errno == ELOOP)
+    return is_link(path);
   if (!fd || fstat(fd.get(), &status) != 0)
     return system_error("cannot write " + quoted(path), errno);
   if (!S_ISREG(status.st_mode))

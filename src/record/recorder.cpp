@@ -16,8 +16,9 @@ namespace gosym {
 
 namespace {
 
-// A chunk is what a damaged file loses at once, so it is written at least each second.
-constexpr uint64_t kChunkTime = 1'000'000'000;
+// What was not written is lost when the recorder is killed: a second at most, the wait for a
+// wake-up and the writing included.
+constexpr uint64_t kChunkTime = 900'000'000;
 
 // Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
 constexpr uint64_t kArchiveTime = 20'000'000;

@@ -289,8 +289,7 @@ TEST_CASE("raw writer: what is being recorded, or is another file by now, is not
         fmt::format("cannot write '{}': it has changed since it was read", path));
   std::filesystem::rename(path, path + ".old");
   std::filesystem::create_symlink(path + ".old", path);
-  CHECK(error(*recording) ==
-        fmt::format("cannot write '{}': Too many levels of symbolic links", path));
+  CHECK(error(*recording) == fmt::format("'{}' is a symbolic link", path));
 }
 
 TEST_CASE("raw writer: a payload larger than a reader takes is refused") {
