@@ -189,6 +189,7 @@ Error give_up(Error error, const HeldCommand* command, Watch& watch,
 }
 
 Result<int> record(const RecordOptions& options) {
+  UniqueFd parent = open_parent();
   auto plan = make_plan(options);
   if (!plan)
     return std::move(plan).error();
@@ -207,7 +208,7 @@ Result<int> record(const RecordOptions& options) {
   tell_start(**recorder, options);
   // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
-  auto watch = Watch::open(std::move(targets->processes), command);
+  auto watch = Watch::open(std::move(parent), std::move(targets->processes), command);
   if (!watch)
     return std::move(watch).error();
   if (command)

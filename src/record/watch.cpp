@@ -59,6 +59,8 @@ Result<UniqueFd> catch_signals() {
   return UniqueFd(ends[0]);
 }
 
+}  // namespace
+
 // The first process does not end, and one of another pid namespace has no number here.
 UniqueFd open_parent() {
   pid_t parent = getppid();
@@ -67,13 +69,12 @@ UniqueFd open_parent() {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
 }
 
-}  // namespace
-
-Result<Watch> Watch::open(std::vector<UniqueFd> targets, const HeldCommand* command) {
+Result<Watch> Watch::open(UniqueFd parent, std::vector<UniqueFd> targets,
+                          const HeldCommand* command) {
   Watch watch;
   watch.targets_ = std::move(targets);
   watch.command_ = command;
-  watch.parent_ = open_parent();
+  watch.parent_ = std::move(parent);
   interrupts_left = command ? 2 : 1;
   auto signals = catch_signals();
   if (!signals)

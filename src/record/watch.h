@@ -21,6 +21,10 @@ enum class Stop {
   kAbort,        // a second SIGINT, from one who will not wait for the command to end
 };
 
+// Becomes readable when the process that started us ends; none if that does not matter. To be
+// asked at once: who has lost its parent cannot tell.
+UniqueFd open_parent();
+
 // Waits for what can happen during a recording. From open() on SIGINT, SIGTERM and SIGHUP do
 // not end the program but are reported as a Stop, and writing to a closed pipe fails. One who
 // sends SIGINT again while the recording is being ended gets kInterrupted at once: its last
@@ -34,7 +38,8 @@ enum class Stop {
 class Watch {
 public:
   // `command` may be null. No targets: only a signal or a limit ends the recording.
-  static Result<Watch> open(std::vector<UniqueFd> targets, const HeldCommand* command);
+  static Result<Watch> open(UniqueFd parent, std::vector<UniqueFd> targets,
+                            const HeldCommand* command);
 
   void stop_at(uint64_t time) { deadline_ = time; }
   void stop_at_size(uint64_t size) { max_size_ = size; }
