@@ -22,7 +22,7 @@
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
 // by what a sample may take, for half a second without a reader, which comes every 50 ms.
 #define GOSYM_MIN_RING_SIZE (512 * 1024)
-#define GOSYM_MAX_RING_SIZE (4 * 1024 * 1024)
+#define GOSYM_MAX_RING_SIZE (16 * 1024 * 1024)
 
 // Processes that can be followed at once: the kernel's default for pid_max.
 #define GOSYM_MAX_TARGETS 32768
