@@ -124,11 +124,20 @@ def running(*command, **options):
         process.wait()
 
 
+@functools.cache
+def build_spin():
+    """Without end, in a function `busy`."""
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "spin"
+    call("gcc", "-O1", "-w", "-DNAME=busy", "-DTURNS=1000", "-Dspin=main", FIXTURES / "spin.c",
+         "-o", program)
+    return program
+
+
 @contextlib.contextmanager
 def busy_cpus():
     """The pids of programs that leave no CPU idle."""
     with contextlib.ExitStack() as programs:
-        yield [programs.enter_context(running("taskset", "-c", cpu, build_fib()))
+        yield [programs.enter_context(running("taskset", "-c", cpu, build_spin()))
                for cpu in os.sched_getaffinity(0)]
 
 

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+"""What is lost is counted to the sample, and on a busy machine nothing is.
+
+    losses.py GOSYM [SECONDS [hotplug]]    records so long at 10 kHz (10), stops the recorder a third
+                                           of it; hotplug: takes CPU 1 away for some seconds
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from common import (WORK, build_spin, busy_cpus, call, chunk_count, facts, folded, gosym, record,
+                    recording, run, running, wait_for)
+
+SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
+CPU = pathlib.Path("/sys/devices/system/cpu/cpu1/online")
+
+
+@contextlib.contextmanager
+def sysctl(name, value):
+    file = pathlib.Path("/proc/sys/kernel", name)
+    before = file.read_text()
+    file.write_text(value)
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
+def program_id(pid):
+    """The BPF program that each tick of the sampling timer runs."""
+    for entry in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        fields = dict(re.findall(r"^(\w+):\t(.*)$", entry.read_text(), re.MULTILINE))
+        if fields.get("prog_type") == PERF_EVENT:
+            return fields["prog_id"]
+    raise AssertionError("no BPF program")
+
+
+@contextlib.contextmanager
+def counted_ticks(pid):
+    """A function that tells how often the program ran, also when the recorder has gone."""
+    pin = pathlib.Path(f"/sys/fs/bpf/gosym-test-{os.getpid()}")
+    call("bpftool", "prog", "pin", "id", program_id(pid), pin)
+    try:
+        show = ["bpftool", "-j", "prog", "show", "pinned", pin]
+        yield lambda: json.loads(call(*show).out)["run_cnt"]
+    finally:
+        pin.unlink()
+
+
+def nothing_is_lost():
+    with busy_cpus():
+        file = record("-a", seconds=SECONDS, hertz=10000)
+    found = facts(file)
+    print(f"# {found['samples']} samples in {SECONDS} s, {found['lost']} lost")
+    assert found["lost"] == 0, gosym("report", "-v", file).err
+    assert found["samples"] > 10000 * SECONDS, found
+
+
+def losses_told(file):
+    """The sum of those of all seconds and CPUs, and the total."""
+    done = gosym("report", "-v", file)
+    parts = re.findall(r"^lost .* s, CPU \d+: ([\d,]+) samples", done.err, re.MULTILINE)
+    total = re.search(r"^lost +([\d,]+) of", done.out, re.MULTILINE)
+    number = lambda text: int(text.replace(",", ""))
+    return sum(map(number, parts)), number(total[1])
+
+
+def every_loss_is_counted():
+    with sysctl("bpf_stats_enabled", "1"), busy_cpus(), \
+            recording("-q", "-a", "-F", "9999", "--max-loss", "1") as (recorder, file), \
+            counted_ticks(recorder.pid) as ticks:
+        wait_for_chunks(file, 4)
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(SECONDS / 3)
+        recorder.send_signal(signal.SIGCONT)
+        wait_for_chunks(file, 4)
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait(timeout=60)
+        found, counted = facts(file), ticks()
+    told = found["samples"] + found["lost"]
+    print(f"# {found['samples']} samples + {found['lost']} lost = {told}; {counted} ticks")
+    assert found["lost"] > 0
+    assert abs(told - counted) <= 0.001 * counted
+    parts, total = losses_told(file)
+    assert parts == total == found["lost"], (parts, total, found)
+    assert recorder.returncode == 3, recorder.returncode
+    for limit, status in [("1", 3), ("100", 0)]:
+        assert gosym("report", "--max-loss", limit, file, check=False).status == status
+
+
+def throttling_is_told():
+    with busy_cpus(), recording("-q", "-a", "-F", "9999") as (_, file):
+        with sysctl("perf_event_max_sample_rate", "1000"):
+            wait_for(lambda: facts(file)["throttled"] > 100_000_000, "throttling")
+    done = gosym("report", "-v", file)
+    parts = sum(map(float, re.findall(r"throttled (\d+\.\d+) s", done.err)))
+    total = float(re.search(r"^throttled +(\d+\.\d+) s", done.out, re.MULTILINE)[1])
+    print(f"# throttled {parts:.3f} s")
+    assert abs(parts - total) < 0.05, (parts, total)
+
+
+@contextlib.contextmanager
+def cpu_offline():
+    """The CPU comes back whatever happens to us: then the end of its input wakes the shell."""
+    guard = subprocess.Popen(["sh", "-c", f"read line; echo 1 > {CPU}"], stdin=subprocess.PIPE,
+                             start_new_session=True)
+    try:
+        CPU.write_text("0")
+        yield
+    finally:
+        guard.communicate()
+
+
+def cpus_come_and_go():
+    """Programs that may run on one CPU only, before and after that was away."""
+    with recording("-q", "-a", "-F", "999") as (_, file):
+        work_on_it("before", file)
+        with cpu_offline():
+            wait_for_chunks(file, 8)
+        wait_for_chunks(file, 8)  # it looks for CPUs as often as it writes
+        work_on_it("after", file)
+    for name in ["before", "after"]:
+        count = sum(stack.count for stack in folded(file, "--comm", name))
+        print(f"# {count} samples {name}")
+        assert count > 10
+
+
+def work_on_it(name, file):
+    shutil.copy(build_spin(), WORK / name)
+    with running("taskset", "-c", 1, WORK / name):
+        wait_for_chunks(file, 8)
+
+
+def wait_for_chunks(file, count):
+    """Some two a second come if nothing else does."""
+    before = chunk_count(file)
+    wait_for(lambda: chunk_count(file) >= before + count, "more recorded")
+
+
+# Whatever else is pinned to that CPU, or measures it, would suffer from the last one.
+run([("10 kHz on all CPUs lose nothing", nothing_is_lost),
+     ("what a stopped recorder loses is counted", every_loss_is_counted),
+     ("throttling is told", throttling_is_told)] +
+    [("CPUs come and go", cpus_come_and_go)] * ("hotplug" in sys.argv))
