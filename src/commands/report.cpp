@@ -54,9 +54,11 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
 // The time that the profile is of: that of the recording, or the filter's part of it.
 void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRange& range,
                Profile& profile) {
-  uint64_t duration = end_time - std::min(recording.monotonic_ns, end_time);
+  uint64_t duration = end_time - std::min(recording.begin_time, end_time);
   uint64_t begin = std::min(range.begin, duration);
-  profile.start_realtime_ns = recording.realtime_ns + begin;
+  uint64_t set_up =
+      recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);
+  profile.start_realtime_ns = recording.realtime_ns + set_up + begin;
   profile.duration_ns = std::min(range.end, duration) - begin;
 }
 
@@ -85,14 +87,14 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
         sample.goid = 0;
       end_time = std::max(end_time, sample.time);
       if (filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
-                       recording.monotonic_ns))
+                       recording.begin_time))
         replay.add(sample);
     }
   }
 
   Profile profile = std::move(replay).finish();
   profile.stats = recording.stats;
-  profile.losses = losses_since(recording.losses, recording.monotonic_ns);
+  profile.losses = losses_since(recording.losses, recording.begin_time);
   profile.filter = filter.to_string();
   set_times(recording, end_time, filter.time, profile);
   return profile;

@@ -121,6 +121,10 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (decoded->cpus.size() > kMaxCpus)
     return errorf("counts of {} CPUs, where {} are allowed", decoded->cpus.size(), kMaxCpus);
   RecordingStats& last = parsing.recording.stats;
+  // The recorder counts for the first time when it is ready to sample, which may take a second.
+  bool is_first = last.time == 0;
+  if (is_first && decoded->samples == 0 && decoded->lost_samples == 0)
+    parsing.recording.begin_time = decoded->time;
   CountsByCpu before;
   for (const CpuCounts& counts : last.cpus)
     before[counts.cpu] = counts;
@@ -201,7 +205,7 @@ Result<Recording> parse(std::shared_ptr<const Input> file) {
   Recording& recording = parsing.recording;
   recording.major = header->major;
   recording.minor = header->minor;
-  recording.monotonic_ns = header->monotonic_ns;
+  recording.monotonic_ns = recording.begin_time = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
   recording.file_size = file->size();
 

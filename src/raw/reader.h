@@ -25,7 +25,8 @@ struct Recording {
   std::vector<RecordedPerfMap> perf_maps;
   RecordingStats stats;      // the last ones written
   std::vector<Loss> losses;  // where there were any, in order of time
-  uint64_t end_time = 0;     // of CLOCK_MONOTONIC; 0: the recording has no end chunk
+  uint64_t begin_time = 0;   // of CLOCK_MONOTONIC, when sampling began
+  uint64_t end_time = 0;     // likewise, when it was ended; 0: the recording has no end chunk
 
   struct StoredChunk {
     std::shared_ptr<const Input> file;

@@ -27,15 +27,26 @@ Error neither(const Error& bpf, const Error& perf) {
       .with_exit_status(perf.exit_status());
 }
 
+// On single CPUs perf_event tells only there what a process maps and executes: its code would
+// be named by what it ran before.
+Result<> check_cpus(const SamplerOptions& options) {
+  if (options.scope.cpus.empty())
+    return Ok{};
+  return Error("--cpu: single CPUs are sampled by BPF alone").with_exit_status(kUsage);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
   raise_file_limit();
+  auto has_all_cpus = check_cpus(options);
+  if (options.kind == SamplerKind::kPerf && !has_all_cpus)
+    return std::move(has_all_cpus).error();
   if (options.kind == SamplerKind::kPerf)
     return CallChainSampler::open(options, "");
   auto bpf = BpfSampler::open(options);
   if (bpf || bpf.error().exit_status() != kUnsupported || options.kind == SamplerKind::kBpf ||
-      (options.scope.pids.empty() && options.scope.tids.empty()))
+      (options.scope.pids.empty() && options.scope.tids.empty()) || !has_all_cpus)
     return bpf;
   auto perf = CallChainSampler::open(options, bpf.error().message());
   if (!perf)

@@ -31,7 +31,7 @@ std::atomic<int> signal_pipe = -1;
 std::atomic<int> interrupts_left = 0;  // that are waited for
 
 void on_signal(int number, siginfo_t* info, void* /*context*/) {
-  if (number == SIGINT && interrupts_left.fetch_sub(1) <= 0)
+  if (number != SIGHUP && interrupts_left.fetch_sub(1) <= 0)
     _exit(kInterrupted);
   int saved = errno;
   Signal signal = {number, info->si_code};

@@ -27,8 +27,8 @@ UniqueFd open_parent();
 
 // Waits for what can happen during a recording. From open() on SIGINT, SIGTERM and SIGHUP do
 // not end the program but are reported as a Stop, and writing to a closed pipe fails. One who
-// sends SIGINT again while the recording is being ended gets kInterrupted at once: its last
-// part may wait for a reader that does not come.
+// sends SIGINT or SIGTERM again while the recording is being ended gets kInterrupted at once:
+// its last part may wait for a reader that does not come.
 //
 // Ctrl-C reaches a command by itself, as it belongs to the terminal's foreground; the recording
 // then goes on until the command has ended. A SIGINT that another process sent to us alone is
