@@ -20,7 +20,7 @@
 #define GOSYM_MAX_TOP_SIZE (32 * 1024)
 
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
-// by what a sample may take, for half a second without a reader, which comes every 50 ms.
+// by what a sample may take, for 200 ms without a reader, which comes every 50 ms.
 #define GOSYM_MIN_RING_SIZE (512 * 1024)
 #define GOSYM_MAX_RING_SIZE (16 * 1024 * 1024)
 

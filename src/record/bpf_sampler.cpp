@@ -36,7 +36,7 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
       options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
   uint64_t share = std::bit_floor(kMaxMemory / std::max<size_t>(cpu_count, 1));
   uint64_t limit = std::clamp<uint64_t>(share, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE);
-  uint64_t wanted = std::bit_ceil(options.frequency / 2 * (kMaxFramesSize + stack_size));
+  uint64_t wanted = std::bit_ceil(options.frequency / 5 * (kMaxFramesSize + stack_size));
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));
 }
 
