@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gosym"
 GO = "1.27"
 SEED = 1
+SCRATCH = tempfile.TemporaryDirectory(prefix="gosym-benchmark-")  # gone at the end
 
 # A program with all that its compiler writes, and what is left of it for production.
 Program = collections.namedtuple("Program", "twin stripped")
@@ -104,24 +106,25 @@ def as_lines(addresses):
 
 
 @functools.cache
-def recordings(gosym, seconds=int(os.environ.get("SECONDS_TO_RECORD", 20))):
+def recordings(gosym, seconds=20):
     """What gosym and perf recorded of a busy prometheus, at the same time."""
     sys.path.insert(0, str(ROOT / "tests/live"))
     import prometheus  # needs root
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="gosym-benchmark-"))
+    folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH.name))
     with prometheus.busy() as pid:
         perf = subprocess.Popen(["perf", "record", "-q", "-F4999", "-g", "-e", "cpu-clock", "-p",
                                  str(pid), "-o", folder / "perf.data", "--", "sleep", str(seconds)])
         call(gosym, "record", "-q", "-F", "4999", "-p", pid, "-d",
              f"{seconds}s", "-o", folder / "cpu.raw")
         perf.wait()
+    shutil.rmtree(prometheus.WORK)
     return folder / "cpu.raw", folder / "perf.data"
 
 
 @functools.cache
 def compiler_recording(gosym):
     """A recording of the Go compiler at work, and a profile of the same without names."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="gosym-benchmark-"))
+    folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH.name))
     raw, named, bare = (folder / name for name in ("cpu.raw", "named.pb.gz", "bare.pb.gz"))
     use_twin = folder / "use-twin"
     use_twin.write_text(f'#!/bin/sh\ncase $1 in */compile) shift; set -- {compiler().twin} "$@";;'
