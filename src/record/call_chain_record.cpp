@@ -25,7 +25,8 @@ void read_chain(Reader& in, CallChain& sample) {
 
 std::vector<uint64_t> words_of(Bytes data) {
   std::vector<uint64_t> words(data.size() / sizeof(uint64_t));
-  std::memcpy(words.data(), data.data(), words.size() * sizeof(uint64_t));
+  if (!words.empty())  // memcpy takes no null pointer, not even for nothing
+    std::memcpy(words.data(), data.data(), words.size() * sizeof(uint64_t));
   return words;
 }
 
