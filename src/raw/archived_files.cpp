@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "base/text.h"
+#include "base/file_limit.h"
 
 namespace gosym::raw {
 
@@ -79,6 +79,7 @@ private:
 
 ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
                                   const std::map<ImageId, const RecordedImage*>& wanted) {
+  raise_file_limit();  // a recording of a busy host keeps thousands
   ArchivedFiles result;
   std::map<ImageId, Builder> builders;
   uint64_t room = kMaxSize;

@@ -1,24 +1,13 @@
 #include "record/sampler.h"
 
-#include <sys/resource.h>
-
 #include "base/exit_status.h"
+#include "base/file_limit.h"
 #include "record/bpf_sampler.h"
 #include "record/call_chain_sampler.h"
 
 namespace gosym {
 
 namespace {
-
-// A process may have thousands of threads and CPUs, each with its event. What we start has its
-// own limit already.
-void raise_file_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-    return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Why neither way is open. What mends the first is what the user is told to do: it gives more.
 Error neither(const Error& bpf, const Error& perf) {
@@ -38,6 +27,7 @@ Result<> check_cpus(const SamplerOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
+  // A process may have thousands of threads and CPUs, each with its event.
   raise_file_limit();
   auto has_all_cpus = check_cpus(options);
   if (options.kind == SamplerKind::kPerf && !has_all_cpus)
