@@ -125,6 +125,10 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
   for (const std::string& problem : summary.perf_map_problems)
     warn(options, "{}", problem);
+  if (!summary.archive_problems.empty())
+    warn(options, "{} {} not archived, or not whole: {}", summary.archive_problems.size(),
+         summary.archive_problems.size() == 1 ? "file" : "files",
+         summary.archive_problems.front());
   if (!summary.unknown_go_versions.empty())
     warn(options, "goroutines are not told, and stacks may end in C code, for programs by {}",
          printable(fmt::format("{}", fmt::join(summary.unknown_go_versions, ", "))));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/file_tree.h"
+#include "base/text.h"
 #include "record/found_file.h"
 #include "record/image_file.h"
 
@@ -104,24 +105,39 @@ void Archive::choose() {
       continue;
     Held& file = held->second;
     open_count_ -= file.file ? 1 : 0;
-    chosen_.push_back(
-        {held->first, file.file ? std::move(file.file) : find_again(file.path, file.key)});
+    UniqueFd found = file.file ? std::move(file.file) : find_again(file.path, file.key);
+    chosen_.push_back({held->first, std::move(found), std::move(file.path)});
     held_.erase(held);
   }
 }
 
 std::optional<ImagePiece> Archive::next() {
   while (!chosen_.empty()) {
-    auto piece = next_of_first();
-    if (piece && *piece)
-      return **std::move(piece);
-    ImageId image = chosen_.front().image;
-    chosen_.pop_front();
-    pieces_.reset();
-    if (piece)
-      return ImagePiece{.image = image, .bytes = {}, .problem = piece->error().message()};
+    auto next = next_of_first();
+    if (!next) {
+      drop_first();
+      continue;
+    }
+    const Chosen& chosen = chosen_.front();
+    bool is_read = bool{*next};
+    ImagePiece piece;
+    piece.image = chosen.image;
+    if (is_read)
+      piece = **std::move(next);
+    else
+      piece.problem = next->error().message();
+    if (!piece.problem.empty())
+      problems_.push_back(fmt::format("'{}': {}", printable(chosen.path), piece.problem));
+    if (!is_read)
+      drop_first();
+    return piece;
   }
   return std::nullopt;
+}
+
+void Archive::drop_first() {
+  chosen_.pop_front();
+  pieces_.reset();
 }
 
 std::optional<Result<ImagePiece>> Archive::next_of_first() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "profile/recording.h"
@@ -49,6 +50,10 @@ public:
   // The next piece of what was chosen, or why a file is not kept; none if there is no more.
   std::optional<ImagePiece> next();
 
+  // "'/opt/server': more files than could be held open"; one for each file that was chosen and
+  // is not kept, or not all of it that names its code.
+  const std::vector<std::string>& problems() const { return problems_; }
+
 private:
   struct Held {
     UniqueFd file;  // none: there were too many
@@ -59,10 +64,12 @@ private:
   struct Chosen {
     ImageId image{};
     UniqueFd file;
+    std::string path;
   };
   bool is_due(const Held& held) const;
   void close_one();
   std::optional<Result<ImagePiece>> next_of_first();
+  void drop_first();
 
   ArchiveMode mode_;
   std::map<ImageId, Held> held_;
@@ -72,6 +79,7 @@ private:
   std::set<ImageId> wanted_;
   std::deque<Chosen> chosen_;
   std::optional<ImagePieces> pieces_;  // of the first chosen
+  std::vector<std::string> problems_;
 };
 
 }  // namespace gosym

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <ctime>
 
 #include "proc/cgroups.h"
@@ -20,8 +22,10 @@ namespace {
 // wake-up and the writing included.
 constexpr uint64_t kChunkTime = 900'000'000;
 
-// Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
+// Of the 50 ms between two looks at the rings: neither large files nor many new ones, each of
+// which is opened to know it again, make samples wait for long.
 constexpr uint64_t kArchiveTime = 20'000'000;
+constexpr uint64_t kEventsTime = 20'000'000;
 
 // Where others want the CPU as well, the rings are full before it is our turn. With five busy
 // processes a CPU and 4,999 samples a second, 3 % were lost without this, and none with it.
@@ -139,7 +143,10 @@ Result<> Recorder::collect() {
     return written;
   uint64_t now = monotonic_ns();
   drain_sideband();
-  keep_events(now);
+  while (!keep_events(now, monotonic_ns() + kEventsTime)) {
+    drain_sideband();
+    drain_samples();
+  }
   bool wants_symbols = has_kernel_samples_ && !kernel_symbols_.empty();
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
   if (is_due || wants_symbols)
@@ -154,7 +161,7 @@ Result<> Recorder::finish() {
   drain_sideband();
   drain_samples();
   drain_sideband();
-  keep_events(UINT64_MAX);
+  keep_events(UINT64_MAX, UINT64_MAX);
   if (auto written = write(); !written)
     return written;
   if (auto written = write_archive(UINT64_MAX); !written)
@@ -197,105 +204,8 @@ void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
   batches_.back().add(sample);
-  sampled_.insert(sample.pid);
+  process_count_ += sampled_.insert(sample.pid).second ? 1 : 0;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
-}
-
-void Recorder::drain_sideband() {
-  size_t known = pending_.size();
-  sampler_->drain_events(pending_);
-  std::span fresh = std::span(pending_).subspan(known);
-  std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
-  for (const SidebandRecord& record : fresh)
-    code_.apply(record);
-}
-
-// The rings of the CPUs are read one after the other, so what lies in the first may have been
-// overtaken by what lies in the last: a process is told before its parent's fork. Only up to
-// the moment before the first was read is the account complete.
-void Recorder::keep_events(uint64_t until) {
-  std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
-  size_t taken = 0;
-  for (; taken < pending_.size() && time_of(pending_[taken]) <= until; taken++)
-    std::visit([this](auto& record) { keep(std::move(record)); }, pending_[taken]);
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(taken));
-}
-
-void Recorder::keep(RawMapping mapping) {
-  if (!is_followed(mapping.pid))
-    return;
-  if (options_.has_user && is_memory(mapping.path))
-    perf_maps_.notice(mapping.pid, mapping.time);
-  auto [image, file] = images_.identify(mapping);
-  if (file)
-    archive_.hold(image, std::move(file), mapping.path);
-  archive_.map(mapping.pid, image);
-  MapEvent event = event_of(std::move(mapping), image);
-  if (const GoProgram* program = images_.go_program(event.image))
-    keep(*program, event);
-  events_.emplace_back(std::move(event));
-}
-
-// Of several in one process the first is its program, and not a library.
-void Recorder::keep(const GoProgram& program, const MapEvent& code) {
-  if (!program.layout)
-    unknown_go_versions_.insert(program.version);
-  else if (options_.has_user && go_processes_.insert(code.pid).second)
-    sampler_->set_go_program(code.pid, program, program.offset_at_in(code));
-}
-
-void Recorder::forget_go_program(uint32_t pid) {
-  if (go_processes_.erase(pid) > 0)
-    sampler_->forget_go_program(pid);
-}
-
-void Recorder::leave_images(uint32_t pid) {
-  if (sampled_.contains(pid))
-    archive_.want(pid);
-  archive_.forget(pid);
-}
-
-void Recorder::keep(CommEvent event) {
-  if (!is_followed(event.pid))
-    return;
-  if (event.is_exec) {
-    perf_maps_.renew(event.pid, event.time);
-    forget_go_program(event.pid);
-    leave_images(event.pid);
-  }
-  events_.emplace_back(std::move(event));
-}
-
-void Recorder::keep(ForkEvent event) {
-  if (!is_followed(event.parent_pid))
-    return;
-  if (event.pid != event.parent_pid && !options_.scope.follows_children)
-    return;
-  followed_.insert(event.pid);
-  archive_.fork(event.parent_pid, event.pid);
-  events_.emplace_back(event);
-}
-
-void Recorder::keep(ExitEvent event) {
-  if (!is_followed(event.pid))
-    return;
-  if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
-    have_threads_ended_ = true;
-  if (event.tid == event.pid) {
-    ended_.push_back(event);
-    go_processes_.erase(event.pid);
-    leave_images(event.pid);
-  }
-  events_.emplace_back(event);
-}
-
-void Recorder::keep(CgroupEvent event) {
-  events_.emplace_back(std::move(event));
-}
-
-void Recorder::keep(KernelCodeEvent event) {
-  if (options_.has_kernel)
-    events_.emplace_back(std::move(event));
 }
 
 Result<> Recorder::write() {
@@ -304,6 +214,7 @@ Result<> Recorder::write() {
     return followed;
   archive_.want_all_of(sampled_);
   archive_.choose();
+  forget_gone();
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
@@ -341,10 +252,26 @@ Result<> Recorder::write_kernel_symbols() {
 }
 
 Result<> Recorder::write_perf_maps_of_ended() {
-  for (const ExitEvent& event : std::exchange(ended_, {}))
+  for (const ExitEvent& event : std::exchange(ended_, {})) {
     if (auto written = write_perf_map(event.pid, event.time); !written)
       return written;
+    ending_.push_back(event.pid);
+  }
   return Ok{};
+}
+
+// A recorder may run for days, with many processes a second. The number of one is free, and
+// nothing more comes of it, when its last thread has ended and its parent knows. Of those that
+// could not be looked into, few, the summary tells.
+void Recorder::forget_gone() {
+  std::erase_if(ending_, [this](uint32_t pid) {
+    if (kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH)
+      return false;
+    followed_.erase(pid);
+    if (std::ranges::find(unreadable_, pid) == unreadable_.end())
+      sampled_.erase(pid);
+    return true;
+  });
 }
 
 Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
@@ -383,7 +310,8 @@ Recorder::Summary Recorder::summary() const {
       .perf_map_problems = perf_map_problems_,
       .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},
       .archived = archived_,
-      .process_count = sampled_.size(),
+      .archive_problems = archive_.problems(),
+      .process_count = process_count_,
       .duration_ns = end_time_ - start_time_,
       .file_size = writer_->bytes_written(),
   };

@@ -36,6 +36,7 @@ public:
     std::vector<std::string> perf_map_problems;    // one a map that was not used, or cut
     std::vector<std::string> unknown_go_versions;  // whose goroutines cannot be told
     size_t archived = 0;                           // files that were kept
+    std::vector<std::string> archive_problems;     // one a file that was not, or in part
     size_t process_count = 0;                      // that samples are of
     uint64_t duration_ns = 0;
     uint64_t file_size = 0;
@@ -78,11 +79,14 @@ private:
   void drain_samples();
   void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
   void drain_sideband();
-  void keep_events(uint64_t until);
+  // Takes events up to one time, in order, as long as the other one has not come. True if there
+  // are no more.
+  bool keep_events(uint64_t until, uint64_t deadline);
   void keep(RawMapping mapping);
   void keep(const GoProgram& program, const MapEvent& code);
   void forget_go_program(uint32_t pid);
   void leave_images(uint32_t pid);
+  void forget_gone();
   void keep(CommEvent event);
   void keep(ForkEvent event);
   void keep(ExitEvent event);
@@ -102,6 +106,8 @@ private:
   std::unique_ptr<raw::Writer> writer_;
   std::unordered_set<uint32_t> followed_;  // the targets and their children
   std::unordered_set<uint32_t> sampled_;
+  size_t process_count_ = 0;                   // that were in sampled_
+  std::vector<uint32_t> ending_;               // whose first thread has ended, others may go on
   std::unordered_set<uint32_t> go_processes_;  // that the sampler knows
   std::set<std::string> unknown_go_versions_;
   std::vector<uint32_t> live_tids_;  // of threads that are targets

@@ -233,6 +233,18 @@ def all_files():
     has_names(recording, "main.main", "fibNaive", "main")
 
 
+def what_is_left_out_is_told():
+    folder = new_folder()
+    with (folder / "zeros").open("wb") as zeros:
+        zeros.truncate(130 << 20)
+    call("objcopy", "--add-section", f".debug_large={folder}/zeros", build_fib(), folder / "large")
+    with running(folder / "large") as pid:
+        done = gosym("record", "--archive=all", "-p", pid, "-d", "1s", "-o", folder / "cpu.raw")
+    assert (f"gosym: warning: 1 file not archived, or not whole: '{folder}/large': its debugging "
+            "information: with it, it has more than 128.0 MiB\n") in done.err, done.err
+    has_names(folder / "cpu.raw", "fibNaive")
+
+
 def afterwards():
     program = copied(build_fib())
     with running(build_demo(GO)) as demo, running(program) as fib:
@@ -282,6 +294,7 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("a library that was replaced", replaced_library),
      ("ordinary programs are left where they are", ordinary_programs_are_left_where_they_are),
      ("all files", all_files),
+     ("what is left out is told", what_is_left_out_is_told),
      ("gosym archive", afterwards),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),
      ("the size of a service", size_of_a_service)])
