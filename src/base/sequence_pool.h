@@ -1,6 +1,8 @@
 #pragma once
 
 #include <tsl/robin_map.h>
+// The compiler shall know how long the keys are.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <cstdint>

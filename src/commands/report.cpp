@@ -7,11 +7,11 @@
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/loss_option.h"
+#include "commands/replay_recording.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "output/output_file.h"
 #include "profile/go_stacks.h"
-#include "profile/replay.h"
 #include "raw/archived_files.h"
 #include "raw/format.h"
 #include "symbolize/symbolizer.h"
@@ -32,72 +32,6 @@ Result<raw::Recording> read(const ReportOptions& options) {
     return std::move(recording).error().with_hint(
         "a recording is for those who made it: sudo gosym report");
   return recording;
-}
-
-RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::Row& row) {
-  return {.time = row.time,
-          .pid = row.pid,
-          .tid = row.tid,
-          .cpu = row.cpu,
-          .user_end = row.user_end,
-          .kernel_stack = batch.stack(row.kernel_stack),
-          .user_stack = batch.stack(row.user_stack),
-          .frame_offset = row.frame_offset,
-          .words = batch.top(row.top),
-          .goid = row.goid,
-          .labels = batch.labels(row.label_set),
-          .bridge = row.bridge,
-          .weight = row.weight,
-          .cgroup = row.cgroup};
-}
-
-// The time that the profile is of: that of the recording, or the filter's part of it.
-void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRange& range,
-               Profile& profile) {
-  uint64_t duration = end_time - std::min(recording.begin_time, end_time);
-  uint64_t begin = std::min(range.begin, duration);
-  uint64_t set_up =
-      recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);
-  profile.start_realtime_ns = recording.realtime_ns + set_up + begin;
-  profile.duration_ns = std::min(range.end, duration) - begin;
-}
-
-std::vector<Loss> losses_since(std::vector<Loss> losses, uint64_t start) {
-  for (Loss& loss : losses) {
-    loss.begin -= std::min(loss.begin, start);
-    loss.end -= std::min(loss.end, start);
-  }
-  return losses;
-}
-
-// Without goids, equal samples of different goroutines are one.
-Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) {
-  Replay replay(std::move(recording.info), std::move(recording.images),
-                std::move(recording.events), recording.perf_maps);
-  uint64_t end_time = std::max(recording.end_time, recording.stats.time);
-  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
-    auto batch = raw::read_samples(chunk);
-    if (!batch) {
-      recording.damaged_chunks++;
-      continue;
-    }
-    for (const raw::SampleBatch::Row& row : batch->rows()) {
-      RecordedSample sample = sample_of(*batch, row);
-      if (!has_goids)
-        sample.goid = 0;
-      end_time = std::max(end_time, sample.time);
-      if (filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
-                       recording.begin_time))
-        replay.add(sample);
-    }
-  }
-
-  Profile profile = std::move(replay).finish();
-  profile.stats = recording.stats;
-  profile.losses = losses_since(recording.losses, recording.begin_time);
-  profile.filter = filter.to_string();
-  set_times(recording, end_time, filter.time, profile);
-  return profile;
 }
 
 // Those that have samples. Damaged pieces are counted with the other chunks.

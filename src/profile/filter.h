@@ -33,11 +33,14 @@ struct Filter {
   // Paths of cgroups, with those below them, or the beginnings of ids of containers.
   std::vector<std::string> cgroups = {};
 
+  bool keeps_all() const { return *this == Filter(); }
   // `recording_start` is on the clock of the samples.
   bool keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
              uint64_t recording_start) const;
   // As the options that make this filter; empty if it keeps everything.
   std::string to_string() const;
+
+  bool operator==(const Filter&) const = default;
 };
 
 }  // namespace gosym

@@ -83,9 +83,11 @@ Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vecto
   perf_maps_.erase(AddressSpace::kUnknown);
 }
 
-std::string Replay::comm(const RecordedSample& sample) const {
+std::string_view Replay::comm(const RecordedSample& sample) {
   std::string_view name = history_.comm(sample.pid, sample.tid, sample.time);
-  return name.empty() ? fmt::format(":{}", sample.tid) : std::string(name);
+  if (!name.empty())
+    return name;
+  return unknown_comm_ = fmt::format(":{}", sample.tid);
 }
 
 std::string_view Replay::cgroup(const RecordedSample& sample) const {
@@ -94,13 +96,18 @@ std::string_view Replay::cgroup(const RecordedSample& sample) const {
 }
 
 void Replay::add(const RecordedSample& sample) {
+  add(sample, {number_stack(sample.kernel_stack), number_stack(sample.user_stack),
+               number_top(sample.words), number_labels(sample.labels)});
+}
+
+void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
   SeenStack seen = {space.program,
                     space.map_count,
                     sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
-                    raw_stacks_.intern(sample.kernel_stack),
-                    raw_stacks_.intern(sample.user_stack),
-                    raw_tops_.intern(sample.words),
+                    numbers.kernel_stack,
+                    numbers.user_stack,
+                    numbers.top,
                     sample.frame_offset,
                     static_cast<uint32_t>(sample.user_end),
                     sample.bridge};
@@ -114,7 +121,7 @@ void Replay::add(const RecordedSample& sample) {
                 .tid = sample.tid,
                 .comm = profile_.strings.intern(comm(sample)),
                 .count = 1,
-                .label_set = label_set(sample.labels),
+                .label_set = numbers.label_set,
                 .goid = sample.goid,
                 .cgroup = profile_.strings.intern(cgroup(sample)),
                 .weight = sample.weight});
@@ -149,7 +156,7 @@ StackId Replay::resolve(const SeenStack& seen) {
                 static_cast<uint32_t>(end), static_cast<uint32_t>(goroutine_depth)});
 }
 
-uint32_t Replay::label_set(std::span<const Label> labels) {
+uint32_t Replay::number_labels(std::span<const Label> labels) {
   resolved_labels_.clear();
   for (const Label& label : labels)
     resolved_labels_.push_back(

@@ -33,12 +33,26 @@ public:
   Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
          std::span<const RecordedPerfMap> perf_maps = {});
 
-  // The name of the sample's thread; ":TID" if it is not known.
-  std::string comm(const RecordedSample& sample) const;
+  // The name of the sample's thread; ":TID" if it is not known. Valid until the next call.
+  std::string_view comm(const RecordedSample& sample);
 
   // The path of its cgroup; empty if it is not known.
   std::string_view cgroup(const RecordedSample& sample) const;
 
+  // Many samples share a stack, a top or a set of labels: whoever knows which may have each
+  // numbered once, instead of once a sample. What is equal has the same number.
+  struct Numbers {
+    uint32_t kernel_stack;
+    uint32_t user_stack;
+    uint32_t top;
+    uint32_t label_set;
+  };
+  uint32_t number_stack(std::span<const uint64_t> stack) { return raw_stacks_.intern(stack); }
+  uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.intern(top); }
+  uint32_t number_labels(std::span<const Label> labels);
+
+  // `numbers` are those of the sample's own.
+  void add(const RecordedSample& sample, const Numbers& numbers);
   void add(const RecordedSample& sample);
 
   // The profile without frames, and without what only the file knows: times and statistics.
@@ -89,7 +103,6 @@ private:
   };
 
   StackId resolve(const SeenStack& seen);
-  uint32_t label_set(std::span<const Label> labels);
   StackId stack(const StackKey& key);
   uint32_t top(AddressSpace space, uint32_t raw_top);
   LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
@@ -109,11 +122,12 @@ private:
   SequencePool<TopWord> words_of_tops_;
   size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
+  std::string unknown_comm_;           // that comm() gave last
   std::vector<LocationId> resolved_;   // scratch of resolve()
   std::vector<TopWord> resolved_top_;  // scratch of top()
 
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
-  std::vector<ProfileLabel> resolved_labels_;  // scratch of label_set()
+  std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
   tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
   SampleCounter samples_;

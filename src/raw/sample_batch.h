@@ -48,6 +48,7 @@ public:
   std::span<const StackWord> top(uint32_t index) const;
   std::span<const Label> labels(uint32_t set) const { return label_sets_[set]; }
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
+  uint32_t label_set_count() const { return label_sets_.size(); }
   uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;

@@ -39,15 +39,25 @@ struct Columns {
   LabelSets label_sets;
 };
 
+// What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
+// come to the next.
+template <class Take>
+void read_numbers(pbf_reader& in, Take take) {
+  protozero::data_view packed = in.get_view();
+  const char* end = packed.data() + packed.size();
+  for (const char* next = packed.data(); next != end;)
+    take(protozero::decode_varint(&next, end));
+}
+
 void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
   uint64_t before = values.empty() ? 0 : values.back();
-  for (int64_t difference : in.get_packed_sint64())
-    values.push_back(before += static_cast<uint64_t>(difference));
+  read_numbers(in, [&](uint64_t number) {
+    values.push_back(before += static_cast<uint64_t>(protozero::decode_zigzag64(number)));
+  });
 }
 
 void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
-  for (uint32_t value : in.get_packed_uint32())
-    values.push_back(value);
+  read_numbers(in, [&](uint64_t number) { values.push_back(static_cast<uint32_t>(number)); });
 }
 
 void read_field(pbf_reader& in, Columns& columns) {
