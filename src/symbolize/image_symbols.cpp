@@ -151,15 +151,20 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
   for (const auto& source : sources_) {
     std::vector<FunctionRange> listed;
     source->list(listed);
-    for (const FunctionRange& function : listed) {
+    std::erase_if(listed, [&](const FunctionRange& function) {
       auto knows = [&](SymbolSource* other) { return other->find(function.address, calls); };
-      if (std::ranges::none_of(better, knows))
-        result.push_back(function);
-    }
-    if (!listed.empty())
-      better.push_back(source.get());
+      return std::ranges::any_of(better, knows);
+    });
+    if (listed.empty())
+      continue;
+    better.push_back(source.get());
+    if (result.empty())
+      result = std::move(listed);
+    else
+      result.insert(result.end(), listed.begin(), listed.end());
   }
-  std::ranges::stable_sort(result, {}, &FunctionRange::address);
+  if (!std::ranges::is_sorted(result, {}, &FunctionRange::address))
+    std::ranges::stable_sort(result, {}, &FunctionRange::address);
   return result;
 }
 

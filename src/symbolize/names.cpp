@@ -12,13 +12,16 @@ namespace {
 // "yaml%2ev3" -> "yaml.v3"
 std::string unescape(std::string_view text) {
   std::string result;
-  while (!text.empty()) {
+  while (true) {
+    size_t plain = text.find('%');
+    result += text.substr(0, plain);
+    if (plain == std::string_view::npos)
+      return result;
+    text.remove_prefix(plain);
     auto code = text.size() >= 3 ? parse_hex(text.substr(1, 2)) : std::nullopt;
-    bool is_escape = text[0] == '%' && code;
-    result += is_escape ? static_cast<char>(*code) : text[0];
-    text.remove_prefix(is_escape ? 3 : 1);
+    result += code ? static_cast<char>(*code) : '%';
+    text.remove_prefix(code ? 3 : 1);
   }
-  return result;
 }
 
 // Bytes of the package path: up to the first dot after the last slash before any bracket.
@@ -32,6 +35,8 @@ size_t package_size(std::string_view name) {
 // Replaces what is in brackets by dots. A tag in a type may hold brackets that do not pair:
 // then all from the first to the last goes.
 std::string shorten(std::string_view name) {
+  if (name.find('[') == std::string_view::npos)
+    return std::string(name);
   std::string result;
   int depth = 0;
   for (char c : name) {
@@ -46,7 +51,7 @@ std::string shorten(std::string_view name) {
     return result;
   size_t first = name.find('[');
   size_t last = name.rfind(']');
-  if (first == std::string_view::npos || last == std::string_view::npos || last < first)
+  if (last == std::string_view::npos || last < first)
     return std::string(name);
   return fmt::format("{}[...]{}", name.substr(0, first), name.substr(last + 1));
 }

@@ -20,6 +20,7 @@ public:
 
   void list(std::vector<FunctionRange>& functions) override {
     std::vector<Call> calls;
+    functions.reserve(functions.size() + module_.table.function_count());
     for (uint32_t i = 0; i < module_.table.function_count(); i++) {
       auto entry = module_.address_of(module_.table.entry(i));
       calls.clear();
