@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,13 @@ void print_row(std::string_view name, std::string_view value) {
   print(stdout, "{:<24}{}\n", name, value);
 }
 
-void print_no(std::string_view name, std::string_view reason, std::string_view remedy) {
+// The same one helps against most of what is missing: each is told once.
+using Remedies = std::set<std::string>;
+
+void print_no(std::string_view name, std::string_view reason, std::string_view remedy,
+              Remedies& told) {
   print_row(name, fmt::format("no: {}", reason));
-  if (!remedy.empty())
+  if (!remedy.empty() && told.emplace(remedy).second)
     print_row("", fmt::format("-> {}", remedy));
 }
 
@@ -96,9 +101,10 @@ Result<std::unique_ptr<Sampler>> try_sampler(SamplerKind kind) {
   return Sampler::open(options);
 }
 
-void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>& sampler) {
+void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>& sampler,
+                   Remedies& told) {
   if (!sampler)
-    return print_no(name, sampler.error().message(), sampler.error().hint());
+    return print_no(name, sampler.error().message(), sampler.error().hint(), told);
   print_row(name, fmt::format("yes, on {}{}", (*sampler)->event().name,
                               (*sampler)->sees_kernel() ? "" : ", without the kernel's code"));
 }
@@ -118,32 +124,32 @@ bool is_readable(uint32_t pid) {
 }
 
 // Linux 6.15 and later let CAP_PERFMON do, too. Where all processes are of one user, the
-// capability has to tell.
+// capability has to tell; that of a user namespace is for the processes of this alone.
 bool may_read_mappings() {
   auto is_of_other = [](uint32_t pid) {
     auto status = proc::status_of(pid);
     return status && status->user != geteuid();
   };
-  if ((own_capabilities() >> CAP_SYS_PTRACE & 1) != 0)
+  if ((own_capabilities() >> CAP_SYS_PTRACE & 1) != 0 && is_first_user_namespace())
     return true;
   return std::ranges::any_of(
       proc::process_ids(), [&](uint32_t pid) { return is_of_other(pid) && is_readable(pid); });
 }
 
-void print_names() {
+void print_names(Remedies& told) {
   if (may_read_mappings())
     print_row("others' mappings", "yes");
   else
-    print_no("others' mappings", "it takes CAP_SYS_PTRACE", how_to_grant());
+    print_no("others' mappings", "it takes CAP_SYS_PTRACE", how_to_grant(), told);
   if (may_open_map_files())
     print_row("deleted files", "yes");
   else
     print_no("deleted files", "it takes CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH",
-             how_to_grant());
+             how_to_grant(), told);
   if (!read_kernel_symbols().empty())
     print_row("kernel functions", "yes");
   else
-    print_no("kernel functions", why_kernel_symbols_are_hidden(), how_to_grant());
+    print_no("kernel functions", why_kernel_symbols_are_hidden(), how_to_grant(), told);
 }
 
 Result<int> diagnose() {
@@ -153,10 +159,11 @@ Result<int> diagnose() {
   print(stdout, "\nsampling\n");
   auto bpf = try_sampler(SamplerKind::kBpf);
   auto perf = try_sampler(SamplerKind::kPerf);
-  print_sampler("anything, by BPF", bpf);
-  print_sampler("own processes, by perf", perf);
+  Remedies told;
+  print_sampler("anything, by BPF", bpf, told);
+  print_sampler("own processes, by perf", perf, told);
   print(stdout, "\nnaming\n");
-  print_names();
+  print_names(told);
   return bpf ? kSuccess : perf ? kPartial : kUnsupported;
 }
 
