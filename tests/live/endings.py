@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from common import (GOSYM, WORK, build_fib, busy_cpus, call, chunk_count, facts, gosym, record,
+from common import (GOSYM, WORK, build_fib, busy_cpus, call, chunk_count, facts, gosym, has_begun, record,
                     recording, run, running, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
@@ -171,13 +171,19 @@ def orphan(*before):
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     file, told = folder / "cpu.raw", folder / "told"
     words = " ".join([*before, GOSYM, "record", *TARGETS, "-o", str(file)])
+    # The tests themselves may have been started by nohup.
     shell = subprocess.Popen(["sh", "-c", f"{words} > {told} 2>&1 & echo $!; read line"],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     pid = int(shell.stdout.readline())
     try:
-        wait_for(lambda: chunk_count(file) > 2, "recording begun")
+        wait_for(lambda: has_begun(pid), "recording begun")
         shell.communicate("\n")
         yield pid, file, told
+    except AssertionError:
+        status = pathlib.Path(f"/proc/{pid}/status")
+        print("#", told.read_text(), status.read_text() if status.exists() else "no process")
+        raise
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from common import (GOSYM, WORK, build_demo, cpu_ticks, folded, gosym, record, run, running,
+from common import (GOSYM, WORK, build_demo, cpu_ticks, folded, gosym, has_begun, record, run, running,
                     wait_for)
 
 
@@ -19,7 +19,7 @@ def stopped_by(number):
     with running(build_demo("debian"), 600) as pid:
         recorder = subprocess.Popen([GOSYM, "record", "-p", str(pid), "-F", "499", "-o", file],
                                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_for(lambda: file.exists() and file.stat().st_size > 0, "recording begun")
+        wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
         before = cpu_ticks(pid)
         wait_for(lambda: cpu_ticks(pid) > before + 30, "more CPU time used")
         recorder.send_signal(number)
@@ -35,7 +35,9 @@ def killed_outright():
     with running(build_demo("debian"), 600) as pid:
         recorder = subprocess.Popen([GOSYM, "record", "-q", "-p", str(pid), "-F", "999", "-o", file],
                                     stdin=subprocess.DEVNULL)
-        wait_for(lambda: file.exists() and file.stat().st_size > 16384, "16 KiB recorded")
+        wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
+        before = cpu_ticks(pid)
+        wait_for(lambda: cpu_ticks(pid) > before + 150, "more CPU time used")
         recorder.kill()
         recorder.wait()
     assert any("main.fetchData" in stack.frames for stack in folded(file))

@@ -16,7 +16,8 @@ import boot
 KERNELS = ["host", "5.10", "6.1", "6.12"]
 TESTS = ["features", "messages", "processes", "c_programs", "stops", "system_wide", "identity",
          "separate_files", "jit", "exchange", "mixed", "stacks", "service", "binaries",
-         "go_programs", "cgo", "goroutines"]
+         "go_programs", "archive", "short_lived", "losses", "endings", "rights", "cgo",
+         "goroutines"]
 # What would take too long in an emulated processor.
 LEFT_OUT = {"call_sites": "disassembles all code that is seen",
             "runtime_profile": "compares 20 s of CPU time of four programs, each twice"}
