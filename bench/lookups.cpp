@@ -15,8 +15,10 @@ namespace {
 constexpr size_t kAddresses = 100000;
 
 void open_program_file(benchmark::State& state) {
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     benchmark::DoNotOptimize(open_program());
+  }
 }
 BENCHMARK(open_program_file)->Name("open")->Unit(benchmark::kMicrosecond);
 
@@ -24,6 +26,7 @@ void open_and_find(benchmark::State& state) {
   ImageAddress address = code_addresses(*open_program(), 1).front();
   std::vector<Call> calls;
   for (auto _ : state) {
+    Counted counted;
     auto symbols = open_program();
     calls.clear();
     benchmark::DoNotOptimize(symbols->find(address, calls));
@@ -39,6 +42,7 @@ void look_up(benchmark::State& state, const std::vector<ImageAddress>& addresses
   size_t next = 0;
   uint64_t allocations = allocation_count();
   for (auto _ : state) {
+    Counted counted;
     calls.clear();
     benchmark::DoNotOptimize(symbols.find(addresses[next], calls));
     next = next + 1 == addresses.size() ? 0 : next + 1;
@@ -102,6 +106,7 @@ void find_function_and_line(benchmark::State& state) {
   auto addresses = code_addresses(*symbols, kAddresses);
   size_t next = 0;
   for (auto _ : state) {
+    Counted counted;
     auto pc = module.pc_of(addresses[next++]);
     auto function = module.table.function(*module.table.find(*pc));
     benchmark::DoNotOptimize(module.table.value(*function, function->pcln, *pc));
@@ -113,19 +118,23 @@ void decode_rows(benchmark::State& state) {
   auto symbols = open_program();
   const go::Pclntab& table = symbols->go_module()->table;
   int64_t rows = 0;
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     for (uint32_t i = 0; i < table.function_count(); i++)
       if (auto function = table.function(i); function && function->pcln != 0)
         for (auto walk = table.rows(function->pcln); auto row = walk.next();)
           rows++;
+  }
   state.SetItemsProcessed(rows);
 }
 BENCHMARK(decode_rows)->Name("pc values, all lines")->Unit(benchmark::kMillisecond);
 
 void list_functions(benchmark::State& state) {
   auto symbols = open_program();
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     benchmark::DoNotOptimize(symbols->functions());
+  }
 }
 BENCHMARK(list_functions)->Name("list functions")->Unit(benchmark::kMillisecond);
 

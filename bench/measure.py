@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -76,3 +77,19 @@ def read_memory(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     kilobytes = lambda name, text: int(re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[1])
     return Memory(kilobytes("Anonymous", rollup) / 1024, kilobytes("VmHWM", status) / 1024)
+
+
+def instructions(command):
+    """(name, instructions, turns) of the scopes that the command has callgrind count, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["valgrind", "--tool=callgrind", "--collect-atstart=no",
+                        f"--callgrind-out-file={folder}/counted", *command],
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        for file in sorted(pathlib.Path(folder).glob("counted.*"),
+                           key=lambda file: int(file.suffix[1:])):
+            text = file.read_text(errors="replace")
+            note = re.search(r"^desc: Trigger: Client Request: (\d+) times (.*)$", text, re.MULTILINE)
+            total = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+            if note and total and int(note[1]):
+                yield note[2], int(total[1]), int(note[1])

@@ -94,8 +94,10 @@ const Profile& the_profile() {
 
 void replay_samples(benchmark::State& state) {
   const Recording& recording = the_recording();
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     benchmark::DoNotOptimize(replay_all(recording));
+  }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kSamples));
 }
 BENCHMARK(replay_samples)->Name("replay")->Unit(benchmark::kMillisecond);
@@ -105,6 +107,7 @@ void name_all(benchmark::State& state) {
     state.PauseTiming();
     Profile profile = replay_all(the_recording());
     state.ResumeTiming();
+    Counted counted;
     benchmark::DoNotOptimize(symbolize(profile, {}, {}));
   }
 }
@@ -113,6 +116,7 @@ BENCHMARK(name_all)->Name("symbolize")->Unit(benchmark::kMillisecond);
 void intern_names(benchmark::State& state) {
   const Profile& profile = the_profile();
   for (auto _ : state) {
+    Counted counted;
     StringPool pool;
     for (const Function& function : profile.functions)
       benchmark::DoNotOptimize(pool.intern(profile.strings[function.name]));
@@ -123,15 +127,19 @@ BENCHMARK(intern_names)->Name("intern")->Unit(benchmark::kMicrosecond);
 
 void total_functions(benchmark::State& state) {
   const Profile& profile = the_profile();
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     benchmark::DoNotOptimize(function_totals(profile));
+  }
 }
 BENCHMARK(total_functions)->Name("function totals")->Unit(benchmark::kMillisecond);
 
 void write_format(benchmark::State& state, const Format& format) {
   const Profile& profile = the_profile();
-  for (auto _ : state)
+  for (auto _ : state) {
+    Counted counted;
     benchmark::DoNotOptimize(format.make(profile, {}));
+  }
 }
 
 const bool are_writers_registered = [] {

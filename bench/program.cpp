@@ -6,6 +6,7 @@
 using namespace gosym;
 
 std::string program_path;
+uint64_t counted_scopes = 0;
 
 std::unique_ptr<ImageSymbols> open_program() {
   auto symbols = ImageSymbols::open(program_path);
