@@ -163,13 +163,15 @@ def running_jit(*arguments, **options):
 
 
 def code_of(pid, name):
-    """The executable mapping of a file, or of [vdso]."""
-    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
-        place, rights, offset, _, _, *path = line.split(maxsplit=5)
-        file = path[0].removesuffix(" (deleted)") if path else ""
-        if "x" in rights and file.endswith(name):
-            return Mapping(*(int(n, 16) for n in [*place.split("-"), offset]), file)
-    raise AssertionError(f"no {name} in {pid}")
+    """The executable mapping of a file, or of [vdso], once it is there."""
+    def find():
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            place, rights, offset, _, _, *path = line.split(maxsplit=5)
+            file = path[0].removesuffix(" (deleted)") if path else ""
+            if "x" in rights and file.endswith(name):
+                return Mapping(*(int(n, 16) for n in [*place.split("-"), offset]), file)
+        return None
+    return wait_for(find, f"{name} in {pid}")
 
 
 def record(*arguments, seconds=3, hertz=499):

@@ -5,7 +5,7 @@ import itertools
 import re
 import subprocess
 
-from common import (FIXTURES, GO_ENVIRONMENT, build_demo, folded, go, is_kernel, is_unnamed, pprof,
+from common import (FIXTURES, GO_ENVIRONMENT, SLOW, build_demo, folded, go, is_kernel, is_unnamed, pprof,
                     record, run, running, user_frames)
 
 LEAVES = {"main.fetchData", "main.computeResult"}
@@ -40,7 +40,8 @@ def top_functions(variant):
     stacks = folded(recording(*variant))
     user = [stack for stack in stacks if not is_kernel(stack.frames[-1])]
     hot = sum(stack.count for stack in user if stack.frames[-1] in LEAVES)
-    most_of(0.95, hot, sum(stack.count for stack in user), "in the two busy functions")
+    # Go's runtime looks around by the clock, which passes fast on a slow machine.
+    most_of(0.9 if SLOW else 0.95, hot, sum(stack.count for stack in user), "in the two busy functions")
     for leaf in LEAVES:
         most_of(0.1, sum(s.count for s in user if s.frames[-1] == leaf), hot, leaf)
 
@@ -53,7 +54,9 @@ def chains(variant):
 
 
 def no_hex(variant):
-    unnamed = {frame for frame, _ in user_frames(folded(recording(*variant))) if is_unnamed(frame)}
+    # The vdso of some kernels has functions that its symbol table leaves out.
+    unnamed = {frame for frame, _ in user_frames(folded(recording(*variant)))
+               if is_unnamed(frame) and not frame.startswith("[vdso+")}
     assert not unnamed, f"unnamed: {' '.join(sorted(unnamed))}"
 
 

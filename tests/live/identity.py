@@ -150,7 +150,7 @@ def running_in_memory(program):
     script = "import os, sys\n" \
         "memory = os.memfd_create('hidden')\n" \
         "os.write(memory, open(sys.argv[1], 'rb').read())\n" \
-        "os.execve(memory, ['hidden'], {})"
+        "os.execve(f'/proc/self/fd/{memory}', ['hidden'], {})"
     with running("/usr/bin/python3", "-c", script, program) as pid:
         yield pid
 

@@ -7,7 +7,7 @@ import re
 import tempfile
 
 from common import (FIXTURES, WORK, build_jit, call, folded, gosym, leaves, perf_map, record, run,
-                    running, running_jit, share)
+                    running, running_jit, share, wait_for)
 
 FOREVER = 1 << 62
 A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
@@ -118,6 +118,7 @@ def of_an_earlier_process(path, code):
 
 def map_of_the_process_user_is_used():
     with running_jit("anon", FOREVER, "theirs", user=65534) as pid:
+        wait_for(perf_map(pid).exists, "perf map")
         assert perf_map(pid).stat().st_uid == 65534
         counts = leaves(record("-p", pid, seconds=1))
     assert share(counts, "theirs") > 0.9, counts

@@ -331,4 +331,6 @@ TEST_CASE("archive: a file that was let go is opened again where all are kept") 
   held.remove(2);
   held.archive.want(100);
   CHECK(held.chosen() == "1 2: more files than could be held open 3 4 5 6");
+  std::string problem = "'" + (held.folder / "2") + "': more files than could be held open";
+  CHECK(held.archive.problems() == std::vector{problem});
 }
