@@ -139,8 +139,8 @@ def replaced_and_out_of_reach():
     for folder in [WORK, program.parent]:
         folder.chmod(0o755)
     with running(program, user=65534) as pid:
-        new.rename(library)
         start = code_of(pid, "libspin.so").start
+        new.rename(library)
         done = call(*WITHOUT_RIGHTS, "resolve", "-p", pid, f"{start:x}")
     assert done.out == f"0x{start:x} ?? (deleted, and not open to us) {library}\n", done
 
