@@ -20,8 +20,10 @@
 #define GOSYM_MAX_TOP_SIZE (32 * 1024)
 
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
-// by what a sample may take, for 200 ms without a reader, which comes every 50 ms.
-#define GOSYM_MIN_RING_SIZE (512 * 1024)
+// by what a sample may take, for 200 ms without a reader, which comes every 50 ms. The least
+// lasts for half a second at 99 a second: in half of it 12 of 353,689 samples were lost on a
+// machine with three times the work that it had CPUs for.
+#define GOSYM_MIN_RING_SIZE (1024 * 1024)
 #define GOSYM_MAX_RING_SIZE (16 * 1024 * 1024)
 
 // Processes that can be followed at once: the kernel's default for pid_max.
