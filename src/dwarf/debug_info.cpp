@@ -18,7 +18,7 @@ namespace gosym::dwarf {
 namespace {
 
 // What may be kept of the units that were read. A unit of C++ takes a few megabytes.
-constexpr uint64_t kMaxKept = 128 << 20;
+constexpr uint64_t kMaxKept = 96 << 20;
 // What the names and paths may take: many times those of the largest programs. Any number of
 // them may lie over one another.
 constexpr uint64_t kMaxTexts = 512 << 20;
