@@ -74,8 +74,7 @@ bool is_first_namespace(const char* path, ino_t first) {
 // Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
 Error explain_refusal(const proc::Status& status) {
   if (!is_first_user_namespace())
-    return Error("not in the first user namespace")
-        .with_hint("run gosym outside of the container or of 'unshare -U'");
+    return Error("not in the first user namespace").with_hint(std::string(how_to_grant()));
   if (auto missing = missing_capabilities(status); !missing.empty())
     return errorf("missing {}", fmt::join(missing, " and "))
         .with_hint(std::string(how_to_grant()));
@@ -98,6 +97,8 @@ bool is_first_user_namespace() {
 }
 
 std::string_view how_to_grant() {
+  if (!is_first_user_namespace())
+    return "run gosym outside of the container or of 'unshare -U'";
   return "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
          "cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep $(command -v gosym)";
 }
