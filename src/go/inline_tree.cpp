@@ -149,22 +149,27 @@ bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& c
 
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
                 CallWalk& walk) {
-  const Pclntab& table = module.table;
   auto pc = module.pc_of(address);
-  auto index = pc ? table.find(*pc) : std::nullopt;
-  auto function = index ? table.function(*index) : std::nullopt;
-  std::string_view name = function ? table.name(function->name_offset) : std::string_view();
+  auto index = pc ? module.table.find(*pc) : std::nullopt;
+  auto function = index ? module.table.function(*index) : std::nullopt;
+  return function && find_calls(module, *function, *pc, calls, walk);
+}
+
+bool find_calls(const Module& module, const Function& function, uint64_t pc,
+                std::vector<Call>& calls, CallWalk& walk) {
+  const Pclntab& table = module.table;
+  std::string_view name = table.name(function.name_offset);
   if (name.empty())
     return false;
 
-  Position position = position_at(table, *function, *pc, walk.innermost);
+  Position position = position_at(table, function, pc, walk.innermost);
   size_t first_call = calls.size();
-  if (!expand(module, *function, position, walk.callers, calls)) {
+  if (!expand(module, function, position, walk.callers, calls)) {
     calls.resize(first_call);
     position = {};
   }
-  calls.push_back({name, position.file, position.line, start_line_of(table, *function),
-                   kind_of(table, module.wrapper_id, function->id, name, position.file)});
+  calls.push_back({name, position.file, position.line, start_line_of(table, function),
+                   kind_of(table, module.wrapper_id, function.id, name, position.file)});
   return true;
 }
 

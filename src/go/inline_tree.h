@@ -60,5 +60,8 @@ struct CallWalk {
 // The same, and faster where addresses come in order. The walk is that of this module alone.
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
                 CallWalk& walk);
+// The same at a pc of a function that is known already.
+bool find_calls(const Module& module, const Function& function, uint64_t pc,
+                std::vector<Call>& calls, CallWalk& walk);
 
 }  // namespace gosym::go

@@ -401,13 +401,12 @@ std::optional<int32_t> PcValueWalk::value(const Pclntab& table, const Function& 
   return value;
 }
 
-uint64_t code_size(const Pclntab& table, uint32_t index) {
-  uint64_t size = table.entry(index + 1) - table.entry(index);
-  auto function = table.function(index);
-  if (!function || function->pcfile == 0)
+uint64_t code_size(const Pclntab& table, const Function& function) {
+  uint64_t size = function.end - function.entry;
+  if (function.pcfile == 0)
     return size;
   uint64_t code_end = 0;
-  PcValueRows rows = table.rows(function->pcfile);
+  PcValueRows rows = table.rows(function.pcfile);
   while (code_end < size) {
     auto row = rows.next();
     if (!row)
@@ -415,6 +414,11 @@ uint64_t code_size(const Pclntab& table, uint32_t index) {
     code_end = row->end;
   }
   return code_end == 0 ? size : std::min(size, code_end);
+}
+
+uint64_t code_size(const Pclntab& table, uint32_t index) {
+  auto function = table.function(index);
+  return function ? code_size(table, *function) : table.entry(index + 1) - table.entry(index);
 }
 
 }  // namespace gosym::go

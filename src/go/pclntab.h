@@ -188,7 +188,9 @@ private:
 
 // Bytes of code of a function, without the padding up to the next: its file table ends with the
 // code (that of lines may end before, in assembly). The distance to the next entry where there
-// is no such table. `index` as in function().
+// is no such table.
+uint64_t code_size(const Pclntab& table, const Function& function);
+// The same by index, as in Pclntab::function(); the distance too where the record is damaged.
 uint64_t code_size(const Pclntab& table, uint32_t index);
 
 }  // namespace gosym::go

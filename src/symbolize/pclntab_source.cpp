@@ -22,14 +22,15 @@ public:
     std::vector<Call> calls;
     functions.reserve(functions.size() + module_.table.function_count());
     for (uint32_t i = 0; i < module_.table.function_count(); i++) {
-      auto entry = module_.address_of(module_.table.entry(i));
+      auto function = module_.table.function(i);
+      auto address = module_.address_of(module_.table.entry(i));
       calls.clear();
-      if (!entry || !find(*entry, calls))
+      if (!function || !address ||
+          !go::find_calls(module_, *function, function->entry, calls, walk_))
         continue;
-      const Call& function = calls.back();  // what was inlined at its entry comes before
-      functions.push_back({*entry, go::code_size(module_.table, i), function.function,
-                           function.file,
-                           function.start_line == 0 ? function.line : function.start_line});
+      const Call& call = calls.back();  // what was inlined at its entry comes before
+      functions.push_back({*address, go::code_size(module_.table, *function), call.function,
+                           call.file, call.start_line == 0 ? call.line : call.start_line});
     }
   }
 
