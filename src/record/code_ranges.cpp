@@ -17,16 +17,7 @@ void CodeRanges::apply(const SidebandRecord& record) {
   } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
     if (fork->pid != fork->parent_pid)
       ranges_[fork->pid] = of(fork->parent_pid);
-  } else if (const auto* exit = std::get_if<ExitEvent>(&record)) {
-    if (exit->pid == exit->tid)
-      ended_.push_back(exit->pid);
   }
-}
-
-void CodeRanges::forget_ended() {
-  for (uint32_t pid : ended_)
-    ranges_.erase(pid);
-  ended_.clear();
 }
 
 void CodeRanges::add(uint32_t pid, Range range) {

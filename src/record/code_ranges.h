@@ -20,8 +20,8 @@ public:
 
   void apply(const SidebandRecord& record);
   void add(uint32_t pid, Range range);
-  // Forgets the processes that have ended, once all samples of them have come.
-  void forget_ended();
+  // The process has ended, with all its threads, and all samples of it have come.
+  void forget(uint32_t pid) { ranges_.erase(pid); }
 
   // In order, apart from one another; empty if nothing is known of the process. Valid until the
   // next call of another function.
@@ -29,7 +29,6 @@ public:
 
 private:
   std::unordered_map<uint32_t, std::vector<Range>> ranges_;  // by process
-  std::vector<uint32_t> ended_;
 };
 
 bool contains(const std::vector<CodeRanges::Range>& ranges, uint64_t address);

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <ctime>
 
 #include "proc/cgroups.h"
@@ -137,15 +135,14 @@ void Recorder::snapshot(uint32_t pid) {
 Result<> Recorder::collect() {
   drain_sideband();
   drain_samples();
-  code_.forget_ended();
-  // Now that all samples of them are here.
-  if (auto written = write_perf_maps_of_ended(); !written)
-    return written;
-  uint64_t now = monotonic_ns();
-  drain_sideband();
-  while (!keep_events(now, monotonic_ns() + kEventsTime)) {
-    drain_sideband();
-    drain_samples();
+  if (auto forgotten = forget_ended(); !forgotten)
+    return forgotten;
+  if (uint64_t now = drain_sideband(); !keep_events(now, now + kEventsTime)) {
+    do {
+      drain_sideband();
+      drain_samples();
+    } while (!keep_events(now, monotonic_ns() + kEventsTime));
+    keep_events(drain_sideband(), UINT64_MAX);
   }
   bool wants_symbols = has_kernel_samples_ && !kernel_symbols_.empty();
   bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
@@ -166,11 +163,12 @@ Result<> Recorder::finish() {
     return written;
   if (auto written = write_archive(UINT64_MAX); !written)
     return written;
-  if (auto written = write_perf_maps_of_ended(); !written)
-    return written;
-  for (uint32_t pid : perf_maps_.pids())
-    if (auto written = write_perf_map(pid, end_time_); !written)
+  for (uint32_t pid : perf_maps_.pids()) {
+    auto ending = ending_.find(pid);
+    uint64_t time = ending == ending_.end() ? end_time_ : ending->second.time;
+    if (auto written = write_perf_map(pid, time); !written)
       return written;
+  }
   if (auto written = writer_->write_stats(stats()); !written)
     return written;
   return writer_->write_end(end_time_);
@@ -214,7 +212,6 @@ Result<> Recorder::write() {
     return followed;
   archive_.want_all_of(sampled_);
   archive_.choose();
-  forget_gone();
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
@@ -251,27 +248,29 @@ Result<> Recorder::write_kernel_symbols() {
   return writer_->write_kernel_symbols(std::exchange(kernel_symbols_, {}));
 }
 
-Result<> Recorder::write_perf_maps_of_ended() {
-  for (const ExitEvent& event : std::exchange(ended_, {})) {
-    if (auto written = write_perf_map(event.pid, event.time); !written)
+// A process ends with its last thread, and is forgotten once all samples and events of it are
+// here: those that lay in a ring when it was seen to be gone have come one look later. A
+// recorder may run for days, with many processes a second. Of those that could not be looked
+// into, few, the summary tells.
+Result<> Recorder::forget_ended() {
+  for (auto next = ending_.begin(); next != ending_.end();) {
+    auto process = next++;
+    auto& [pid, ending] = *process;
+    if (!ending.is_gone) {
+      ending.is_gone = proc::has_ended(pid);
+      continue;
+    }
+    if (auto written = write_perf_map(pid, ending.time); !written)
       return written;
-    ending_.push_back(event.pid);
-  }
-  return Ok{};
-}
-
-// A recorder may run for days, with many processes a second. The number of one is free, and
-// nothing more comes of it, when its last thread has ended and its parent knows. Of those that
-// could not be looked into, few, the summary tells.
-void Recorder::forget_gone() {
-  std::erase_if(ending_, [this](uint32_t pid) {
-    if (kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH)
-      return false;
+    leave_images(pid);
+    code_.forget(pid);
+    go_processes_.erase(pid);
     followed_.erase(pid);
     if (std::ranges::find(unreadable_, pid) == unreadable_.end())
       sampled_.erase(pid);
-    return true;
-  });
+    ending_.erase(process);
+  }
+  return Ok{};
 }
 
 Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {

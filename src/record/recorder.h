@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <unordered_set>
@@ -78,7 +79,8 @@ private:
   void snapshot(uint32_t pid);
   void drain_samples();
   void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
-  void drain_sideband();
+  // Gives the time up to which it has all.
+  uint64_t drain_sideband();
   // Takes events up to one time, in order, as long as the other one has not come. True if there
   // are no more.
   bool keep_events(uint64_t until, uint64_t deadline);
@@ -86,7 +88,7 @@ private:
   void keep(const GoProgram& program, const MapEvent& code);
   void forget_go_program(uint32_t pid);
   void leave_images(uint32_t pid);
-  void forget_gone();
+  Result<> forget_ended();
   void keep(CommEvent event);
   void keep(ForkEvent event);
   void keep(ExitEvent event);
@@ -98,7 +100,6 @@ private:
   Result<> write();
   Result<> write_archive(uint64_t until);
   Result<> write_kernel_symbols();
-  Result<> write_perf_maps_of_ended();
   Result<> write_perf_map(uint32_t pid, uint64_t time);
 
   SamplerOptions options_;
@@ -107,7 +108,6 @@ private:
   std::unordered_set<uint32_t> followed_;  // the targets and their children
   std::unordered_set<uint32_t> sampled_;
   size_t process_count_ = 0;                   // that were in sampled_
-  std::vector<uint32_t> ending_;               // whose first thread has ended, others may go on
   std::unordered_set<uint32_t> go_processes_;  // that the sampler knows
   std::set<std::string> unknown_go_versions_;
   std::vector<uint32_t> live_tids_;  // of threads that are targets
@@ -125,7 +125,13 @@ private:
   std::vector<StackWord> words_;  // scratch of keep()
 
   PerfMaps perf_maps_;
-  std::vector<ExitEvent> ended_;  // processes whose perf maps are not yet taken
+  // Processes whose first thread has ended, while others may go on: or one of these executes
+  // another program, and is the first from then on.
+  struct Ending {
+    uint64_t time = 0;     // of the last end of a thread of it
+    bool is_gone = false;  // the last has ended too
+  };
+  std::map<uint32_t, Ending> ending_;
   std::vector<std::string> perf_map_problems_;
 
   std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read

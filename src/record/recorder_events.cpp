@@ -4,13 +4,15 @@
 
 namespace gosym {
 
-void Recorder::drain_sideband() {
+uint64_t Recorder::drain_sideband() {
+  uint64_t now = monotonic_ns();
   size_t known = pending_.size();
   sampler_->drain_events(pending_);
   std::span fresh = std::span(pending_).subspan(known);
   std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
   for (const SidebandRecord& record : fresh)
     code_.apply(record);
+  return now;
 }
 
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
@@ -76,6 +78,8 @@ void Recorder::keep(ForkEvent event) {
     return;
   if (event.pid != event.parent_pid && !options_.scope.follows_children)
     return;
+  if (event.pid != event.parent_pid)
+    ending_.erase(event.pid);  // one of this number, long ago
   if (!has_all_processes())
     followed_.insert(event.pid);
   archive_.fork(event.parent_pid, event.pid);
@@ -83,15 +87,15 @@ void Recorder::keep(ForkEvent event) {
 }
 
 void Recorder::keep(ExitEvent event) {
-  if (!is_followed(event.pid))
+  if (!is_followed(event.pid)) {
+    if (event.tid == event.pid)
+      code_.forget(event.pid);
     return;
+  }
   if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
     have_threads_ended_ = true;
-  if (event.tid == event.pid) {
-    ended_.push_back(event);
-    go_processes_.erase(event.pid);
-    leave_images(event.pid);
-  }
+  if (event.tid == event.pid || ending_.contains(event.pid))
+    ending_[event.pid] = {event.time};
   events_.emplace_back(event);
 }
 

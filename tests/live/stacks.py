@@ -53,6 +53,20 @@ def chain_is_not_enough():
     assert abs(1 - share - told_as_cut(file)) < 0.002, f"{told_as_cut(file):.1%} told as cut short"
 
 
+def first_thread_ends(is_executed=False):
+    """A process is all that its threads are: callers are found, and the file that is gone is kept."""
+    program = compiled("gcc", "-O2", "-fomit-frame-pointer", "-pthread", FIXTURES / "threads.c",
+                       output=new_place("threads"))
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", "499", "--archive=all", "-o", file, "--", program,
+          *([program] if is_executed else []))
+    program.unlink()
+    stacks = [stack for stack in folded(file) if stack.frames[-1] == "spin"]
+    count = sum(stack.count for stack in stacks)
+    whole = sum(stack.count for stack in stacks if stack.frames[-3:] == ["start_thread", "work", "spin"])
+    assert count > 100 and whole >= 0.98 * count, f"{whole} of {count} samples of spin have callers"
+
+
 def deep_or_told(depth):
     """Of a recursion in C++: 48 bytes a frame here."""
     file = recording(build_words(), depth, mode="auto,32768")
@@ -84,6 +98,8 @@ def deep_go(version, depth):
 run([("C++ without frame pointers, auto: stacks lead to _start", lambda: leads_to_start("auto")),
      ("C++ without frame pointers, dwarf: stacks lead to _start", lambda: leads_to_start("dwarf")),
      ("C++ without frame pointers, fp: what is missing is told", chain_is_not_enough),
+     ("others go on where the first thread ends", first_thread_ends),
+     ("a thread that is not the first executes a program", lambda: first_thread_ends(True)),
      ("400 frames of C++ without frame pointers", lambda: deep_or_told(400))] +
     [(f"Go {version}, {depth} frames: whole or told to be cut",
       functools.partial(deep_go, version, depth))
