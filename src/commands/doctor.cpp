@@ -136,20 +136,29 @@ bool may_read_mappings() {
       proc::process_ids(), [&](uint32_t pid) { return is_of_other(pid) && is_readable(pid); });
 }
 
+// Those of a user namespace count for what belongs to it.
+std::string lack_of(std::string_view capabilities) {
+  return is_first_user_namespace() ? fmt::format("it takes {}", capabilities)
+                                   : "not in the first user namespace";
+}
+
 void print_names(Remedies& told) {
   if (may_read_mappings())
     print_row("others' mappings", "yes");
   else
-    print_no("others' mappings", "it takes CAP_SYS_PTRACE", how_to_grant(), told);
+    print_no("others' mappings", lack_of("CAP_SYS_PTRACE"), how_to_grant(), told);
   if (may_open_map_files())
     print_row("deleted files", "yes");
   else
-    print_no("deleted files", "it takes CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH",
+    print_no("deleted files", lack_of("CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH"),
              how_to_grant(), told);
   if (!read_kernel_symbols().empty())
     print_row("kernel functions", "yes");
   else
-    print_no("kernel functions", why_kernel_symbols_are_hidden(), how_to_grant(), told);
+    print_no("kernel functions",
+             is_first_user_namespace() ? std::string(why_kernel_symbols_are_hidden())
+                                       : lack_of("CAP_SYSLOG"),
+             how_to_grant(), told);
 }
 
 Result<int> diagnose() {
