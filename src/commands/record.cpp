@@ -109,6 +109,13 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
   }
 }
 
+std::string why_no_samples(const RecordOptions& options) {
+  if (!options.event.empty() && !measures_time(options.event, 0))
+    return fmt::format("{} did not occur, or not often enough", printable(options.event));
+  return options.command.empty() ? "what was recorded did not use the CPU; is it idle?"
+                                 : "the command used too little CPU; try a higher --freq";
+}
+
 void print_warnings(const Recorder::Summary& summary, const RecordOptions& options) {
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
@@ -136,9 +143,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());
   if (summary.samples == 0)
-    warn(options, "no samples: {}",
-         options.command.empty() ? "what was recorded did not use the CPU; is it idle?"
-                                 : "the command used too little CPU; try a higher --freq");
+    warn(options, "no samples: {}", why_no_samples(options));
 }
 
 void print_summary(const Recorder::Summary& summary, const RecordOptions& options) {
