@@ -13,8 +13,8 @@ namespace {
 
 // A longer line is no address; the limit keeps memory small whatever comes in.
 constexpr size_t kLongestLine = 4096;
-// As much is read at once. The more addresses are answered together the less is read twice: of
-// 100,000 in a Go program each takes two thirds of the time it does with 64 KiB.
+// As much is read at once. The more addresses are answered together, in order, the less of the
+// tables that name them is read twice.
 constexpr size_t kChunk = 256 << 10;
 
 }  // namespace

@@ -173,8 +173,8 @@ private:
 };
 
 // A walk through one kind of pc-value table, left where the last value was found. Where
-// addresses are asked for in order, each table is so walked but once: 100,000 in the Go
-// compiler take a third of the time.
+// addresses are asked for in order, each table is so walked but once: of 100,000 in the Go
+// compiler each takes an eighth of the instructions that it takes in random order.
 class PcValueWalk {
 public:
   // As Pclntab::value.
