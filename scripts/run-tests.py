@@ -112,12 +112,17 @@ def main():
 
     totals = []
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        # Out of what the tests leave of the CPUs: most run on one.
         sanitized = pool.submit(build, "build-sanitize", "clang++", *SANITIZE, niceness=19) \
             if "sanitize" in wanted else None
-        if plain := [suite for suite in SUITES if suite in wanted and suite != "sanitize"]:
+        plain = [suite for suite in SUITES if suite in wanted and suite not in ("live", "sanitize")]
+        if plain or "live" in wanted:
             built = build("build-test", "g++")
             totals.append(run_build("g++", "build-test", plain) if built else NOT_BUILT)
+            # Live tests measure: nothing is built beside them.
+            if sanitized:
+                sanitized.result()
+            if "live" in wanted and built:
+                totals.append(run_build("g++", "build-test", ["live"]))
         if sanitized:
             totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED)
                           if sanitized.result() else NOT_BUILT)
