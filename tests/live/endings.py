@@ -104,7 +104,7 @@ def full_disk(kind, least, most):
 
 def fill_disk(file, size, *options):
     start = time.monotonic_ns()
-    recorder = subprocess.Popen([GOSYM, "record", "-F", "max", "-o", file, *options],
+    recorder = subprocess.Popen([GOSYM, "record", "-F", "9999", "-o", file, *options],
                                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     os.waitid(os.P_PID, recorder.pid, os.WEXITED | os.WNOWAIT)
     waited = waited_for_cpu(recorder.pid)
