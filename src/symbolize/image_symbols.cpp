@@ -151,12 +151,12 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
   for (const auto& source : sources_) {
     std::vector<FunctionRange> listed;
     source->list(listed);
+    if (listed.empty())
+      continue;
     std::erase_if(listed, [&](const FunctionRange& function) {
       auto knows = [&](SymbolSource* other) { return other->find(function.address, calls); };
       return std::ranges::any_of(better, knows);
     });
-    if (listed.empty())
-      continue;
     better.push_back(source.get());
     if (result.empty())
       result = std::move(listed);
