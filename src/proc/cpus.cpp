@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "base/mapped_file.h"
 #include "base/text.h"
+#include "proc/setting.h"
 
 namespace gosym::proc {
 
@@ -23,9 +23,7 @@ Result<> add_range(std::string_view text, std::set<uint32_t>& cpus) {
 }
 
 std::vector<uint32_t> cpus_in(const std::string& file) {
-  auto text = read_file(file, 4096);
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  auto cpus = parse_cpu_list(take_line(rest));
+  auto cpus = parse_cpu_list(setting(file));
   return cpus ? *std::move(cpus) : std::vector<uint32_t>{0};
 }
 
