@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "base/mapped_file.h"
 #include "base/text.h"
-#include "commands/id_check.h"
 #include "commands/loss_option.h"
+#include "commands/option_checks.h"
 #include "proc/cpus.h"
+#include "proc/setting.h"
 
 namespace gosym {
 
@@ -57,9 +57,8 @@ Result<> check_rest(const RecordOptions& options) {
 // The kernel refuses more than this; it lowers the number itself when sampling takes too much
 // of its time.
 uint64_t max_frequency() {
-  auto text = read_file("/proc/sys/kernel/perf_event_max_sample_rate", 4096);
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  return parse_decimal(take_line(rest)).value_or(UINT64_MAX);
+  return parse_decimal(proc::setting("/proc/sys/kernel/perf_event_max_sample_rate"))
+      .value_or(UINT64_MAX);
 }
 
 Result<uint64_t> parse_frequency(const RecordOptions& options) {
@@ -225,10 +224,6 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
 }
 
 // What "$UNSET" leaves is not the same as nothing.
-std::string check_given(const std::string& text) {
-  return text.empty() ? "it is empty" : std::string();
-}
-
 void add_target_options(CLI::App& app, RecordOptions& options) {
   app.add_option("-p,--pid", options.pids, "Record these processes and their future children")
       ->check(check_id("process"), "")

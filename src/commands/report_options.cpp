@@ -1,8 +1,8 @@
 #include "commands/report_options.h"
 
 #include "base/text.h"
-#include "commands/id_check.h"
 #include "commands/loss_option.h"
+#include "commands/option_checks.h"
 
 namespace gosym {
 
@@ -18,10 +18,6 @@ std::vector<std::string> format_names() {
 // Checks for CLI11: what is wrong with the text, or nothing.
 std::string check_count(const std::string& text) {
   return parse_decimal(text) ? std::string() : fmt::format("'{}' is not a count", text);
-}
-
-std::string check_given(const std::string& text) {
-  return text.empty() ? "it is empty" : std::string();
 }
 
 std::string check_label(const std::string& text) {

@@ -14,9 +14,9 @@
 #include "commands/answer.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
-#include "commands/id_check.h"
 #include "commands/live_process.h"
 #include "commands/name_option.h"
+#include "commands/option_checks.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/wrappers.h"
 

@@ -1,4 +1,4 @@
-#include "commands/id_check.h"
+#include "commands/option_checks.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +16,10 @@ std::function<std::string(const std::string&)> check_id(const char* kind) {
       return fmt::format("'{}' is not a {} id", printable(text), kind);
     return {};
   };
+}
+
+std::string check_given(const std::string& text) {
+  return text.empty() ? "it is empty" : std::string();
 }
 
 }  // namespace gosym
