@@ -55,11 +55,7 @@ perf_event_attr attributes(const EventType& event, const SamplerOptions& options
   attr.exclude_callchain_user = !options.has_user;
   attr.exclude_callchain_kernel = !options.has_kernel;
   attr.inherit = options.scope.tids.empty();
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
+  tell_of_processes(attr);
   attr.watermark = 1;  // half a ring
   return attr;
 }
@@ -81,10 +77,8 @@ CallChainSampler::CallChainSampler(const SamplerOptions& options, std::string ob
       obstacle_(std::move(obstacle)),
       event_(options.event.value_or(cycles())),
       max_frames_(max_frames()) {
-  const std::vector<uint32_t>& wanted = options.scope.cpus;
   for (uint32_t cpu : proc::online_cpus())
-    if (wanted.empty() || std::ranges::find(wanted, cpu) != wanted.end())
-      cpus_[cpu].counts.cpu = cpu;
+    cpus_[cpu].counts.cpu = cpu;
 }
 
 CallChainSampler::~CallChainSampler() = default;
@@ -260,10 +254,7 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
 // that has left the CPU by then hears of it when it comes back.
 void CallChainSampler::note(const ThrottleRecord& throttle, Cpu& cpu) {
   constexpr uint64_t kMaxTick = 10'000'000;
-  if (!throttle.is_over)
-    cpu.throttled_since = throttle.time;
-  else if (uint64_t since = std::exchange(cpu.throttled_since, 0); since != 0)
-    cpu.counts.throttled_ns += std::min(throttle.time - since, kMaxTick);
+  cpu.counts.throttled_ns += std::min(cpu.throttling.ended_by(throttle), kMaxTick);
 }
 
 // Children inherit events as threads do; before Linux 5.13 that cannot be helped.

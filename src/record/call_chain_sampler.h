@@ -45,7 +45,7 @@ public:
 private:
   struct Cpu {
     CpuCounts counts;
-    uint64_t throttled_since = 0;
+    Throttling throttling;
     std::unique_ptr<PerfRing> ring;
   };
   struct Sample {

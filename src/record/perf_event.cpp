@@ -28,17 +28,30 @@ Result<EventType> choose_event(const SamplerOptions& options) {
       .with_hint("virtual machines often cannot count what the CPU does: -e cpu-clock");
 }
 
-perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
+perf_event_attr timed_event(const EventType& event) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = event.type;
   attr.config = event.config;
-  attr.freq = options.period == 0;
-  attr.sample_freq = options.period == 0 ? options.frequency : options.period;
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attr.sample_id_all = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
+  return attr;
+}
+
+void tell_of_processes(perf_event_attr& attr) {
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.task = 1;
+}
+
+perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
+  perf_event_attr attr = timed_event(event);
+  attr.freq = options.period == 0;
+  attr.sample_freq = options.period == 0 ? options.frequency : options.period;
   attr.disabled = 1;
   attr.exclude_idle = event.goes_on_idle;
   attr.exclude_user = !options.has_user;

@@ -12,8 +12,12 @@ namespace gosym {
 // many virtual ones cannot, and the CPU clock where it cannot.
 Result<EventType> choose_event(const SamplerOptions& options);
 
-// Takes samples as the options say, not enabled yet; what it has to say of itself is as
-// Sideband wants it.
+// Its records have the trailer and the clock of sideband_record.h.
+perf_event_attr timed_event(const EventType& event);
+// Lets it tell of mappings, names, forks and ends too.
+void tell_of_processes(perf_event_attr& attr);
+
+// A timed event that takes samples as the options say, not enabled yet.
 perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options);
 
 inline constexpr pid_t kAnyThread = -1;

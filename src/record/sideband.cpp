@@ -1,15 +1,13 @@
 #include "record/sideband.h"
 
-#include <linux/perf_event.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 
 #include "proc/cpus.h"
+#include "record/perf_event.h"
 #include "record/perf_ring.h"
 #include "record/rights.h"
 
@@ -23,25 +21,14 @@ namespace {
 constexpr size_t kRingSize = 512 * 1024;
 
 UniqueFd open_event(uint32_t cpu) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-  attr.sample_id_all = 1;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
+  perf_event_attr attr =
+      timed_event({.name = "dummy", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY});
+  tell_of_processes(attr);
   attr.ksymbol = 1;
   attr.cgroup = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
   attr.watermark = 1;
   attr.wakeup_watermark = kRingSize / 2;
-  return UniqueFd(
-      static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  return open_perf_event(attr, cpu);
 }
 
 }  // namespace
@@ -135,10 +122,7 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
 }
 
 void Sideband::note(const ThrottleRecord& throttle, CpuState& cpu) {
-  if (!throttle.is_over)
-    cpu.throttled_since = throttle.time;
-  else if (uint64_t since = std::exchange(cpu.throttled_since, 0); since != 0)
-    cpu.counts.throttled_ns += throttle.time - since;
+  cpu.counts.throttled_ns += cpu.throttling.ended_by(throttle);
 }
 
 }  // namespace gosym

@@ -45,7 +45,7 @@ private:
   struct CpuState {
     std::unique_ptr<PerfRing> ring;  // null while the CPU is offline
     Counts counts;
-    uint64_t throttled_since = 0;
+    Throttling throttling;
   };
 
   Sideband() = default;

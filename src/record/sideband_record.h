@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <variant>
 
 #include "base/bytes.h"
@@ -60,6 +61,18 @@ struct LostRecords {
 struct ThrottleRecord {
   uint64_t time = 0;
   bool is_over = false;
+};
+
+class Throttling {
+public:
+  // How long it was, in nanoseconds: 0 unless this ends one whose start was seen.
+  uint64_t ended_by(const ThrottleRecord& record) {
+    uint64_t since = std::exchange(since_, record.is_over ? 0 : record.time);
+    return record.is_over && since != 0 ? record.time - since : 0;
+  }
+
+private:
+  uint64_t since_ = 0;
 };
 
 // Of a type that is of no interest.
