@@ -92,4 +92,19 @@ Result<std::string> read_file(int fd, size_t limit) {
   }
 }
 
+size_t read_at(int fd, uint64_t offset, std::span<std::byte> out) {
+  size_t done = 0;
+  while (done < out.size()) {
+    errno = 0;
+    ssize_t count =
+        pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
 }  // namespace gosym

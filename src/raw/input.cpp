@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/mapped_file.h"
 #include "raw/format.h"
 
 namespace gosym::raw {
@@ -97,17 +98,7 @@ size_t Input::read(uint64_t offset, std::span<char> out) const {
     std::memcpy(out.data(), memory_.data() + offset, out.size());
     return out.size();
   }
-  size_t done = 0;
-  while (done < out.size()) {
-    ssize_t count = pread(file_.get(), out.data() + done, out.size() - done,
-                          static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      break;
-    done += static_cast<size_t>(count);
-  }
-  return done;
+  return read_at(file_.get(), offset, std::as_writable_bytes(out));
 }
 
 }  // namespace gosym::raw

@@ -1,10 +1,9 @@
 #include "record/image_pieces.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 
+#include "base/mapped_file.h"
 #include "raw/format.h"
 #include "record/sparse_copy.h"
 
@@ -17,19 +16,13 @@ namespace {
 // elsewhere.
 constexpr uint64_t kMaxArchived = 128 << 20;
 
-Result<> read_at(int file, uint64_t offset, std::string& bytes) {
-  for (size_t taken = 0; taken < bytes.size();) {
-    ssize_t count = pread(file, bytes.data() + taken, bytes.size() - taken,
-                          static_cast<off_t>(offset + taken));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return system_error("cannot be read", errno);
-    if (count == 0)
-      return errorf("cut short at {:#x} while it was read", offset + taken);
-    taken += static_cast<size_t>(count);
-  }
-  return Ok{};
+Result<> read_all_at(int file, uint64_t offset, std::string& bytes) {
+  size_t count = read_at(file, offset, std::as_writable_bytes(std::span(bytes)));
+  if (count == bytes.size())
+    return Ok{};
+  if (errno != 0)
+    return system_error("cannot be read", errno);
+  return errorf("cut short at {:#x} while it was read", offset + count);
 }
 
 }  // namespace
@@ -58,7 +51,7 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
                       .total = is_first ? parts_.size : 0,
                       .problem = is_first ? parts_.problem : ""};
   piece.bytes.resize(std::min<uint64_t>(extent.size - taken_, raw::kUsualPieceSize));
-  if (auto done = read_at(file_.get(), piece.offset, piece.bytes); !done)
+  if (auto done = read_all_at(file_.get(), piece.offset, piece.bytes); !done)
     return std::move(done).error();
   hide_sections(piece);
   taken_ += piece.bytes.size();

@@ -59,20 +59,6 @@ std::string distrust(const struct stat& status, uint32_t user, int64_t since_ns)
   return {};
 }
 
-std::string read_end(int file, uint64_t begin, uint64_t size) {
-  std::string text(size, '\0');
-  size_t filled = 0;
-  while (filled < size) {
-    ssize_t count =
-        pread(file, text.data() + filled, size - filled, static_cast<off_t>(begin + filled));
-    if (count <= 0)
-      break;
-    filled += static_cast<size_t>(count);
-  }
-  text.resize(filled);
-  return text;
-}
-
 // What was written last tells of the code that is there now.
 void read_text(const UniqueFd& found, uint64_t size, uint64_t limit, RecordedPerfMap& map) {
   auto file = open_found(found);
@@ -81,7 +67,8 @@ void read_text(const UniqueFd& found, uint64_t size, uint64_t limit, RecordedPer
     return;
   }
   uint64_t begin = size - std::min(size, limit);
-  map.text = read_end(file->get(), begin, size - begin);
+  map.text.resize(size - begin);
+  map.text.resize(read_at(file->get(), begin, std::as_writable_bytes(std::span(map.text))));
   if (begin == 0)
     return;
   map.text.erase(0, map.text.find('\n') + 1);  // the rest of a line

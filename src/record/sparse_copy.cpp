@@ -2,11 +2,11 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "elf/build_ids.h"
 
 namespace gosym {
@@ -47,16 +47,9 @@ SparseCopy::~SparseCopy() {
 void SparseCopy::read(elf::FileExtent extent) {
   if (extent.offset >= size_ || extent.size > kMaxRead)
     return;
-  uint64_t left = std::min<uint64_t>(extent.size, size_ - extent.offset);
-  for (uint64_t offset = extent.offset; left > 0;) {
-    ssize_t count = pread(fd_, memory_ + offset, left, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)  // cut short meanwhile: the rest stays zero
-      return;
-    offset += static_cast<uint64_t>(count);
-    left -= static_cast<uint64_t>(count);
-  }
+  uint64_t size = std::min<uint64_t>(extent.size, size_ - extent.offset);
+  // Where it was cut short meanwhile, the rest stays zero.
+  read_at(fd_, extent.offset, {memory_ + extent.offset, size});
 }
 
 Result<elf::Image> SparseCopy::read_image() {
