@@ -19,12 +19,6 @@ using elf::Image;
 constexpr uint32_t kMagics[] = {kMagic120, kMagic118, kMagic116, kMagic12};
 constexpr uint32_t kLeastMagic = kMagic118;
 
-// Where linkers put the table: .data.rel.ro.gopclntab in PIE of Go 1.8 to 1.25.
-const elf::Section* find_section(const Image& image) {
-  const elf::Section* section = image.find_section(".gopclntab");
-  return section ? section : image.find_section(".data.rel.ro.gopclntab");
-}
-
 Result<TablePlace> place_of(const Image& image, const elf::Section& section) {
   auto contents = image.contents(section);
   if (!contents)
@@ -333,8 +327,13 @@ std::optional<ImageAddress> Module::address_of(uint64_t pc) const {
   return std::nullopt;
 }
 
+const elf::Section* find_table_section(const Image& image) {
+  const elf::Section* section = image.find_section(".gopclntab");
+  return section ? section : image.find_section(".data.rel.ro.gopclntab");
+}
+
 std::vector<TablePlace> find_table_places(const Image& image) {
-  const elf::Section* section = find_section(image);
+  const elf::Section* section = find_table_section(image);
   if (!section)
     return find_by_scan(image, 0);
   auto place = place_of(image, *section);
@@ -350,7 +349,7 @@ bool is_confirmed(const std::optional<Result<Module>>& module) {
 // None if there is no table; an error if there is, but none that can be used.
 std::optional<Result<Module>> find_module(const Image& image) {
   std::optional<Result<Module>> module;
-  if (const elf::Section* section = find_section(image)) {
+  if (const elf::Section* section = find_table_section(image)) {
     auto place = place_of(image, *section);
     module = place ? read_place(image, *place) : Result<Module>(std::move(place).error());
   }

@@ -53,6 +53,10 @@ struct Module {
   std::optional<ImageAddress> address_of(uint64_t pc) const;
 };
 
+// The section where linkers put the table: .data.rel.ro.gopclntab in PIE of Go 1.8 to 1.25.
+// Null if there is none: then it lies wherever the linker had room.
+const elf::Section* find_table_section(const elf::Image& image);
+
 // Where a table lies.
 struct TablePlace {
   ImageAddress address{};

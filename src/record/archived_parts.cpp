@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "go/module.h"
 
 namespace gosym {
 
@@ -17,11 +18,6 @@ bool is_kept(const elf::Section& section) {
   return section.type == SHT_SYMTAB || section.type == SHT_STRTAB || section.type == SHT_NOTE ||
          section.name == ".gnu_debugdata" || section.name == ".gnu_debuglink" ||
          section.name == ".gnu_debugaltlink";
-}
-
-// C code in a Go program has its names from .symtab.
-bool has_go_table(const elf::Image& image) {
-  return image.find_section(".gopclntab") || image.find_section(".data.rel.ro.gopclntab");
 }
 
 uint64_t end_of(const elf::FileExtent& extent) {
@@ -88,8 +84,10 @@ uint64_t total(const std::vector<elf::FileExtent>& extents) {
 
 Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit) {
   ArchivedParts parts;
-  bool has_debug_info = std::ranges::any_of(image.sections, is_debug_info);
-  parts.extents = extents_of(image, has_debug_info && !has_go_table(image));
+  // C code in a Go program has its names from .symtab.
+  bool has_debug_info =
+      !go::find_table_section(image) && std::ranges::any_of(image.sections, is_debug_info);
+  parts.extents = extents_of(image, has_debug_info);
   if (total(parts.extents) > limit) {
     parts.extents = extents_of(image, false);
     parts.problem = fmt::format("its debugging information: with it, it has more than {}",
