@@ -60,12 +60,11 @@ std::vector<RecordedImage> without_archived(std::vector<RecordedImage> files,
 
 // The file of an image, if it is the one that was recorded.
 Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& symfs) {
-  DebugFileOptions options;
-  options.symfs = symfs;
-  RecordedBinary binary = open_recorded_binary(image, options);
+  UniqueFd found = find_file(image.path, symfs);
+  RecordedBinary binary = check_recorded_binary(image, found);
   if (!binary.file)
     return Error(binary.problem);
-  auto file = open_found(find_file(image.path, symfs));
+  auto file = open_found(found);
   if (!file)
     return std::move(file).error();
   return ImagePieces::open(image.id, *std::move(file));

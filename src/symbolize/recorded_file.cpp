@@ -1,7 +1,10 @@
 #include "symbolize/recorded_file.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
+#include "base/file_tree.h"
 #include "base/text.h"
 #include "elf/build_ids.h"
 
@@ -90,15 +93,22 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
 
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
                                     const HeldFiles& held) {
+  if (auto kept = held.find(image.id); kept != held.end())
+    return check_recorded_binary(image, kept->second, /*is_held=*/true);
+  return check_recorded_binary(image, find_file(image.path, options.symfs));
+}
+
+RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
+                                     bool is_held) {
+  int cause = errno;
   if (!image.problem.empty())
     return refuse<RecordedBinary>(Unnamed::kUnidentified,
                                   "not identified when recorded: " + image.problem);
   // Where it was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  auto kept = held.find(image.id);
-  bool is_held = kept != held.end();
-  auto file =
-      is_held ? MappedFile::open(kept->second) : MappedFile::open(image.path, options.symfs);
+  if (!found)
+    return refuse<RecordedBinary>(absent, std::strerror(cause));
+  auto file = MappedFile::open(found);
   if (!file)
     return refuse<RecordedBinary>(absent, file.error().message());
   auto now = elf::parse((*file)->bytes());

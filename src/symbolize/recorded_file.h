@@ -35,6 +35,11 @@ RecordedBinary open_recorded_binary(const RecordedImage& image,
                                     const DebugFileOptions& options = {},
                                     const HeldFiles& held = {});
 
+// The same of what find_file() gave, or of a file that is open; where nothing was found, errno
+// must still say why.
+RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
+                                     bool is_held = false);
+
 // Opens the symbols of that file. Without the file its debug file, found by the GNU build id
 // that was recorded, will do.
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
