@@ -202,6 +202,10 @@ struct Held {
     archive.hold(ImageId{id}, opened(path), path);
     archive.map(pid, ImageId{id});
   }
+  void hold_each(uint32_t count, uint32_t pid) {
+    for (uint32_t id = 1; id <= count; id++)
+      hold(id, pid);
+  }
   void remove(uint32_t id) { std::filesystem::remove(folder / std::to_string(id)); }
 
   // "1 2": the images of which there are pieces, and what is told of others.
@@ -315,8 +319,7 @@ TEST_CASE("archive: it is told why a file is not kept") {
 TEST_CASE("archive: with too many files the oldest that is still at its place is let go") {
   FewDescriptors few;
   Held held(ArchiveMode::kAuto);
-  for (uint32_t id = 1; id <= 5; id++)
-    held.hold(id, 100);
+  held.hold_each(5, 100);
   for (uint32_t id = 1; id <= 5; id++)
     held.remove(id);
   held.archive.want(100);
@@ -326,8 +329,7 @@ TEST_CASE("archive: with too many files the oldest that is still at its place is
 TEST_CASE("archive: a file that was let go is opened again where all are kept") {
   FewDescriptors few;
   Held held(ArchiveMode::kAll);
-  for (uint32_t id = 1; id <= 6; id++)
-    held.hold(id, 100);
+  held.hold_each(6, 100);
   held.remove(2);
   held.archive.want(100);
   CHECK(held.chosen() == "1 2: more files than could be held open 3 4 5 6");
