@@ -29,6 +29,8 @@ public:
   // reaches up to the next symbol, and the last one 1 MiB at most.
   std::optional<KernelSymbol> find(uint64_t address) const;
 
+  // By address, aliases in the order of the text.
+  const std::vector<KernelSymbol>& symbols() const { return symbols_; }
   bool empty() const { return symbols_.empty(); }
 
 private:

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 1.3. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 1.4. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time;
 // and files that may be gone by then.
 //
@@ -21,7 +21,7 @@
 //
 //    0  char[8]   "GOSYMRAW"
 //    8  u16       major version, 1
-//   10  u16       minor version, 3
+//   10  u16       minor version, 4
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -127,8 +127,9 @@
 //      20 weight: packed sint64, as field 3: the events that the sample stands for; 0: what
 //         INFO says of each
 //      21 cgroup: packed sint64, as field 3: the id of a cgroup of v2, or 0
-//   5 KALLSYMS, at most one
-//       1 text: bytes, that of /proc/kallsyms
+//   5 KALLSYMS, how the kernel names the code that samples were taken in; all of them,
+//     in order, are one text. Up to 1.3 one that has all
+//       1 text: bytes, lines of /proc/kallsyms
 //   6 PERF_MAP, since 1.1: how a process names code that it made at run time; of several for
 //     one program of a process the last is the one to use
 //       1 time: uint64, when the process ran that program
@@ -154,8 +155,8 @@
 //  10 VDSO, at most one
 //       1 contents: bytes, the ELF image that the kernel maps into each process as [vdso]
 //
-// Images and events come before the samples that need them; a samples chunk needs nothing else
-// from other chunks.
+// Images, events and, from 1.4 on, symbols of the kernel come before the samples that need
+// them; a samples chunk needs nothing else from other chunks.
 //
 // Versions. A minor version only adds: chunk types, fields, columns of samples, bytes of the
 // header after the 64th. A reader of 1.x therefore skips chunk types and fields that it does
@@ -178,7 +179,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 3;
+inline constexpr uint16_t kMinorVersion = 4;
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
 struct FileHeader {

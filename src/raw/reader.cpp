@@ -148,6 +148,13 @@ Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
   return Ok{};
 }
 
+Result<> add_kernel_symbols(Result<std::string> decoded, Recording& recording) {
+  if (!decoded)
+    return std::move(decoded).error();
+  recording.kernel_symbols += *decoded;
+  return Ok{};
+}
+
 Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   switch (type) {
     case ChunkType::kInfo:
@@ -157,7 +164,7 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
     case ChunkType::kEvents:
       return add_events(decode_events(payload), parsing);
     case ChunkType::kKernelSymbols:
-      return put(decode_contents(payload), parsing.recording.kernel_symbols);
+      return add_kernel_symbols(decode_contents(payload), parsing.recording);
     case ChunkType::kPerfMap:
       return add_perf_map(decode_perf_map(payload), parsing);
     case ChunkType::kVdso:

@@ -20,7 +20,7 @@ struct Recording {
   RecordingInfo info;
   std::vector<RecordedImage> images;
   std::vector<Event> events;   // in the order of the file, not of time
-  std::string kernel_symbols;  // the text of /proc/kallsyms; empty: not recorded
+  std::string kernel_symbols;  // lines of /proc/kallsyms; empty: not recorded
   std::string vdso;            // the vdso's ELF image; empty: not recorded
   std::vector<RecordedPerfMap> perf_maps;
   RecordingStats stats;      // the last ones written

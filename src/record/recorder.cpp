@@ -75,7 +75,7 @@ Result<> Recorder::start(const std::string& path) {
   for (uint32_t pid : has_all_processes() ? proc::process_ids() : first_processes())
     snapshot(pid);
   if (options_.has_kernel)
-    kernel_symbols_ = read_kernel_symbols();
+    kernel_symbols_ = KernelSymbols(read_kernel_symbols());
   if (auto written = write(); !written)
     return written;
   go_before_others();
@@ -144,9 +144,7 @@ Result<> Recorder::collect() {
     } while (!keep_events(now, monotonic_ns() + kEventsTime));
     keep_events(drain_sideband(), UINT64_MAX);
   }
-  bool wants_symbols = has_kernel_samples_ && !kernel_symbols_.empty();
-  bool is_due = batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime;
-  if (is_due || wants_symbols)
+  if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
     if (auto written = write(); !written)
       return written;
   return write_archive(monotonic_ns() + kArchiveTime);
@@ -204,6 +202,7 @@ void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
   batches_.back().add(sample);
   process_count_ += sampled_.insert(sample.pid).second ? 1 : 0;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
+  kernel_symbols_.want(sample.kernel_stack);
 }
 
 Result<> Recorder::write() {
@@ -220,12 +219,11 @@ Result<> Recorder::write() {
   if (!events_.empty())
     if (auto written = writer_->write_events(std::exchange(events_, {})); !written)
       return written;
+  if (std::string symbols = kernel_symbols_.take(); !symbols.empty())
+    if (auto written = writer_->write_kernel_symbols(symbols); !written)
+      return written;
   for (const raw::SampleBatch& batch : std::exchange(batches_, {}))
     if (auto written = writer_->write_samples(batch); !written)
-      return written;
-  // The largest chunk by far comes when what is precious is safe.
-  if (has_kernel_samples_ && !kernel_symbols_.empty())
-    if (auto written = write_kernel_symbols(); !written)
       return written;
   return writer_->write_stats(stats());
 }
@@ -241,11 +239,6 @@ Result<> Recorder::write_archive(uint64_t until) {
     archived_ += piece->total > 0;
   }
   return Ok{};
-}
-
-Result<> Recorder::write_kernel_symbols() {
-  has_kernel_symbols_ = true;
-  return writer_->write_kernel_symbols(std::exchange(kernel_symbols_, {}));
 }
 
 // A process ends with its last thread, and is forgotten once all samples and events of it are
@@ -305,7 +298,7 @@ Recorder::Summary Recorder::summary() const {
       .unfollowed = sampler_->counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
-      .lacks_kernel_symbols = has_kernel_samples_ && !has_kernel_symbols_,
+      .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),
       .perf_map_problems = perf_map_problems_,
       .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},
       .archived = archived_,

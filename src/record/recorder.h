@@ -11,6 +11,7 @@
 #include "record/archive.h"
 #include "record/code_ranges.h"
 #include "record/image_catalog.h"
+#include "record/kernel_symbols.h"
 #include "record/perf_maps.h"
 #include "record/sampler.h"
 
@@ -99,7 +100,6 @@ private:
   void keep(CgroupEvent event);
   Result<> write();
   Result<> write_archive(uint64_t until);
-  Result<> write_kernel_symbols();
   Result<> write_perf_map(uint32_t pid, uint64_t time);
 
   SamplerOptions options_;
@@ -136,9 +136,8 @@ private:
 
   std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
-  std::string kernel_symbols_;  // until written, once there is a kernel sample
+  KernelSymbols kernel_symbols_;
   bool has_kernel_samples_ = false;
-  bool has_kernel_symbols_ = false;
   uint64_t start_time_ = 0;
   uint64_t end_time_ = 0;
   uint64_t last_write_ = 0;

@@ -114,7 +114,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 1);
-  CHECK(recording.minor == 3);
+  CHECK(recording.minor == 4);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -208,13 +208,13 @@ TEST_CASE("raw file: each field of the header made wrong") {
     header.major = 2;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
-    CHECK(newer.error().message() == "raw format 2.3 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().message() == "raw format 2.4 is newer than this gosym reads (1.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.3 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.4 is unknown");
   }
   SUBCASE("newer minor version") {
     header.minor = 9;

@@ -1,0 +1,77 @@
+#include "record/kernel_symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proc/kallsyms.h"
+
+namespace gosym {
+
+namespace {
+
+// Far more than the kernel has of hot places; forgotten ones are looked for anew.
+constexpr size_t kMaxSeen = 1 << 16;
+
+}  // namespace
+
+KernelSymbols::KernelSymbols(std::string_view kallsyms) {
+  Kallsyms parsed(kallsyms);
+  for (const KernelSymbol& symbol : parsed.symbols()) {
+    symbols_.push_back({symbol.address, static_cast<uint32_t>(texts_.size())});
+    texts_ += symbol.name;
+    if (!symbol.module.empty())
+      texts_.append("\t[").append(symbol.module).append("]");
+  }
+  told_.resize(symbols_.size());
+  texts_.shrink_to_fit();
+  symbols_.shrink_to_fit();
+}
+
+// Callers are named by the address before that to which is returned.
+void KernelSymbols::want(std::span<const uint64_t> stack) {
+  for (uint64_t address : stack) {
+    if (symbols_.empty() || !seen_.insert(address).second)
+      continue;
+    want(address);
+    if (address > 0)
+      want(address - 1);
+  }
+  if (seen_.size() > kMaxSeen)
+    seen_.clear();
+}
+
+void KernelSymbols::want(uint64_t address) {
+  auto next = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
+  if (next == symbols_.begin())
+    return;
+  auto first = std::ranges::lower_bound(symbols_.begin(), next, std::prev(next)->address, {},
+                                        &Symbol::address);
+  auto index = static_cast<uint32_t>(first - symbols_.begin());
+  if (!told_[index])
+    wanted_.push_back(index);
+  told_[index] = true;
+}
+
+std::string KernelSymbols::take() {
+  std::string lines;
+  for (uint32_t first : wanted_) {
+    auto end =
+        std::ranges::upper_bound(symbols_, symbols_[first].address, {}, &Symbol::address);
+    auto last = static_cast<size_t>(end - symbols_.begin());
+    append(first, std::min(last + 1, symbols_.size()), lines);
+  }
+  wanted_.clear();
+  return lines;
+}
+
+void KernelSymbols::append(size_t first, size_t end, std::string& lines) const {
+  for (size_t i = first; i < end; i++) {
+    size_t text_end = i + 1 < symbols_.size() ? symbols_[i + 1].text : texts_.size();
+    fmt::format_to(
+        std::back_inserter(lines), "{:x} t {}\n", symbols_[i].address,
+        std::string_view(texts_).substr(symbols_[i].text, text_end - symbols_[i].text));
+  }
+}
+
+}  // namespace gosym
