@@ -7,9 +7,11 @@ import functools
 import pathlib
 import tempfile
 
-from common import FIXTURES, WORK, call, is_unnamed, pprof, recording, run
+from common import FIXTURES, SLOW, WORK, call, is_unnamed, pprof, recording, run
 
-ROUNDS = 200
+ROUNDS = 20 if SLOW else 200
+COMPILES = 1 if SLOW else 5
+RATE = 499 if SLOW else 4999  # an emulated processor takes a hundred times as long for each program
 PROGRAMS = {"brief_one": 6000000, "brief_two": 6000001}  # turns of their loops
 COMPILER = ["gcc", "cc1", "as", "collect2", "ld"]
 LIBC = {"ld-linux-x86-64.so.2", "libc.so.6", "[vdso]"}
@@ -30,8 +32,8 @@ def sampled():
     shell = folder / "loop"
     shell.symlink_to("/bin/dash")
     script = f"i=0; while [ $i -lt {ROUNDS} ]; do ./brief_one; ./brief_two; i=$((i + 1)); done; " \
-             f"for i in 1 2 3 4 5; do gcc -O2 -c {FIXTURES}/fib.c -o fib.o; done"
-    with recording("-q", "-a", "-F", "4999") as (_, file):
+             f"for i in $(seq {COMPILES}); do gcc -O2 -c {FIXTURES}/fib.c -o fib.o; done"
+    with recording("-q", "-a", "-F", RATE) as (_, file):
         call(shell, "-c", script, cwd=folder)
     names = ",".join([*IMAGES, *COMPILER])
     profile = pprof(file, "--comm", names)
