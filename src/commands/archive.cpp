@@ -28,8 +28,9 @@ struct Options {
 // The files that samples have addresses in, those in words of their stacks too.
 std::vector<RecordedImage> sampled_files(raw::Recording& recording) {
   Replay replay({}, std::move(recording.images), std::move(recording.events));
+  raw::StackTree stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
-    auto batch = raw::read_samples(chunk);
+    auto batch = raw::read_samples(chunk, stacks);
     if (!batch)
       continue;
     for (const raw::SampleBatch::Row& row : batch->rows())

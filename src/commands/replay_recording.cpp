@@ -93,8 +93,9 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
                 std::move(recording.events), recording.perf_maps);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
+  raw::StackTree stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
-    auto batch = raw::read_samples(chunk);
+    auto batch = raw::read_samples(chunk, stacks);
     if (!batch) {
       recording.damaged_chunks++;
       continue;

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 1.4. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 2.0. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time;
 // and files that may be gone by then.
 //
@@ -20,8 +20,8 @@
 // Header, 64 bytes:
 //
 //    0  char[8]   "GOSYMRAW"
-//    8  u16       major version, 1
-//   10  u16       minor version, 4
+//    8  u16       major version, 2
+//   10  u16       minor version, 0
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -86,10 +86,20 @@
 //     cgroup:
 //       1 time: uint64     2 id: uint64        3 path: string
 //   4 SAMPLES
-//     The distinct stacks of this chunk, numbered from 1; stack 0 is the empty one.
+//     The distinct stacks of this chunk, numbered from 1; stack 0 is the empty one. Up to 1.3:
 //       1 stack_sizes: packed uint32, the number of addresses of each stack
 //       2 addresses: packed sint64, those of stack 1 innermost first, then of stack 2, ...;
 //         each as its difference, modulo 2^64, to the one before it (the first: to 0)
+//     Since 2.0 they are paths of a tree that grows from chunk to chunk. Its nodes are numbered
+//     from 1, in the order of the file; node 0 is the caller of outermost frames.
+//      22 tree: uint32, which tree: with another number than in the chunk before, a new one
+//      23 first_node: uint32, the number of the first node that this chunk adds
+//      24 callers: packed uint32, for each added node its number less that of its caller, which
+//         is smaller
+//      25 node_addresses: packed sint64, those of the added nodes, coded as field 2
+//      26 stack_nodes: packed uint32, for each stack the number of the node that is its
+//      innermost
+//         frame
 //     One entry a sample in each of these, in any order of time:
 //       3 time: packed sint64, as the difference, modulo 2^64, to the entry before (the first:
 //         to 0)
@@ -155,14 +165,17 @@
 //  10 VDSO, at most one
 //       1 contents: bytes, the ELF image that the kernel maps into each process as [vdso]
 //
-// Images, events and, from 1.4 on, symbols of the kernel come before the samples that need
-// them; a samples chunk needs nothing else from other chunks.
+// Images, events and, from 2.0 on, symbols of the kernel come before the samples that need
+// them. Nodes of the tree that first_node leaves out were in chunks that are lost: a stack that
+// comes to such a node is cut short there. But for that a samples chunk needs nothing from
+// other ones.
 //
 // Versions. A minor version only adds: chunk types, fields, columns of samples, bytes of the
-// header after the 64th. A reader of 1.x therefore skips chunk types and fields that it does
-// not know (a field of another wire type than listed is one of them), and reads every 1.y. It
-// refuses another major version; magic, versions and byte order mark stay where they are in
-// all.
+// header after the 64th. A reader of 2.x therefore skips chunk types and fields that it does
+// not know (a field of another wire type than listed is one of them), and reads every 2.y, and
+// every 1.y as well. It refuses another major version; magic, versions and byte order mark stay
+// where they are in all. Version 2 is what a reader of version 1 cannot read: stacks as paths
+// of a tree.
 //
 // Damage. A chunk header is sound if its magic, its checksum and its sizes are right and no
 // unknown flag is set.
@@ -178,8 +191,9 @@
 namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
-inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 4;
+inline constexpr uint16_t kMajorVersion = 2;
+inline constexpr uint16_t kMinorVersion = 0;
+inline constexpr uint16_t kOldestMajorVersion = 1;  // that is read
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
 struct FileHeader {
@@ -241,6 +255,15 @@ inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
 // well, small enough to lose.
 inline constexpr uint32_t kMaxSmallPayloadSize = 4 << 20;
 inline constexpr size_t kUsualPayloadSize = 256 << 10;
+
+// Nodes of the tree of stacks: about 64 bytes each in a recorder, so these are 8 MB; a program
+// under load has some hundred thousand after minutes. What a reader bears is more.
+inline constexpr uint32_t kUsualTreeSize = 1 << 17;
+inline constexpr uint32_t kMaxTreeSize = 1 << 20;
+
+// Addresses of the stacks of a chunk, read from the tree: as many as a payload had room for
+// when it held them itself. A chunk of a few bytes could otherwise have any number.
+inline constexpr size_t kMaxStackAddresses = kMaxSmallPayloadSize;
 
 // Addresses of a stack; twice as many as the first recorder writes. A compressed chunk of a few
 // bytes could otherwise hold a stack of millions that each of its samples passes through.

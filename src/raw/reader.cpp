@@ -51,10 +51,10 @@ Result<FileHeader> parse_header(Bytes file) {
     return errorf("header: byte order mark is {:#010x}, not {:#010x}", header.byte_order_mark,
                   kByteOrderMark);
   if (header.major > kMajorVersion)
-    return errorf("raw format {}.{} is newer than this gosym reads ({}.x)", header.major,
+    return errorf("raw format {}.{} is newer than this gosym reads (up to {}.x)", header.major,
                   header.minor, kMajorVersion)
         .with_hint("use a newer gosym");
-  if (header.major != kMajorVersion)
+  if (header.major < kOldestMajorVersion)
     return errorf("raw format {}.{} is unknown", header.major, header.minor);
   if (uint32_t sum = checksum(header); header.checksum != sum)
     return errorf("header: checksum is {:#010x}, not {:#010x}", header.checksum, sum);
@@ -248,8 +248,9 @@ Result<Recording> read(const std::string& path) {
 
 namespace {
 
-template <class T>
-Result<T> read_stored(const Recording::StoredChunk& chunk, Result<T> (*decode)(Bytes)) {
+template <class Decode>
+auto read_stored(const Recording::StoredChunk& chunk, Decode decode)
+    -> decltype(decode(Bytes())) {
   std::string stored(chunk.stored_size, '\0');
   if (chunk.file->read(chunk.offset, stored) != stored.size())
     return Error("the file was cut meanwhile");
@@ -261,8 +262,9 @@ Result<T> read_stored(const Recording::StoredChunk& chunk, Result<T> (*decode)(B
 
 }  // namespace
 
-Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk) {
-  return read_stored(chunk, SampleBatch::decode);
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks) {
+  return read_stored(chunk,
+                     [&](Bytes payload) { return SampleBatch::decode(payload, stacks); });
 }
 
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk) {

@@ -55,7 +55,8 @@ Result<Recording> read(const std::string& path);
 Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(Bytes file);  // which is copied
 
-Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk);
+// In the order of the chunks, with one tree for all.
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks);
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 
 }  // namespace gosym::raw

@@ -15,11 +15,13 @@ namespace {
 
 using protozero::pbf_writer;
 
-// What all fields but 19 take at most: a tag of one byte, or two, and a length of up to five.
-constexpr size_t kMaxFieldOverhead = 15 * 6 + 5 * 7;
+// What all fields but 19 take at most: a tag of one byte, or two, and a length, or a number, of
+// up to five.
+constexpr size_t kMaxFieldOverhead = 13 * 6 + 10 * 7;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
-constexpr size_t kMaxStackSizeSize = 5;
+constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
+constexpr size_t kMaxStackNodeSize = 5;  // and of the size of a top
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
 constexpr size_t kMaxRowSize = 4 * 10 + 9 * 5 + 1;
 
@@ -54,6 +56,13 @@ void write_words(pbf_writer& out, std::span<const StackWord> words) {
   });
   write_differences(out, kWordAddresses, addresses, std::identity{});
   write_column(out, kWordPlaces, places, std::identity{});
+}
+
+void write_nodes(pbf_writer& out, const NewNodes& nodes) {
+  out.add_uint32(kTree, nodes.tree);
+  out.add_uint32(kFirstNode, nodes.first);
+  write_column(out, kCallers, nodes.distances, std::identity{});
+  write_differences(out, kNodeAddresses, nodes.addresses, std::identity{});
 }
 
 uint32_t from_frame_offset(uint64_t offset) {
@@ -125,15 +134,21 @@ std::span<const StackWord> SampleBatch::top(uint32_t index) const {
 }
 
 size_t SampleBatch::size_in_memory() const {
-  return kMaxFieldOverhead + rows_.size() * kMaxRowSize + addresses_.size() * kMaxAddressSize +
+  return kMaxFieldOverhead + rows_.size() * kMaxRowSize + addresses_.size() * kMaxNodeSize +
          words_.size() * kMaxWordSize + label_sets_.size_in_memory() +
-         (stack_begin_.size() + top_begin_.size()) * kMaxStackSizeSize;
+         (stack_begin_.size() + top_begin_.size()) * kMaxStackNodeSize;
 }
 
 std::string SampleBatch::encode() const {
-  std::vector<uint32_t> stack_sizes;
+  GrowingTree alone;
+  return encode(alone);
+}
+
+std::string SampleBatch::encode(GrowingTree& tree) const {
+  tree.begin_chunk(addresses_.size());
+  std::vector<uint32_t> stack_nodes;
   for (uint32_t i = 1; i < stack_count(); i++)
-    stack_sizes.push_back(static_cast<uint32_t>(stack(i).size()));
+    stack_nodes.push_back(tree.add(stack(i)));
   std::vector<uint32_t> top_sizes;
   for (uint32_t i = 1; i < top_count(); i++)
     top_sizes.push_back(static_cast<uint32_t>(top(i).size()));
@@ -141,8 +156,9 @@ std::string SampleBatch::encode() const {
   std::string payload;
   payload.reserve(size_in_memory());
   pbf_writer out(payload);
-  write_column(out, kStackSizes, stack_sizes, std::identity{});
-  write_differences(out, kAddresses, addresses_, std::identity{});
+  if (!stack_nodes.empty())
+    write_nodes(out, tree.added());
+  write_column(out, kStackNodes, stack_nodes, std::identity{});
   write_differences(out, kTime, rows_, &Row::time);
   write_column(out, kPid, rows_, &Row::pid);
   write_column(out, kTid, rows_, &Row::tid);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "profile/recording.h"
 #include "raw/label_sets.h"
+#include "raw/stack_tree.h"
 
 namespace gosym::raw {
 
@@ -53,8 +54,11 @@ public:
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;
 
-  // The payload of a samples chunk (format.h), and back. A damaged payload is an error and no
-  // part of it is used.
+  // The payload of a samples chunk (format.h), and back, of a tree that has come as far as this
+  // chunk. Of a damaged payload, which is an error, at most nodes of the tree are used.
+  std::string encode(GrowingTree& tree) const;
+  static Result<SampleBatch> decode(Bytes payload, StackTree& tree);
+  // Of a chunk that stands alone.
   std::string encode() const;
   static Result<SampleBatch> decode(Bytes payload);
 

@@ -37,6 +37,8 @@ struct Columns {
   std::vector<uint64_t> weight;
   std::vector<uint64_t> cgroup;
   LabelSets label_sets;
+  NewNodes nodes;
+  std::vector<uint32_t> stack_nodes;
 };
 
 // What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
@@ -60,7 +62,22 @@ void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
   read_numbers(in, [&](uint64_t number) { values.push_back(static_cast<uint32_t>(number)); });
 }
 
+void read_number(pbf_reader& in, Columns& columns) {
+  switch (in.tag()) {
+    case kTree:
+      columns.nodes.tree = in.get_uint32();
+      return;
+    case kFirstNode:
+      columns.nodes.first = in.get_uint32();
+      return;
+    default:
+      return in.skip();
+  }
+}
+
 void read_field(pbf_reader& in, Columns& columns) {
+  if (in.wire_type() == pbf_wire_type::varint)
+    return read_number(in, columns);
   if (in.wire_type() != pbf_wire_type::length_delimited)
     return in.skip();
   switch (in.tag()) {
@@ -106,6 +123,12 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_differences(in, columns.weight);
     case kCgroup:
       return read_differences(in, columns.cgroup);
+    case kCallers:
+      return read_column(in, columns.nodes.distances);
+    case kNodeAddresses:
+      return read_differences(in, columns.nodes.addresses);
+    case kStackNodes:
+      return read_column(in, columns.stack_nodes);
     default:
       return in.skip();
   }
@@ -128,6 +151,39 @@ Result<std::vector<uint32_t>> begins_of(const std::vector<uint32_t>& sizes, size
   if (left != 0)
     return errorf("{}s leave {} of {} {} over", what, left, count, element);
   return begins;
+}
+
+// The stacks of the tree as if the chunk held them itself. Gives which of them are cut short.
+Result<std::vector<bool>> take_stacks(Columns& columns, StackTree& tree) {
+  std::vector<bool> are_cut(1 + columns.stack_nodes.size() + columns.stack_sizes.size());
+  if (columns.stack_nodes.empty())
+    return are_cut;
+  if (!columns.stack_sizes.empty())
+    return Error("stacks of two forms");
+  if (auto added = tree.add(columns.nodes); !added)
+    return std::move(added).error();
+  for (size_t i = 0; i < columns.stack_nodes.size(); i++) {
+    size_t begin = columns.addresses.size();
+    auto is_whole = tree.append_stack(columns.stack_nodes[i], columns.addresses);
+    if (!is_whole)
+      return std::move(is_whole).error();
+    if (columns.addresses.size() > kMaxStackAddresses)
+      return errorf("stacks of more than {} addresses", kMaxStackAddresses);
+    columns.stack_sizes.push_back(static_cast<uint32_t>(columns.addresses.size() - begin));
+    are_cut[1 + i] = !*is_whole;
+  }
+  return are_cut;
+}
+
+// What is known of a stack's end is not so where it is cut short before.
+void mark_cut(const std::vector<bool>& are_cut, Columns& columns) {
+  for (size_t i = 0; i < columns.user_end.size(); i++) {
+    if (!are_cut[columns.user_stack[i]] && !are_cut[columns.kernel_stack[i]])
+      continue;
+    columns.user_end[i] = static_cast<uint32_t>(StackEnd::kUnreadable);
+    if (i < columns.bridge.size())
+      columns.bridge[i] = 0;
+  }
 }
 
 Result<std::vector<StackWord>> words_of(const Columns& columns) {
@@ -206,6 +262,11 @@ StackEnd to_stack_end(uint32_t number) {
 }  // namespace
 
 Result<SampleBatch> SampleBatch::decode(Bytes payload) {
+  StackTree alone;
+  return decode(payload, alone);
+}
+
+Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
   Columns columns;
   auto done = read_protobuf(payload, [&](pbf_reader in) {
     while (in.next())
@@ -213,6 +274,9 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
   });
   if (!done)
     return std::move(done).error();
+  auto are_cut = take_stacks(columns, tree);
+  if (!are_cut)
+    return std::move(are_cut).error();
   auto stacks = begins_of(columns.stack_sizes, columns.addresses.size(), kMaxStackSize, "stack",
                           "addresses");
   if (!stacks)
@@ -226,6 +290,7 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
     return std::move(words).error();
   if (auto sound = check_columns(columns); !sound)
     return std::move(sound).error();
+  mark_cut(*are_cut, columns);
   if (auto sound = check_later_columns(columns); !sound)
     return std::move(sound).error();
 

@@ -27,6 +27,11 @@ enum SampleField : uint32_t {
   kLabelSets,
   kWeight,
   kCgroup,
+  kTree,
+  kFirstNode,
+  kCallers,
+  kNodeAddresses,
+  kStackNodes,
 };
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word

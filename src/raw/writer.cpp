@@ -93,7 +93,7 @@ Result<> Writer::write_events(std::span<const Event> events) {
 }
 
 Result<> Writer::write_samples(const SampleBatch& batch) {
-  return write_chunk(ChunkType::kSamples, batch.encode());
+  return write_chunk(ChunkType::kSamples, batch.encode(stacks_));
 }
 
 Result<> Writer::write_vdso(std::string_view image) {

@@ -64,6 +64,7 @@ private:
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
   std::string compressed_;  // these two are kept for their memory
   std::string chunk_;
+  GrowingTree stacks_;
   uint64_t sequence_ = 0;
   uint64_t bytes_written_ = 0;
   std::optional<Error> failure_;

@@ -30,8 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes input = std::as_bytes(std::span(data, size));
   if (auto recording = raw::parse(input)) {
     assert(recording->damaged_bytes <= size);
+    raw::StackTree stacks;
     for (const auto& chunk : recording->sample_chunks)
-      check_samples(raw::read_samples(chunk));
+      check_samples(raw::read_samples(chunk, stacks));
     check_files(*recording);
   }
   // Few inputs have their checksums right, so each payload is tried on its own as well.

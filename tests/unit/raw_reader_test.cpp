@@ -26,8 +26,9 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
     result.push_back(raw::encode(image));
   for (const Event& event : recording.events)
     raw::append(event, result.emplace_back());
+  raw::StackTree stacks;
   for (const auto& chunk : recording.sample_chunks)
-    if (auto batch = raw::read_samples(chunk))
+    if (auto batch = raw::read_samples(chunk, stacks))
       result.push_back(batch->encode());
   if (!recording.kernel_symbols.empty())
     result.push_back(recording.kernel_symbols);
@@ -113,8 +114,8 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
-  CHECK(recording.major == 1);
-  CHECK(recording.minor == 4);
+  CHECK(recording.major == 2);
+  CHECK(recording.minor == 0);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -205,16 +206,21 @@ TEST_CASE("raw file: each field of the header made wrong") {
           "header: byte order mark is 0x04030201, not 0x01020304");
   }
   SUBCASE("newer major version") {
-    header.major = 2;
+    header.major = 3;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
-    CHECK(newer.error().message() == "raw format 2.4 is newer than this gosym reads (1.x)");
+    CHECK(newer.error().message() ==
+          "raw format 3.0 is newer than this gosym reads (up to 2.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.4 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.0 is unknown");
+  }
+  SUBCASE("older major version") {
+    header.major = 1;
+    CHECK(parsed(with_header(file, header)).major == 1);
   }
   SUBCASE("newer minor version") {
     header.minor = 9;
@@ -371,14 +377,16 @@ TEST_CASE("raw file: a small file cannot ask for all memory") {
 
 TEST_CASE("raw file: samples that do not unpack are an error") {
   auto error = [](raw::Recording::StoredChunk stored) {
-    auto batch = raw::read_samples(stored);
+    raw::StackTree stacks;
+    auto batch = raw::read_samples(stored, stacks);
     REQUIRE_FALSE(batch);
     return batch.error().message();
   };
   raw::Recording recording = parsed(some_file());
   raw::Recording::StoredChunk good = recording.sample_chunks.at(0);
   REQUIRE(good.is_compressed);
-  CHECK(raw::read_samples(good)->rows().size() == 50);
+  raw::StackTree stacks;
+  CHECK(raw::read_samples(good, stacks)->rows().size() == 50);
   auto changed = [&](auto change) {
     raw::Recording::StoredChunk stored = good;
     change(stored);

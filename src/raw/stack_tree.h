@@ -1,0 +1,66 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sequence_pool.h"
+
+// The stacks of a recording as paths of a tree that grows from one samples chunk to the next
+// (format.h): most stacks are new, but differ from others only in their innermost frames.
+
+namespace gosym::raw {
+
+// What a chunk adds to the tree. Nodes are numbered from 1; node 0 is the caller of outermost
+// frames.
+struct NewNodes {
+  uint32_t tree = 0;                // of the recording: numbered from 1
+  uint32_t first = 0;               // the number of the first of them
+  std::vector<uint32_t> distances;  // number of a node less that of its caller
+  std::vector<uint64_t> addresses;
+};
+
+// The tree as a recorder makes it.
+class GrowingTree {
+public:
+  // A new one is begun when the stacks of the next chunk could make this one too large, and
+  // from time to time: a chunk that is lost takes callers from those that come after it.
+  void begin_chunk(size_t address_count);
+  // Addresses are innermost first.
+  uint32_t add(std::span<const uint64_t> stack);
+  uint32_t size() const { return static_cast<uint32_t>(known_.size()); }
+  // Since begin_chunk().
+  const NewNodes& added() const { return added_; }
+
+private:
+  struct Key {
+    uint64_t address;
+    uint64_t caller;
+    bool operator==(const Key&) const = default;
+  };
+
+  uint32_t chunks_ = 0;
+  tsl::robin_map<Key, uint32_t, BytesHash> known_;
+  NewNodes added_;
+};
+
+// The tree as far as a reader has come.
+class StackTree {
+public:
+  // Nodes between the last one and the first of these were in chunks that are lost.
+  Result<> add(const NewNodes& nodes);
+  uint32_t size() const { return static_cast<uint32_t>(callers_.size() - 1); }
+  // Appends the addresses of a stack, innermost first; false if those that called them are
+  // lost.
+  Result<bool> append_stack(uint32_t node, std::vector<uint64_t>& addresses) const;
+
+private:
+  uint32_t tree_ = 0;
+  std::vector<uint32_t> callers_ = {0};
+  std::vector<uint64_t> addresses_ = {0};
+};
+
+}  // namespace gosym::raw
