@@ -43,7 +43,7 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
 Result<UniqueFd> create_ring(uint32_t size) {
   UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, size, nullptr));
   if (!map)
-    return denied_or_failed("cannot create a ring buffer", errno);
+    return denied_bpf_memory("cannot create a ring buffer", errno);
   return map;
 }
 

@@ -193,12 +193,15 @@ Result<> CallChainSampler::join_ring(UniqueFd event, Cpu& cpu) {
   return Ok{};
 }
 
-// What was taken since the events were opened is no part of the recording.
+// What was taken, or lost, since the events were opened is no part of the recording. The kernel
+// tells of a loss when it has room again: in the first record from now on.
 Result<> CallChainSampler::start() {
   read_rings();
   samples_.clear();
-  for (auto& [number, cpu] : cpus_)
+  for (auto& [number, cpu] : cpus_) {
     cpu.counts = {.cpu = number};
+    cpu.has_begun = false;
+  }
   return Ok{};
 }
 
@@ -223,6 +226,7 @@ void CallChainSampler::read_ring(Cpu& cpu) {
   Bytes data = cpu.ring->read();
   while (auto record = first_record(data)) {
     take(*record, cpu);
+    cpu.has_begun = true;
     data = tail(data, record->size());
   }
   if (!data.empty())  // not a record: nothing behind it can be found either
@@ -243,7 +247,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
   if (!record)
     cpu.counts.lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
-    cpu.counts.lost_samples += lost->count;  // of both kinds; there are far more samples
+    // Of both kinds; there are far more samples.
+    cpu.counts.lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
   else if (!std::holds_alternative<OtherRecord>(*record))

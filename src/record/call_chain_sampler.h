@@ -46,6 +46,7 @@ private:
   struct Cpu {
     CpuCounts counts;
     Throttling throttling;
+    bool has_begun = false;  // a record has come since start()
     std::unique_ptr<PerfRing> ring;
   };
   struct Sample {

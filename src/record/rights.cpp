@@ -1,6 +1,7 @@
 #include "record/rights.h"
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -123,6 +124,21 @@ Error denied_or_failed(std::string_view what, int cause) {
   if ((cause != EPERM && cause != EACCES) || !status)
     return system_error(what, cause);
   return explain_refusal(*status).context(what).with_exit_status(kUnsupported);
+}
+
+// Before Linux 5.11 it counts against a limit, which libbpf raises for those who may.
+Error denied_bpf_memory(std::string_view what, int cause) {
+  auto status = proc::status_of(static_cast<uint32_t>(getpid()));
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  bool is_allowed = status && is_first_user_namespace() && status->seccomp == 0 &&
+                    missing_capabilities(*status).empty();
+  if (cause != EPERM || !is_allowed || limit.rlim_cur == RLIM_INFINITY)
+    return denied_or_failed(what, cause);
+  return errorf("{}: the limit of locked memory is {}, and this kernel counts BPF's against it",
+                what, human_size(limit.rlim_cur))
+      .with_hint("in this shell first: sudo prlimit --memlock=unlimited --pid $$")
+      .with_exit_status(kUnsupported);
 }
 
 Error refused_by_verifier(std::string_view log) {

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import (GOSYM, WITHOUT_RIGHTS, WORK, build_demo, call, folded, gosym, is_kernel,
+from common import (GOSYM, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded, gosym, is_kernel,
                     is_unnamed, run, running)
 
 NOBODY = 65534
@@ -37,8 +37,14 @@ CAPABILITIES = {
 Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
 
 
+RELEASE = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+
+# Before Linux 5.11 rings of BPF count against a limit.
+UNLIMITED = ["prlimit", "--memlock=unlimited"] if RELEASE < (5, 11) else []
+
+
 def as_nobody(*command):
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+    return [*UNLIMITED, "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
             "--inh-caps=-all", *command]
 
 
@@ -74,14 +80,14 @@ def demo():
 def target(kind):
     """Arguments of `record`: of a process of nobody's, of one of another user, ..."""
     if kind == "-a":
-        with running(*as_nobody(demo())):
+        with running(*as_nobody(demo(), 600)):
             yield ["-a", "-d", "1s"]
     elif kind == "-- CMD":
-        yield ["-d", "2s", "--", demo()]
+        yield ["-d", "6s" if SLOW else "2s", "--", demo(), 600]
     else:
-        runner = as_nobody(demo()) if kind == "-p own" else [demo()]
+        runner = as_nobody(demo(), 600) if kind == "-p own" else [demo(), 600]
         with running(*runner) as pid:
-            yield ["-p", pid, "-d", "2s"]
+            yield ["-p", pid, "-d", "6s" if SLOW else "2s"]
 
 
 TARGETS = ["-p own", "-p other's", "-a", "-- CMD"]
@@ -125,8 +131,7 @@ def sysctl(name, value):
 
 def may_see_others(rights):
     """What they have mapped; from Linux 6.15 on CAP_PERFMON is enough."""
-    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
-    return rights is None or "sys_ptrace" in rights or "perfmon" in rights and release >= (6, 15)
+    return rights is None or "sys_ptrace" in rights or "perfmon" in rights and RELEASE >= (6, 15)
 
 
 def expected(name, kind):
@@ -167,6 +172,18 @@ def paranoid(value):
     assert found.kernel == (value <= 1), found
     if found.sampler == REFUSED:  # Debian's and Ubuntu's kernels only
         assert f"{PARANOID} is {value}" in found.message, found
+        with sysctl(PARANOID, value):  # where these rights are not enough either
+            found = outcome(program_with("BPF, PERFMON"), "-p own")
+        assert found.sampler == REFUSED and f"{PARANOID} is {value}" in found.message, found
+        assert f"gosym: hint: sudo sysctl {PARANOID}=2" in found.message, found
+
+
+def locked_memory():
+    if not UNLIMITED:
+        raise Skip("this kernel does not count it")
+    found = outcome(["prlimit", "--memlock=65536", *program_with("BPF, PERFMON")[len(UNLIMITED):]],
+                    "-p own")
+    assert "cannot create a ring buffer: the limit of locked memory is 64.0 KiB" in found.message, found
 
 
 def kernel_only():
@@ -255,10 +272,10 @@ def doctor():
 def same_stacks():
     """Both samplers see the same callers, in a Go program whose stacks are of few kinds."""
     shares, totals = [], []
-    with running(*as_nobody(demo())) as pid:
+    with running(*as_nobody(demo(), 600)) as pid:
         folders = [new_folder(), new_folder()]
         recorders = [subprocess.Popen([*map(str, runner), "record", "-q", "-U", "-F", "499", "-p",
-                                       str(pid), "-d", "10s", "-o", folder / "cpu.raw"])
+                                       str(pid), "-d", "30s" if SLOW else "10s", "-o", folder / "cpu.raw"])
                      for runner, folder in zip([program_with("root"), program_with("none")], folders)]
         assert [recorder.wait(120) for recorder in recorders] == [0, 0]
     for folder in folders:
@@ -299,12 +316,15 @@ if __name__ == "__main__":
     if sys.argv[2:] == ["--table"]:
         print_table()
         sys.exit()
-    run([(f"capabilities: {name}", functools.partial(check_rights, name)) for name in CAPABILITIES] +
-        [(f"{PARANOID} {value}", functools.partial(paranoid, value)) for value in (1, 2, 3, 4)] +
-        [("only the kernel's code takes rights", kernel_only), ("a process of others", others_process),
-         ("a seccomp filter", seccomp), ("a user namespace", user_namespace),
-         ("a pid namespace", pid_namespace),
-         ("privileges are given up by root", functools.partial(privileges, "root")),
-         ("privileges are given up by a user with capabilities", functools.partial(
-             privileges, "and DAC_READ_SEARCH, CHECKPOINT_RESTORE")),
-         ("doctor tells it", doctor), ("both samplers see the same callers", same_stacks)])
+    debian = int(call("sysctl", "-n", PARANOID).out) > 2  # whose default is 3
+    with sysctl(PARANOID, 2) if debian else contextlib.nullcontext():
+        run([(f"capabilities: {name}", functools.partial(check_rights, name)) for name in CAPABILITIES] +
+            [(f"{PARANOID} {value}", functools.partial(paranoid, value)) for value in (1, 2, 3, 4)] +
+            [("only the kernel's code takes rights", kernel_only), ("a process of others", others_process),
+             ("the limit of locked memory", locked_memory), ("a seccomp filter", seccomp),
+             ("a user namespace", user_namespace),
+             ("a pid namespace", pid_namespace),
+             ("privileges are given up by root", functools.partial(privileges, "root")),
+             ("privileges are given up by a user with capabilities", functools.partial(
+                 privileges, "and DAC_READ_SEARCH, CHECKPOINT_RESTORE")),
+             ("doctor tells it", doctor), ("both samplers see the same callers", same_stacks)])
