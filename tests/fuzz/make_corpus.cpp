@@ -1,5 +1,5 @@
-// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt and replay:
-// make_corpus DIRECTORY.
+// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt and replay, and of
+// raw those with stacks of a tree: make_corpus DIRECTORY.
 
 #include <fmt/format.h>
 
@@ -8,8 +8,9 @@
 #include "../unit/frame_builder.h"
 #include "../unit/pclntab_builder.h"
 #include "../unit/plt_builder.h"
+#include "base/mapped_file.h"
 #include "raw/messages.h"
-#include "raw/sample_batch.h"
+#include "raw/writer.h"
 
 using namespace gosym;
 
@@ -78,6 +79,24 @@ std::string replay_input(std::initializer_list<Event> events) {
   for (const std::string& part : {raw::encode(image), side_band})
     input += static_cast<char>(part.size()) + part;
   return input + batch.encode();
+}
+
+// Stacks that share frames, over three chunks; and without the second of them.
+void write_stack_seeds(const std::string& folder) {
+  const std::vector<std::vector<uint64_t>> stacks = {
+      {0x1010, 0x1020, 0x9000}, {0x1018, 0x1020, 0x9000}, {0x1030, 0x1018, 0x1020, 0x9000}};
+  auto writer = raw::Writer::create(folder + "/tree.raw", {});
+  std::vector<uint64_t> ends;
+  for (uint64_t i = 0; i < stacks.size(); i++) {
+    raw::SampleBatch batch;
+    batch.add({.time = i, .kernel_stack = {}, .user_stack = stacks[i]});
+    write(folder + "/tree.payload", batch.encode());
+    if (!(*writer)->write_samples(batch))
+      return;
+    ends.push_back((*writer)->bytes_written());
+  }
+  if (auto file = read_file(folder + "/tree.raw", SIZE_MAX))
+    write(folder + "/tree-without-a-chunk.raw", file->erase(ends[0], ends[1] - ends[0]));
 }
 
 // A program of each layout, and its table by itself; in turn of each word width and byte order.
@@ -151,6 +170,7 @@ int main(int argc, char** argv) {
   write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
 
   write_go_seeds(folder);
+  write_stack_seeds(folder + "/raw");
 
   MapEvent map{10, 1, 0x1000, 0x1000, 0, ImageId{1}, ""};
   MapEvent wrapping{10, 1, 0x9000, UINT64_MAX, 0, ImageId{}, "//anon"};
