@@ -44,7 +44,7 @@ def reaches_main(version, way):
         frames = user_part(stack)
         if not frames:
             continue
-        if all(frame.startswith("runtime.") for frame in frames):
+        if all(frame.startswith(("runtime.", "__vdso_")) for frame in frames):
             runtime += stack.count
             continue
         kind = "Go" if frames[-1].startswith(GO_PACKAGES) else "C"
