@@ -107,16 +107,16 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
                     sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
                     numbers.kernel_stack,
                     numbers.user_stack,
-                    numbers.top,
-                    sample.frame_offset,
                     static_cast<uint32_t>(sample.user_end),
                     sample.bridge};
-  // Not in the place of the value: resolve() adds to the tables.
-  auto known = seen_.find(seen);
-  StackId stack =
-      known != seen_.end() ? known->second : seen_.emplace(seen, resolve(seen)).first->second;
+  auto [known, is_new] = seen_.try_emplace(seen);
+  if (is_new)
+    known.value() = resolve(seen);
+  const ResolvedStack& resolved = known->second;
+  StackKey key = {resolved.locations, top(space, numbers.top), sample.frame_offset,
+                  resolved.end, resolved.goroutine_depth};
 
-  samples_.add({.stack = stack,
+  samples_.add({.stack = stack(key),
                 .pid = sample.pid,
                 .tid = sample.tid,
                 .comm = profile_.strings.intern(comm(sample)),
@@ -127,7 +127,7 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
                 .weight = sample.weight});
 }
 
-StackId Replay::resolve(const SeenStack& seen) {
+Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
   AddressSpace space = {seen.program, seen.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -141,19 +141,19 @@ StackId Replay::resolve(const SeenStack& seen) {
   size_t goroutine_begin = SIZE_MAX;
   std::span<const uint64_t> user = raw_stacks_[seen.user];
   for (size_t i = 0; i < user.size(); i++) {
-    MappingId mapping = mapping_at(space, user[i]);
+    LocationId id = user_location(space, user[i], is_return);
     if (i == seen.bridge && i > 0)
       goroutine_begin = resolved_.size();
-    if (is_return && mapping == kNoMapping) {
+    if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
       break;
     }
-    resolved_.push_back(location({user[i], mapping, StringId{}, is_return}));
+    resolved_.push_back(id);
     is_return = true;
   }
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
-  return stack({locations_of_stacks_.intern(resolved_), top(space, seen.top), seen.frame_offset,
-                static_cast<uint32_t>(end), static_cast<uint32_t>(goroutine_depth)});
+  return {locations_of_stacks_.intern(resolved_), static_cast<uint32_t>(end),
+          static_cast<uint32_t>(goroutine_depth)};
 }
 
 uint32_t Replay::number_labels(std::span<const Label> labels) {
@@ -196,6 +196,14 @@ uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
     resolved_top_.push_back({offset, 0, static_cast<uint32_t>(id)});
   }
   return known.value() = words_of_tops_.intern(resolved_top_);
+}
+
+LocationId Replay::user_location(AddressSpace space, uint64_t address, bool is_return) {
+  SeenAddress seen = {address, space.program, space.map_count, is_return};
+  auto [known, is_new] = seen_addresses_.try_emplace(seen);
+  if (is_new)
+    known.value() = location({address, mapping_at(space, address), StringId{}, is_return});
+  return known->second;
 }
 
 LocationId Replay::kernel_location(const SeenStack& seen, uint64_t address, bool is_return) {

@@ -25,8 +25,11 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 // are new, once there are a million of them: programs have a hundred thousand calls, a file
 // that was made to take all memory could have any number.
 //
-// Samples may come in any order, as those of different CPUs do. A stack is looked at once for
-// each address space it was seen in; to count it again costs two hashes of it.
+// Samples may come in any order, as those of different CPUs do. A stack, and each of its
+// addresses, is looked at once for each address space it was seen in. Tops are counted apart
+// from stacks: most are new where the stacks are not, and with both in one table, and addresses
+// looked up in the mappings each time, a report of 180,000 samples of prometheus takes a
+// seventh more.
 class Replay {
 public:
   // Of the perf maps it only looks which process each is of.
@@ -66,11 +69,21 @@ private:
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t kernel;
     uint32_t user;
-    uint32_t top;
-    uint64_t frame_offset;
     uint32_t end;
     uint32_t bridge;
     bool operator==(const SeenStack&) const = default;
+  };
+  struct ResolvedStack {
+    uint32_t locations = 0;
+    uint32_t end = 0;
+    uint32_t goroutine_depth = 0;
+  };
+  struct SeenAddress {
+    uint64_t address;
+    uint32_t program;
+    uint32_t map_count;
+    uint64_t is_return;
+    bool operator==(const SeenAddress&) const = default;
   };
   struct SeenTop {
     uint32_t program;
@@ -102,7 +115,8 @@ private:
     bool operator==(const MappingKey&) const = default;
   };
 
-  StackId resolve(const SeenStack& seen);
+  ResolvedStack resolve(const SeenStack& seen);
+  LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
   StackId stack(const StackKey& key);
   uint32_t top(AddressSpace space, uint32_t raw_top);
   LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
@@ -126,7 +140,8 @@ private:
   std::vector<LocationId> resolved_;   // scratch of resolve()
   std::vector<TopWord> resolved_top_;  // scratch of top()
 
-  tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
+  tsl::robin_map<SeenStack, ResolvedStack, BytesHash> seen_;
+  tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
   std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
   tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
