@@ -92,7 +92,9 @@
 //         each as its difference, modulo 2^64, to the one before it (the first: to 0)
 //     Since 2.0 they are paths of a tree that grows from chunk to chunk. Its nodes are numbered
 //     from 1, in the order of the file; node 0 is the caller of outermost frames.
-//      22 tree: uint32, which tree: with another number than in the chunk before, a new one
+//      22 tree: uint32, which tree: with another number than in the chunk before, a new one.
+//      The
+//         has a random number: recordings may have been put together
 //      23 first_node: uint32, the number of the first node that this chunk adds
 //      24 callers: packed uint32, for each added node its number less that of its caller, which
 //         is smaller

@@ -156,7 +156,9 @@ Result<std::vector<uint32_t>> begins_of(const std::vector<uint32_t>& sizes, size
 // The stacks of the tree as if the chunk held them itself. Gives which of them are cut short.
 Result<std::vector<bool>> take_stacks(Columns& columns, StackTree& tree) {
   std::vector<bool> are_cut(1 + columns.stack_nodes.size() + columns.stack_sizes.size());
-  if (columns.stack_nodes.empty())
+  bool has_nodes = columns.nodes.tree != 0 || columns.nodes.first != 0 ||
+                   !columns.nodes.distances.empty() || !columns.stack_nodes.empty();
+  if (!has_nodes)
     return are_cut;
   if (!columns.stack_sizes.empty())
     return Error("stacks of two forms");
@@ -175,14 +177,24 @@ Result<std::vector<bool>> take_stacks(Columns& columns, StackTree& tree) {
   return are_cut;
 }
 
-// What is known of a stack's end is not so where it is cut short before.
-void mark_cut(const std::vector<bool>& are_cut, Columns& columns) {
+// Of a sample only what lies within the cut is left: not the user code that lies outside of the
+// kernel's, nor a goroutine's stack outside of the thread's.
+void drop_beyond_cut(const std::vector<bool>& are_cut, Columns& columns) {
+  auto clear = [](std::vector<uint32_t>& column, size_t i) {
+    if (i < column.size())
+      column[i] = 0;
+  };
   for (size_t i = 0; i < columns.user_end.size(); i++) {
-    if (!are_cut[columns.user_stack[i]] && !are_cut[columns.kernel_stack[i]])
+    bool is_cut_in_kernel = are_cut[columns.kernel_stack[i]];
+    uint32_t stack = columns.user_stack[i];
+    if (!is_cut_in_kernel && !are_cut[stack])
       continue;
     columns.user_end[i] = static_cast<uint32_t>(StackEnd::kUnreadable);
-    if (i < columns.bridge.size())
-      columns.bridge[i] = 0;
+    if (is_cut_in_kernel)
+      for (auto* column : {&columns.user_stack, &columns.top, &columns.frame, &columns.bridge})
+        clear(*column, i);
+    else if (i < columns.bridge.size() && columns.bridge[i] >= columns.stack_sizes[stack - 1])
+      clear(columns.bridge, i);
   }
 }
 
@@ -290,7 +302,7 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
     return std::move(words).error();
   if (auto sound = check_columns(columns); !sound)
     return std::move(sound).error();
-  mark_cut(*are_cut, columns);
+  drop_beyond_cut(*are_cut, columns);
   if (auto sound = check_later_columns(columns); !sound)
     return std::move(sound).error();
 

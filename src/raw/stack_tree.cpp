@@ -8,8 +8,9 @@ namespace gosym::raw {
 
 namespace {
 
-// Of 0.75 s or less each, a minute. To begin anew costs as much as the stacks of some seconds.
-constexpr uint32_t kChunksOfTree = 80;
+// Of a second or less each. Stacks of up to so many chunks are cut short when one is lost; with
+// four times as many a sample of prometheus takes 1.5 bytes less, of 33.
+constexpr uint32_t kChunksOfTree = 20;
 
 constexpr uint32_t kLost = UINT32_MAX;
 
@@ -17,11 +18,12 @@ constexpr uint32_t kLost = UINT32_MAX;
 
 void GrowingTree::begin_chunk(size_t address_count) {
   bool is_full = size() + address_count > kUsualTreeSize;
-  if (added_.tree == 0 || is_full || ++chunks_ == kChunksOfTree) {
+  if (is_full || chunks_ == kChunksOfTree) {
     added_.tree++;
     chunks_ = 0;
     known_.clear();
   }
+  chunks_++;
   added_.first = size() + 1;
   added_.distances.clear();
   added_.addresses.clear();

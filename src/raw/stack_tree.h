@@ -17,7 +17,7 @@ namespace gosym::raw {
 // What a chunk adds to the tree. Nodes are numbered from 1; node 0 is the caller of outermost
 // frames.
 struct NewNodes {
-  uint32_t tree = 0;                // of the recording: numbered from 1
+  uint32_t tree = 0;                // another number than that of the tree before
   uint32_t first = 0;               // the number of the first of them
   std::vector<uint32_t> distances;  // number of a node less that of its caller
   std::vector<uint64_t> addresses;
@@ -26,6 +26,10 @@ struct NewNodes {
 // The tree as a recorder makes it.
 class GrowingTree {
 public:
+  // The number of the first tree. If it is a random one, recordings that were put together keep
+  // their stacks apart.
+  explicit GrowingTree(uint32_t first = 1) { added_.tree = first; }
+
   // A new one is begun when the stacks of the next chunk could make this one too large, and
   // from time to time: a chunk that is lost takes callers from those that come after it.
   void begin_chunk(size_t address_count);
@@ -42,7 +46,7 @@ private:
     bool operator==(const Key&) const = default;
   };
 
-  uint32_t chunks_ = 0;
+  uint32_t chunks_ = 0;  // of this tree
   tsl::robin_map<Key, uint32_t, BytesHash> known_;
   NewNodes added_;
 };

@@ -131,6 +131,9 @@ Result<> Writer::write_header() {
   header.realtime_ns = now_ns(CLOCK_REALTIME);
   if (getentropy(header.id.data(), header.id.size()) != 0)
     return system_error("cannot get random bytes", errno);
+  uint32_t first_tree = 0;
+  std::memcpy(&first_tree, header.id.data(), sizeof(first_tree));
+  stacks_ = GrowingTree(first_tree);
   header.checksum = checksum(header);
   std::string text;
   append(header, text);

@@ -287,8 +287,10 @@ void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     const StackState& state = profile.stack_states[to_index(id)];
     std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
     stack.assign(kernel.begin(), kernel.end());
-    if (kernel.size() == recorded.size())
+    if (kernel.size() == recorded.size()) {
+      profile.unwound.cut += state.end == StackEnd::kRoot ? 0 : counts[to_index(id)];
       return;
+    }
     std::span<const LocationId> user = recorded.subspan(kernel.size());
     std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
     Walk walk(code, user.first(user.size() - goroutine.size()), profile.top(state.top), state);

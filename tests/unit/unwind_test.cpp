@@ -194,6 +194,11 @@ TEST_CASE("unwind: what a signal handler returns to was interrupted") {
   CHECK(chain.counts.cut == 0);
 }
 
+TEST_CASE("unwind: a stack without user code is whole, unless that was lost") {
+  CHECK(unwound({.stack = {}}).counts.cut == 0);
+  CHECK(unwound({.stack = {}, .end = StackEnd::kUnreadable}).counts.cut == 1);
+}
+
 TEST_CASE("unwind: a chain that ends where no root is was cut short") {
   CHECK(unwound({.stack = {leaf(kUnknown), caller(kFramed)}}).counts.cut == 1);
   CHECK(unwound({.stack = {leaf(kUnknown), caller(kRoot)}}).counts.cut == 0);
