@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "commands/command.h"
 #include "proc/cgroups.h"
+#include "proc/kallsyms.h"
 #include "proc/process.h"
 #include "proc/setting.h"
 #include "record/rights.h"
@@ -152,7 +153,7 @@ void print_names(Remedies& told) {
   else
     print_no("deleted files", lack_of("CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH"),
              how_to_grant(), told);
-  if (!read_kernel_symbols().empty())
+  if (!Kallsyms(read_kernel_symbols()).empty())
     print_row("kernel functions", "yes");
   else
     print_no("kernel functions",

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "base/mapped_file.h"
-#include "proc/kallsyms.h"
 #include "proc/process.h"
 
 namespace gosym {
@@ -52,7 +51,7 @@ std::string own_vdso() {
 
 std::string read_kernel_symbols() {
   auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
-  return text && !Kallsyms(*text).empty() ? *std::move(text) : "";
+  return text ? *std::move(text) : "";
 }
 
 }  // namespace gosym

@@ -19,7 +19,8 @@ Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
 // mapping, two pages as a rule; empty if the kernel has none.
 std::string own_vdso();
 
-// The text of /proc/kallsyms; empty if it hides the addresses from us.
+// The text of /proc/kallsyms; without any symbol for Kallsyms if it hides the addresses from
+// us.
 std::string read_kernel_symbols();
 
 }  // namespace gosym
