@@ -223,7 +223,6 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   return plan;
 }
 
-// What "$UNSET" leaves is not the same as nothing.
 void add_target_options(CLI::App& app, RecordOptions& options) {
   app.add_option("-p,--pid", options.pids, "Record these processes and their future children")
       ->check(check_id("process"), "")

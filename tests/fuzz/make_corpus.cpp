@@ -90,7 +90,8 @@ void write_stack_seeds(const std::string& folder) {
   for (uint64_t i = 0; i < stacks.size(); i++) {
     raw::SampleBatch batch;
     batch.add({.time = i, .kernel_stack = {}, .user_stack = stacks[i]});
-    write(folder + "/tree.payload", batch.encode());
+    if (i + 1 == stacks.size())
+      write(folder + "/tree.payload", batch.encode());
     if (!(*writer)->write_samples(batch))
       return;
     ends.push_back((*writer)->bytes_written());

@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
-from common import (GOSYM, SLOW, WORK, Skip, build_fib, busy_cpus, call, chunk_count, facts, gosym, has_begun, record,
-                    recording, run, running, wait_for)
+from common import (GOSYM, SLOW, WORK, Skip, build_fib, busy_cpus, call, chunk_count, facts, gosym,
+                    has_begun, record, recording, run, running, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 AT_ONCE = 5  # recorders
