@@ -6,6 +6,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/cut_files.h"
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -73,6 +74,7 @@ std::vector<std::string> take_command(int& argc, char** argv) {
 int main(int argc, char** argv) {
   open_standard_streams();
   buffer_output();
+  gosym::outlive_cut_files();
   std::set_new_handler([] {
     constexpr std::string_view kMessage = "gosym: error: out of memory\n";
     (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
@@ -112,6 +114,9 @@ int main(int argc, char** argv) {
     auto status = command.run();
     if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
       status = gosym::system_error("cannot write to standard output", errno);
+    // The recorder goes on without the file.
+    if (status && gosym::has_cut_file() && command.app->get_name() != "record")
+      status = gosym::Error("a file was cut short while it was read: answers may be wrong");
     if (status)
       return *status;
     print_error(status.error());

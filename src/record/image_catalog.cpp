@@ -18,13 +18,7 @@ void describe(const elf::Image& parsed, RecordedImage& image) {
   elf::BuildIds ids = elf::build_ids(parsed);
   image.gnu_build_id = std::move(ids.gnu);
   image.go_build_id = std::move(ids.go);
-  for (const elf::Segment& segment : parsed.segments)
-    if (segment.type == PT_LOAD)
-      image.segments.push_back({.file_offset = segment.offset,
-                                .file_size = segment.file_size,
-                                .address = to_integer(segment.address),
-                                .memory_size = segment.memory_size,
-                                .flags = segment.flags});
+  image.segments = load_segments(parsed);
 }
 
 struct ReadFile {
@@ -71,13 +65,13 @@ ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
                   mtime_ns(status)};
   ImageId& id = known_[version];
   if (id != ImageId{})
-    return {latest_[mapping.file] = id, {}};
+    return {latest_[mapping.file] = id, *std::move(file)};
   ReadFile read = read_file(file->get(), status);
   bool is_read = read.image.problem.empty();
   latest_[mapping.file] = id = add(mapping, std::move(read.image));
   if (read.go_program)
     go_programs_.emplace(id, *std::move(read.go_program));
-  return {id, is_read ? *std::move(file) : UniqueFd()};
+  return {id, is_read ? *std::move(file) : UniqueFd(), /*is_new=*/true};
 }
 
 ImageId ImageCatalog::identify_unopened(const RawMapping& mapping, const std::string& problem) {
@@ -97,6 +91,18 @@ ImageId ImageCatalog::add(const RawMapping& mapping, RecordedImage image) {
   image.path = mapping.path;
   image.is_deleted = strip_deleted(image.path);
   return new_.emplace_back(std::move(image)).id;
+}
+
+std::vector<LoadSegment> load_segments(const elf::Image& image) {
+  std::vector<LoadSegment> segments;
+  for (const elf::Segment& segment : image.segments)
+    if (segment.type == PT_LOAD)
+      segments.push_back({.file_offset = segment.offset,
+                          .file_size = segment.file_size,
+                          .address = to_integer(segment.address),
+                          .memory_size = segment.memory_size,
+                          .flags = segment.flags});
+  return segments;
 }
 
 const GoProgram* ImageCatalog::go_program(ImageId image) const {

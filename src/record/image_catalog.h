@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "elf/image.h"
 #include "profile/recording.h"
 #include "record/go_program.h"
 #include "record/sideband_record.h"
@@ -17,7 +18,8 @@ class ImageCatalog {
 public:
   struct Identified {
     ImageId image{};
-    UniqueFd file;  // open for reading, where the image is new and has no problem
+    UniqueFd file;  // open for reading; none if the image is new and has a problem
+    bool is_new = false;
   };
 
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
@@ -48,6 +50,9 @@ private:
   std::vector<RecordedImage> new_;
   uint32_t count_ = 0;
 };
+
+// What is recorded of an image.
+std::vector<LoadSegment> load_segments(const elf::Image& image);
 
 // What is recorded of a mapping.
 MapEvent event_of(RawMapping mapping, ImageId image);

@@ -10,6 +10,7 @@
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
+#include "record/needed_words.h"
 #include "record/snapshot.h"
 
 namespace gosym {
@@ -179,22 +180,11 @@ void Recorder::drain_samples() {
       });
 }
 
-// Of the stack only what can be of use to find callers leaves this function: return addresses,
-// and frame pointers, each of which was saved below the place that it points to. Where the
-// stack was taken up to the frame that the frame pointer leads to, that is all there is to know
-// of frame pointers.
 void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
                     std::span<const uint64_t> top) {
-  const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
-  bool ends_at_frame = sample.frame_offset == 8 * top.size();
-  words_.clear();
-  for (size_t i = 0; i < top.size(); i++) {
-    uint64_t place = top[i] - stack_pointer;
-    if (contains(code, top[i]))
-      words_.push_back({8 * i, top[i]});
-    else if (!ends_at_frame && place <= kMaxTopSize && place > 8 * i)
-      words_.push_back({8 * i, place});
-  }
+  find_needed_words(
+      sample, {stack_pointer, top}, code_.of(sample.pid),
+      [&](uint64_t address) { return go_code_.rule(sample.pid, address); }, words_);
   sample.words = words_;
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
@@ -257,6 +247,7 @@ Result<> Recorder::forget_ended() {
       return written;
     leave_images(pid);
     code_.forget(pid);
+    go_code_.forget(pid);
     go_processes_.erase(pid);
     followed_.erase(pid);
     if (std::ranges::find(unreadable_, pid) == unreadable_.end())

@@ -10,6 +10,7 @@
 #include "raw/writer.h"
 #include "record/archive.h"
 #include "record/code_ranges.h"
+#include "record/go_code.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
 #include "record/perf_maps.h"
@@ -122,6 +123,7 @@ private:
   std::vector<raw::SampleBatch> batches_;
 
   CodeRanges code_;
+  GoCode go_code_;
   std::vector<StackWord> words_;  // scratch of keep()
 
   PerfMaps perf_maps_;

@@ -10,8 +10,12 @@ uint64_t Recorder::drain_sideband() {
   sampler_->drain_events(pending_);
   std::span fresh = std::span(pending_).subspan(known);
   std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
-  for (const SidebandRecord& record : fresh)
+  for (const SidebandRecord& record : fresh) {
     code_.apply(record);
+    // Before samples of the new program are seen.
+    if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec)
+      go_code_.forget(comm->pid);
+  }
   return now;
 }
 
@@ -33,13 +37,16 @@ void Recorder::keep(RawMapping mapping) {
     return;
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  auto [image, file] = images_.identify(mapping);
-  if (file)
-    archive_.hold(image, std::move(file), mapping.path);
-  archive_.map(mapping.pid, image);
+  auto [image, file, is_new] = images_.identify(mapping);
+  std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
-  if (const GoProgram* program = images_.go_program(event.image))
+  const GoProgram* program = images_.go_program(image);
+  if (program)
     keep(*program, event);
+  go_code_.map(event, program != nullptr, file);
+  if (is_new && file)
+    archive_.hold(image, std::move(file), path);
+  archive_.map(event.pid, image);
   events_.emplace_back(std::move(event));
 }
 
@@ -68,6 +75,7 @@ void Recorder::keep(CommEvent event) {
   if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
     forget_go_program(event.pid);
+    go_code_.forget(event.pid);
     leave_images(event.pid);
   }
   events_.emplace_back(std::move(event));

@@ -7,8 +7,8 @@
 namespace gosym {
 
 // A copy of the parts of a file that were read, each at its place, with zeros between them. It
-// is memory of our own: whoever's code is sampled may cut his file short, and a mapping of it
-// would then end the recorder (SIGBUS). It takes as much memory as was read.
+// is memory of our own: whoever's code is sampled may cut his file short, and what was found in
+// a mapping of it would be there no more. It takes as much memory as was read.
 class SparseCopy {
 public:
   // `fd` stays the caller's and must outlive the copy.

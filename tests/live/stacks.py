@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Whether stacks lead to their roots: without frame pointers, and where they are deep."""
 import functools
+import pathlib
 import re
 
-from common import (FIXTURES, GO_ENVIRONMENT, compiled, folded, go, gosym, is_kernel, new_place,
+from common import (FIXTURES, GO_ENVIRONMENT, compiled, facts, folded, go, gosym, is_kernel, new_place,
                     record, run, running)
 
 
@@ -95,11 +96,21 @@ def deep_go(version, depth):
         assert all(len(stack.frames) >= 1000 for stack in stacks)
 
 
+def words_of_callers():
+    """Of Go code the recorder keeps the words that hold callers: of other words there are four a sample."""
+    program = pathlib.Path(go("1.27")).with_name("gofmt")
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", "997", "-o", file, "--", program, "-l", program.parent.parent / "src/net")
+    found = facts(file)
+    assert found["samples"] > 200 and 0 < found["words"] < 2 * found["samples"], found
+
+
 run([("C++ without frame pointers, auto: stacks lead to _start", lambda: leads_to_start("auto")),
      ("C++ without frame pointers, dwarf: stacks lead to _start", lambda: leads_to_start("dwarf")),
      ("C++ without frame pointers, fp: what is missing is told", chain_is_not_enough),
      ("others go on where the first thread ends", first_thread_ends),
      ("a thread that is not the first executes a program", lambda: first_thread_ends(True)),
+     ("of Go code the words that hold callers are kept", words_of_callers),
      ("400 frames of C++ without frame pointers", lambda: deep_or_told(400))] +
     [(f"Go {version}, {depth} frames: whole or told to be cut",
       functools.partial(deep_go, version, depth))

@@ -1,0 +1,127 @@
+#include "record/needed_words.h"
+
+#include <algorithm>
+
+#include "profile/stack_walk.h"
+
+namespace gosym {
+
+namespace {
+
+struct SampledAddress {
+  uint64_t value = 0;
+  bool is_return = true;
+  bool operator==(const SampledAddress&) const = default;
+};
+
+// The code of the functions, as far as rules are known.
+class KnownCode {
+public:
+  using Address = SampledAddress;
+
+  explicit KnownCode(const RuleOf& rule_of) : rule_of_(rule_of) {}
+
+  std::optional<UnwindRule> rule(Address address) {
+    auto rule = rule_of_(address.value - (address.is_return ? 1 : 0));
+    has_unknown_ |= !rule;
+    return rule;
+  }
+  // What report finds out about that can only end its walk before.
+  bool may_be_returned_to(Address) const { return true; }
+  Address interrupted(Address address) const { return {address.value, false}; }
+
+  // A rule was asked for that is not known.
+  bool has_unknown() const { return has_unknown_; }
+
+private:
+  const RuleOf& rule_of_;
+  bool has_unknown_ = false;
+};
+
+// The words of a top that may be of use. Where it was taken up to the frame that the frame
+// pointer leads to, that is all there is to know of frame pointers; others were saved below the
+// place that they point to.
+class UsefulWords {
+public:
+  UsefulWords(const StackTop& top, const std::vector<CodeRanges::Range>& code,
+              uint64_t frame_offset)
+      : top_(top), code_(code), ends_at_frame_(frame_offset == 8 * top.words.size()) {}
+
+  std::optional<StackWord> at(uint64_t offset) const {
+    if (offset % 8 != 0 || offset / 8 >= top_.words.size())
+      return std::nullopt;
+    uint64_t value = top_.words[offset / 8];
+    uint64_t place = value - top_.stack_pointer;
+    if (contains(code_, value))
+      return StackWord{offset, value};
+    if (!ends_at_frame_ && place <= kMaxTopSize && place > offset)
+      return StackWord{offset, place};
+    return std::nullopt;
+  }
+
+private:
+  const StackTop& top_;
+  const std::vector<CodeRanges::Range>& code_;
+  bool ends_at_frame_;
+};
+
+// Notes what a walk asks for.
+class NotedWords {
+public:
+  NotedWords(const UsefulWords& words, std::vector<StackWord>& noted)
+      : words_(words), noted_(noted) {}
+
+  std::optional<WalkedWord<SampledAddress>> at(uint64_t offset) const {
+    auto word = words_.at(offset);
+    if (!word)
+      return std::nullopt;
+    noted_.push_back(*word);
+    if (word->is_place())
+      return WalkedWord<SampledAddress>{.place = word->value};
+    return WalkedWord<SampledAddress>{.place = std::nullopt, .address = {word->value}};
+  }
+
+private:
+  const UsefulWords& words_;
+  std::vector<StackWord>& noted_;
+};
+
+// Where the stack of the first function begins that has no known rule, or `none`.
+uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
+              uint64_t none, std::vector<StackWord>& needed) {
+  std::vector<SampledAddress> chain;
+  size_t own = sample.bridge ? sample.bridge : sample.user_stack.size();
+  for (uint64_t address : sample.user_stack.first(std::min(own, sample.user_stack.size())))
+    chain.push_back({address, !chain.empty()});
+  if (chain.empty())
+    return 0;
+  KnownCode code(rule_of);
+  StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
+                 StackState{.frame_offset = sample.frame_offset, .end = sample.user_end});
+  while (true) {
+    uint64_t begin = walk.stack_pointer();
+    bool goes_on = walk.step();
+    if (code.has_unknown())
+      return begin;
+    if (!goes_on)
+      return none;
+  }
+}
+
+}  // namespace
+
+void find_needed_words(const RecordedSample& sample, const StackTop& top,
+                       const std::vector<CodeRanges::Range>& code, const RuleOf& rule_of,
+                       std::vector<StackWord>& needed) {
+  needed.clear();
+  UsefulWords words(top, code, sample.frame_offset);
+  uint64_t end = 8 * top.words.size();
+  for (uint64_t offset = walk(sample, words, rule_of, end, needed); offset < end; offset += 8)
+    if (auto word = words.at(offset))
+      needed.push_back(*word);
+  std::ranges::sort(needed, {}, &StackWord::offset);
+  auto repeated = std::ranges::unique(needed);
+  needed.erase(repeated.begin(), repeated.end());
+}
+
+}  // namespace gosym

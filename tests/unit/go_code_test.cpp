@@ -1,0 +1,115 @@
+#include "record/go_code.h"
+
+#include <fcntl.h>
+
+#include <fstream>
+
+#include "base/cut_files.h"
+#include "base/mapped_file.h"
+#include "elf/image.h"
+#include "pclntab_builder.h"
+#include "temporary_directory.h"
+#include "unwind_rule_text.h"
+
+using namespace gosym;
+
+namespace {
+
+// A file with a program whose main.f, without a frame, lies at 0x401000.
+struct ProgramFile {
+  explicit ProgramFile(std::string section = ".gopclntab") {
+    GoProgram program{.tree = {}};
+    program.functions = {{.name = "main.f", .sp = {{0, 0x10}}}};
+    ImageSpec spec = program.image();
+    spec.parts[1].name = std::move(section);
+    std::string path = folder / "program";
+    std::ofstream(path, std::ios::binary) << build_image(spec);
+    fd = UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    auto mapped = MappedFile::open(fd);
+    REQUIRE(mapped);
+    auto image = elf::parse((*mapped)->bytes());
+    REQUIRE(image);
+    for (const elf::Segment& segment : image->segments)
+      if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0)
+        code = segment;
+  }
+
+  // As a process maps the program's code at an address.
+  MapEvent mapping(uint32_t pid, uint64_t start) const {
+    return {.time = 1,
+            .pid = pid,
+            .start = start,
+            .length = code.file_size,
+            .file_offset = code.offset,
+            .image = ImageId{1},
+            .path = ""};
+  }
+
+  uint64_t function() const { return 0x401000 - to_integer(code.address); }
+
+  TemporaryDirectory folder;
+  UniqueFd fd;
+  elf::Segment code;
+};
+
+std::string rule_at(GoCode& code, uint32_t pid, uint64_t address) {
+  return to_text(code.rule(pid, address));
+}
+
+}  // namespace
+
+TEST_CASE("go code: the rule of an address, wherever a process has mapped it") {
+  ProgramFile file;
+  GoCode code;
+  code.map(file.mapping(1, 0x400000), true, file.fd);
+  code.map(file.mapping(2, 0x7f0000000000), true, file.fd);
+  for (int turn = 0; turn < 2; turn++) {  // the second is remembered
+    CHECK(rule_at(code, 1, 0x400000 + file.function()) == "sp+8 cfa-8 same");
+    CHECK(rule_at(code, 2, 0x7f0000000000 + file.function()) == "sp+8 cfa-8 same");
+    CHECK(rule_at(code, 1, 0x400000 + file.function() + 0x10) == "none");
+  }
+  CHECK(rule_at(code, 1, 0x3fffff) == "none");
+  CHECK(rule_at(code, 1, 0x400000 + file.code.file_size) == "none");
+  CHECK(rule_at(code, 2, 0x400000 + file.function()) == "none");
+  CHECK(rule_at(code, 3, 0x400000 + file.function()) == "none");
+}
+
+TEST_CASE("go code: what is known of a process ends with its program") {
+  ProgramFile file;
+  GoCode code;
+  code.map(file.mapping(1, 0x400000), true, file.fd);
+  code.map(file.mapping(2, 0x400000), true, file.fd);
+  code.forget(1);
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+  CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
+  // Something else lies there now.
+  code.map(file.mapping(2, 0x400000 + file.code.file_size - 1), false, file.fd);
+  CHECK(rule_at(code, 2, 0x400000 + file.function()) == "none");
+}
+
+TEST_CASE("go code: nothing of what is no Go program, or has no section with its table") {
+  ProgramFile file;
+  GoCode code;
+  code.map(file.mapping(1, 0x400000), false, file.fd);
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+  code.map(file.mapping(1, 0x400000), true, UniqueFd());
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+  ProgramFile other(".other");
+  code.map(other.mapping(2, 0x400000), true, other.fd);
+  CHECK(rule_at(code, 2, 0x400000 + other.function()) == "none");
+}
+
+// Last, for what was cut is not forgotten.
+TEST_CASE("cut files: what is gone reads as zeros, and rules are believed no more") {
+  outlive_cut_files();
+  ProgramFile file;
+  GoCode code;
+  code.map(file.mapping(1, 0x400000), true, file.fd);
+  auto mapped = MappedFile::open(file.fd);
+  REQUIRE(mapped);
+  CHECK_FALSE(has_cut_file());
+  REQUIRE(ftruncate(file.fd.get(), 0) == 0);
+  CHECK((*mapped)->bytes()[0] == std::byte{0});
+  CHECK(has_cut_file());
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+}

@@ -1,0 +1,122 @@
+#include "record/needed_words.h"
+
+#include <random>
+#include <set>
+
+#include "dwarf/call_frames.h"
+#include "unwound_stack.h"
+
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kStackPointer = 0x7ffd00001000;
+const std::vector<CodeRanges::Range> kCode = {{kLoaded, kLoaded + 0x4000}};
+
+// The rules of some of the functions of the vdso.
+class SomeRules {
+public:
+  explicit SomeRules(std::set<uint64_t> places) : places_(std::move(places)) {
+    auto parsed = elf::parse(as_bytes(unwind_vdso()));
+    REQUIRE(parsed);
+    image_ = *std::move(parsed);
+    frames_ = dwarf::CallFrames::open(image_);
+  }
+
+  std::optional<UnwindRule> operator()(uint64_t address) const {
+    uint64_t place = (address - kLoaded - FrameSpec::kCode) / 0x100;
+    return places_.contains(place) ? frames_->find(ImageAddress{address - kLoaded})
+                                   : std::nullopt;
+  }
+
+private:
+  std::set<uint64_t> places_;
+  elf::Image image_;
+  std::unique_ptr<dwarf::CallFrames> frames_;
+};
+
+struct Case {
+  std::vector<uint64_t> stack;
+  uint64_t frame_offset = kNoFrame;
+  std::vector<uint64_t> top;
+};
+
+std::vector<StackWord> needed(const Case& given, const RuleOf& rule_of) {
+  RecordedSample sample;
+  sample.user_stack = given.stack;
+  sample.frame_offset = given.frame_offset;
+  std::vector<StackWord> words;
+  find_needed_words(sample, {kStackPointer, given.top}, kCode, rule_of, words);
+  return words;
+}
+
+std::string unwound(const Case& given, const std::vector<StackWord>& words) {
+  Unwound found = unwound(Sampled{given.stack, given.frame_offset, words, StackEnd::kRoot});
+  return fmt::format("{}, repaired {}, cut {}", found.stack, found.counts.repaired,
+                     found.counts.cut);
+}
+
+const RuleOf kNoRules = [](uint64_t) { return std::nullopt; };
+
+using Words = std::vector<StackWord>;
+
+}  // namespace
+
+TEST_CASE("needed words: where nothing is known, all that may be of use") {
+  std::vector<uint64_t> top = {caller(kFramed), 1, kStackPointer + 32, kStackPointer,
+                               leaf(kRoot)};
+  CHECK(needed({{leaf(kFramed)}, kNoFrame, top}, kNoRules) ==
+        Words{{0, caller(kFramed)}, {16, 32}, {32, leaf(kRoot)}});
+  // Up to the frame there is no frame pointer that leads there.
+  CHECK(needed({{leaf(kFramed)}, 40, top}, kNoRules) ==
+        Words{{0, caller(kFramed)}, {32, leaf(kRoot)}});
+  CHECK(needed({{}, kNoFrame, top}, kNoRules).size() == 3);
+}
+
+TEST_CASE("needed words: of a leaf without a frame the return address, with one nothing") {
+  SomeRules rules({kFrameless, kFramed, kSized, kRoot});
+  std::vector<uint64_t> top = {caller(kFramed), caller(kSized), leaf(kFramed)};
+  CHECK(needed({{leaf(kFrameless), caller(kRoot)}, 24, top}, std::ref(rules)) ==
+        Words{{0, caller(kFramed)}});
+  CHECK(needed({{leaf(kFramed), caller(kRoot)}, 24, top}, std::ref(rules)).empty());
+}
+
+TEST_CASE("needed words: from the first function on that is not known, all") {
+  SomeRules rules({kFrameless, kFramed});
+  std::vector<uint64_t> top = {caller(kSized), caller(kFramed), 7, caller(kRoot)};
+  CHECK(needed({{leaf(kFrameless)}, kNoFrame, top}, std::ref(rules)) ==
+        Words{{0, caller(kSized)}, {8, caller(kFramed)}, {24, caller(kRoot)}});
+}
+
+TEST_CASE("needed words: report finds the same callers in them as in all words") {
+  std::mt19937_64 random(1);
+  auto one_of = [&](uint64_t count) { return random() % count; };
+  size_t dropped = 0;
+  for (int turn = 0; turn < 3000; turn++) {
+    std::set<uint64_t> places;
+    for (uint64_t place = kFrameless; place <= kRoot; place++)
+      if (one_of(4) != 0)
+        places.insert(place);
+    auto any = [&] { return static_cast<Place>(one_of(kUnknown + 1)); };
+    Case given;
+    given.stack = {leaf(any())};
+    for (uint64_t depth = one_of(5); depth > 0; depth--)
+      given.stack.push_back(one_of(8) ? caller(any()) : leaf(any()));
+    for (uint64_t size = one_of(24); size > 0; size--) {
+      std::array words = {caller(any()), caller(any()), leaf(any()),
+                          kStackPointer + 8 * one_of(30), random()};
+      given.top.push_back(words[one_of(words.size())]);
+    }
+    std::array offsets = {kNoFrame, 8 * given.top.size(), 8 * one_of(30)};
+    given.frame_offset = offsets[one_of(offsets.size())];
+
+    SomeRules rules(places);
+    std::vector<StackWord> all = needed(given, kNoRules);
+    std::vector<StackWord> some = needed(given, std::ref(rules));
+    CAPTURE(turn);
+    CHECK(some.size() <= all.size());
+    dropped += all.size() - some.size();
+    CHECK(unwound(given, some) == unwound(given, all));
+  }
+  CHECK(dropped > 1000);
+}

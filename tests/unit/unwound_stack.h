@@ -1,0 +1,101 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "frame_builder.h"
+#include "profile/replay.h"
+#include "symbolize/unwind.h"
+
+namespace gosym {
+
+// Stacks of the functions of a vdso, which needs no file, each 0x100 bytes long. Behind a call,
+// each is returned to at kReturn.
+enum Place : uint64_t { kFrameless, kFramed, kSized, kLosing, kHandler, kRoot, kUnknown };
+constexpr uint64_t kReturn = 0x40;
+constexpr uint64_t kLoaded = 0x7f0000000000;
+
+inline uint64_t leaf(Place place) {
+  return kLoaded + FrameSpec::kCode + 0x100 * place + 8;
+}
+inline uint64_t caller(Place place) {
+  return kLoaded + FrameSpec::kCode + 0x100 * place + kReturn;
+}
+
+inline std::string make_unwind_vdso() {
+  FrameSpec usual;
+  FrameSpec handler{.augmentation = "zRS"};
+  std::string frames = usual.setup_entry();
+  auto add = [&](Place place, std::string instructions) {
+    FrameSpec spec{.instructions = std::move(instructions)};
+    frames += spec.function_entry(frames.size(), FrameSpec::kCode + 0x100 * place);
+  };
+  add(kFrameless, "");
+  add(kFramed, "\x0e\x10\x86\x02\x0d\x06");  // CFA is rbp + 16, rbp at CFA - 16
+  add(kSized, "\x0e\x20\x86\x02");           // CFA is rsp + 32, rbp at CFA - 16
+  add(kLosing, "\x0e\x10\x07\x06");          // CFA is rsp + 16, rbp lost
+  add(kRoot, "\x07\x10");
+  size_t setup = frames.size();
+  frames += handler.setup_entry();
+  frames +=
+      handler.function_entry(frames.size(), FrameSpec::kCode + 0x100 * kHandler, 0x100, setup);
+
+  ImageSpec spec = usual.image(frames);
+  std::string& text = spec.parts[0].contents;
+  text.resize(0x800, '\x90');
+  for (uint64_t place = kFrameless; place <= kUnknown; place++)
+    text[0x100 * place + kReturn - 5] = '\xe8';
+  return build_image(spec);
+}
+
+inline const std::string& unwind_vdso() {
+  static const std::string vdso = make_unwind_vdso();
+  return vdso;
+}
+
+struct Sampled {
+  std::vector<uint64_t> stack;
+  uint64_t frame_offset = kNoFrame;
+  std::vector<StackWord> words{};
+  StackEnd end = StackEnd::kRoot;
+};
+
+struct Unwound {
+  std::string stack;  // "framed root<": innermost first, with "<" behind callers
+  UnwindCounts counts;
+};
+
+inline Unwound unwound(const Sampled& sampled) {
+  constexpr std::array kNames = {"frameless", "framed", "sized",  "losing",
+                                 "handler",   "root",   "unknown"};
+  std::vector<Event> events;
+  events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
+  Replay replay({}, {}, std::move(events));
+  replay.add({.time = 1,
+              .pid = 1,
+              .tid = 1,
+              .cpu = 0,
+              .user_end = sampled.end,
+              .kernel_stack = {},
+              .user_stack = sampled.stack,
+              .frame_offset = sampled.frame_offset,
+              .words = sampled.words});
+  Profile profile = std::move(replay).finish();
+  unwind(profile, unwind_vdso(), {});
+
+  Unwound result{.stack = {}, .counts = profile.unwound};
+  REQUIRE(profile.samples.size() == 1);
+  for (LocationId id : profile.stack(profile.samples[0].stack)) {
+    const Location& location = profile.locations[to_index(id)];
+    uint64_t place = (to_integer(location.address) - kLoaded - FrameSpec::kCode) / 0x100;
+    result.stack.append(result.stack.empty() ? "" : " ")
+        .append(kNames.at(place))
+        .append(location.is_return ? "<" : "");
+  }
+  CHECK(profile.stack_states.empty());
+  CHECK(profile.top_words.empty());
+  return result;
+}
+
+}  // namespace gosym
