@@ -51,10 +51,13 @@ private:
     uint64_t high;
     bool operator==(const Key&) const = default;
   };
+  struct Hash {
+    size_t operator()(const Key& key) const { return key.low; }
+  };
 
   std::vector<T> items_;
   std::vector<size_t> begins_ = {0};  // of sequence i, and where the last one ends
-  tsl::robin_map<Key, uint32_t, BytesHash> ids_;
+  tsl::robin_map<Key, uint32_t, Hash> ids_;
 };
 
 }  // namespace gosym

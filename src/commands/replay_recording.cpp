@@ -4,8 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "profile/replay.h"
-
 namespace gosym {
 
 namespace {
@@ -88,9 +86,9 @@ private:
 
 }  // namespace
 
-Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) {
+Profile replay(raw::Recording& recording, const Filter& filter, Distinctions distinctions) {
   Replay replay(std::move(recording.info), std::move(recording.images),
-                std::move(recording.events), recording.perf_maps);
+                std::move(recording.events), recording.perf_maps, distinctions);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
   raw::StackTree stacks;
@@ -103,8 +101,6 @@ Profile replay(raw::Recording& recording, const Filter& filter, bool has_goids) 
     SharedNumbers numbers(*batch, replay);
     for (const raw::SampleBatch::Row& row : batch->rows()) {
       RecordedSample sample = sample_of(*batch, row);
-      if (!has_goids)
-        sample.goid = 0;
       end_time = std::max(end_time, sample.time);
       if (keeps_all || filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
                                     recording.begin_time))

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,7 +78,17 @@ Result<> write(const Profile& profile, const Format& format, const ReportOptions
   return Ok{};
 }
 
+// Tables grow by being copied. If what they leave goes back to the kernel, and comes from there
+// again page by page, a report of 200,000 samples of prometheus takes a sixth more time; kept, a
+// quarter more memory.
+void keep_freed_memory() {
+  constexpr int kNever = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kNever);
+  mallopt(M_TRIM_THRESHOLD, kNever);
+}
+
 Result<int> run(const ReportOptions& options) {
+  keep_freed_memory();
   const Format& format = *find_format(options.format);
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return errorf("a {} profile is not for a terminal", format.name)
@@ -96,7 +107,9 @@ Result<int> run(const ReportOptions& options) {
   auto recording = read(options);
   if (!recording)
     return std::move(recording).error();
-  Profile profile = replay(*recording, options.filter, options.has_goids);
+  bool has_labels = options.format == "pprof";
+  Profile profile = replay(*recording, options.filter,
+                           {.has_tids = has_labels, .has_goids = options.has_goids});
   raw::ArchivedFiles archived = open_archived_files(*recording, profile);
   tell_damage(*recording, options);
   if (profile.samples.empty())

@@ -1,6 +1,9 @@
 #include "profile/go_stacks.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
 
 #include "profile/rewrite_stacks.h"
 
@@ -21,22 +24,17 @@ constexpr LocationId kNothing{UINT32_MAX};
 // none is.
 class WrapperFilter {
 public:
-  explicit WrapperFilter(Profile& profile) : profile_(profile) {}
+  explicit WrapperFilter(Profile& profile)
+      : profile_(profile), known_(profile.locations.size()) {}
 
   LocationId operator()(LocationId id, FunctionKind callee) {
-    bool shows_first = shows_wrappers(callee);
-    auto [known, is_new] = known_.try_emplace({to_index(id), uint64_t{shows_first}}, id);
-    if (is_new)
-      known.value() = filter(id, callee);
-    return known->second;
+    std::optional<LocationId>& known = known_[to_index(id)][shows_wrappers(callee) ? 1 : 0];
+    if (!known)
+      known = filter(id, callee);
+    return *known;
   }
 
 private:
-  struct Key {
-    uint64_t location;
-    uint64_t shows_first;
-    bool operator==(const Key&) const = default;
-  };
 
   LocationId filter(LocationId id, FunctionKind callee) {
     Location location = profile_.locations[to_index(id)];
@@ -58,7 +56,8 @@ private:
   }
 
   Profile& profile_;
-  tsl::robin_map<Key, LocationId, BytesHash> known_;
+  // By location, and by whether the callee's kind shows a wrapper.
+  std::vector<std::array<std::optional<LocationId>, 2>> known_;
 };
 
 }  // namespace

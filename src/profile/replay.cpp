@@ -70,8 +70,9 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 }
 
 Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-               std::span<const RecordedPerfMap> perf_maps)
-    : cgroups_(cgroups_in(events)), kernel_history_(events), history_(std::move(events)) {
+               std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions)
+    : distinctions_(distinctions),
+      cgroups_(cgroups_in(events)), kernel_history_(events), history_(std::move(events)) {
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
@@ -102,47 +103,43 @@ void Replay::add(const RecordedSample& sample) {
 
 void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
-  SeenStack seen = {space.program,
-                    space.map_count,
-                    sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
-                    numbers.kernel_stack,
-                    numbers.user_stack,
-                    static_cast<uint32_t>(sample.user_end),
-                    sample.bridge};
+  Setting setting = {space.program, space.map_count,
+                     sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
+                     static_cast<uint32_t>(sample.user_end), sample.bridge};
+  auto number = settings_.try_emplace(setting, static_cast<uint32_t>(settings_.size()));
+  SeenStack seen = {number.first->second, numbers.kernel_stack, numbers.user_stack, numbers.top,
+                    static_cast<uint32_t>(sample.frame_offset)};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
-    known.value() = resolve(seen);
-  const ResolvedStack& resolved = known->second;
-  StackKey key = {resolved.locations, top(space, numbers.top), sample.frame_offset,
-                  resolved.end, resolved.goroutine_depth};
+    known.value() = stack(setting, numbers, sample.frame_offset);
 
-  samples_.add({.stack = stack(key),
+  samples_.add({.stack = known->second,
                 .pid = sample.pid,
-                .tid = sample.tid,
+                .tid = distinctions_.has_tids ? sample.tid : 0,
                 .comm = profile_.strings.intern(comm(sample)),
                 .count = 1,
                 .label_set = numbers.label_set,
-                .goid = sample.goid,
+                .goid = distinctions_.has_goids ? sample.goid : 0,
                 .cgroup = profile_.strings.intern(cgroup(sample)),
                 .weight = sample.weight});
 }
 
-Replay::ResolvedStack Replay::resolve(const SeenStack& seen) {
-  AddressSpace space = {seen.program, seen.map_count};
+Replay::ResolvedStack Replay::resolve(const Setting& setting, const Numbers& numbers) {
+  AddressSpace space = {setting.program, setting.map_count};
   resolved_.clear();
   bool is_return = false;
-  for (uint64_t address : raw_stacks_[seen.kernel]) {
-    resolved_.push_back(kernel_location(seen, address, is_return));
+  for (uint64_t address : raw_stacks_[numbers.kernel_stack]) {
+    resolved_.push_back(kernel_location(setting.kernel_count, address, is_return));
     is_return = true;
   }
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
-  auto end = static_cast<StackEnd>(seen.end);
+  auto end = static_cast<StackEnd>(setting.end);
   size_t goroutine_begin = SIZE_MAX;
-  std::span<const uint64_t> user = raw_stacks_[seen.user];
+  std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
   for (size_t i = 0; i < user.size(); i++) {
     LocationId id = user_location(space, user[i], is_return);
-    if (i == seen.bridge && i > 0)
+    if (i == setting.bridge && i > 0)
       goroutine_begin = resolved_.size();
     if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
@@ -164,7 +161,10 @@ uint32_t Replay::number_labels(std::span<const Label> labels) {
   return label_sets_.intern(resolved_labels_);
 }
 
-StackId Replay::stack(const StackKey& key) {
+StackId Replay::stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset) {
+  ResolvedStack resolved = resolve(setting, numbers);
+  StackKey key = {resolved.locations, top({setting.program, setting.map_count}, numbers.top),
+                  frame_offset, resolved.end, resolved.goroutine_depth};
   auto [known, is_new] =
       stacks_.try_emplace(key, StackId{static_cast<uint32_t>(stacks_.size())});
   if (is_new) {
@@ -206,9 +206,9 @@ LocationId Replay::user_location(AddressSpace space, uint64_t address, bool is_r
   return known->second;
 }
 
-LocationId Replay::kernel_location(const SeenStack& seen, uint64_t address, bool is_return) {
+LocationId Replay::kernel_location(uint32_t count, uint64_t address, bool is_return) {
   uint64_t call = address - (is_return ? 1 : 0);
-  std::string_view name = kernel_history_.find(call, seen.kernel_count);
+  std::string_view name = kernel_history_.find(call, count);
   return location({address, kKernelMapping, profile_.strings.intern(name), is_return});
 }
 

@@ -16,6 +16,13 @@ namespace gosym {
 std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
                                              RuntimeAddress address);
 
+// What is told apart in a profile though the stacks are equal. Threads of one name are many in a
+// Go program, and goroutines more.
+struct Distinctions {
+  bool has_tids = true;
+  bool has_goids = true;
+};
+
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
 // that was mapped there at that moment.
 //
@@ -34,7 +41,7 @@ class Replay {
 public:
   // Of the perf maps it only looks which process each is of.
   Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-         std::span<const RecordedPerfMap> perf_maps = {});
+         std::span<const RecordedPerfMap> perf_maps = {}, Distinctions distinctions = {});
 
   // The name of the sample's thread; ":TID" if it is not known. Valid until the next call.
   std::string_view comm(const RecordedSample& sample);
@@ -63,14 +70,20 @@ public:
 
 private:
   // Keys of the tables below, made of integers of one size because they are hashed by bytes.
-  struct SeenStack {
+  struct Setting {
     uint32_t program;
     uint32_t map_count;
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
-    uint32_t kernel;
-    uint32_t user;
     uint32_t end;
     uint32_t bridge;
+    bool operator==(const Setting&) const = default;
+  };
+  struct SeenStack {
+    uint32_t setting;  // there are few, and the table of all stacks is half as large
+    uint32_t kernel;
+    uint32_t user;
+    uint32_t top;
+    uint32_t frame_offset;
     bool operator==(const SeenStack&) const = default;
   };
   struct ResolvedStack {
@@ -115,16 +128,18 @@ private:
     bool operator==(const MappingKey&) const = default;
   };
 
-  ResolvedStack resolve(const SeenStack& seen);
+  ResolvedStack resolve(const Setting& setting, const Numbers& numbers);
   LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
-  StackId stack(const StackKey& key);
+  StackId stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset);
   uint32_t top(AddressSpace space, uint32_t raw_top);
-  LocationId kernel_location(const SeenStack& seen, uint64_t address, bool is_return);
+  // `count` is that of a setting.
+  LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
   LocationId location(const LocationKey& key);
   MappingId mapping_at(AddressSpace space, uint64_t address);
   uint32_t image_of(const MapEvent& event);
   uint32_t perf_map_of(const MapEvent& event) const;
 
+  Distinctions distinctions_;
   tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
   KernelHistory kernel_history_;
   ProcessHistory history_;
@@ -140,7 +155,8 @@ private:
   std::vector<LocationId> resolved_;   // scratch of resolve()
   std::vector<TopWord> resolved_top_;  // scratch of top()
 
-  tsl::robin_map<SeenStack, ResolvedStack, BytesHash> seen_;
+  tsl::robin_map<Setting, uint32_t, BytesHash> settings_;
+  tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
   std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;

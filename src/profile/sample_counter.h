@@ -8,36 +8,69 @@
 namespace gosym {
 
 // Adds up samples that are equal but for how many they are, in order of first sight.
+//
+// Of whom they are has few values, and is numbered apart: with all of it in the keys of all
+// samples the table is three times as large, and a report of 180,000 samples of prometheus takes
+// 7 % more.
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    Key key = {sample.stack,     sample.comm,   sample.pid, sample.tid,
-               sample.label_set, sample.cgroup, sample.goid};
-    auto [slot, is_new] = slots_.try_emplace(key, samples_.size());
-    if (is_new) {
+    Whose whose = {sample.goid,      sample.comm,   sample.pid,         sample.tid,
+                   sample.label_set, sample.cgroup, /*padding=*/0};
+    auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
+    SampleCount* same = find(sample.stack, number);
+    if (!same) {
       samples_.push_back(sample);
       return;
     }
-    samples_[slot->second].count += sample.count;
-    samples_[slot->second].weight += sample.weight;
+    same->count += sample.count;
+    same->weight += sample.weight;
   }
 
   std::vector<SampleCount> take() && { return std::move(samples_); }
 
 private:
-  struct Key {
-    StackId stack;
+  // Null if there is none: then it is the next one.
+  SampleCount* find(StackId stack, uint32_t whose) {
+    auto next = static_cast<uint32_t>(samples_.size());
+    if (firsts_.size() <= to_index(stack))
+      firsts_.resize(to_index(stack) + 1);
+    First& first = firsts_[to_index(stack)];
+    if (first.whose == kNobody) {
+      first = {whose, next};
+      return nullptr;
+    }
+    if (first.whose == whose)
+      return &samples_[first.sample];
+    auto [slot, is_new] = others_.try_emplace(Key{stack, whose}, next);
+    return is_new ? nullptr : &samples_[slot->second];
+  }
+
+  struct Whose {
+    uint64_t goid;
     StringId comm;
     uint32_t pid;
     uint32_t tid;
     uint32_t label_set;
     StringId cgroup;
-    uint64_t goid;
+    uint32_t padding;
+    bool operator==(const Whose&) const = default;
+  };
+  static constexpr uint32_t kNobody = UINT32_MAX;
+  struct First {
+    uint32_t whose = kNobody;
+    uint32_t sample = 0;
+  };
+  struct Key {
+    StackId stack;
+    uint32_t whose;
     bool operator==(const Key&) const = default;
   };
 
   std::vector<SampleCount> samples_;
-  tsl::robin_map<Key, size_t, BytesHash> slots_;
+  tsl::robin_map<Whose, uint32_t, BytesHash> whose_;
+  std::vector<First> firsts_;  // of each stack the sample that came first
+  tsl::robin_map<Key, uint32_t, BytesHash> others_;
 };
 
 }  // namespace gosym

@@ -40,6 +40,7 @@ public:
       : code_(code), words_(std::move(words)), chain_(chain.subspan(1)), end_(state.end) {
     if (state.frame_offset != kNoFrame)
       frame_ = state.frame_offset;
+    stack_.reserve(chain.size() + 8);
     stack_.push_back(chain.front());
   }
 

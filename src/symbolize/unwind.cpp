@@ -15,27 +15,29 @@ class Code {
 public:
   Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
        const HeldFiles& held)
-      : profile_(profile), rules_(profile, vdso, files, held) {}
+      : profile_(profile),
+        rules_(profile, vdso, files, held),
+        known_(profile.locations.size()) {}
 
   using Address = LocationId;
 
   std::optional<UnwindRule> rule(LocationId id) {
-    auto [known, is_new] = known_rules_.try_emplace(to_index(id));
-    if (is_new)
-      known.value() = rules_.find(profile_.locations[to_index(id)]);
-    return known->second;
+    Known& known = known_[to_index(id)];
+    if (!known.has_rule) {
+      known.has_rule = true;
+      known.rule = rules_.find(profile_.locations[to_index(id)]);
+    }
+    return known.rule;
   }
 
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
   bool may_be_returned_to(LocationId id) {
-    auto [known, is_new] = returned_to_.try_emplace(to_index(id), true);
-    if (is_new && !rules_.may_be_returned_to(profile_.locations[to_index(id)])) {
-      std::optional<UnwindRule> uncalled = rule(id);
-      known.value() = uncalled && (uncalled->return_kind == UnwindRule::ReturnAddress::kNone ||
-                                   uncalled->is_signal_frame);
-    }
-    return known->second;
+    Known& known = known_[to_index(id)];
+    if (!known.may_be_returned_to)
+      known.may_be_returned_to =
+          rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id);
+    return *known.may_be_returned_to;
   }
 
   // The same place, but interrupted there and not returned to.
@@ -46,15 +48,27 @@ public:
       Location location = profile_.locations[to_index(id)];
       location.is_return = false;
       profile_.locations.push_back(location);
+      known_.emplace_back();
     }
     return known->second;
   }
 
 private:
+  struct Known {
+    bool has_rule = false;
+    std::optional<bool> may_be_returned_to;
+    std::optional<UnwindRule> rule;
+  };
+
+  bool returns_uncalled(LocationId id) {
+    std::optional<UnwindRule> uncalled = rule(id);
+    return uncalled && (uncalled->return_kind == UnwindRule::ReturnAddress::kNone ||
+                        uncalled->is_signal_frame);
+  }
+
   Profile& profile_;
   UnwindRules rules_;
-  tsl::robin_map<size_t, std::optional<UnwindRule>> known_rules_;
-  tsl::robin_map<size_t, bool> returned_to_;
+  std::vector<Known> known_;  // by location
   tsl::robin_map<size_t, LocationId> interrupted_;
 };
 
