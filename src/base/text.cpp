@@ -89,6 +89,10 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string_view printable(std::string_view text, std::string& room) {
+  return is_plain(text) ? text : room = printable(text);
+}
+
 bool is_printable(std::string_view text) {
   while (!text.empty()) {
     auto [code_point, size] = decode_utf8(text);

@@ -1,6 +1,7 @@
 #include <fmt/compile.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/exit_status.h"
@@ -21,16 +22,44 @@ void sort_functions(std::vector<FunctionRange>& functions, const std::string& or
     std::ranges::stable_sort(functions, {}, &FunctionRange::name);
 }
 
-// Compiled formats: to interpret them would be a third of the time.
-void print_text(const FunctionRange& function) {
-  fmt::memory_buffer line;
-  auto out = std::back_inserter(line);
-  fmt::format_to(out, FMT_COMPILE("{:016x} {:8x} {}"), to_integer(function.address),
-                 function.size, printable(function.name));
-  if (!function.file.empty())
-    fmt::format_to(out, FMT_COMPILE(" {}:{}"), printable(function.file), function.line);
-  line.push_back('\n');
-  (void)std::fwrite(line.data(), 1, line.size(), stdout);
+void append_hex(uint64_t number, size_t width, char filling, fmt::memory_buffer& text) {
+  std::array<char, 16> digits;
+  size_t first = digits.size();
+  do
+    digits[--first] = "0123456789abcdef"[number % 16];
+  while ((number /= 16) != 0);
+  while (first > digits.size() - width)
+    digits[--first] = filling;
+  text.append(digits.data() + first, digits.data() + digits.size());
+}
+
+// By hand and without copies of names: formats, although compiled, and copies took a sixth of
+// the time.
+void append_text(const FunctionRange& function, fmt::memory_buffer& text) {
+  std::string room;
+  append_hex(to_integer(function.address), 16, '0', text);
+  text.push_back(' ');
+  append_hex(function.size, 8, ' ', text);
+  text.push_back(' ');
+  text.append(printable(function.name, room));
+  if (!function.file.empty()) {
+    text.push_back(' ');
+    text.append(printable(function.file, room));
+    fmt::format_to(std::back_inserter(text), FMT_COMPILE(":{}"), function.line);
+  }
+  text.push_back('\n');
+}
+
+void print_text(const std::vector<FunctionRange>& functions) {
+  constexpr size_t kChunk = 65536;
+  fmt::memory_buffer text;
+  for (const FunctionRange& function : functions) {
+    append_text(function, text);
+    if (text.size() < kChunk && &function != &functions.back())
+      continue;
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+    text.clear();
+  }
 }
 
 void print_json(const FunctionRange& function) {
@@ -67,8 +96,10 @@ void print_json(const elf::Section& section, uint64_t file_size) {
 Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options) {
   auto functions = symbols.functions();
   sort_functions(functions, options.sort);
-  for (const FunctionRange& function : functions)
-    options.is_json ? print_json(function) : print_text(function);
+  if (options.is_json)
+    std::ranges::for_each(functions, [](const auto& function) { print_json(function); });
+  else
+    print_text(functions);
   if (functions.empty())
     print(stderr, "gosym: warning: '{}': no functions: no Go function table and no symbols\n",
           printable(options.binary));

@@ -60,6 +60,12 @@ std::string native_name(std::string_view name, bool is_short) {
   return demangle(name, is_short).value_or(std::string(name));
 }
 
+// Whether a Go function has a name that is shown as it is, as most have.
+bool is_shown_as_is(std::string_view name, bool is_short) {
+  return name.find('%') == std::string_view::npos &&
+         (!is_short || name.find('[') == std::string_view::npos);
+}
+
 }  // namespace
 
 bool is_go(FrameSource source) {
@@ -79,6 +85,13 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
   size_t package = package_size(name);
   std::string_view rest = name.substr(package);
   return unescape(name.substr(0, package)) + (is_short ? shorten(rest) : std::string(rest));
+}
+
+std::string_view display_name(std::string_view name, FrameSource source, NameForm form,
+                              std::string& room) {
+  bool is_same = form == NameForm::kNone ||
+                 (is_go(source) && is_shown_as_is(name, form == NameForm::kShort));
+  return is_same ? name : room = display_name(name, source, form);
 }
 
 }  // namespace gosym

@@ -27,6 +27,9 @@ struct NameForms {
 // Go's linker escapes a few bytes in the last element of a package path: "gopkg.in/yaml%2ev3".
 // Types of instances stand in brackets, which may be nested: "pkg.(*List[go.shape.[]int]).Add".
 std::string display_name(std::string_view name, FrameSource source, NameForm form);
+// The same without a copy where it would be one: the name itself, or else `room`.
+std::string_view display_name(std::string_view name, FrameSource source, NameForm form,
+                              std::string& room);
 bool is_go(FrameSource source);
 
 }  // namespace gosym
