@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <span>
 
@@ -56,22 +55,54 @@ struct Found {
   ptrdiff_t end_call = 0;
 };
 
+// What is known of the addresses that are answered together. Its memory is kept for the next
+// ones: to give it back and touch it anew took 3 % of the time.
+struct Answers {
+  std::vector<std::pair<uint64_t, size_t>> order;  // by address: which it is
+  std::vector<Found> found;
+  std::vector<Call> calls;
+};
+
 // Near addresses are asked for after one another, so that each part of debugging information is
 // read once, and each table of a Go function walked once.
-void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
-                 const Tell& tell) {
-  std::vector<size_t> order(addresses.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, {}, [&](size_t i) { return addresses[i]; });
-  std::vector<Found> found(addresses.size());
-  std::vector<Call> calls;
-  for (size_t i : order) {
+void find_all(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
+              Answers& answers) {
+  auto& [order, found, calls] = answers;
+  order.clear();
+  for (uint64_t address : addresses)
+    order.emplace_back(address, order.size());
+  std::ranges::sort(order);
+  found.resize(addresses.size());
+  calls.clear();
+  for (auto [address, i] : order) {
     found[i].first_call = std::ssize(calls);
-    found[i].source = symbols.find(ImageAddress{addresses[i]}, calls);
+    found[i].source = symbols.find(ImageAddress{address}, calls);
     found[i].end_call = std::ssize(calls);
   }
+}
+
+// Has what is told soon fetched: calls and names lie in the order of addresses, not of answers.
+// To wait for each was a sixth of the time of 100,000 random addresses.
+void prefetch(const Answers& answers, size_t next) {
+  const auto& [order, found, calls] = answers;
+  constexpr size_t kCallsAhead = 16;
+  constexpr size_t kNamesAhead = 8;
+  if (next + kCallsAhead < found.size())
+    __builtin_prefetch(calls.data() + found[next + kCallsAhead].first_call);
+  if (next + kNamesAhead >= found.size() || !found[next + kNamesAhead].source)
+    return;
+  const Call& call = calls[static_cast<size_t>(found[next + kNamesAhead].first_call)];
+  __builtin_prefetch(call.function.data());
+  __builtin_prefetch(call.file.data());
+}
+
+void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
+                 Answers& answers, const Tell& tell) {
+  find_all(symbols, addresses, answers);
+  const auto& [order, found, calls] = answers;
   Answer answer;
   for (size_t i = 0; i < addresses.size(); i++) {
+    prefetch(answers, i);
     auto [source, first, end] = found[i];
     answer.address = addresses[i];
     answer.source = source.value_or(FrameSource{});
@@ -89,10 +120,12 @@ Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
   for (const std::string& note : {symbols->problem(), symbols->assumption()})
     if (!note.empty())
       warn(options.binary, note);
-  return Ask([symbols](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
-    ask_symbols(*symbols, addresses, tell);
-    return Ok{};
-  });
+  auto answers = std::make_shared<Answers>();
+  return Ask(
+      [symbols, answers](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
+        ask_symbols(*symbols, addresses, *answers, tell);
+        return Ok{};
+      });
 }
 
 Result<Ask> ask_process(const Options& options, const DebugFileOptions& files) {
