@@ -122,17 +122,24 @@ def recordings(gosym, seconds=20):
 
 
 @functools.cache
-def compiler_recording(gosym):
-    """A recording of the Go compiler at work, and a profile of the same without names."""
+def service():
+    """A service with all that the compiler writes into it, which peers need for its names."""
+    environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOPROXY": "off"}
+    file = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH.name)) / "service"
+    call(go(), "build", "-buildvcs=false", "-o", file, ".", env=environment,
+         cwd=ROOT / "bench/service")
+    return file
+
+
+@functools.cache
+def service_recording(gosym, seconds):
+    """A recording of that service under load, and a profile of the same without names."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH.name))
     raw, named, bare = (folder / name for name in ("cpu.raw", "named.pb.gz", "bare.pb.gz"))
-    use_twin = folder / "use-twin"
-    use_twin.write_text(f'#!/bin/sh\ncase $1 in */compile) shift; set -- {compiler().twin} "$@";;'
-                        ' esac\nexec "$@"\n')
-    use_twin.chmod(0o755)
-    environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
-    call(gosym, "record", "-q", "-F", "4999", "-o", raw, "--", go(), "build", "-a", "-toolexec",
-         use_twin, "go/types", env=environment)
+    running = subprocess.Popen([service()], stdin=subprocess.PIPE)
+    call(gosym, "record", "-q", "-F", "4999", "-p", running.pid, "-d", f"{seconds}s", "-o", raw)
+    running.stdin.close()
+    running.wait()
     call(gosym, "report", "--quiet", "--pprof", named, raw)
     bare.write_bytes(pprof.without_names(named.read_bytes()))
     return raw, bare

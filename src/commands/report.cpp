@@ -79,8 +79,8 @@ Result<> write(const Profile& profile, const Format& format, const ReportOptions
 }
 
 // Tables grow by being copied. If what they leave goes back to the kernel, and comes from there
-// again page by page, a report of 200,000 samples of prometheus takes a sixth more time; kept, a
-// quarter more memory.
+// again page by page, a report of 200,000 samples of prometheus takes a sixth more time; kept,
+// a quarter more memory.
 void keep_freed_memory() {
   constexpr int kNever = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kNever);

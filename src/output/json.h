@@ -1,5 +1,11 @@
 #pragma once
 
+// Most text needs no escape, and is then copied by the vector.
+#if defined(__SSE2__)
+#define RAPIDJSON_SSE2
+#elif defined(__ARM_NEON)
+#define RAPIDJSON_NEON
+#endif
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 

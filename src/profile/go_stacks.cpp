@@ -35,7 +35,6 @@ public:
   }
 
 private:
-
   LocationId filter(LocationId id, FunctionKind callee) {
     Location location = profile_.locations[to_index(id)];
     std::vector<Frame> shown;

@@ -72,7 +72,9 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
                std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions)
     : distinctions_(distinctions),
-      cgroups_(cgroups_in(events)), kernel_history_(events), history_(std::move(events)) {
+      cgroups_(cgroups_in(events)),
+      kernel_history_(events),
+      history_(std::move(events)) {
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);

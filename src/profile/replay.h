@@ -16,8 +16,8 @@ namespace gosym {
 std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
                                              RuntimeAddress address);
 
-// What is told apart in a profile though the stacks are equal. Threads of one name are many in a
-// Go program, and goroutines more.
+// What is told apart in a profile though the stacks are equal. Threads of one name are many in
+// a Go program, and goroutines more.
 struct Distinctions {
   bool has_tids = true;
   bool has_goids = true;

@@ -10,12 +10,12 @@ namespace gosym {
 // Adds up samples that are equal but for how many they are, in order of first sight.
 //
 // Of whom they are has few values, and is numbered apart: with all of it in the keys of all
-// samples the table is three times as large, and a report of 180,000 samples of prometheus takes
-// 7 % more.
+// samples the table is three times as large, and a report of 180,000 samples of prometheus
+// takes 7 % more.
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    Whose whose = {sample.goid,      sample.comm,   sample.pid,         sample.tid,
+    Whose whose = {sample.goid,      sample.comm,   sample.pid,   sample.tid,
                    sample.label_set, sample.cgroup, /*padding=*/0};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
