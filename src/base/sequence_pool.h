@@ -43,6 +43,11 @@ public:
   std::span<const T> operator[](uint32_t id) const {
     return std::span(items_).subspan(begins_[id], begins_[id + 1] - begins_[id]);
   }
+  // All of them: sequence i is [begins[i], begins[i + 1]) of the items.
+  void take(std::vector<T>& items, std::vector<size_t>& begins) && {
+    items = std::move(items_);
+    begins = std::move(begins_);
+  }
   uint32_t size() const { return static_cast<uint32_t>(begins_.size() - 1); }
 
 private:

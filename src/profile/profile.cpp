@@ -84,8 +84,8 @@ bool is_about_file(Unnamed reason) {
 }
 
 std::span<const LocationId> Profile::stack(StackId id) const {
-  uint32_t begin = stack_begin[to_index(id)];
-  uint32_t end = stack_begin[to_index(id) + 1];
+  size_t begin = stack_begin[to_index(id)];
+  size_t end = stack_begin[to_index(id) + 1];
   return std::span(stack_locations).subspan(begin, end - begin);
 }
 
@@ -96,7 +96,7 @@ std::span<const TopWord> Profile::top(uint32_t number) const {
 
 void Profile::add_stack(std::span<const LocationId> stack) {
   stack_locations.insert(stack_locations.end(), stack.begin(), stack.end());
-  stack_begin.push_back(static_cast<uint32_t>(stack_locations.size()));
+  stack_begin.push_back(stack_locations.size());
 }
 
 std::span<const Frame> Profile::frames_of(const Location& location) const {

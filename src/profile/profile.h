@@ -203,7 +203,7 @@ struct Profile {
   // Location ids of all stacks, innermost first, one after the other: the kernel's part, then
   // the user's. Stack i is [stack_begin[i], stack_begin[i + 1]).
   std::vector<LocationId> stack_locations;
-  std::vector<uint32_t> stack_begin = {0};
+  std::vector<size_t> stack_begin = {0};
   // One for each stack, and the words of all tops as with stacks, by offset: only as replay
   // makes the profile, until the callers have been looked for.
   std::vector<StackState> stack_states;

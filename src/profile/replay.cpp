@@ -113,7 +113,7 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
                     static_cast<uint32_t>(sample.frame_offset)};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
-    known.value() = stack(setting, numbers, sample.frame_offset);
+    known.value() = add_stack(setting, numbers, sample.frame_offset);
 
   samples_.add({.stack = known->second,
                 .pid = sample.pid,
@@ -126,7 +126,8 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
                 .weight = sample.weight});
 }
 
-Replay::ResolvedStack Replay::resolve(const Setting& setting, const Numbers& numbers) {
+StackId Replay::add_stack(const Setting& setting, const Numbers& numbers,
+                          uint64_t frame_offset) {
   AddressSpace space = {setting.program, setting.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -151,8 +152,11 @@ Replay::ResolvedStack Replay::resolve(const Setting& setting, const Numbers& num
     is_return = true;
   }
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
-  return {locations_of_stacks_.intern(resolved_), static_cast<uint32_t>(end),
-          static_cast<uint32_t>(goroutine_depth)};
+  auto id = static_cast<StackId>(profile_.stack_count());
+  profile_.add_stack(resolved_);
+  profile_.stack_states.push_back(
+      {frame_offset, top(space, numbers.top), end, static_cast<uint32_t>(goroutine_depth)});
+  return id;
 }
 
 uint32_t Replay::number_labels(std::span<const Label> labels) {
@@ -161,20 +165,6 @@ uint32_t Replay::number_labels(std::span<const Label> labels) {
     resolved_labels_.push_back(
         {profile_.strings.intern(label.key), profile_.strings.intern(label.value)});
   return label_sets_.intern(resolved_labels_);
-}
-
-StackId Replay::stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset) {
-  ResolvedStack resolved = resolve(setting, numbers);
-  StackKey key = {resolved.locations, top({setting.program, setting.map_count}, numbers.top),
-                  frame_offset, resolved.end, resolved.goroutine_depth};
-  auto [known, is_new] =
-      stacks_.try_emplace(key, StackId{static_cast<uint32_t>(stacks_.size())});
-  if (is_new) {
-    profile_.add_stack(locations_of_stacks_[key.locations]);
-    profile_.stack_states.push_back(
-        {key.frame_offset, key.top, static_cast<StackEnd>(key.end), key.goroutine_depth});
-  }
-  return known->second;
 }
 
 uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {

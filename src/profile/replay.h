@@ -32,11 +32,10 @@ struct Distinctions {
 // are new, once there are a million of them: programs have a hundred thousand calls, a file
 // that was made to take all memory could have any number.
 //
-// Samples may come in any order, as those of different CPUs do. A stack, and each of its
-// addresses, is looked at once for each address space it was seen in. Tops are counted apart
-// from stacks: most are new where the stacks are not, and with both in one table, and addresses
-// looked up in the mappings each time, a report of 180,000 samples of prometheus takes a
-// seventh more.
+// Samples may come in any order, as those of different CPUs do. A stack with its top, and each
+// address, is looked at once for each address space it was seen in. Stacks that are equal in
+// several of these become one when callers have been looked for (rewrite_stacks.h), and not
+// before: to find the few takes a sixth of the time of a report.
 class Replay {
 public:
   // Of the perf maps it only looks which process each is of.
@@ -86,11 +85,6 @@ private:
     uint32_t frame_offset;
     bool operator==(const SeenStack&) const = default;
   };
-  struct ResolvedStack {
-    uint32_t locations = 0;
-    uint32_t end = 0;
-    uint32_t goroutine_depth = 0;
-  };
   struct SeenAddress {
     uint64_t address;
     uint32_t program;
@@ -103,14 +97,6 @@ private:
     uint32_t map_count;
     uint64_t top;
     bool operator==(const SeenTop&) const = default;
-  };
-  struct StackKey {
-    uint32_t locations;
-    uint32_t top;
-    uint64_t frame_offset;
-    uint32_t end;
-    uint32_t goroutine_depth;
-    bool operator==(const StackKey&) const = default;
   };
   struct LocationKey {
     uint64_t address;
@@ -128,9 +114,8 @@ private:
     bool operator==(const MappingKey&) const = default;
   };
 
-  ResolvedStack resolve(const Setting& setting, const Numbers& numbers);
   LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
-  StackId stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset);
+  StackId add_stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset);
   uint32_t top(AddressSpace space, uint32_t raw_top);
   // `count` is that of a setting.
   LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
@@ -147,12 +132,11 @@ private:
   tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
   SequencePool<StackWord> raw_tops_;
-  SequencePool<LocationId> locations_of_stacks_;
   SequencePool<TopWord> words_of_tops_;
   size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
   std::string unknown_comm_;           // that comm() gave last
-  std::vector<LocationId> resolved_;   // scratch of resolve()
+  std::vector<LocationId> resolved_;   // scratch of add_stack()
   std::vector<TopWord> resolved_top_;  // scratch of top()
 
   tsl::robin_map<Setting, uint32_t, BytesHash> settings_;
@@ -160,7 +144,6 @@ private:
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
   std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
-  tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
   SampleCounter samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;

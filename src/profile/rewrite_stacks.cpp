@@ -33,12 +33,9 @@ void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
 
 }  // namespace
 
-void replace_stacks(Profile& profile, const SequencePool<LocationId>& stacks,
+void replace_stacks(Profile& profile, SequencePool<LocationId> stacks,
                     std::span<const uint32_t> new_stacks) {
-  profile.stack_locations.clear();
-  profile.stack_begin = {0};
-  for (uint32_t id = 0; id < stacks.size(); id++)
-    profile.add_stack(stacks[id]);
+  std::move(stacks).take(profile.stack_locations, profile.stack_begin);
   set_samples(profile, new_stacks);
   drop_unused_locations(profile);
 }

@@ -11,7 +11,7 @@ namespace gosym {
 // Puts other stacks in the place of those of a profile: stack i becomes number new_stacks[i] of
 // `stacks`. Samples that have become equal are added up, and locations that no stack passes
 // through any more are dropped.
-void replace_stacks(Profile& profile, const SequencePool<LocationId>& stacks,
+void replace_stacks(Profile& profile, SequencePool<LocationId> stacks,
                     std::span<const uint32_t> new_stacks);
 
 // The same with a function that appends the new locations of a stack to a vector.
@@ -25,7 +25,7 @@ void rewrite_stacks(Profile& profile, Append append) {
     append(StackId{i}, locations);
     new_stacks.push_back(stacks.intern(locations));
   }
-  replace_stacks(profile, stacks, new_stacks);
+  replace_stacks(profile, std::move(stacks), new_stacks);
 }
 
 }  // namespace gosym

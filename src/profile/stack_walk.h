@@ -44,6 +44,7 @@ public:
     stack_.push_back(chain.front());
   }
 
+  // Up to the root, or as far as anything leads. Only the steps ask for words.
   void run() {
     while (step()) {
     }
