@@ -115,8 +115,9 @@ int main(int argc, char** argv) {
     if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
       status = gosym::system_error("cannot write to standard output", errno);
     // The recorder goes on without the file.
-    if (status && gosym::has_cut_file() && command.app->get_name() != "record")
-      status = gosym::Error("a file was cut short while it was read: answers may be wrong");
+    if (status && gosym::cut_page_count() > 0 && command.app->get_name() != "record")
+      status = gosym::Error(
+          "a file was cut short, or its disk failed, while it was read: answers may be wrong");
     if (status)
       return *status;
     print_error(status.error());

@@ -12,19 +12,26 @@ namespace gosym {
 
 namespace {
 
-std::atomic<bool> has_cut = false;
+std::atomic<uint64_t> cut_pages = 0;
 std::uintptr_t page_size = 4096;
 
-// The instruction is tried again when this returns.
-void put_zeros(int signal, siginfo_t* info, void*) {
-  int cause = errno;
-  auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+bool put_zeros(void* place) {
+  auto address = reinterpret_cast<std::uintptr_t>(place);
   auto* page = reinterpret_cast<void*>(address - address % page_size);
-  bool is_cut = info->si_code == BUS_ADRERR;
-  if (!is_cut || mmap(page, page_size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+  return mmap(page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+              -1, 0) != MAP_FAILED;
+}
+
+// The instruction is tried again when this returns. Whatever else the signal is about ends the
+// process, as it would without this.
+void handle_bus_error(int signal, siginfo_t* info, void*) {
+  int cause = errno;
+  if (info->si_code == BUS_ADRERR && put_zeros(info->si_addr)) {
+    cut_pages++;
+  } else {
     ::signal(signal, SIG_DFL);
-  has_cut = true;
+    raise(signal);
+  }
   errno = cause;
 }
 
@@ -33,13 +40,13 @@ void put_zeros(int signal, siginfo_t* info, void*) {
 void outlive_cut_files() {
   page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction action {};
-  action.sa_sigaction = put_zeros;
+  action.sa_sigaction = handle_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
 }
 
-bool has_cut_file() {
-  return has_cut;
+uint64_t cut_page_count() {
+  return cut_pages;
 }
 
 }  // namespace gosym

@@ -369,6 +369,15 @@ std::optional<Result<Module>> find_module(const Image& image) {
 
 }  // namespace
 
+std::optional<Module> read_module_of_section(const Image& image) {
+  const elf::Section* section = find_table_section(image);
+  auto place = section ? place_of(image, *section) : Result<TablePlace>(Error(""));
+  auto module = place ? read_place(image, *place) : Result<Module>(Error(""));
+  bool is_certain =
+      module && module->data && (module->table.has_offsets() || image.type == ET_EXEC);
+  return is_certain ? std::optional(*std::move(module)) : std::nullopt;
+}
+
 Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {
   auto module = find_module(image);
   // Most linkers leave the words as they will be, and those of the function table count from

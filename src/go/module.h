@@ -74,4 +74,8 @@ std::vector<TablePlace> find_table_places(const elf::Image& image);
 // (lld): `file` are the image's bytes, private to us. `image` must outlive the module.
 Result<std::optional<Module>> read_module(const elf::Image& image, std::span<std::byte> file);
 
+// The module whose table lies in its section, where that is certain without a look through the
+// file and without relocation: for one who may not take long. It is what read_module() gives.
+std::optional<Module> read_module_of_section(const elf::Image& image);
+
 }  // namespace gosym::go

@@ -9,13 +9,16 @@
 #include "base/unique_fd.h"
 #include "base/unwind_rule.h"
 #include "profile/profile.h"
+#include "record/time_budget.h"
 
 namespace gosym {
 
 // The Go code of the processes that are sampled, and how to find the callers of its functions.
 //
-// The files are mapped, not copied: of tables of tens of megabytes little is looked at. Once a
-// file was cut short (base/cut_files.h) nothing is known of any code.
+// The files are mapped, not copied: of tables of tens of megabytes little is looked at. They
+// are those of whoever's code is sampled, so what looking at them may take is limited, in time
+// and by the sizes of files and functions; and once a part of a file was gone
+// (base/cut_files.h) nothing is known of its code. Then whoever asks has to do without.
 class GoCode {
 public:
   GoCode();
@@ -41,6 +44,7 @@ private:
 
   std::unordered_map<uint32_t, std::vector<Place>> places_;  // by process
   std::map<ImageId, std::weak_ptr<Program>> programs_;
+  TimeBudget budget_;
 };
 
 }  // namespace gosym

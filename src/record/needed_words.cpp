@@ -26,7 +26,8 @@ public:
     has_unknown_ |= !rule;
     return rule;
   }
-  // What report finds out about that can only end its walk before.
+  // Report also sees whether a call lies before: that ends its walk earlier at most, and it
+  // asks for no other word.
   bool may_be_returned_to(Address) const { return true; }
   Address interrupted(Address address) const { return {address.value, false}; }
 
@@ -94,7 +95,7 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
   for (uint64_t address : sample.user_stack.first(std::min(own, sample.user_stack.size())))
     chain.push_back({address, !chain.empty()});
   if (chain.empty())
-    return 0;
+    return none;
   KnownCode code(rule_of);
   StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
                  StackState{.frame_offset = sample.frame_offset, .end = sample.user_end});

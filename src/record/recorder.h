@@ -87,6 +87,7 @@ private:
   // are no more.
   bool keep_events(uint64_t until, uint64_t deadline);
   void keep(RawMapping mapping);
+  bool executes_after(uint32_t pid, uint64_t time) const;
   void keep(const GoProgram& program, const MapEvent& code);
   void forget_go_program(uint32_t pid);
   void leave_images(uint32_t pid);

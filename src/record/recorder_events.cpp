@@ -43,11 +43,21 @@ void Recorder::keep(RawMapping mapping) {
   const GoProgram* program = images_.go_program(image);
   if (program)
     keep(*program, event);
-  go_code_.map(event, program != nullptr, file);
+  if (!program || !executes_after(event.pid, event.time))
+    go_code_.map(event, program != nullptr, file);
   if (is_new && file)
     archive_.hold(image, std::move(file), path);
   archive_.map(event.pid, image);
   events_.emplace_back(std::move(event));
+}
+
+// Whether it is known by now that the process went on to another program, of which there may be
+// samples.
+bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
+  return std::ranges::any_of(pending_, [&](const SidebandRecord& record) {
+    const auto* comm = std::get_if<CommEvent>(&record);
+    return comm && comm->is_exec && comm->pid == pid && comm->time > time;
+  });
 }
 
 // Of several in one process the first is its program, and not a library.

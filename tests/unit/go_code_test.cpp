@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "elf/image.h"
 #include "pclntab_builder.h"
+#include "record/time_budget.h"
 #include "temporary_directory.h"
 #include "unwind_rule_text.h"
 
@@ -99,17 +100,55 @@ TEST_CASE("go code: nothing of what is no Go program, or has no section with its
   CHECK(rule_at(code, 2, 0x400000 + other.function()) == "none");
 }
 
-// Last, for what was cut is not forgotten.
-TEST_CASE("cut files: what is gone reads as zeros, and rules are believed no more") {
-  outlive_cut_files();
+TEST_CASE("go code: what would take long is not known") {
   ProgramFile file;
   GoCode code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
+  // Who maps it over and over is followed to some of the places only.
+  for (uint64_t i = 1; i < 100; i++)
+    code.map(file.mapping(1, 0x400000 + i * 0x100000), true, file.fd);
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "sp+8 cfa-8 same");
+  CHECK(rule_at(code, 1, 0x400000 + 99 * 0x100000 + file.function()) == "none");
+  ProgramFile large;
+  REQUIRE(ftruncate(large.fd.get(), off_t{1} << 30) == 0);
+  GoCode other;
+  other.map(large.mapping(1, 0x400000), true, large.fd);
+  CHECK(rule_at(other, 1, 0x400000 + large.function()) == "none");
+}
+
+TEST_CASE("time budget: it comes to an end") {
+  TimeBudget budget;
+  CHECK(budget.has_left());
+  uint64_t turns = 0;
+  while (budget.has_left())
+    turns += budget.spend([] {
+      volatile uint64_t sum = 0;
+      for (uint64_t i = 0; i < 100000; i++)
+        sum = sum + i;
+      return uint64_t{1};
+    });
+  CHECK(turns > 0);
+}
+
+TEST_CASE("cut files: what is gone reads as zeros, and no rule is believed of that file") {
+  outlive_cut_files();
+  ProgramFile file;
+  ProgramFile other;
+  GoCode code;
+  code.map(file.mapping(1, 0x400000), true, file.fd);
+  MapEvent mapping = other.mapping(2, 0x400000);
+  mapping.image = ImageId{2};
+  code.map(mapping, true, other.fd);
   auto mapped = MappedFile::open(file.fd);
   REQUIRE(mapped);
-  CHECK_FALSE(has_cut_file());
+  uint64_t cut_before = cut_page_count();
   REQUIRE(ftruncate(file.fd.get(), 0) == 0);
   CHECK((*mapped)->bytes()[0] == std::byte{0});
-  CHECK(has_cut_file());
+  CHECK(cut_page_count() == cut_before + 1);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+  CHECK(cut_page_count() > cut_before + 1);
+  uint64_t cut_twice = cut_page_count();
+  CHECK(rule_at(code, 1, 0x400000 + file.function() + 1) == "none");
+  CHECK(cut_page_count() == cut_twice);  // it was not looked at again
+  CHECK(rule_at(code, 2, 0x400000 + other.function()) == "sp+8 cfa-8 same");
 }
