@@ -107,9 +107,9 @@ Result<int> run(const ReportOptions& options) {
   auto recording = read(options);
   if (!recording)
     return std::move(recording).error();
-  bool has_labels = options.format == "pprof";
+  bool tells_threads = options.format == "pprof";  // by their numbers
   Profile profile = replay(*recording, options.filter,
-                           {.has_tids = has_labels, .has_goids = options.has_goids});
+                           {.has_tids = tells_threads, .has_goids = options.has_goids});
   raw::ArchivedFiles archived = open_archived_files(*recording, profile);
   tell_damage(*recording, options);
   if (profile.samples.empty())

@@ -14,11 +14,10 @@ public:
 
   // Does what is to be paid for.
   template <class Work>
-  auto spend(Work work) {
+  void spend(Work work) {
     uint64_t begin = cpu_time();
-    auto result = work();
+    work();
     spent_ns_ += cpu_time() - begin;
-    return result;
   }
 
 private:
