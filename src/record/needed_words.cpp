@@ -121,8 +121,7 @@ void find_needed_words(const RecordedSample& sample, const StackTop& top,
     if (auto word = words.at(offset))
       needed.push_back(*word);
   std::ranges::sort(needed, {}, &StackWord::offset);
-  auto repeated = std::ranges::unique(needed);
-  needed.erase(repeated.begin(), repeated.end());
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
 }
 
 }  // namespace gosym
