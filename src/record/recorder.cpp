@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
+#include "base/clock.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
@@ -36,9 +36,7 @@ void go_before_others() {
 }  // namespace
 
 uint64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  return clock_ns(CLOCK_MONOTONIC);
 }
 
 Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
