@@ -346,13 +346,18 @@ bool is_confirmed(const std::optional<Result<Module>>& module) {
   return module && *module && (*module)->data;
 }
 
+// None if there is no section; an error if its table cannot be used.
+std::optional<Result<Module>> read_section(const Image& image) {
+  const elf::Section* section = find_table_section(image);
+  if (!section)
+    return std::nullopt;
+  auto place = place_of(image, *section);
+  return place ? read_place(image, *place) : Result<Module>(std::move(place).error());
+}
+
 // None if there is no table; an error if there is, but none that can be used.
 std::optional<Result<Module>> find_module(const Image& image) {
-  std::optional<Result<Module>> module;
-  if (const elf::Section* section = find_table_section(image)) {
-    auto place = place_of(image, *section);
-    module = place ? read_place(image, *place) : Result<Module>(std::move(place).error());
-  }
+  std::optional<Result<Module>> module = read_section(image);
   if (module && *module)
     return module;
   // A damaged section does not rule out a whole table elsewhere. External linkers merge it into
@@ -370,12 +375,10 @@ std::optional<Result<Module>> find_module(const Image& image) {
 }  // namespace
 
 std::optional<Module> read_module_of_section(const Image& image) {
-  const elf::Section* section = find_table_section(image);
-  auto place = section ? place_of(image, *section) : Result<TablePlace>(Error(""));
-  auto module = place ? read_place(image, *place) : Result<Module>(Error(""));
+  std::optional<Result<Module>> module = read_section(image);
   bool is_certain =
-      module && module->data && (module->table.has_offsets() || image.type == ET_EXEC);
-  return is_certain ? std::optional(*std::move(module)) : std::nullopt;
+      is_confirmed(module) && ((*module)->table.has_offsets() || image.type == ET_EXEC);
+  return is_certain ? std::optional(**std::move(module)) : std::nullopt;
 }
 
 Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {

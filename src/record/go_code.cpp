@@ -42,8 +42,12 @@ struct GoCode::Program {
   tsl::robin_map<uint64_t, std::optional<UnwindRule>> known;  // by address of the image
 
   void open(const UniqueFd& fd) {
-    auto mapped = is_too_large(fd) ? Error("") : MappedFile::open(fd);
-    auto parsed = mapped ? elf::parse((*mapped)->bytes()) : Result<elf::Image>(Error(""));
+    if (is_too_large(fd))
+      return;
+    auto mapped = MappedFile::open(fd);
+    if (!mapped)
+      return;
+    auto parsed = elf::parse((*mapped)->bytes());
     if (!parsed)
       return;
     file = *std::move(mapped);
