@@ -77,24 +77,53 @@ std::string_view code_at(const Module& module, uint64_t pc) {
   return as_text(code.value_or(Bytes{}));
 }
 
-// mov %rbp, offset(%rsp)
-bool is_store_of_rbp(std::string_view code, int32_t offset) {
+// An instruction with a place above the stack pointer; its encodings take none, one or four
+// bytes of offset.
+struct StackInstruction {
+  std::string_view plain;
+  std::string_view with_byte;
+  std::string_view with_word;
+};
+constexpr StackInstruction kStoreOfRbp = {"\x48\x89\x2c\x24", "\x48\x89\x6c\x24",
+                                          "\x48\x89\xac\x24"};  // mov %rbp, offset(%rsp)
+constexpr StackInstruction kLoadOfRbp = {"\x48\x8b\x2c\x24", "\x48\x8b\x6c\x24",
+                                         "\x48\x8b\xac\x24"};  // mov offset(%rsp), %rbp
+
+// The length of the instruction with this offset that the code begins with; 0 if it does not.
+uint32_t length_of(const StackInstruction& form, std::string_view code, int32_t offset) {
   auto number = static_cast<uint32_t>(offset);
   Bytes bytes = as_bytes(code);
-  if (code.starts_with("\x48\x89\x2c\x24"))
-    return offset == 0;
-  if (code.starts_with("\x48\x89\x6c\x24"))
-    return load<uint8_t>(bytes, 4) == number;
-  return code.starts_with("\x48\x89\xac\x24") && load<uint32_t>(bytes, 4) == number;
+  if (code.starts_with(form.plain))
+    return offset == 0 ? 4 : 0;
+  if (code.starts_with(form.with_byte))
+    return load<uint8_t>(bytes, 4) == number ? 5 : 0;
+  return code.starts_with(form.with_word) && load<uint32_t>(bytes, 4) == number ? 8 : 0;
 }
 
-FramePointer frame_of_amd64(const Module& module, const FirstMove& move, uint64_t pc) {
+// Whether the code before `pc` has loaded what was saved at the offset, and the stack is moved
+// back next: add $n, %rsp, or sub $-128, %rsp.
+bool has_reloaded(const Module& module, uint64_t pc, int32_t offset) {
+  std::string_view next = code_at(module, pc);
+  bool moves_back = next.starts_with("\x48\x83\xc4") || next.starts_with("\x48\x81\xc4") ||
+                    next.starts_with("\x48\x83\xec\x80");
+  auto is_load = [&](uint32_t length) {
+    return length_of(kLoadOfRbp, code_at(module, pc - length), offset) == length;
+  };
+  return moves_back && (is_load(4) || is_load(5) || is_load(8));
+}
+
+FramePointer frame_of_amd64(const Module& module, const FirstMove& move, uint64_t pc,
+                            int32_t depth) {
   constexpr std::string_view kPush = "\x55\x48\x89\xe5";  // push %rbp; mov %rsp, %rbp
   if (code_at(module, move.pc - 1).starts_with(kPush))
-    return FramePointer::kOnStack;
-  if (!is_store_of_rbp(code_at(module, move.pc), move.depth - 8))
+    return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
+  int32_t saved = move.depth - 8;
+  uint32_t store = length_of(kStoreOfRbp, code_at(module, move.pc), saved);
+  if (store == 0)
     return FramePointer::kLost;
-  return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
+  bool is_unchanged =
+      pc <= move.pc + store || (depth == move.depth && has_reloaded(module, pc, saved));
+  return is_unchanged ? FramePointer::kUnchanged : FramePointer::kOnStack;
 }
 
 FramePointer frame_of_arm64(const Module& module, const FirstMove& move, uint64_t pc) {
@@ -121,7 +150,7 @@ FramePointer find_frame_pointer(const Module& module, const Function& function, 
   auto move = first_move(module.table, function);
   if (!move)
     return FramePointer::kLost;
-  return machine == EM_X86_64 ? frame_of_amd64(module, *move, pc)
+  return machine == EM_X86_64 ? frame_of_amd64(module, *move, pc, depth)
                               : frame_of_arm64(module, *move, pc);
 }
 

@@ -20,7 +20,8 @@ namespace gosym::go {
 // that is seen from their code:
 //
 //   push %rbp                first of all that moves the stack pointer: amd64, from Go 1.21 on
-//   mov %rbp, depth-8(%rsp)  right after it was moved: amd64, before
+//   mov %rbp, depth-8(%rsp)  right after it was moved, and then lea depth-8(%rsp), %rbp: amd64,
+//                            before. It is loaded again right before the stack is moved back
 //   stur x29, [sp, -8]       right after it was moved: arm64, frames of up to 496 bytes; it was
 //                            stored before in larger ones
 //

@@ -46,25 +46,36 @@ TEST_CASE("go unwind rules: amd64 pushes the frame pointer first") {
   Sample sample({{0, 5}, {8, 12}, {40, 0x20}, {8, 0x21}, {0, 0x22}},
                 "\x49\x3b\x66\x10\x55\x48\x89\xe5\x48\x83\xec\x20");
   CHECK(sample.rule_at(4) == kFrameless);
-  CHECK(sample.rule_at(5) == "sp+16 cfa-8 cfa-16");
+  CHECK(sample.rule_at(5) == "sp+16 cfa-8 same");
+  CHECK(sample.rule_at(8) == "sp+16 cfa-8 cfa-16");
   CHECK(sample.rule_at(12) == "sp+48 cfa-8 cfa-16");
   CHECK(sample.rule_at(0x20) == "sp+16 cfa-8 cfa-16");
   CHECK(sample.rule_at(0x21) == kFrameless);
 }
 
 TEST_CASE("go unwind rules: amd64 up to Go 1.20 stores the frame pointer after the fact") {
-  auto check = [](int32_t depth, const std::string& store) {
+  auto check = [](int32_t depth, const std::string& offset, const std::string& moved_back) {
     CAPTURE(depth);
-    Sample sample({{0, 4}, {depth, 0x20}, {0, 0x21}}, "\x90\x90\x90\x90" + store);
+    // sub; mov %rbp, offset; lea offset, %rbp; nop; mov offset, %rbp; add; ret
+    std::string store = "\x48\x89" + offset;
+    std::string code =
+        "\x90\x90\x90\x90" + store + "\x48\x8d" + offset + "\x90\x48\x8b" + offset;
+    Sample sample({{0, 4}, {depth, 0x20}, {0, 0x21}}, code + moved_back);
     std::string cfa = fmt::format("sp+{} cfa-8 ", depth + 8);
     CHECK(sample.rule_at(3) == kFrameless);
     CHECK(sample.rule_at(4) == cfa + "same");
-    CHECK(sample.rule_at(4 + store.size()) == cfa + "cfa-16");
+    CHECK(sample.rule_at(4 + store.size()) == cfa + "same");
+    CHECK(sample.rule_at(4 + 2 * store.size()) == cfa + "cfa-16");
+    CHECK(sample.rule_at(5 + 2 * store.size()) == cfa + "cfa-16");
+    CHECK(sample.rule_at(5 + 3 * store.size()) ==
+          cfa + (moved_back == "\xc3" ? "cfa-16" : "same"));
     CHECK(sample.rule_at(0x20) == kFrameless);
   };
-  check(8, "\x48\x89\x2c\x24");
-  check(0x70, "\x48\x89\x6c\x24\x68");
-  check(0x978, "\x48\x89\xac\x24\x70\x09\0\0"s);
+  check(8, "\x2c\x24", "\x48\x83\xc4\x08");
+  check(0x70, "\x6c\x24\x68", "\x48\x83\xc4\x70");
+  check(0x80, "\x6c\x24\x78", "\x48\x83\xec\x80");
+  check(0x978, "\xac\x24\x70\x09\0\0"s, "\x48\x81\xc4\x78\x09\0\0"s);
+  check(0x70, "\x6c\x24\x68", "\xc3");
 }
 
 TEST_CASE("go unwind rules: a frame pointer that is saved elsewhere, or not at all, is lost") {
