@@ -26,9 +26,9 @@ def help_text(gosym, command):
 
 
 def help_options(gosym, command):
-    """An option of CLI11's help starts its line: `  -p,--pid PID ...  what it does`."""
+    """An option starts its line: `  -p, --pid PID  what it does`."""
     lines = re.findall(r"^  (-.*)", help_text(gosym, command), re.MULTILINE)
-    return {option for line in lines for option in OPTION.findall(line.split()[0])}
+    return {option for line in lines for option in OPTION.findall(line.split("  ")[0])}
 
 
 def page(command):

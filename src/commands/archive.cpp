@@ -7,6 +7,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/debug_options.h"
 #include "profile/replay.h"
 #include "raw/archived_files.h"
 #include "raw/reader.h"
@@ -124,21 +125,21 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Command make_archive(CLI::App& root) {
+Command make_archive() {
   auto options = std::make_shared<Options>();
-  CLI::App* app =
-      root.add_subcommand("archive", "Put the files that were sampled into a recording");
-  app->add_option("FILE", options->recording, "Recording to add to (default cpu.raw)")
-      ->type_name("");
-  app->add_option("--symfs", options->symfs, "Take all files from below DIR")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("DIR");
-  app->add_flag("-q,--quiet", options->is_quiet, "Tell nothing but errors");
-  app->footer(
-      "Examples:\n"
-      "  gosym archive                      now cpu.raw has names on any machine\n"
-      "  gosym archive --symfs ./root old.raw\n");
-  return {app, [options] { return run(*options); }};
+  std::vector<Option> all = {
+      {.names = "FILE",
+       .help = "Recording to add to (default: cpu.raw)",
+       .set = into(options->recording)},
+      symfs_option(options->symfs),
+      {.names = "-q,--quiet", .help = "Print errors only", .set = into(options->is_quiet)}};
+  return {.name = "archive",
+          .summary = "Put the files that were sampled into a recording",
+          .groups = {{"Options", std::move(all)}},
+          .examples =
+              "  gosym archive                      make cpu.raw readable elsewhere\n"
+              "  gosym archive --symfs ./root old.raw\n",
+          .run = [options] { return run(*options); }};
 }
 
 }  // namespace gosym

@@ -15,9 +15,6 @@ namespace gosym {
 
 namespace {
 
-// What CLI11 makes of a flag without a value.
-constexpr std::string_view kWithoutUrls = "true";
-
 constexpr size_t kMaxUrlFile = 65536;  // a few lines, each with a URL
 
 // Each file *.urls has URLs separated by white space, as debuginfod-client-config(7) tells.
@@ -44,7 +41,6 @@ std::string urls_of_environment() {
   return urls ? urls : "";
 }
 
-// A check for CLI11.
 std::string check_directory(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed))
@@ -52,7 +48,7 @@ std::string check_directory(const std::string& path) {
   return fmt::format("'{}' is not a directory", printable(path));
 }
 
-// They lie below --symfs, which CLI11 may know only after them.
+// They lie below --symfs, which may be given after them.
 Result<> check_debug_dirs(const DebugOptions& options) {
   for (const std::string& path : options.debug_dirs) {
     UniqueFd found = find_file(path, options.symfs);
@@ -67,11 +63,11 @@ Result<> check_debug_dirs(const DebugOptions& options) {
 
 // Empty if nothing is to be fetched.
 Result<std::string> server_urls(const DebugOptions& options) {
-  bool is_asked = !options.debuginfod.empty();
+  bool is_asked = options.debuginfod.has_value();
   if (options.no_debuginfod)
     return std::string();
-  if (is_asked && options.debuginfod != kWithoutUrls)
-    return options.debuginfod;
+  if (is_asked && !options.debuginfod->empty())
+    return *options.debuginfod;
   std::string urls = urls_of_environment();
   if (urls.empty() && is_asked)
     urls = urls_of_system();
@@ -84,22 +80,32 @@ Result<std::string> server_urls(const DebugOptions& options) {
 
 }  // namespace
 
-void add_debug_options(CLI::App& app, DebugOptions& options) {
-  app.add_option("--debug-dir", options.debug_dirs,
-                 "Look for debug files here, before /usr/lib/debug; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("DIR");
-  app.add_option("--symfs", options.symfs, "Take all files from below DIR")
-      ->check(check_directory, "")
-      ->type_name("DIR");
-  CLI::Option* debuginfod =
-      app.add_flag("--debuginfod", options.debuginfod,
-                   "Fetch missing debug files from these servers; without URLS from those of "
-                   "DEBUGINFOD_URLS, or else of the system")
-          ->type_name("[=URLS]");
-  app.add_flag("--no-debuginfod", options.no_debuginfod,
-               "Fetch nothing, even if DEBUGINFOD_URLS is set")
-      ->excludes(debuginfod);
+Option symfs_option(std::string& symfs) {
+  return {.names = "--symfs",
+          .value = "DIR",
+          .help = "Take all files from below DIR",
+          .set = into(symfs),
+          .check = check_directory};
+}
+
+OptionGroup debug_options(DebugOptions& options) {
+  return {"Where files are",
+          {{.names = "--debug-dir",
+            .value = "DIR",
+            .help = "Look for debug files here, before /usr/lib/debug; may be repeated",
+            .set = into(options.debug_dirs),
+            .values = Values::kEach},
+           symfs_option(options.symfs),
+           {.names = "--debuginfod",
+            .value = "URLS",
+            .help = "Fetch missing debug files from these servers (default: those of "
+                    "DEBUGINFOD_URLS, or else of the system)",
+            .set = [&options](const std::string& urls) { options.debuginfod = urls; },
+            .excludes = {"--no-debuginfod"},
+            .values = Values::kOptional},
+           {.names = "--no-debuginfod",
+            .help = "Fetch nothing, even if DEBUGINFOD_URLS is set",
+            .set = into(options.no_debuginfod)}}};
 }
 
 Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream) {

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "commands/command_line.h"
 #include "symbolize/debug_file.h"
 
 namespace gosym {
@@ -13,11 +14,12 @@ namespace gosym {
 struct DebugOptions {
   std::string symfs;
   std::vector<std::string> debug_dirs;
-  std::string debuginfod;  // "true", or the URLs of servers; empty: not given
+  std::optional<std::string> debuginfod;  // URLs of servers, or empty; none: not given
   bool no_debuginfod = false;
 };
 
-void add_debug_options(CLI::App& app, DebugOptions& options);
+OptionGroup debug_options(DebugOptions& options);
+Option symfs_option(std::string& symfs);
 
 // Servers are asked if --debuginfod or DEBUGINFOD_URLS says so, and --no-debuginfod does not
 // say no. Without URLS, --debuginfod takes those of DEBUGINFOD_URLS, else those that the

@@ -179,13 +179,13 @@ Result<int> diagnose() {
 
 }  // namespace
 
-Command make_doctor(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("doctor", "Tell what can be recorded here, and why not");
-  app->footer(
-      "Examples:\n"
-      "  gosym doctor             what this user can record\n"
-      "  sudo gosym doctor        what root can record\n");
-  return {app, diagnose};
+Command make_doctor() {
+  return {.name = "doctor",
+          .summary = "Tell what can be recorded here, and why not",
+          .examples =
+              "  gosym doctor             what this user can record\n"
+              "  sudo gosym doctor        what root can record\n",
+          .run = diagnose};
 }
 
 }  // namespace gosym

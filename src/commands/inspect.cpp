@@ -47,11 +47,26 @@ Result<int> run(const Options& options) {
 }
 
 // Each view is the answer to a question of its own.
-void exclude_each_other(const std::vector<CLI::Option*>& options) {
-  for (CLI::Option* one : options)
-    for (CLI::Option* other : options)
-      if (one != other)
-        one->excludes(other);
+std::vector<Option> view_options(Options& options) {
+  std::vector<Option> views;
+  std::vector<std::string> names;
+  for (const View& view : kViews) {
+    views.push_back({.names = view.option, .help = view.help, .set = [&options, &view](auto&) {
+                       options.show = view.show;
+                     }});
+    names.push_back(view.option);
+  }
+  auto set_function = [&options](const std::string& wanted) {
+    options.function = wanted;
+    options.show = show_function;
+  };
+  views.push_back({.names = "--function",
+                   .value = "NAME|ADDR",
+                   .help = "Show all that the Go function table has about a function",
+                   .set = set_function});
+  for (Option& view : views)
+    view.excludes = names;
+  return views;
 }
 
 }  // namespace
@@ -62,38 +77,32 @@ Result<const go::Module*> require_module(const ImageSymbols& symbols) {
   return Error(symbols.problem().empty() ? "no Go function table" : symbols.problem());
 }
 
-Command make_inspect(CLI::App& root) {
+Command make_inspect() {
   auto options = std::make_shared<Options>();
-  CLI::App* app = root.add_subcommand("inspect", "Show what symbol information is in a binary");
-  app->add_option("BINARY", options->binary, "ELF file to look into")
-      ->required()
-      ->type_name("");
-  std::vector<CLI::Option*> views;
-  for (const View& view : kViews)
-    views.push_back(app->add_flag_callback(
-        view.option, [options, show = view.show] { options->show = show; }, view.help));
-  auto set_function = [options](const std::string& wanted) {
-    options->function = wanted;
-    options->show = show_function;
-  };
-  views.push_back(app->add_option_function<std::string>(
-                         "--function", set_function,
-                         "Show all that the Go function table has about a function")
-                      ->type_name("NAME|ADDR"));
-  exclude_each_other(views);
-  app->add_option("--sort", options->sort, "Order of --functions: address, size or name")
-      ->check(CLI::IsMember({"address", "size", "name"}))
-      ->needs(app->get_option("--functions"))
-      ->type_name("KEY");
-  app->add_flag("--json", options->is_json, "Print JSON; lists have one object a line");
-  app->footer(
-      "Examples:\n"
-      "  gosym inspect ./server\n"
-      "  gosym inspect --functions --sort size ./server | head\n"
-      "  gosym inspect --function main.main ./server\n"
-      "  gosym inspect --check ./server\n"
-      "  gosym inspect --json --build-info ./server | jq .settings\n");
-  return {app, [options] { return run(*options); }};
+  std::vector<Option> rest = {{.names = "BINARY",
+                               .help = "ELF file to look into",
+                               .set = into(options->binary),
+                               .is_required = true},
+                              {.names = "--sort",
+                               .value = "KEY",
+                               .help = "Order of --functions: address, size or name",
+                               .set = into(options->sort),
+                               .choices = {"address", "size", "name"},
+                               .needs = "--functions"},
+                              {.names = "--json",
+                               .help = "Print JSON; lists have one object a line",
+                               .set = into(options->is_json)}};
+  return {.name = "inspect",
+          .summary = "Show what symbol information is in a binary",
+          .groups = {{"What is shown (default: a summary)", view_options(*options)},
+                     {"Other options", std::move(rest)}},
+          .examples =
+              "  gosym inspect ./server\n"
+              "  gosym inspect --functions --sort size ./server | head\n"
+              "  gosym inspect --function main.main ./server\n"
+              "  gosym inspect --check ./server\n"
+              "  gosym inspect --json --build-info ./server | jq .settings\n",
+          .run = [options] { return run(*options); }};
 }
 
 }  // namespace gosym

@@ -6,16 +6,16 @@
 
 namespace gosym {
 
-void add_loss_option(CLI::App& app, std::string& text) {
+Option loss_option(std::string& text) {
   auto check = [](const std::string& given) {
     return parse_loss(given) ? std::string()
                              : fmt::format("'{}' is not a share in percent", printable(given));
   };
-  app.add_option(
-         "--max-loss", text,
-         "Exit with status 3 if more than this share of the samples is lost, in percent")
-      ->check(check, "")
-      ->type_name("PERCENT");
+  return {.names = "--max-loss",
+          .value = "PERCENT",
+          .help = "Exit with status 3 if more than this share of the samples is lost",
+          .set = into(text),
+          .check = check};
 }
 
 std::optional<double> parse_loss(const std::string& text) {

@@ -3,13 +3,13 @@
 #include <optional>
 #include <string>
 
-#include "commands/command.h"
+#include "commands/command_line.h"
 #include "profile/recording.h"
 
 namespace gosym {
 
 // --max-loss PERCENT, of record and report.
-void add_loss_option(CLI::App& app, std::string& text);
+Option loss_option(std::string& text);
 
 // "0", "2.5", "2.5%"; empty: 100. None for anything else.
 std::optional<double> parse_loss(const std::string& text);

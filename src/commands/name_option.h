@@ -1,13 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 
+#include "commands/command_line.h"
 #include "symbolize/names.h"
 
 namespace gosym {
 
 // The option --demangle; `form` stays none unless it is given.
-void add_name_option(CLI::App& app, std::optional<NameForm>& form);
+Option name_option(std::optional<NameForm>& form);
 
 }  // namespace gosym

@@ -6,7 +6,7 @@
 
 namespace gosym {
 
-std::function<std::string(const std::string&)> check_id(const char* kind) {
+Check check_id(const char* kind) {
   return [kind](const std::string& text) -> std::string {
     // What "$(pidof server)" leaves where there is none: nothing, or the next option.
     if (text.empty() || text.starts_with('-'))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "commands/command.h"
 #include "commands/loss_option.h"
 #include "commands/record_options.h"
 #include "record/privileges.h"
@@ -246,39 +247,23 @@ Result<int> record(const RecordOptions& options) {
   return status == kSuccess && has_lost_too_much ? kPartial : status;
 }
 
-// CLI11 knows nothing of the command.
-class HelpFormatter : public CLI::Formatter {
-public:
-  std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
-    return fmt::format(
-        "Usage: {} [OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]\n",
-        name);
-  }
-};
-
 }  // namespace
 
-Command make_record(CLI::App& root, std::vector<std::string> command) {
+Command make_record() {
   auto options = std::make_shared<RecordOptions>();
-  options->command = std::move(command);
-  CLI::App* app = root.add_subcommand("record", "Sample running code into a file");
-  app->formatter(std::make_shared<HelpFormatter>());
-  add_record_options(*app, *options);
-  // Without "--", what is no option begins the command, which has all the rest.
-  app->prefix_command();
-  app->footer(
-      "Examples:\n"
-      "  gosym record -p 4242 -d 10s      a running process, for 10 seconds\n"
-      "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
-      "  gosym record -- ./server --dev   a command, from start to end\n"
-      "  gosym record -a -F 999 -d 5s     the whole system, 999 times a second\n"
-      "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
-      "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n");
-  return {app, [app, options] {
-            if (auto bare = app->remaining(); !bare.empty())
-              options->command.swap(bare);
-            return record(*options);
-          }};
+  return {.name = "record",
+          .summary = "Sample running code into a file",
+          .usage = "[OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]",
+          .groups = record_options(*options),
+          .examples =
+              "  gosym record -p 4242 -d 10s          a running process, for 10 seconds\n"
+              "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
+              "  gosym record -- ./server --dev       a command, from start to end\n"
+              "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
+              "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
+              "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n",
+          .words = &options->command,
+          .run = [options] { return record(*options); }};
 }
 
 }  // namespace gosym

@@ -223,70 +223,114 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   return plan;
 }
 
-void add_target_options(CLI::App& app, RecordOptions& options) {
-  app.add_option("-p,--pid", options.pids, "Record these processes and their future children")
-      ->check(check_id("process"), "")
-      ->type_name("PID[,PID]")
-      ->delimiter(',');
-  app.add_option("-t,--tid", options.tids, "Record these threads alone")
-      ->check(check_id("thread"), "")
-      ->type_name("TID[,TID]")
-      ->delimiter(',');
-  app.add_option("--cgroup", options.cgroups,
-                 "Record what runs in this cgroup (v2) and those below it; may be repeated")
-      ->allow_extra_args(false)
-      ->check(check_given, "")
-      ->type_name("PATH");
-  app.add_flag("-a,--all", options.is_system_wide, "Record all processes");
-  app.add_option("-C,--cpu", options.cpus, "Only what runs on these CPUs: 0-3,6")
-      ->check(check_given, "")
-      ->type_name("CPUS");
-  app.add_flag("--no-inherit", options.leaves_children, "Leave out children of the processes");
+namespace {
+
+OptionGroup target_options(RecordOptions& options) {
+  return {"What is sampled",
+          {{.names = "-p,--pid",
+            .value = "PID[,PID]",
+            .help = "Record these processes and their future children",
+            .set = into(options.pids),
+            .check = check_id("process"),
+            .values = Values::kWords},
+           {.names = "-t,--tid",
+            .value = "TID[,TID]",
+            .help = "Record only these threads",
+            .set = into(options.tids),
+            .check = check_id("thread"),
+            .values = Values::kWords},
+           {.names = "--cgroup",
+            .value = "PATH",
+            .help = "Record what runs in this cgroup (v2) and those below it; may be repeated",
+            .set = into(options.cgroups),
+            .check = check_given,
+            .values = Values::kEach},
+           {.names = "-a,--all",
+            .help = "Record all processes",
+            .set = into(options.is_system_wide)},
+           {.names = "-C,--cpu",
+            .value = "CPUS",
+            .help = "Only what runs on these CPUs: 0-3,6",
+            .set = into(options.cpus),
+            .check = check_given},
+           {.names = "--no-inherit",
+            .help = "Leave out children of the processes",
+            .set = into(options.leaves_children)},
+           {.names = "-U,--user-only",
+            .help = "Sample user-space code only",
+            .set = into(options.is_user_only)},
+           {.names = "-K,--kernel-only",
+            .help = "Sample kernel code only",
+            .set = into(options.is_kernel_only)}}};
 }
 
-void add_rate_options(CLI::App& app, RecordOptions& options) {
-  app.add_option("-e,--event", options.event,
-                 "Sample by this event: cpu-clock, page-faults, instructions, ... (cycles, or "
-                 "else cpu-clock)")
-      ->check(check_given, "")
-      ->type_name("NAME");
-  CLI::Option* frequency = app.add_option("-F,--freq", options.frequency,
-                                          "Samples a second of CPU time, or max (99)")
-                               ->type_name("HZ");
-  app.add_option("-c,--count", options.period, "A sample each N events, not by time")
-      ->excludes(frequency)
-      ->check(check_given, "")
-      ->type_name("N");
+OptionGroup sampling_options(RecordOptions& options) {
+  return {
+      "How it is sampled",
+      {{.names = "-e,--event",
+        .value = "NAME",
+        .help = "Sample by this event: cpu-clock, page-faults, instructions, ... (default: "
+                "cycles, or else cpu-clock)",
+        .set = into(options.event),
+        .check = check_given},
+       {.names = "-F,--freq",
+        .value = "HZ",
+        .help = "Samples a second of CPU time, or max (default: 99)",
+        .set = into(options.frequency)},
+       {.names = "-c,--count",
+        .value = "N",
+        .help = "Sample every N events instead of at a frequency",
+        .set = into(options.period),
+        .check = check_given,
+        .excludes = {"--freq"}},
+       {.names = "--call-graph",
+        .value = "MODE[,SIZE]",
+        .help = "How callers are found: fp, auto or dwarf, in SIZE bytes of the stack "
+                "(default: auto,16384)",
+        .set = into(options.call_graph)},
+       {.names = "-g",
+        .help = "Accepted for compatibility with perf; call stacks are always recorded"},
+       {.names = "--sampler",
+        .value = "NAME",
+        .help = "What takes the samples: bpf, perf, or auto: what is allowed (default: auto)",
+        .set = into(options.sampler)}}};
 }
 
-void add_record_options(CLI::App& app, RecordOptions& options) {
-  add_target_options(app, options);
-  add_rate_options(app, options);
-  app.add_option("-d,--duration", options.duration, "Stop after this time: 10s, 1.5s, 2m")
-      ->check(check_given, "")
-      ->type_name("TIME");
-  app.add_option("--max-size", options.max_size, "Stop when the file is that large: 500K, 10M")
-      ->check(check_given, "")
-      ->type_name("SIZE");
-  add_loss_option(app, options.max_loss);
-  app.add_option("-o,--output", options.output, "File to write, - for stdout (cpu.raw)")
-      ->type_name("FILE");
-  app.add_flag("-U,--user-only", options.is_user_only, "Leave out what the kernel does");
-  app.add_flag("-K,--kernel-only", options.is_kernel_only, "Leave out user code");
-  app.add_option("--call-graph", options.call_graph,
-                 "How callers are found: fp, auto or dwarf (auto), in SIZE bytes (16384)")
-      ->type_name("MODE[,SIZE]");
-  app.add_option("--archive", options.archive,
-                 "Files to keep in the recording: auto, those that will be gone; all; none")
-      ->check(CLI::IsMember({"auto", "all", "none"}))
-      ->type_name("WHICH");
-  app.add_option("--sampler", options.sampler,
-                 "What takes the samples: bpf, perf, or auto: what is allowed (auto)")
-      ->type_name("NAME");
-  // perf needs it for them.
-  app.add_flag("-g")->description("Nothing: stacks are always taken");
-  CLI::Option* verbose = app.add_flag("-v,--verbose", options.is_verbose, "Tell more");
-  app.add_flag("-q,--quiet", options.is_quiet, "Tell nothing but errors")->excludes(verbose);
+OptionGroup output_options(RecordOptions& options) {
+  return {
+      "When it ends, and what is written",
+      {{.names = "-d,--duration",
+        .value = "TIME",
+        .help = "Stop after this time: 10s, 1.5s, 2m",
+        .set = into(options.duration),
+        .check = check_given},
+       {.names = "--max-size",
+        .value = "SIZE",
+        .help = "Stop when the file is this large: 500K, 10M",
+        .set = into(options.max_size),
+        .check = check_given},
+       loss_option(options.max_loss),
+       {.names = "-o,--output",
+        .value = "FILE",
+        .help = "File to write, - for standard output (default: cpu.raw)",
+        .set = into(options.output)},
+       {.names = "--archive",
+        .value = "WHICH",
+        .help = "Files to keep in the recording: auto, those that will be gone; all; none "
+                "(default: auto)",
+        .set = into(options.archive),
+        .choices = {"auto", "all", "none"}},
+       {.names = "-v,--verbose",
+        .help = "Print more detail",
+        .set = into(options.is_verbose),
+        .excludes = {"--quiet"}},
+       {.names = "-q,--quiet", .help = "Print errors only", .set = into(options.is_quiet)}}};
+}
+
+}  // namespace
+
+std::vector<OptionGroup> record_options(RecordOptions& options) {
+  return {target_options(options), sampling_options(options), output_options(options)};
 }
 
 }  // namespace gosym

@@ -7,7 +7,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/result.h"
-#include "commands/command.h"
+#include "commands/command_line.h"
 #include "record/archive.h"
 #include "record/sampler.h"
 
@@ -59,6 +59,6 @@ void warn(const RecordOptions& options, fmt::format_string<Args...> format, Args
 // said.
 Result<RecordPlan> make_plan(const RecordOptions& options);
 
-void add_record_options(CLI::App& app, RecordOptions& options);
+std::vector<OptionGroup> record_options(RecordOptions& options);
 
 }  // namespace gosym

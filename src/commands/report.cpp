@@ -7,6 +7,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "commands/command.h"
 #include "commands/loss_option.h"
 #include "commands/replay_recording.h"
 #include "commands/report_notes.h"
@@ -139,17 +140,18 @@ Result<int> run(const ReportOptions& options) {
 
 }  // namespace
 
-Command make_report(CLI::App& root) {
+Command make_report() {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* app = root.add_subcommand("report", "Name what was sampled");
-  add_report_options(*app, *options);
-  app->footer(
-      "Examples:\n"
-      "  gosym report                                 top functions of cpu.raw\n"
-      "  gosym report --pprof cpu.pb.gz               then: go tool pprof -http=: cpu.pb.gz\n"
-      "  gosym report --folded | flamegraph.pl > cpu.svg\n"
-      "  gosym report --comm nginx --time 2,5 old.raw\n");
-  return {app, [options] {
+  return {.name = "report",
+          .summary = "Name what was sampled",
+          .usage = "[OPTIONS] [FILE]",
+          .groups = report_options(*options),
+          .examples =
+              "  gosym report                      top functions of cpu.raw\n"
+              "  gosym report --pprof cpu.pb.gz    then: go tool pprof -http=: cpu.pb.gz\n"
+              "  gosym report --folded | flamegraph.pl > cpu.svg\n"
+              "  gosym report --comm nginx --time 2,5 old.raw\n",
+          .run = [options] {
             options->filter.time = *parse_time_range(options->time);
             return run(*options);
           }};

@@ -15,9 +15,9 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-// Checks for CLI11: what is wrong with the text, or nothing.
 std::string check_count(const std::string& text) {
-  return parse_decimal(text) ? std::string() : fmt::format("'{}' is not a count", text);
+  return parse_decimal(text) ? std::string()
+                             : fmt::format("'{}' is not a count", printable(text));
 }
 
 std::string check_label(const std::string& text) {
@@ -32,80 +32,108 @@ std::string check_time(const std::string& text) {
   return range ? std::string() : range.error().message();
 }
 
-void add_output_options(CLI::App& app, ReportOptions& options) {
-  app.add_option("--top", options.page.top, "Show this many functions; 0 for all (default 20)")
-      ->check(check_count, "")
-      ->type_name("N");
-  CLI::Option* format =
-      app.add_option("-f,--format", options.format, "Form of the output (default text)")
-          ->check(CLI::IsMember(format_names()))
-          ->type_name("FORMAT");
-  CLI::Option* output =
-      app.add_option("-o,--output", options.output, "Write to FILE, not to standard output")
-          ->type_name("FILE");
-  CLI::Option* folded = app.add_flag_callback(
-      "--folded", [&options] { options.format = "folded"; },
-      "Write folded stacks, for flame graphs");
-  app.add_option_function<std::string>(
-         "--pprof",
-         [&options](const std::string& file) {
-           options.format = "pprof";
-           options.output = file;
-         },
-         "Write a profile for go tool pprof and go build -pgo")
-      ->excludes(format)
-      ->excludes(output)
-      ->excludes(folded)
-      ->type_name("FILE");
-  folded->excludes(format);
+OptionGroup output_options(ReportOptions& options) {
+  auto write_pprof = [&options](const std::string& file) {
+    options.format = "pprof";
+    options.output = file;
+  };
+  return {"What is written",
+          {{.names = "--top",
+            .value = "N",
+            .help = "Show this many functions; 0 for all (default: 20)",
+            .set = into(options.page.top),
+            .check = check_count},
+           {.names = "-f,--format",
+            .value = "FORMAT",
+            .help = fmt::format("Form of the output: {} (default: text)",
+                                fmt::join(format_names(), ", ")),
+            .set = into(options.format),
+            .choices = format_names()},
+           {.names = "-o,--output",
+            .value = "FILE",
+            .help = "Write to FILE instead of standard output",
+            .set = into(options.output)},
+           {.names = "--folded",
+            .help = "Write folded stacks, for flame graphs",
+            .set = [&options](const std::string& /*none*/) { options.format = "folded"; },
+            .excludes = {"--format", "--pprof"}},
+           {.names = "--pprof",
+            .value = "FILE",
+            .help = "Write a profile for go tool pprof and go build -pgo",
+            .set = write_pprof,
+            .excludes = {"--format", "--output"}}}};
 }
 
-void add_filter_options(CLI::App& app, ReportOptions& options) {
-  auto as_list = [](CLI::Option* option, const char* type) {
-    option->delimiter(',')->allow_extra_args(false)->type_name(type);
-  };
+OptionGroup filter_options(ReportOptions& options) {
   Filter& filter = options.filter;
-  as_list(app.add_option("--pid", filter.pids, "Only these processes: 1,2 or repeated")
-              ->check(check_id("process"), ""),
-          "PID");
-  as_list(
-      app.add_option("--tid", filter.tids, "Only these threads")->check(check_id("thread"), ""),
-      "TID");
-  as_list(app.add_option("--comm", filter.comms, "Only threads of these names"), "NAME");
-  as_list(app.add_option("--cgroup", filter.cgroups,
-                         "Only what ran in this cgroup or below it, or container of this id")
-              ->check(check_given, ""),
-          "PATH|ID");
-  app.add_option("--label", filter.labels,
-                 "Only goroutines with this label, as runtime/pprof sets it")
-      ->check(check_label, "")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
-  app.add_option("--time", options.time,
-                 "Only from A to B, in seconds since the start; either may be empty")
-      ->check(check_time, "")
-      ->type_name("A,B");
+  return {"Which samples",
+          {{.names = "--pid",
+            .value = "PID",
+            .help = "Only these processes: 1,2 or repeated",
+            .set = into(filter.pids),
+            .check = check_id("process"),
+            .values = Values::kCommaList},
+           {.names = "--tid",
+            .value = "TID",
+            .help = "Only these threads",
+            .set = into(filter.tids),
+            .check = check_id("thread"),
+            .values = Values::kCommaList},
+           {.names = "--comm",
+            .value = "NAME",
+            .help = "Only threads of these names",
+            .set = into(filter.comms),
+            .values = Values::kCommaList},
+           {.names = "--cgroup",
+            .value = "PATH|ID",
+            .help = "Only what ran in this cgroup or below it, or container of this id",
+            .set = into(filter.cgroups),
+            .check = check_given,
+            .values = Values::kCommaList},
+           {.names = "--label",
+            .value = "KEY=VALUE",
+            .help = "Only goroutines with this label, as runtime/pprof sets it",
+            .set = into(filter.labels),
+            .check = check_label,
+            .values = Values::kEach},
+           {.names = "--time",
+            .value = "A,B",
+            .help = "Only from A to B, in seconds since the start; either may be empty",
+            .set = into(options.time),
+            .check = check_time}}};
+}
+
+OptionGroup naming_options(ReportOptions& options) {
+  return {"How it is named",
+          {name_option(options.name_form),
+           {.names = "--wrappers",
+            .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
+            .set = into(options.keeps_wrappers)},
+           {.names = "--goid",
+            .help = "Add the goroutine id to each sample (pprof only)",
+            .set = into(options.has_goids)}}};
 }
 
 }  // namespace
 
-void add_report_options(CLI::App& app, ReportOptions& options) {
-  app.add_option("-i,--input,FILE", options.input,
-                 "Recording to read (default cpu.raw; - for standard input)")
-      ->type_name("");
-  add_output_options(app, options);
-  add_filter_options(app, options);
-  add_name_option(app, options.name_form);
-  add_debug_options(app, options.debug);
-  app.add_flag("--wrappers", options.keeps_wrappers,
-               "Keep wrappers, which Go's runtime leaves out of its stacks");
-  app.add_flag("--goid", options.has_goids,
-               "Tell goroutines apart: their numbers are labels of the pprof output");
-  app.add_flag("--strict", options.is_strict,
-               "Exit with status 3 if the recording is damaged or cut short");
-  add_loss_option(app, options.max_loss);
-  CLI::Option* verbose = app.add_flag("-v,--verbose", options.is_verbose, "Tell more");
-  app.add_flag("-q,--quiet", options.is_quiet, "Tell nothing but errors")->excludes(verbose);
+std::vector<OptionGroup> report_options(ReportOptions& options) {
+  OptionGroup rest = {
+      "Other options",
+      {{.names = "-i,--input,FILE",
+        .value = "FILE",
+        .help = "Recording to read, - for standard input (default: cpu.raw)",
+        .set = into(options.input)},
+       {.names = "--strict",
+        .help = "Exit with status 3 if the recording is damaged or truncated",
+        .set = into(options.is_strict)},
+       loss_option(options.max_loss),
+       {.names = "-v,--verbose",
+        .help = "Print more detail",
+        .set = into(options.is_verbose),
+        .excludes = {"--quiet"}},
+       {.names = "-q,--quiet", .help = "Print errors only", .set = into(options.is_quiet)}}};
+  return {output_options(options), filter_options(options), naming_options(options),
+          debug_options(options.debug), std::move(rest)};
 }
 
 }  // namespace gosym

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/print.h"
-#include "commands/command.h"
+#include "commands/command_line.h"
 #include "commands/debug_options.h"
 #include "commands/name_option.h"
 #include "output/format.h"
@@ -36,6 +36,6 @@ void warn(const ReportOptions& options, fmt::format_string<Args...> format, Args
     print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
-void add_report_options(CLI::App& app, ReportOptions& options);
+std::vector<OptionGroup> report_options(ReportOptions& options);
 
 }  // namespace gosym

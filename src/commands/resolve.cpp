@@ -221,35 +221,42 @@ Options without_binary(Options options) {
 
 }  // namespace
 
-Command make_resolve(CLI::App& root) {
+Command make_resolve() {
   auto options = std::make_shared<Options>();
-  CLI::App* app =
-      root.add_subcommand("resolve", "Name addresses of a binary or of a running process");
-  app->add_option("BINARY", options->binary, "ELF file to look in; it may be stripped")
-      ->type_name("");
-  app->add_option("ADDR", options->addresses,
-                  "Addresses as linked, in hexadecimal; without any, one a line from standard "
-                  "input")
-      ->type_name("");
-  app->add_option("-p,--pid", options->pid,
-                  "Look into this process, not into a binary; addresses are those it runs at, "
-                  "or the kernel's")
-      ->check(check_id("process"), "")
-      ->type_name("PID");
-  app->add_flag("--json", options->is_json, "Print one JSON object a line");
-  app->add_flag("--no-inlines", options->no_inlines,
-                "Print only the function that holds the code");
-  add_name_option(*app, options->name_form);
-  add_debug_options(*app, options->debug);
-  app->add_flag("--wrappers", options->keeps_wrappers,
-                "Keep wrappers, which Go's runtime leaves out of its stacks");
-  app->footer(
-      "Examples:\n"
-      "  gosym resolve ./server 4a1b20\n"
-      "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
-      "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
-      "  gosym resolve --pid 4242 7f0c3a2b1e40\n");
-  return {app, [options] { return run(options->pid ? without_binary(*options) : *options); }};
+  std::vector<Option> common = {
+      {.names = "BINARY",
+       .help = "ELF file to look in; it may be stripped",
+       .set = into(options->binary)},
+      {.names = "ADDR",
+       .help =
+           "Addresses as linked, in hexadecimal; without any, one a line from standard input",
+       .set = into(options->addresses),
+       .values = Values::kWords},
+      {.names = "-p,--pid",
+       .value = "PID",
+       .help = "Look into this process, not into a binary; addresses are those it runs at, or "
+               "the kernel's",
+       .set = into(options->pid),
+       .check = check_id("process")},
+      {.names = "--json",
+       .help = "Print one JSON object a line",
+       .set = into(options->is_json)},
+      {.names = "--no-inlines",
+       .help = "Print only the function that holds the code",
+       .set = into(options->no_inlines)},
+      name_option(options->name_form),
+      {.names = "--wrappers",
+       .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
+       .set = into(options->keeps_wrappers)}};
+  return {.name = "resolve",
+          .summary = "Name addresses of a binary or of a running process",
+          .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
+          .examples =
+              "  gosym resolve ./server 4a1b20\n"
+              "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
+              "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
+              "  gosym resolve --pid 4242 7f0c3a2b1e40\n",
+          .run = [options] { return run(options->pid ? without_binary(*options) : *options); }};
 }
 
 }  // namespace gosym

@@ -14,13 +14,13 @@
 // one ends.
 
 #include <fcntl.h>
+#include <getopt.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -29,6 +29,7 @@
 
 #include "base/mapped_file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "exercise.h"
 #include "mutation.h"
 
@@ -198,20 +199,56 @@ void run_one(const Options& options, const Original& original) {
   print(stdout, "{:.0f} ms\n", cpu_seconds() * 1000);
 }
 
+bool parse_options(int argc, char** argv, Options& options) {
+  constexpr option kOptions[] = {
+      {"seed", required_argument, nullptr, 's'},  {"first", required_argument, nullptr, 'f'},
+      {"count", required_argument, nullptr, 'c'}, {"only", required_argument, nullptr, 'o'},
+      {"write", required_argument, nullptr, 'w'}, {"as", required_argument, nullptr, 'a'},
+      {"of", required_argument, nullptr, 'p'},    {}};
+  auto number = [] { return parse_decimal(optarg).value_or(0); };
+  for (int given; (given = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    switch (given) {
+      case 's':
+        options.seed = number();
+        break;
+      case 'f':
+        options.first = number();
+        break;
+      case 'c':
+        options.count = number();
+        break;
+      case 'o':
+        options.only = number();
+        break;
+      case 'w':
+        options.write = optarg;
+        break;
+      case 'a':
+        options.place = optarg;
+        break;
+      case 'p':
+        options.program = optarg;
+        break;
+      default:
+        return false;
+    }
+  }
+  if (optind + 1 != argc || (!options.program.empty() && options.place.empty()))
+    return false;
+  options.file = argv[optind];
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Damages a file over and over and has gosym read what is left");
-  app.add_option("FILE", options.file)->required();
-  app.add_option("--seed", options.seed);
-  app.add_option("--first", options.first);
-  app.add_option("--count", options.count);
-  app.add_option("--only", options.only);
-  app.add_option("--write", options.write);
-  auto* place = app.add_option("--as", options.place);
-  app.add_option("--of", options.program)->needs(place);
-  CLI11_PARSE(app, argc, argv);
+  if (!parse_options(argc, argv, options)) {
+    print(stderr,
+          "usage: mutate [--seed N] [--first N] [--count N] [--only N] [--write FILE]\n"
+          "              [--as FILE --of PROGRAM] FILE\n");
+    return 2;
+  }
 
   auto file = MappedFile::open(options.file);
   auto original = file ? study((*file)->bytes()) : Result<Original>(std::move(file).error());

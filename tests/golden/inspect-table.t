@@ -255,6 +255,6 @@ What has no table has none of this.
 Views answer one question each.
 
   $ gosym inspect --check --files fib
-  gosym: error: --check excludes --files
+  gosym: error: --check and --files cannot be used together
   gosym: hint: see 'gosym inspect --help'
   [2]

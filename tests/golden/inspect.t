@@ -74,10 +74,10 @@ Functions are those of nm, in three orders.
   gosym: error: 'nowhere': No such file or directory
   [1]
   $ gosym inspect --sort size fib
-  gosym: error: --sort requires --functions
+  gosym: error: --sort needs --functions
   gosym: hint: see 'gosym inspect --help'
   [2]
   $ gosym inspect --functions --sort age fib
-  gosym: error: --sort: age not in {address,size,name}
+  gosym: error: --sort: 'age' is not one of address, size, name
   gosym: hint: see 'gosym inspect --help'
   [2]

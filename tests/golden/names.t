@@ -30,7 +30,7 @@ Names are shortened, whole, or as the linker has them: the last is what JSON is 
   $ gosym resolve --json --demangle short names 401100
   {"address":"0x401100","frames":[{"function":"gopkg.in/sort.v2.Sort[...]","file":"names/main.go","line":50,"inlined":false,"source":"pclntab"}]}
   $ gosym resolve --demangle long names 401100
-  gosym: error: --demangle: long not in {short,full,none}
+  gosym: error: --demangle: 'long' is not one of short, full, none
   gosym: hint: see 'gosym resolve --help'
   [2]
 

@@ -35,12 +35,12 @@ Files that are none.
 Options that are wrong in themselves.
 
   $ gosym report one.raw two.raw
-  gosym: error: The following argument was not expected: two.raw
+  gosym: error: unexpected argument 'two.raw'
   gosym: hint: see 'gosym report --help'
   [2]
 
   $ gosym report --format svg
-  gosym: error: --format: svg not in {text,folded,pprof}
+  gosym: error: --format: 'svg' is not one of text, folded, pprof
   gosym: hint: see 'gosym report --help'
   [2]
 
@@ -70,7 +70,7 @@ Options that are wrong in themselves.
   [2]
 
   $ gosym report --folded --pprof out.pb.gz
-  gosym: error: --folded excludes --pprof
+  gosym: error: --folded and --pprof cannot be used together
   gosym: hint: see 'gosym report --help'
   [2]
 

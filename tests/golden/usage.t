@@ -5,23 +5,24 @@ What it says of itself.
 
   $ gosym --help
   Find out which functions use the CPU: Go programs as they run in production
-  Usage: gosym [OPTIONS] SUBCOMMAND
+
+  Usage: gosym COMMAND [OPTIONS]
+
+  Commands:
+    record                    Sample running code into a file
+    report                    Name what was sampled
+    archive                   Put the files that were sampled into a recording
+    inspect                   Show what symbol information is in a binary
+    resolve                   Name addresses of a binary or of a running process
+    doctor                    Tell what can be recorded here, and why not
 
   Options:
-    --version                   Display program version information and exit
-    -h,--help                   Show this help
-
-  Subcommands:
-    record                      Sample running code into a file
-    report                      Name what was sampled
-    archive                     Put the files that were sampled into a recording
-    inspect                     Show what symbol information is in a binary
-    resolve                     Name addresses of a binary or of a running process
-    doctor                      Tell what can be recorded here, and why not
+    -h, --help                Show this help; after a command, that of the command
+    --version                 Show the version
 
   Examples:
     gosym record -p 4242 -d 10s     sample a running process into cpu.raw
-    gosym report                    name what was sampled: top functions of cpu.raw
+    gosym report                    name what was sampled: top functions
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
     gosym doctor                    what can be recorded here, and why not
@@ -46,12 +47,12 @@ Each command points to its own help.
   [2]
 
   $ gosym resolve --frob demo
-  gosym: error: The following argument was not expected: --frob
+  gosym: error: unknown option '--frob'
   gosym: hint: see 'gosym resolve --help'
   [2]
 
   $ gosym inspect --sort color --functions demo
-  gosym: error: --sort: color not in {address,size,name}
+  gosym: error: --sort: 'color' is not one of address, size, name
   gosym: hint: see 'gosym inspect --help'
   [2]
 
@@ -72,6 +73,6 @@ Each command points to its own help.
   [2]
 
   $ gosym report --no-debuginfod --debuginfod=http://localhost:1 made.raw
-  gosym: error: --debuginfod excludes --no-debuginfod
+  gosym: error: --debuginfod and --no-debuginfod cannot be used together
   gosym: hint: see 'gosym report --help'
   [2]

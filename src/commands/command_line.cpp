@@ -1,0 +1,336 @@
+#include "commands/command_line.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <span>
+
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+bool is_argument(const Option& option) {
+  return !option.names.starts_with('-');
+}
+
+bool is_flag(const Option& option) {
+  return option.value.empty() && !is_argument(option);
+}
+
+// ---- help -------------------------------------------------------------------------------
+
+constexpr size_t kHelpColumn = 28;  // where what an option does begins
+constexpr size_t kMinWidth = 60;
+constexpr size_t kMaxWidth = 100;  // longer lines are hard to read
+constexpr size_t kPipeWidth = 80;
+
+size_t output_width() {
+  struct winsize window {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0)
+    return kPipeWidth;
+  return std::clamp<size_t>(window.ws_col, kMinWidth, kMaxWidth);
+}
+
+// The words of `text`, the first of them in the place where the line stands.
+std::string wrapped(std::string_view text, size_t indent, size_t width) {
+  std::string lines;
+  size_t column = indent;
+  for (std::string_view word : split(text, ' ')) {
+    if (column > indent && column + 1 + word.size() > width) {
+      lines += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      lines += ' ';
+      column++;
+    }
+    lines += word;
+    column += word.size();
+  }
+  return lines;
+}
+
+std::string help_row(std::string left, std::string_view help, size_t width) {
+  left = "  " + left;
+  std::string gap = left.size() + 2 > kHelpColumn ? '\n' + std::string(kHelpColumn, ' ')
+                                                  : std::string(kHelpColumn - left.size(), ' ');
+  return left + gap + wrapped(help, kHelpColumn, width) + '\n';
+}
+
+// "-p, --pid PID"; without the name of the argument that "-i,--input,FILE" is as well.
+std::string names_in_help(const Option& option) {
+  std::string text;
+  for (std::string_view name : split(option.names, ','))
+    if (name.starts_with('-') || is_argument(option))
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  if (option.values == Values::kOptional)
+    return fmt::format("{}[={}]", text, option.value);
+  return option.value.empty() ? text : fmt::format("{} {}", text, option.value);
+}
+
+// The argument that an option is when it stands without its name; empty: it is none.
+std::string argument_name(const Option& option) {
+  std::string_view last = split(option.names, ',').back();
+  return last.starts_with('-') ? "" : std::string(last);
+}
+
+std::string usage_of(const Command& command) {
+  if (!command.usage.empty())
+    return command.usage;
+  std::string usage = "[OPTIONS]";
+  for (const OptionGroup& group : command.groups)
+    for (const Option& option : group.options)
+      if (std::string name = argument_name(option); !name.empty()) {
+        name += option.values == Values::kWords ? "..." : "";
+        usage += option.is_required ? " " + name : fmt::format(" [{}]", name);
+      }
+  return usage;
+}
+
+std::string help_text(const Program& program) {
+  std::string text = fmt::format("{}\n\nUsage: {} COMMAND [OPTIONS]\n\nCommands:\n",
+                                 program.summary, program.name);
+  size_t width = output_width();
+  for (const Command& command : program.commands)
+    text += help_row(command.name, command.summary, width);
+  text += "\nOptions:\n";
+  text += help_row("-h, --help", "Show this help; after a command, that of the command", width);
+  text += help_row("--version", "Show the version", width);
+  return text + "\nExamples:\n" + program.examples;
+}
+
+std::string help_text(const Program& program, const Command& command) {
+  std::string text = fmt::format("{}\n\nUsage: {} {} {}\n", command.summary, program.name,
+                                 command.name, usage_of(command));
+  size_t width = output_width();
+  std::string arguments;
+  std::string options;
+  for (const OptionGroup& group : command.groups) {
+    options += fmt::format("\n{}:\n", group.title);
+    for (const Option& option : group.options)
+      (is_argument(option) ? arguments : options) +=
+          help_row(names_in_help(option), option.help, width);
+  }
+  if (!arguments.empty())
+    text += "\nArguments:\n" + arguments;
+  text += options.empty() ? "\nOptions:\n" : options;
+  text += help_row("-h, --help", "Show this help", width);
+  return text + "\nExamples:\n" + command.examples;
+}
+
+// ---- parsing ----------------------------------------------------------------------------
+
+std::string check_choice(const std::vector<std::string>& choices, const std::string& text) {
+  if (std::ranges::find(choices, text) != choices.end())
+    return {};
+  return fmt::format("'{}' is not one of {}", printable(text), fmt::join(choices, ", "));
+}
+
+// What the library gives a flag for its value.
+constexpr std::string_view kFlagValue = "true";
+
+void add_flag(CLI::Option& added, bool takes_value) {
+  added.expected(0)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  added.disable_flag_override(!takes_value);
+}
+
+void add_values(CLI::Option& added, const Option& option) {
+  constexpr int kAnyNumber = 1 << 29;  // the library's own "without limit"
+  if (option.values == Values::kCommaList || option.values == Values::kWords)
+    added.delimiter(',');
+  if (option.values != Values::kOne)
+    added.expected(1, kAnyNumber)->allow_extra_args(option.values == Values::kWords);
+  else
+    added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as git and perf do
+  added.required(option.is_required);
+  if (option.check)
+    added.check(option.check, "");
+  if (!option.choices.empty())
+    added.check(
+        [&option](const std::string& text) { return check_choice(option.choices, text); }, "");
+}
+
+// The option outlives the parser, which refers to it.
+void add_option(CLI::App& app, const Option& option) {
+  bool is_bare = is_flag(option) || option.values == Values::kOptional;
+  CLI::callback_t set_all = [&option, is_bare](const CLI::results_t& values) {
+    for (const std::string& value : values)
+      if (option.set)
+        option.set(is_bare && value == kFlagValue ? "" : value);
+    return true;
+  };
+  CLI::Option* added = app.add_option(option.names, set_all);
+  if (is_bare)
+    add_flag(*added, option.values == Values::kOptional);
+  else
+    add_values(*added, option);
+}
+
+// "--pid" of "-p,--pid": what messages call an option.
+std::string message_name(const Option& option) {
+  for (std::string_view name : split(option.names, ','))
+    if (name.starts_with("--"))
+      return std::string(name);
+  return std::string(split(option.names, ',').front());
+}
+
+// Options that were given though they cannot be given together, or not without another.
+std::string find_conflict(const CLI::App& app, const Command& command) {
+  auto is_given = [&app](const std::string& name) { return app.count(name) > 0; };
+  for (const OptionGroup& group : command.groups)
+    for (const Option& option : group.options) {
+      std::string name = message_name(option);
+      if (!is_given(name))
+        continue;
+      for (const std::string& other : option.excludes)
+        if (other != name && is_given(other))
+          return fmt::format("{} and {} cannot be used together", name, other);
+      if (!option.needs.empty() && !is_given(option.needs))
+        return fmt::format("{} needs {}", name, option.needs);
+    }
+  return {};
+}
+
+CommandLine usage_error(const Program& program, const std::string& command,
+                        std::string_view message) {
+  print(stderr, "{0}: error: {1}\n{0}: hint: see '{0}{2}{3} --help'\n", program.name, message,
+        command.empty() ? "" : " ", command);
+  return {.status = kUsage};
+}
+
+// The library says "A subcommand is required", whatever was given in its place.
+std::string missing_command(const Program& program, const std::vector<std::string>& given) {
+  if (!given.empty())
+    return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
+                       printable(given.front()));
+  std::vector<std::string> names;
+  for (const Command& command : program.commands)
+    names.push_back(command.name);
+  return fmt::format("no command: {} or {}",
+                     fmt::join(std::span(names).first(names.size() - 1), ", "), names.back());
+}
+
+// The library's words are "--pid: 1 required  missing" and "json was given a disallowed flag
+// override".
+std::string wrong_value(std::string_view problem) {
+  if (size_t colon = problem.find(": "); colon != problem.npos)
+    return fmt::format("{} needs a value", problem.substr(0, colon));
+  return fmt::format("--{} takes no value", problem.substr(0, problem.find(' ')));
+}
+
+std::string unexpected(const std::string& word) {
+  return fmt::format("{} '{}'",
+                     word.starts_with('-') ? "unknown option" : "unexpected argument",
+                     printable(word));
+}
+
+// Cuts "-- COMMAND ARGUMENTS" off a line of a command that takes one. The library would take
+// such words apart: "[a,b]" for a list.
+std::vector<std::string> take_words(const Program& program, std::vector<std::string>& line) {
+  auto command =
+      std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
+  auto dashes = std::ranges::find(line, "--");
+  if (command == program.commands.end() || !command->words || dashes == line.end())
+    return {};
+  std::vector<std::string> words(dashes + 1, line.end());
+  line.erase(dashes, line.end());
+  return words;
+}
+
+CLI::App* add_command(CLI::App& root, const Command& command) {
+  CLI::App* app = root.add_subcommand(command.name);
+  app->set_help_flag("-h,--help");
+  app->prefix_command(command.words != nullptr);
+  for (const OptionGroup& group : command.groups)
+    for (const Option& option : group.options)
+      add_option(*app, option);
+  return app;
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const Program& program, int argc, char** argv) {
+  std::vector<std::string> line(argv + 1, argv + argc);
+  std::vector<std::string> words = take_words(program, line);
+  CLI::App root("", program.name);
+  root.set_help_flag("-h,--help");
+  root.set_version_flag("--version");
+  root.require_subcommand(1);
+  for (const Command& command : program.commands)
+    add_command(root, command);
+
+  // The command that was named, if one was.
+  auto chosen = [&]() -> std::pair<const Command*, const CLI::App*> {
+    for (const Command& command : program.commands)
+      if (const CLI::App* app = root.get_subcommand(command.name); app->parsed())
+        return {&command, app};
+    return {};
+  };
+  std::string message;
+  try {
+    std::ranges::reverse(line);  // as the library wants it
+    root.parse(std::move(line));
+  } catch (const CLI::CallForHelp&) {
+    auto [command, app] = chosen();
+    print(stdout, "{}", command ? help_text(program, *command) : help_text(program));
+    return {};
+  } catch (const CLI::CallForVersion&) {
+    print(stdout, "{} {}\n", program.name, program.version);
+    return {};
+  } catch (const CLI::ExtrasError&) {
+    auto [command, app] = chosen();
+    message = unexpected((app ? app : &root)->remaining().front());
+  } catch (const CLI::ArgumentMismatch& problem) {
+    message = wrong_value(problem.what());
+  } catch (const CLI::ParseError& problem) {
+    message = problem.what();
+  }
+
+  auto [command, app] = chosen();
+  if (!command)
+    return usage_error(program, "", missing_command(program, root.remaining()));
+  if (message.empty())
+    message = find_conflict(*app, *command);
+  if (!message.empty())
+    return usage_error(program, command->name, message);
+  if (command->words) {
+    std::vector<std::string> bare = app->remaining();
+    *command->words = bare.empty() ? std::move(words) : std::move(bare);
+  }
+  return {.command = command};
+}
+
+Setter into(bool& flag) {
+  return [&flag](const std::string& /*none*/) { flag = true; };
+}
+
+Setter into(std::string& text) {
+  return [&text](const std::string& value) { text = value; };
+}
+
+Setter into(std::vector<std::string>& texts) {
+  return [&texts](const std::string& value) { texts.push_back(value); };
+}
+
+Setter into(size_t& number) {
+  return [&number](const std::string& value) { number = parse_decimal(value).value_or(0); };
+}
+
+Setter into(std::optional<uint32_t>& number) {
+  return [&number](const std::string& value) {
+    number = static_cast<uint32_t>(parse_decimal(value).value_or(0));
+  };
+}
+
+Setter into(std::vector<uint32_t>& numbers) {
+  return [&numbers](const std::string& value) {
+    numbers.push_back(static_cast<uint32_t>(parse_decimal(value).value_or(0)));
+  };
+}
+
+}  // namespace gosym

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+// Commands and their options as plain values. A command line is parsed by them, and --help is
+// written from them. The library that parses is known to command_line.cpp alone.
+
+namespace gosym {
+
+// Says what is wrong with the text given to an option, as in "'x' is not a count"; empty if
+// nothing is.
+using Check = std::function<std::string(const std::string&)>;
+
+// Takes one value of an option. A flag is given the empty text.
+using Setter = std::function<void(const std::string&)>;
+
+// How an option takes its values.
+enum class Values : uint8_t {
+  kOne,        // one, the last that is given
+  kEach,       // one each time it is given
+  kCommaList,  // likewise, or several with commas between
+  kWords,      // likewise, or all words up to the next option
+  kOptional,   // one or none: --name or --name=VALUE
+};
+
+struct Option {
+  // "-p,--pid"; "FILE" for an argument known by its place; "-i,--input,FILE" for both.
+  std::string names;
+  std::string value = {};  // what help calls the value: "PID"; empty: a flag, or an argument
+  std::string help = {};   // one sentence without a full stop
+  Setter set = {};         // none: the option is accepted and does nothing
+  Check check = {};
+  std::vector<std::string> choices = {};   // the value is one of these; empty: any
+  std::vector<std::string> excludes = {};  // options that cannot be given as well: "--folded"
+  std::string needs = {};                  // an option that has to be given as well
+  Values values = Values::kOne;
+  bool is_required = false;
+};
+
+// Options under a heading of their own in --help.
+struct OptionGroup {
+  std::string title;
+  std::vector<Option> options;
+};
+
+struct Command {
+  std::string name;
+  std::string summary;  // a line of `gosym --help`
+  std::string usage =
+      {};  // what stands behind the name in "Usage:"; empty: made of the options
+  std::vector<OptionGroup> groups = {};
+  std::string examples = {};  // lines, indented by two
+  // Where the words go that follow "--", or from the first on that is no option: a command of
+  // its own, options included. Null: there are none.
+  std::vector<std::string>* words = nullptr;
+  std::function<Result<int>()> run = {};  // gives the exit status of the program
+};
+
+struct Program {
+  std::string name;
+  std::string version;
+  std::string summary;
+  std::string examples;
+  std::vector<Command> commands;
+};
+
+// What was asked for: a command to run, or, where that is null, the exit status of what is
+// done: --help or --version has been printed, or what is wrong has been said.
+struct CommandLine {
+  const Command* command = nullptr;
+  int status = 0;
+};
+
+// Calls the setters of all options that were given. The result points into `program`.
+CommandLine parse_command_line(const Program& program, int argc, char** argv);
+
+// Setters. They hold the reference that they are given.
+Setter into(bool& flag);
+Setter into(std::string& text);
+Setter into(std::vector<std::string>& texts);
+// Of text that a check has found to be a number that fits.
+Setter into(size_t& number);
+Setter into(std::optional<uint32_t>& number);
+Setter into(std::vector<uint32_t>& numbers);
+
+}  // namespace gosym
