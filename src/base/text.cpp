@@ -39,11 +39,26 @@ Decoded decode_utf8(std::string_view text) {
   return {code_point, size};
 }
 
-// C0, DEL and C1 controls, line separators, and the marks, embeddings and isolates that change
-// the direction of what follows them on the line.
-bool is_control(uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+struct CodePoints {
+  uint32_t first;
+  uint32_t last;
+};
+
+// C0, DEL and C1 controls, line separators, the marks, embeddings and isolates that change the
+// direction of what follows them on the line, and all others that are not shown
+// (Default_Ignorable_Code_Point and Bidi_Control of Unicode 15): two names that differ in one
+// of these look the same.
+constexpr CodePoints kUnseen[] = {
+    {0x0000, 0x001f}, {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},
+    {0x061c, 0x061c}, {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
+    {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},   {0x2800, 0x2800},
+    {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+bool is_unseen(uint32_t c) {
+  auto next = std::ranges::lower_bound(kUnseen, c, {}, &CodePoints::last);
+  return next != std::end(kUnseen) && next->first <= c;
 }
 
 // Whether some of the eight bytes at `text` are controls, or not ASCII. A carry from one byte
@@ -78,7 +93,7 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     auto [code_point, size] = decode_utf8(text);
     size_t taken = size == 0 ? 1 : size;
-    if (size != 0 && !is_control(code_point)) {
+    if (size != 0 && !is_unseen(code_point)) {
       result += text.substr(0, size);
     } else {
       for (char c : text.substr(0, taken))
@@ -96,7 +111,7 @@ std::string_view printable(std::string_view text, std::string& room) {
 bool is_printable(std::string_view text) {
   while (!text.empty()) {
     auto [code_point, size] = decode_utf8(text);
-    if (size == 0 || is_control(code_point))
+    if (size == 0 || is_unseen(code_point))
       return false;
     text.remove_prefix(size);
   }

@@ -11,8 +11,9 @@ namespace gosym {
 // Whether the text is ASCII without controls, as most text is: printable and valid as it is.
 bool is_plain(std::string_view text);
 
-// Text from outside, made safe for a terminal: control characters, bytes that are not UTF-8,
-// and the Unicode controls that reorder a line become \xNN. Everything else stays as it is.
+// Text from outside, made safe for a terminal: controls, bytes that are not UTF-8, and
+// characters of Unicode that reorder a line or that nobody sees become \xNN. The rest stays as
+// it is.
 std::string printable(std::string_view text);
 // The same without a copy where it would be one: the text itself, or else `room`.
 std::string_view printable(std::string_view text, std::string& room);

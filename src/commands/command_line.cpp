@@ -277,7 +277,8 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
     root.parse(std::move(line));
   } catch (const CLI::CallForHelp&) {
     auto [command, app] = chosen();
-    print(stdout, "{}", command ? help_text(program, *command) : help_text(program));
+    std::string text = command ? help_text(program, *command) : help_text(program);
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
     return {};
   } catch (const CLI::CallForVersion&) {
     print(stdout, "{} {}\n", program.name, program.version);

@@ -229,9 +229,9 @@ std::string summary_json(const std::string& path, const Summary& summary) {
 
 Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options) {
   Summary summary = summarize(symbols);
-  print(stdout, "{}",
-        options.is_json ? summary_json(options.binary, summary)
-                        : summary_text(options.binary, summary));
+  std::string text = options.is_json ? summary_json(options.binary, summary)
+                                     : summary_text(options.binary, summary);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
   return kSuccess;
 }
 

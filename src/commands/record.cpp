@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/loss_option.h"
@@ -163,7 +164,7 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
           summary.archived == 1 ? "file" : "files");
   if (summary.samples > 0 && options.output != "-")
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
-          options.output == kDefaultOutput ? "" : printable(options.output));
+          options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));
 }
 
 void tell_start(const Recorder& recorder, const RecordOptions& options) {

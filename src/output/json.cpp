@@ -1,17 +1,69 @@
 #include "output/json.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace gosym {
 
+namespace {
+
+// The first character of valid UTF-8.
+std::string_view first_character(std::string_view text) {
+  auto lead = static_cast<uint8_t>(text.front());
+  return text.substr(0, lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4);
+}
+
+uint32_t code_point_of(std::string_view character) {
+  auto lead = static_cast<uint8_t>(character.front());
+  uint32_t code_point = character.size() == 1 ? lead : lead & (0x7fu >> character.size());
+  for (char c : character.substr(1))
+    code_point = code_point << 6 | (static_cast<uint8_t>(c) & 0x3fu);
+  return code_point;
+}
+
+// A pair of surrogates beyond 16 bits.
+std::string escape(uint32_t code_point) {
+  if (code_point < 0x10000)
+    return fmt::format("\\u{:04X}", code_point);
+  uint32_t rest = code_point - 0x10000;
+  return fmt::format("\\u{:04X}\\u{:04X}", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
+}
+
+// With its quotes.
+std::string quoted(std::string_view text) {
+  std::string valid = valid_utf8(text);
+  std::string result = "\"";
+  for (std::string_view rest = valid; !rest.empty();) {
+    std::string_view character = first_character(rest);
+    if (character == "\"" || character == "\\")
+      result.append("\\").append(character);
+    else if (is_printable(character))
+      result += character;
+    else
+      result += escape(code_point_of(character));
+    rest.remove_prefix(character.size());
+  }
+  return result + '"';
+}
+
+}  // namespace
+
 void JsonWriter::key(std::string_view name) {
-  writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  write(name);
 }
 
 void JsonWriter::value(std::string_view text) {
-  std::string copy;
-  std::string_view valid = is_plain(text) ? text : copy = valid_utf8(text);
-  writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+  write(text);
+}
+
+void JsonWriter::write(std::string_view text) {
+  if (is_plain(text)) {
+    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    return;
+  }
+  std::string json = quoted(text);
+  writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
 }
 
 }  // namespace gosym

@@ -1,6 +1,7 @@
 #pragma once
 
-// Most text needs no escape, and is then copied by the vector.
+// Most text needs no escape, and is then copied by the vector. Version 1.1.0 takes 0x1a to 0x1f
+// for text there, so that it may be given plain text only.
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #elif defined(__ARM_NEON)
@@ -14,8 +15,9 @@
 
 namespace gosym {
 
-// Writes one JSON value to a string. Text from outside is made valid UTF-8: a byte that is not
-// part of any becomes U+FFFD.
+// Writes one JSON value to a string. Text from outside is made valid UTF-8, and safe for a
+// terminal: a byte that is not part of a character becomes U+FFFD, and what printable() does
+// not let pass is escaped.
 class JsonWriter {
 public:
   void begin_object() { writer_.StartObject(); }
@@ -48,6 +50,8 @@ public:
   std::string_view text() const { return {buffer_.GetString(), buffer_.GetSize()}; }
 
 private:
+  void write(std::string_view text);
+
   rapidjson::StringBuffer buffer_;
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
 };

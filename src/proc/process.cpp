@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/mapped_file.h"
+#include "base/shell.h"
 #include "base/text.h"
 
 namespace gosym::proc {
@@ -100,8 +101,10 @@ std::string command_line_of(uint32_t pid) {
   if (!text || text->empty())
     return {};
   text->pop_back();  // each argument ends in NUL
-  std::ranges::replace(*text, '\0', ' ');
-  return *std::move(text);
+  std::string line;
+  for (std::string_view word : split(*text, '\0'))
+    line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return line;
 }
 
 std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "base/reader.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "bytes.h"
 
@@ -100,9 +101,31 @@ TEST_CASE("printable: what could drive a terminal is shown as bytes") {
   CHECK(printable("\xe6\x97") == "\\xe6\\x97");  // cut short
 }
 
+TEST_CASE("printable: what nobody sees is shown as bytes") {
+  for (std::string_view unseen :
+       {"\u00ad", "\u034f", "\u061c", "\u115f", "\u17b4", "\u180b", "\u200b", "\u200d",
+        "\u2060", "\u2063", "\u2800", "\u3164", "\ufe0f", "\uffa0", "\ufff9", "\U0001d173",
+        "\U000e0041", "\U000e01ef"}) {
+    std::string shown = printable(unseen);
+    CAPTURE(shown);
+    CHECK(is_plain(shown));
+    CHECK(printable(shown) == shown);
+  }
+  CHECK(printable("·é\u2192\uff0c\U0001f600") == "·é\u2192\uff0c\U0001f600");
+}
+
 TEST_CASE("valid_utf8: only what is no character is replaced") {
   CHECK(valid_utf8("a\n·") == "a\n·");
   CHECK(valid_utf8("\xff\xe6\x97!") == "\ufffd\ufffd\ufffd!");
+}
+
+TEST_CASE("shell_quoted: one word, whatever it is") {
+  CHECK(shell_quoted("/tmp/cpu-1.raw") == "/tmp/cpu-1.raw");
+  CHECK(shell_quoted("") == "''");
+  CHECK(shell_quoted("a b;$(id)") == "'a b;$(id)'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+  CHECK(shell_quoted("a\x1b'\\\n") == "$'a\\x1b\\'\\\\\\x0a'");
+  CHECK(as_operand("-rf") == "./-rf");
 }
 
 TEST_CASE("numbers as people write and read them") {
