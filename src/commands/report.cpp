@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/exit_status.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/loss_option.h"
@@ -61,21 +62,25 @@ Result<> check_output(const std::string& path) {
     return Ok{};
   auto file = MappedFile::open(path);
   if (file && as_text((*file)->bytes()).starts_with(raw::kMagic))
-    return errorf("'{}' is a recording: it is not written over", printable(path))
+    return errorf("'{}' is a recording: it is not written over", path)
         .with_hint("name another file for the output")
         .with_exit_status(kUsage);
   return Ok{};
 }
 
 Result<> write(const Profile& profile, const Format& format, const ReportOptions& options) {
-  std::string data = format.make(profile, options.page);
-  auto written = write_output(options.output, data);
+  auto file = OutputFile::open(options.output);
+  if (!file)
+    return std::move(file).error();
+  format.write(profile, options.page, [&](std::string_view data) { return file->write(data); });
+  auto written = file->finish();
   if (!written || options.output == "-" || options.is_quiet)
     return written;
-  std::string path = printable(options.output);
-  print(stderr, "wrote {}, {}\n", path, human_size(data.size()));
+  print(stderr, "wrote {}, {}\n", options.output, human_size(file->size()));
   if (!format.next_command.empty())
-    print(stderr, "next: {}\n", fmt::format(fmt::runtime(format.next_command), path));
+    print(stderr, "next: {}\n",
+          fmt::format(fmt::runtime(format.next_command),
+                      shell_quoted(as_operand(options.output))));
   return Ok{};
 }
 

@@ -1,9 +1,11 @@
 #include "output/folded.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
+#include <tsl/robin_map.h>
 
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "base/text.h"
 
@@ -11,47 +13,156 @@ namespace gosym {
 
 namespace {
 
+// What flamegraph.pl and its kin take for a mark of kernel code, or of inlined, compiled or
+// waiking code. A name may end in it all the same.
+constexpr std::string_view kMarks[] = {"_[k]", "_[i]", "_[j]", "_[w]"};
+constexpr std::string_view kKernelMark = kMarks[0];
+
 std::string safe(std::string_view name) {
   std::string text = printable(name);
   std::ranges::replace(text, ';', ':');
+  if (std::ranges::any_of(kMarks, [&](auto mark) { return text.ends_with(mark); }))
+    text.replace(text.size() - 1, 1, "\\x5d");
   return text;
 }
 
-// The frames of a location, outermost first, each behind a ";".
-std::string fold(const Profile& profile, const Location& location) {
-  std::string_view suffix = profile.is_kernel(location) ? "_[k]" : "";
-  std::span<const Frame> frames = profile.frames_of(location);
-  if (frames.empty())
-    return fmt::format(";{}{}", safe(profile.unnamed_text(location)), suffix);
-
-  std::string text;
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    const Function& function = profile.functions[to_index(frame->function)];
-    text += fmt::format(";{}{}", safe(profile.strings[function.name]), suffix);
+// A line is never made before it is written: deep stacks of long names would take gigabytes.
+// Each distinct text of a frame has a number instead.
+class FoldedLines {
+public:
+  explicit FoldedLines(const Profile& profile) : profile_(profile) {
+    for (const Location& location : profile.locations) {
+      add_frames(location);
+      begins_.push_back(frames_.size());
+    }
+    for (const SampleCount& sample : profile.samples)
+      lines_.push_back(
+          {text_id(safe(profile.strings[sample.comm])), sample.stack, profile.amount(sample)});
+    std::ranges::sort(lines_,
+                      [this](const Line& a, const Line& b) { return compare(a, b) < 0; });
   }
-  return text;
-}
+
+  void write(const Write& write) const {
+    fmt::memory_buffer text;
+    bool is_read = true;
+    for (size_t i = 0; i < lines_.size() && is_read;) {
+      uint64_t amount = 0;
+      size_t first = i;
+      for (; i < lines_.size() && compare(lines_[first], lines_[i]) == 0; i++)
+        amount += lines_[i].amount;
+      for (Frames frames(*this, lines_[first]); frames.has_more(); frames.next()) {
+        if (!frames.is_first())
+          text.push_back(';');
+        text.append(texts_[frames.get()]);
+      }
+      fmt::format_to(std::back_inserter(text), FMT_COMPILE(" {}\n"), amount);
+      is_read = write({text.data(), text.size()});
+      text.clear();
+    }
+  }
+
+private:
+  struct Line {
+    uint32_t comm;  // the number of its text
+    StackId stack;
+    uint64_t amount;
+  };
+
+  // The numbers of the texts of a line: the name of the thread, then the frames, outermost
+  // first.
+  class Frames {
+  public:
+    Frames(const FoldedLines& lines, const Line& line)
+        : lines_(lines), comm_(line.comm), stack_(lines.profile_.stack(line.stack)) {}
+
+    bool is_first() const { return is_first_; }
+    bool has_more() const { return is_first_ || frame_ != frames_.size() || !stack_.empty(); }
+    uint32_t get() const { return is_first_ ? comm_ : frames_[frame_]; }
+    void next() {
+      frame_ += is_first_ ? 0 : 1;
+      is_first_ = false;
+      while (frame_ == frames_.size() && !stack_.empty()) {
+        frames_ = lines_.frames_of(stack_.back());
+        stack_ = stack_.first(stack_.size() - 1);
+        frame_ = 0;
+      }
+    }
+
+  private:
+    const FoldedLines& lines_;
+    uint32_t comm_;
+    std::span<const LocationId> stack_;
+    std::span<const uint32_t> frames_ = {};  // of one location
+    size_t frame_ = 0;
+    bool is_first_ = true;
+  };
+
+  void add_frames(const Location& location) {
+    std::string_view mark = profile_.is_kernel(location) ? kKernelMark : "";
+    std::span<const Frame> frames = profile_.frames_of(location);
+    if (frames.empty())
+      frames_.push_back(text_id(safe(profile_.unnamed_text(location)).append(mark)));
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      const Function& function = profile_.functions[to_index(frame->function)];
+      frames_.push_back(text_id(safe(profile_.strings[function.name]).append(mark)));
+    }
+  }
+
+  uint32_t text_id(std::string text) {
+    auto next = static_cast<uint32_t>(texts_.size());
+    auto [known, is_new] = ids_.try_emplace(text, next);
+    if (is_new)
+      texts_.push_back(std::move(text));
+    return known->second;
+  }
+
+  std::span<const uint32_t> frames_of(LocationId id) const {
+    size_t begin = begins_[to_index(id)];
+    return std::span(frames_).subspan(begin, begins_[to_index(id) + 1] - begin);
+  }
+
+  // As the texts of the lines compare.
+  int compare(const Line& a, const Line& b) const {
+    if (a.comm == b.comm && a.stack == b.stack)
+      return 0;
+    Frames left(*this, a);
+    Frames right(*this, b);
+    while (left.has_more() && right.has_more() && left.get() == right.get()) {
+      left.next();
+      right.next();
+    }
+    if (!left.has_more() || !right.has_more())
+      return int{left.has_more()} - int{right.has_more()};
+    std::string_view first = texts_[left.get()];
+    std::string_view second = texts_[right.get()];
+    left.next();
+    right.next();
+    size_t common = std::min(first.size(), second.size());
+    if (int order = first.substr(0, common).compare(second.substr(0, common)); order != 0)
+      return order;
+    return behind(first, common, left) - behind(second, common, right);
+  }
+
+  // What stands in a line behind so much of the text of a frame; -1 at the end of the line.
+  static int behind(std::string_view text, size_t taken, const Frames& after) {
+    if (taken < text.size())
+      return static_cast<uint8_t>(text[taken]);
+    return after.has_more() ? ';' : -1;
+  }
+
+  const Profile& profile_;
+  std::vector<std::string> texts_;
+  tsl::robin_map<std::string, uint32_t> ids_;
+  std::vector<uint32_t>
+      frames_;  // of location i: [begins_[i], begins_[i + 1]), outermost first
+  std::vector<size_t> begins_ = {0};
+  std::vector<Line> lines_;
+};
 
 }  // namespace
 
-std::string make_folded(const Profile& profile) {
-  std::vector<std::string> folded;
-  for (const Location& location : profile.locations)
-    folded.push_back(fold(profile, location));
-
-  std::map<std::string, uint64_t> lines;
-  for (const SampleCount& sample : profile.samples) {
-    std::string line = safe(profile.strings[sample.comm]);
-    std::span<const LocationId> stack = profile.stack(sample.stack);
-    for (auto location = stack.rbegin(); location != stack.rend(); ++location)
-      line += folded[to_index(*location)];
-    lines[line] += profile.amount(sample);
-  }
-
-  std::string text;
-  for (const auto& [line, count] : lines)
-    text += fmt::format("{} {}\n", line, count);
-  return text;
+void write_folded(const Profile& profile, const Write& write) {
+  FoldedLines(profile).write(write);
 }
 
 }  // namespace gosym

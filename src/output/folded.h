@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string>
-
+#include "output/write.h"
 #include "profile/profile.h"
 
 namespace gosym {
@@ -11,7 +10,10 @@ namespace gosym {
 //   line = comm (";" frame)* " " count     outermost frame first
 //
 // Inlined calls are frames of their own; kernel frames end in "_[k]". Readers split at ";" and
-// at the last space, so that names may have spaces; in them ";" becomes ":".
-std::string make_folded(const Profile& profile);
+// at the last space, so that names may have spaces; in them ";" becomes ":". The last bracket
+// of a name that itself ends in such a mark ("_[k]", "_[i]", "_[j]", "_[w]") becomes "\x5d".
+//
+// A line takes memory only while it is written.
+void write_folded(const Profile& profile, const Write& write);
 
 }  // namespace gosym

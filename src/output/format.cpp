@@ -12,11 +12,11 @@ namespace {
 
 constexpr Format kFormats[] = {
     {"text", false, false, "",
-     [](const Profile& p, const OutputOptions& o) { return make_text(p, o.top); }},
+     [](const Profile& p, const OutputOptions& o, const Write& w) { w(make_text(p, o.top)); }},
     {"folded", false, false, "flamegraph.pl {} > cpu.svg",
-     [](const Profile& p, const OutputOptions&) { return make_folded(p); }},
+     [](const Profile& p, const OutputOptions&, const Write& w) { write_folded(p, w); }},
     {"pprof", true, true, "go tool pprof -http=: {}",
-     [](const Profile& p, const OutputOptions&) { return make_pprof(p); }},
+     [](const Profile& p, const OutputOptions&, const Write& w) { write_pprof(p, w); }},
 };
 
 }  // namespace

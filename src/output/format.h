@@ -1,9 +1,9 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "output/write.h"
 #include "profile/profile.h"
 
 namespace gosym {
@@ -18,7 +18,7 @@ struct Format {
   bool is_binary;
   bool is_for_tools;              // that know functions by the names that the linker gave them
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
-  std::string (*make)(const Profile& profile, const OutputOptions& options);
+  void (*write)(const Profile& profile, const OutputOptions& options, const Write& write);
 };
 
 // All formats; the first is the default.

@@ -7,8 +7,6 @@
 #include <cstdio>
 
 #include "base/exit_status.h"
-#include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace gosym {
 
@@ -16,25 +14,11 @@ namespace {
 
 constexpr mode_t kMode = 0666;  // less the umask
 
-// 0, or what went wrong as an errno value.
-int write_all(int fd, std::string_view data) {
-  while (!data.empty()) {
-    ssize_t written = write(fd, data.data(), data.size());
-    if (written < 0 && errno == EPIPE)
-      return 0;
-    if (written < 0 && errno != EINTR)
-      return errno;
-    data.remove_prefix(written > 0 ? static_cast<size_t>(written) : 0);
-  }
-  return 0;
-}
-
-int close_checked(UniqueFd fd) {
-  return close(fd.release()) == 0 ? 0 : errno;
-}
+// Each write costs a call, and lines of folded stacks are short.
+constexpr size_t kBufferSize = 256 << 10;
 
 Error write_error(const std::string& path, int cause) {
-  std::string name = path == "-" ? "standard output" : fmt::format("'{}'", printable(path));
+  std::string name = path == "-" ? "standard output" : fmt::format("'{}'", path);
   Error error = system_error("cannot write " + name, cause);
   bool is_full = cause == ENOSPC || cause == EDQUOT;
   return std::move(error).with_exit_status(is_full ? kPartial : kFailure);
@@ -47,36 +31,56 @@ bool must_write_in_place(const std::string& path) {
   return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-int write_in_place(const std::string& path, std::string_view data) {
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
-  if (!fd)
-    return errno;
-  int cause = write_all(fd.get(), data);
-  return cause != 0 ? cause : close_checked(std::move(fd));
-}
-
-int write_and_rename(const std::string& path, std::string_view data) {
-  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
-  if (!fd)
-    return errno;
-  int cause = write_all(fd.get(), data);
-  if (cause == 0)
-    cause = close_checked(std::move(fd));
-  if (cause == 0 && rename(temporary.c_str(), path.c_str()) != 0)
-    cause = errno;
-  if (cause != 0)
-    unlink(temporary.c_str());
-  return cause;
-}
-
 }  // namespace
 
-Result<> write_output(const std::string& path, std::string_view data) {
-  int cause = path == "-"                 ? write_all(STDOUT_FILENO, data)
-              : must_write_in_place(path) ? write_in_place(path, data)
-                                          : write_and_rename(path, data);
-  return cause == 0 ? Result<>(Ok()) : write_error(path, cause);
+Result<OutputFile> OutputFile::open(const std::string& path) {
+  if (path == "-")
+    return OutputFile(path, "", UniqueFd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)));
+  bool is_in_place = must_write_in_place(path);
+  std::string temporary = is_in_place ? "" : fmt::format("{}.{}.tmp", path, getpid());
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_in_place ? O_TRUNC : O_EXCL);
+  UniqueFd fd(::open(is_in_place ? path.c_str() : temporary.c_str(), flags, kMode));
+  if (!fd)
+    return write_error(path, errno);
+  return OutputFile(path, std::move(temporary), std::move(fd));
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ && !temporary_.empty())
+    unlink(temporary_.c_str());
+}
+
+bool OutputFile::write(std::string_view data) {
+  size_ += data.size();
+  buffer_ += data;
+  return buffer_.size() < kBufferSize || flush();
+}
+
+bool OutputFile::flush() {
+  std::string_view data = buffer_;
+  while (!data.empty() && cause_ == 0) {
+    ssize_t written = ::write(fd_.get(), data.data(), data.size());
+    if (written < 0 && errno != EINTR)
+      cause_ = errno;
+    data.remove_prefix(written > 0 ? static_cast<size_t>(written) : 0);
+  }
+  buffer_.clear();
+  return cause_ == 0;
+}
+
+Result<> OutputFile::finish() {
+  flush();
+  if (cause_ == EPIPE)
+    return Ok{};
+  if (cause_ == 0 && close(fd_.release()) != 0)
+    cause_ = errno;
+  if (cause_ == 0 && !temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0)
+    cause_ = errno;
+  if (cause_ == 0)
+    return Ok{};
+  if (!temporary_.empty())
+    unlink(temporary_.c_str());
+  return write_error(path_, cause_);
 }
 
 }  // namespace gosym

@@ -1,14 +1,40 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace gosym {
 
-// Writes all of `data` to a file, or to standard output for "-". A regular file is there whole
-// or, if this fails, as it was before. That nobody reads a pipe any more is no failure.
-Result<> write_output(const std::string& path, std::string_view data);
+// A file that is written part by part, or standard output for "-". A regular file is there
+// whole when it has been finished, and until then, or if anything fails, as it was before. That
+// nobody reads a pipe any more is no failure.
+class OutputFile {
+public:
+  static Result<OutputFile> open(const std::string& path);
+  OutputFile(OutputFile&&) noexcept = default;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  // False if there is no use in more: nobody reads it, or finish() will tell what went wrong.
+  bool write(std::string_view data);
+  Result<> finish();
+  uint64_t size() const { return size_; }  // of what was given to write()
+
+private:
+  OutputFile(std::string path, std::string temporary, UniqueFd fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+  bool flush();
+
+  std::string path_;
+  std::string temporary_;  // that becomes the file; empty: it is written in place
+  UniqueFd fd_;
+  std::string buffer_;
+  uint64_t size_ = 0;
+  int cause_ = 0;  // an errno value: why it cannot be written
+};
 
 }  // namespace gosym

@@ -110,21 +110,34 @@ MappingId main_mapping(const Profile& profile) {
 
 class PprofWriter {
 public:
-  explicit PprofWriter(const Profile& profile) : profile_(profile) {}
+  PprofWriter(const Profile& profile, const Write& write) : profile_(profile), write_(write) {}
 
-  std::string write() && {
+  void write() && {
     write_header();
     write_mappings();
     write_locations();
     write_functions();
     write_samples();
     write_comments();
-    for (size_t i = 0; i < strings_.size(); i++)
-      out_.add_string(field::kStringTable, std::string(strings_[StringId(i)]));
-    return std::move(data_);
+    for (size_t i = 0; i < strings_.size(); i++) {
+      std::string_view text = strings_[StringId(i)];
+      out_.add_string(field::kStringTable, text.data(), text.size());
+      flush(kStep);
+    }
+    flush(0);
   }
 
 private:
+  static constexpr size_t kStep = 1 << 20;
+
+  // Passes on what there is, if it is that much. Only between fields of the profile.
+  void flush(size_t least) {
+    if (data_.size() <= least)
+      return;
+    write_(data_);
+    data_.clear();
+  }
+
   void write_header() {
     write_value_type(field::kSampleType, "samples", "count");
     bool is_time = profile_.measures_time();
@@ -246,6 +259,8 @@ private:
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
         write_label(out, profile_.strings[label.key], field::kText,
                     string(profile_.strings[label.value]));
+      out.commit();
+      flush(kStep);
     }
   }
 
@@ -285,7 +300,8 @@ private:
   static int64_t signed_of(uint64_t value) { return static_cast<int64_t>(value); }
 
   const Profile& profile_;
-  std::string data_;
+  const Write& write_;
+  std::string data_;  // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
   std::vector<Named> named_;             // by mapping
@@ -294,12 +310,14 @@ private:
 
 }  // namespace
 
-std::string encode_pprof(const Profile& profile) {
-  return PprofWriter(profile).write();
+void encode_pprof(const Profile& profile, const Write& write) {
+  PprofWriter(profile, write).write();
 }
 
-std::string make_pprof(const Profile& profile) {
-  return gzip(encode_pprof(profile));
+void write_pprof(const Profile& profile, const Write& write) {
+  GzipStream stream(write);
+  encode_pprof(profile, [&](std::string_view data) { return stream.write(data); });
+  stream.finish();
 }
 
 }  // namespace gosym

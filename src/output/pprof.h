@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string>
-
+#include "output/write.h"
 #include "profile/profile.h"
 
 namespace gosym {
@@ -18,9 +17,9 @@ namespace gosym {
 //   functions  name and system_name are both the linker's
 //   labels     thread (its name), pid, tid
 //   comments   gosym's version, the command that recorded, the filter, what was lost
-std::string make_pprof(const Profile& profile);
+void write_pprof(const Profile& profile, const Write& write);
 
 // The same before compression.
-std::string encode_pprof(const Profile& profile);
+void encode_pprof(const Profile& profile, const Write& write);
 
 }  // namespace gosym

@@ -4,15 +4,30 @@
 
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 #include "demo_profile.h"
 #include "output/folded.h"
 #include "output/format.h"
+#include "output/json.h"
 #include "output/output_file.h"
 #include "output/text.h"
 #include "profile/function_totals.h"
 #include "temporary_directory.h"
+#include "written.h"
 
 using namespace gosym;
+
+namespace {
+
+Result<> write_output(const std::string& path, std::string_view data) {
+  auto file = OutputFile::open(path);
+  if (!file)
+    return std::move(file).error();
+  file->write(data);
+  return file->finish();
+}
+
+}  // namespace
 
 TEST_CASE("text: what was sampled, the table, and what has no name") {
   CHECK(make_text(make_demo_profile(), 20) ==
@@ -74,7 +89,7 @@ TEST_CASE("outputs: events that are counted, and not time") {
   std::string text = make_text(profile, 1);
   CHECK(text.starts_with("8 samples of page-faults at 100 Hz: 8,000 page-faults in 2.50 s\n"));
   CHECK(text.find("  62.50     5,000 ") != text.npos);
-  CHECK(make_folded(profile).find(" 5000\n") != std::string::npos);
+  CHECK(written_by(write_folded, profile).find(" 5000\n") != std::string::npos);
 
   profile.info.frequency = 0;
   profile.info.period = 10;
@@ -185,7 +200,7 @@ TEST_CASE("function totals: functions of one name in two images are two") {
 }
 
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {
-  CHECK(make_folded(make_demo_profile()) ==
+  CHECK(written_by(write_folded, make_demo_profile()) ==
         "a: b;[no mapping 0x1234];main.loop;main.loop 1\n"
         "demo;main.main;main.process;[stripped libc.so.6+0x1000];write_[k] 2\n"
         "demo;main.main;main.process;main.compute 5\n");
@@ -196,14 +211,59 @@ TEST_CASE("folded: equal lines of different threads are one") {
   SampleCount other = profile.samples[0];
   other.tid++;
   profile.samples.push_back(other);
-  CHECK(make_folded(profile).find("main.compute 10\n") != std::string::npos);
+  CHECK(written_by(write_folded, profile).find("main.compute 10\n") != std::string::npos);
+}
+
+TEST_CASE("folded: a user's name does not pass for the kernel's") {
+  Profile profile = make_demo_profile();
+  profile.functions[0].name = profile.strings.intern("evil_[k]");
+  profile.functions[1].name = profile.strings.intern("evil_[j]");
+  profile.samples[0].comm = profile.strings.intern("init_[k]");
+  std::string text = written_by(write_folded, profile);
+  CHECK(text.find("init_[k\\x5d;evil_[k\\x5d;evil_[j\\x5d;") != text.npos);
+  CHECK(text.find(";write_[k] ") != text.npos);
+}
+
+TEST_CASE("folded: lines are sorted as text") {
+  Profile profile = make_demo_profile();
+  for (std::string_view comm : {"demo;", "demo!", "dem"}) {
+    SampleCount other = profile.samples[0];
+    other.comm = profile.strings.intern(comm);
+    profile.samples.push_back(other);
+  }
+  for (size_t i = 0; i < 2; i++)
+    profile.functions[i].name = profile.strings.intern(i == 0 ? "main" : "main.f");
+  profile.add_stack(std::vector(profile.stack(profile.samples[0].stack).begin() + 1,
+                                profile.stack(profile.samples[0].stack).end()));
+  SampleCount shorter = profile.samples[0];
+  shorter.stack = StackId{static_cast<uint32_t>(profile.stack_count() - 1)};
+  profile.samples.push_back(shorter);
+  std::string text = written_by(write_folded, profile);
+  std::vector<std::string_view> lines = split(text, '\n');
+  REQUIRE(lines.size() == 8);
+  for (size_t i = 1; i + 1 < lines.size(); i++)
+    CHECK(lines[i - 1].substr(0, lines[i - 1].rfind(' ')) <
+          lines[i].substr(0, lines[i].rfind(' ')));
+}
+
+TEST_CASE("json: every character that a terminal acts on, or nobody sees, is escaped") {
+  for (int c = 0; c < 0x100; c++) {
+    JsonWriter json;
+    json.value(std::string(16, 'a') + static_cast<char>(c) + std::string(16, 'b'));
+    CAPTURE(c);
+    CHECK(is_printable(json.text()));
+  }
+  JsonWriter json;
+  json.value("\x1a\x1f\u200b\"\\\xff\U000e0041·");
+  CHECK(json.text() == "\"\\u001A\\u001F\\u200B\\\"\\\\\ufffd\\uDB40\\uDC41·\"");
 }
 
 TEST_CASE("formats: by name") {
   CHECK(formats().front().name == "text");
-  CHECK(find_format("folded")->make(make_demo_profile(), {}) ==
-        make_folded(make_demo_profile()));
-  CHECK(find_format("text")->make(make_demo_profile(), {.top = 1}) ==
+  OutputOptions top = {.top = 1};
+  CHECK(written_by(find_format("folded")->write, make_demo_profile(), top) ==
+        written_by(write_folded, make_demo_profile()));
+  CHECK(written_by(find_format("text")->write, make_demo_profile(), top) ==
         make_text(make_demo_profile(), 1));
   CHECK(find_format("pprof")->is_binary);
   CHECK(find_format("svg") == nullptr);

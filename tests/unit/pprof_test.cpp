@@ -10,6 +10,7 @@
 
 #include "demo_profile.h"
 #include "output/gzip.h"
+#include "written.h"
 
 using namespace gosym;
 
@@ -57,10 +58,18 @@ std::vector<std::string> messages(const std::string& data, uint32_t field,
 
 using Messages = std::vector<std::string>;
 
+std::string gzip(std::string_view text) {
+  return written_by([text](const Write& write) {
+    GzipStream stream(write);
+    stream.write(text);
+    stream.finish();
+  });
+}
+
 }  // namespace
 
 TEST_CASE("pprof: values, period and times") {
-  std::string data = encode_pprof(make_demo_profile());
+  std::string data = written_by(encode_pprof, make_demo_profile());
   CHECK(string_table(data)[0].empty());
   CHECK(messages(data, 1, {1, 2}) == Messages{"1=samples 2=count", "1=cpu 2=nanoseconds"});
   CHECK(messages(data, 11, {1, 2}) == Messages{"1=cpu 2=nanoseconds"});
@@ -85,7 +94,7 @@ TEST_CASE("pprof: values, period and times") {
 }
 
 TEST_CASE("pprof: the program's mapping is the first; flags only where there are names") {
-  std::string data = encode_pprof(make_demo_profile());
+  std::string data = written_by(encode_pprof, make_demo_profile());
   CHECK(
       messages(data, 3, {5, 6}) ==
       Messages{"1=0x3 2=0x400000 3=0x500000 4=0x0 5=/src/demo 6=go-id 7=0x1 8=0x1 9=0x1 10=0x1",
@@ -96,7 +105,7 @@ TEST_CASE("pprof: the program's mapping is the first; flags only where there are
 }
 
 TEST_CASE("pprof: lines innermost first, calls before their return address") {
-  std::string data = encode_pprof(make_demo_profile());
+  std::string data = written_by(encode_pprof, make_demo_profile());
   CHECK(messages(data, 4, {}) ==
         Messages{"1=0x1 2=0x3 3=0x400fff 4={1=0x1 2=0x1f}",
                  "1=0x2 2=0x3 3=0x402000 4={1=0x3 2=0xc} 4={1=0x2 2=0x16}",
@@ -118,14 +127,14 @@ TEST_CASE("pprof: code without a name in a mapping with names says why") {
   Profile profile = make_demo_profile();
   profile.locations[0].frame_count = 0;
   profile.locations[0].unnamed = Unnamed::kNoSymbol;
-  std::string data = encode_pprof(profile);
+  std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 4, {})[0] == "1=0x1 2=0x3 3=0x400fff 4={1=0x6 2=0x0}");
   CHECK(messages(data, 5, {2, 3, 4})[5] ==
         "1=0x6 2=[no symbol demo] 3=[no symbol demo] 4= 5=0x0");
 }
 
 TEST_CASE("pprof: samples have both values and their labels") {
-  std::string data = encode_pprof(make_demo_profile());
+  std::string data = written_by(encode_pprof, make_demo_profile());
   std::vector<std::string> strings = string_table(data);
   std::vector<std::string> samples;
   protozero::pbf_reader in(data);
@@ -149,13 +158,13 @@ TEST_CASE("pprof: samples have both values and their labels") {
 TEST_CASE("pprof: text that is not UTF-8 is made so") {
   Profile profile = make_demo_profile();
   profile.functions[0].name = profile.strings.intern("\xff");
-  CHECK(messages(encode_pprof(profile), 5, {2})[0].starts_with("1=0x1 2=\\xff "));
+  CHECK(messages(written_by(encode_pprof, profile), 5, {2})[0].starts_with("1=0x1 2=\\xff "));
 }
 
 TEST_CASE("pprof: an empty profile is a profile") {
   Profile profile;
-  CHECK(string_table(encode_pprof(profile))[0].empty());
-  CHECK(messages(encode_pprof(profile), 2, {}).empty());
+  CHECK(string_table(written_by(encode_pprof, profile))[0].empty());
+  CHECK(messages(written_by(encode_pprof, profile), 2, {}).empty());
 }
 
 TEST_CASE("gzip: unpacks to the same, and is the same every time") {
@@ -187,7 +196,7 @@ TEST_CASE("pprof: events that are counted, and the container of a sample") {
   profile.info.frequency = 0;
   profile.info.period = 1000;
   profile.samples[0].cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
-  std::string data = encode_pprof(profile);
+  std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) == Messages{"1=samples 2=count", "1=instructions 2=count"});
   std::vector<std::string> strings = string_table(data);
   CHECK(std::ranges::count(strings, "container_id") == 1);
