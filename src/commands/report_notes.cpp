@@ -13,10 +13,6 @@ namespace {
 // So many images with a problem are told one by one, unless more was asked for.
 constexpr size_t kMaxProblemsTold = 5;
 
-std::string quoted(const std::string& path) {
-  return path == "-" ? "standard input" : fmt::format("'{}'", printable(path));
-}
-
 // Rounded down: 100.0 is for whole recordings.
 double recovered_percent(const raw::Recording& recording) {
   double share =
@@ -40,7 +36,7 @@ void tell_cgroups(const Profile& profile) {
     counts[profile.strings[sample.cgroup]] += sample.count;
   for (const auto& [path, count] : counts)
     if (!path.empty())
-      print(stderr, "cgroup      {}, {} samples\n", printable(path), with_commas(count));
+      print(stderr, "cgroup      {}, {} samples\n", path, with_commas(count));
 }
 
 // Each label with the samples that have it.
@@ -50,11 +46,15 @@ void tell_labels(const Profile& profile) {
     for (const ProfileLabel& label : profile.label_sets[sample.label_set])
       counts[{profile.strings[label.key], profile.strings[label.value]}] += sample.count;
   for (const auto& [label, count] : counts)
-    print(stderr, "goroutines  {}={}, {} samples\n", printable(label.first),
-          printable(label.second), with_commas(count));
+    print(stderr, "goroutines  {}={}, {} samples\n", label.first, label.second,
+          with_commas(count));
 }
 
 }  // namespace
+
+std::string name_of(const std::string& input) {
+  return input == "-" ? "standard input" : fmt::format("'{}'", input);
+}
 
 bool is_whole(const raw::Recording& recording) {
   return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
@@ -62,7 +62,7 @@ bool is_whole(const raw::Recording& recording) {
 }
 
 void tell_damage(const raw::Recording& recording, const ReportOptions& options) {
-  std::string name = quoted(options.input);
+  std::string name = name_of(options.input);
   if (recording.damaged_bytes > 0)
     warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
          human_size(recording.damaged_bytes), human_size(recording.file_size),
@@ -75,8 +75,8 @@ void tell_damage(const raw::Recording& recording, const ReportOptions& options) 
 
 Error no_samples(const ReportOptions& options, const raw::Recording& recording,
                  const Profile& profile) {
-  Error error = errorf("{}: no samples{}", quoted(options.input),
-                       profile.filter.empty() ? "" : " with " + printable(profile.filter));
+  Error error = errorf("{}: no samples{}", name_of(options.input),
+                       profile.filter.empty() ? "" : " with " + profile.filter);
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
   if (!options.filter.cgroups.empty())
     hint = "gosym report -v without filters lists all cgroups that were sampled";
@@ -96,6 +96,8 @@ void tell_loss(const RecordingStats& stats, const ReportOptions& options) {
 }
 
 void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options) {
+  if (symbols.cut_names > 0)
+    warn(options, "{} names are too long, and were cut", with_commas(symbols.cut_names));
   size_t told = 0;
   for (const auto& [path, problem] : symbols.image_problems) {
     if (told == kMaxProblemsTold && !options.is_verbose) {
@@ -103,7 +105,7 @@ void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options
            symbols.image_problems.size() - told);
       return;
     }
-    warn(options, "'{}': {}", printable(path), printable(problem));
+    warn(options, "'{}': {}", path, problem);
     told++;
   }
 }
@@ -127,7 +129,7 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
     print(stderr, "{:<11} {} locations\n", to_string(source), with_commas(locations));
   for (const ProfileImage& image : profile.images)
     if (image.kind == ProfileImage::Kind::kFile)
-      print(stderr, "image       {}\n", printable(image.file.path));
+      print(stderr, "image       {}\n", image.file.path);
 }
 
 }  // namespace gosym

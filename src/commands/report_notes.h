@@ -11,6 +11,9 @@
 namespace gosym {
 
 // Nothing of the recording is missing.
+// The input as messages name it.
+std::string name_of(const std::string& input);
+
 bool is_whole(const raw::Recording& recording);
 
 void tell_damage(const raw::Recording& recording, const ReportOptions& options);

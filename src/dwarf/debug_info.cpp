@@ -149,7 +149,13 @@ DebugInfo::ElfHandle DebugInfo::open_elf(Bytes file) {
   return ElfHandle(elf_memory(start, file.size()));
 }
 
+bool DebugInfo::has_given_up() const {
+  const Budget& left = session_->left;
+  return has_given_up_ || left.die_bytes == 0 || left.ranges == 0 || left.line_bytes == 0;
+}
+
 bool DebugInfo::open_session() {
+  has_given_up_ = session_ && has_given_up();
   session_ = std::make_unique<Session>();
   session_->left = budget_for(size_);
   if (!elf_)

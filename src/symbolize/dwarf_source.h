@@ -20,6 +20,7 @@ public:
 
   // Where the code at `address` comes from, for a function that another source names.
   dwarf::Position find_position(ImageAddress address);
+  bool has_given_up() const { return info_ && info_->has_given_up(); }
 
 private:
   dwarf::DebugInfo* info();

@@ -168,6 +168,12 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
   return result;
 }
 
+std::string ImageSymbols::search_problem() const {
+  return dwarf_ && dwarf_->has_given_up()
+             ? "its debugging information is nested too deep to be read whole"
+             : "";
+}
+
 bool ImageSymbols::has_code_names() const {
   return go_module_ || dwarf_ || symtab_;
 }

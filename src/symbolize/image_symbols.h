@@ -44,6 +44,8 @@ public:
   bool has_code_names() const;
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
+  // What went wrong when addresses were looked for; empty if nothing did.
+  std::string search_problem() const;
   // Whether there is a Go function table that cannot be used.
   bool has_damaged_table() const { return has_damaged_table_; }
   // What was taken for granted of the Go function table; empty if nothing was.

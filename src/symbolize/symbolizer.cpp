@@ -24,10 +24,27 @@ struct FunctionHash {
   }
 };
 
+// A file may have any number of names of 64 KiB, each a part of the other, and a perf map
+// longer ones. Those of templates of C++ have some thousand bytes at times.
+constexpr size_t kMaxName = 4096;
+
+// Cut where a character begins. The rest is told by its size and a hash, so that names that
+// differ still do.
+std::string shortened(std::string_view name) {
+  size_t size = kMaxName;
+  while (size > 0 && (static_cast<uint8_t>(name[size]) & 0xc0) == 0x80)
+    size--;
+  return fmt::format("{}...[{} bytes, {:08x}]", name.substr(0, size), name.size(),
+                     XXH32(name.data(), name.size(), 0));
+}
+
 // Appends frames to a profile, each distinct function once.
 class FrameWriter {
 public:
   FrameWriter(Profile& profile, NameForms forms) : profile_(profile), forms_(forms) {}
+
+  // Names that were cut.
+  uint64_t cut_names() const { return cut_names_; }
 
   void write(Location& location, const std::vector<Call>& calls, FrameSource source) {
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
@@ -39,10 +56,9 @@ public:
 private:
   FunctionId intern(const Call& call, FrameSource source) {
     NameForm form = is_go(source) ? forms_.go : forms_.native;
-    StringId name = profile_.strings.intern(display_name(call.function, source, form));
-    Function function{name,
-                      forms_.has_system_names ? profile_.strings.intern(call.function) : name,
-                      profile_.strings.intern(call.file), call.start_line};
+    StringId name = intern(display_name(call.function, source, form));
+    Function function{name, forms_.has_system_names ? intern(call.function) : name,
+                      intern(call.file), call.start_line};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
     if (is_new)
@@ -50,8 +66,18 @@ private:
     return known->second;
   }
 
+  StringId intern(std::string_view name) {
+    if (name.size() <= kMaxName)
+      return profile_.strings.intern(name);
+    size_t before = profile_.strings.size();
+    StringId id = profile_.strings.intern(shortened(name));
+    cut_names_ += profile_.strings.size() - before;
+    return id;
+  }
+
   Profile& profile_;
   NameForms forms_;
+  uint64_t cut_names_ = 0;
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 
@@ -82,8 +108,6 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
     file.problem += (file.problem.empty() ? "not all of it is in the recording: "
                                           : "; not in the recording: ") +
                     known->second;
-  if (!file.problem.empty())
-    report.image_problems[image.path] = file.problem;
 
   std::vector<Call> calls;
   for (Location* location : locations) {
@@ -99,6 +123,10 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
     if (auto source = file.symbols->find(address, calls))
       frames.write(*location, calls, *source);
   }
+  if (file.symbols && file.problem.empty())
+    file.problem = file.symbols->search_problem();
+  if (!file.problem.empty())
+    report.image_problems[image.path] = file.problem;
 }
 
 // A process of 32 bits has another vdso than the one recorded, which is that of the recorder.
@@ -187,6 +215,7 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
   for (const Location& location : profile.locations)
     if (location.frame_count > 0)
       report.locations_by_source[profile.frames[location.first_frame].source]++;
+  report.cut_names = frames.cut_names();
   return report;
 }
 

@@ -16,6 +16,7 @@ namespace gosym {
 struct SymbolizerReport {
   std::map<FrameSource, uint64_t> locations_by_source;
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
+  uint64_t cut_names = 0;  // of functions and files: only the beginning is told
 };
 
 // What a recording brings along because no file has it; empty where it does not.
