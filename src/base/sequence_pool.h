@@ -49,6 +49,11 @@ public:
     begins = std::move(begins_);
   }
   uint32_t size() const { return static_cast<uint32_t>(begins_.size() - 1); }
+  // In bytes, about.
+  uint64_t memory() const {
+    return items_.capacity() * sizeof(T) + begins_.capacity() * sizeof(size_t) +
+           ids_.bucket_count() * 2 * sizeof(Key);
+  }
 
 private:
   struct Key {

@@ -27,20 +27,23 @@ struct Options {
 };
 
 // The files that samples have addresses in, those in words of their stacks too.
-std::vector<RecordedImage> sampled_files(raw::Recording& recording) {
+Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
   Replay replay({}, std::move(recording.images), std::move(recording.events));
   raw::StackTree stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
     if (!batch)
       continue;
-    for (const raw::SampleBatch::Row& row : batch->rows())
+    for (const raw::SampleBatch::Row& row : batch->rows()) {
+      if (recording.memory + replay.memory() > recording.memory_budget)
+        return raw::out_of_budget(recording);
       replay.add({.time = row.time,
                   .pid = row.pid,
                   .tid = row.tid,
                   .kernel_stack = {},
                   .user_stack = batch->stack(row.user_stack),
                   .words = batch->top(row.top)});
+    }
   }
   std::vector<RecordedImage> files;
   for (ProfileImage& image : std::move(replay).finish().images)
@@ -54,7 +57,8 @@ std::vector<RecordedImage> without_archived(std::vector<RecordedImage> files,
   std::map<ImageId, const RecordedImage*> wanted;
   for (const RecordedImage& file : files)
     wanted[file.id] = &file;
-  auto archived = raw::open_archived_files(recording.piece_chunks, wanted);
+  auto archived =
+      raw::open_archived_files(recording.piece_chunks, wanted, recording.memory_budget);
   std::erase_if(files,
                 [&](const RecordedImage& file) { return archived.files.contains(file.id); });
   return files;
@@ -96,12 +100,15 @@ Result<int> run(const Options& options) {
   if (!recording)
     return std::move(recording).error();
   if (recording->damaged_bytes > 0 && !options.is_quiet)
-    print(stderr, "gosym: warning: '{}': damaged or cut short\n", printable(options.recording));
-  std::vector<RecordedImage> files = without_archived(sampled_files(*recording), *recording);
+    print(stderr, "gosym: warning: '{}': damaged or cut short\n", options.recording);
+  auto sampled = sampled_files(*recording);
+  if (!sampled)
+    return std::move(sampled).error().context(fmt::format("'{}'", options.recording));
+  std::vector<RecordedImage> files = without_archived(*std::move(sampled), *recording);
   if (files.empty()) {
     if (!options.is_quiet)
       print(stderr, "nothing to add: '{}' has all the files that it needs\n",
-            printable(options.recording));
+            options.recording);
     return kSuccess;
   }
   auto writer = raw::Writer::append_to(options.recording, *recording);
@@ -115,11 +122,11 @@ Result<int> run(const Options& options) {
       return std::move(problem).error();
     count += problem->empty();
     if (!problem->empty() && !options.is_quiet)
-      print(stderr, "gosym: warning: '{}': {}\n", printable(file.path), printable(*problem));
+      print(stderr, "gosym: warning: '{}': {}\n", file.path, *problem);
   }
   if (!options.is_quiet)
     print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",
-          human_size((*writer)->bytes_written()), printable(options.recording));
+          human_size((*writer)->bytes_written()), options.recording);
   return count == files.size() ? kSuccess : kPartial;
 }
 

@@ -84,9 +84,17 @@ private:
   std::vector<Known> label_sets_;
 };
 
+// Each row may bring a stack of some thousand addresses: tens of megabytes in all.
+constexpr size_t kRowsBetweenChecks = 64;
+
+bool is_over_budget(const raw::Recording& recording, const Replay& replay) {
+  return recording.memory + replay.memory() > recording.memory_budget;
+}
+
 }  // namespace
 
-Profile replay(raw::Recording& recording, const Filter& filter, Distinctions distinctions) {
+Result<Profile> replay(raw::Recording& recording, const Filter& filter,
+                       Distinctions distinctions) {
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, distinctions);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
@@ -99,7 +107,10 @@ Profile replay(raw::Recording& recording, const Filter& filter, Distinctions dis
       continue;
     }
     SharedNumbers numbers(*batch, replay);
+    size_t row_number = 0;
     for (const raw::SampleBatch::Row& row : batch->rows()) {
+      if (row_number++ % kRowsBetweenChecks == 0 && is_over_budget(recording, replay))
+        return raw::out_of_budget(recording);
       RecordedSample sample = sample_of(*batch, row);
       end_time = std::max(end_time, sample.time);
       if (keeps_all || filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
@@ -108,7 +119,13 @@ Profile replay(raw::Recording& recording, const Filter& filter, Distinctions dis
     }
   }
 
+  if (is_over_budget(recording, replay))
+    return raw::out_of_budget(recording);
+  uint64_t left = recording.memory_budget - recording.memory - replay.memory();
+  // Half of it is of the addresses as they were recorded, which go now.
+  uint64_t freed = replay.memory() / 2;
   Profile profile = std::move(replay).finish();
+  profile.memory_limit = left + freed;
   profile.stats = recording.stats;
   profile.losses = losses_since(recording.losses, recording.begin_time);
   profile.filter = filter.to_string();

@@ -38,12 +38,14 @@ Result<raw::Recording> read(const ReportOptions& options) {
 }
 
 // Those that have samples. Damaged pieces are counted with the other chunks.
-raw::ArchivedFiles open_archived_files(raw::Recording& recording, const Profile& profile) {
+raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profile) {
   std::map<ImageId, const RecordedImage*> wanted;
   for (const ProfileImage& image : profile.images)
     if (image.kind == ProfileImage::Kind::kFile)
       wanted[image.file.id] = &image.file;
-  raw::ArchivedFiles files = raw::open_archived_files(recording.piece_chunks, wanted);
+  raw::ArchivedFiles files =
+      raw::open_archived_files(recording.piece_chunks, wanted, profile.memory_limit);
+  profile.memory_limit -= files.size;
   recording.damaged_chunks += files.damaged_chunks;
   recording.piece_chunks.clear();
   return files;
@@ -114,13 +116,17 @@ Result<int> run(const ReportOptions& options) {
   if (!recording)
     return std::move(recording).error();
   bool tells_threads = options.format == "pprof";  // by their numbers
-  Profile profile = replay(*recording, options.filter,
-                           {.has_tids = tells_threads, .has_goids = options.has_goids});
+  auto replayed = replay(*recording, options.filter,
+                         {.has_tids = tells_threads, .has_goids = options.has_goids});
+  if (!replayed)
+    return std::move(replayed).error().context(name_of(options.input));
+  Profile profile = *std::move(replayed);
   raw::ArchivedFiles archived = open_archived_files(*recording, profile);
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-  unwind(profile, recording->vdso, *files, archived.files);
+  if (!unwind(profile, recording->vdso, *files, archived.files))
+    return raw::out_of_budget(*recording).context(name_of(options.input));
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,

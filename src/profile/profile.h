@@ -193,6 +193,7 @@ struct Profile {
   std::vector<Loss> losses;  // times are those since the recording began
   UnwindCounts unwound;
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
+  uint64_t memory_limit = UINT64_MAX;  // bytes that its stacks may take when they are unwound
 
   StringPool strings;
   std::vector<ProfileImage> images;

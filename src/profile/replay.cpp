@@ -266,6 +266,20 @@ uint32_t Replay::perf_map_of(const MapEvent& event) const {
   return known == perf_maps_.end() ? 0 : known->second;
 }
 
+uint64_t Replay::memory() const {
+  auto of = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
+  auto of_table = [](const auto& table) {
+    using Entry = typename std::remove_cvref_t<decltype(table)>::value_type;
+    return table.bucket_count() * (sizeof(Entry) + sizeof(uint64_t));
+  };
+  return raw_stacks_.memory() + raw_tops_.memory() + words_of_tops_.memory() +
+         label_sets_.memory() + samples_.memory() + of_table(settings_) + of_table(seen_) +
+         of_table(seen_addresses_) + of_table(tops_) + of_table(locations_) +
+         of_table(mappings_) + of_table(mapping_of_event_) + of(profile_.locations) +
+         of(profile_.mappings) + of(profile_.stack_locations) + of(profile_.stack_begin) +
+         of(profile_.stack_states) + profile_.strings.memory();
+}
+
 Profile Replay::finish() && {
   profile_.samples = std::move(samples_).take();
   for (uint32_t set = 1; set < label_sets_.size(); set++)

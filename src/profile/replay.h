@@ -64,6 +64,9 @@ public:
   void add(const RecordedSample& sample, const Numbers& numbers);
   void add(const RecordedSample& sample);
 
+  // What all that was added takes, in bytes, about; events and images apart.
+  uint64_t memory() const;
+
   // The profile without frames, and without what only the file knows: times and statistics.
   Profile finish() &&;
 

@@ -29,6 +29,13 @@ public:
 
   std::vector<SampleCount> take() && { return std::move(samples_); }
 
+  // In bytes, about.
+  uint64_t memory() const {
+    return samples_.capacity() * sizeof(SampleCount) + firsts_.capacity() * sizeof(First) +
+           whose_.bucket_count() * (sizeof(Whose) + 2 * sizeof(uint64_t)) +
+           others_.bucket_count() * (sizeof(Key) + 2 * sizeof(uint64_t));
+  }
+
 private:
   // Null if there is none: then it is the next one.
   SampleCount* find(StackId stack, uint32_t whose) {

@@ -27,14 +27,21 @@ public:
       return known->second;
     auto id = static_cast<StringId>(texts_.size());
     ids_.emplace(texts_.emplace_back(text), id);
+    text_size_ += text.size();
     return id;
   }
 
   // Valid as long as the pool, wherever it is moved.
   std::string_view operator[](StringId id) const { return texts_[static_cast<size_t>(id)]; }
   size_t size() const { return texts_.size(); }
+  // In bytes, about.
+  uint64_t memory() const {
+    constexpr uint64_t kEntry = sizeof(std::string_view) + 2 * sizeof(uint64_t);
+    return text_size_ + texts_.size() * sizeof(std::string) + ids_.bucket_count() * kEntry;
+  }
 
 private:
+  uint64_t text_size_ = 0;
   std::deque<std::string> texts_;  // a deque: the keys below point into it
   tsl::robin_map<std::string_view, StringId> ids_;
 };

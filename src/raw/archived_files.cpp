@@ -12,10 +12,6 @@ namespace gosym::raw {
 
 namespace {
 
-// What all files together may have, zeros included: those of a host where all is kept take
-// about a tenth of it.
-constexpr uint64_t kMaxSize = uint64_t{4} << 30;
-
 class Builder {
 public:
   explicit Builder(const RecordedImage& image) : image_(image) {}
@@ -78,11 +74,12 @@ private:
 }  // namespace
 
 ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
-                                  const std::map<ImageId, const RecordedImage*>& wanted) {
+                                  const std::map<ImageId, const RecordedImage*>& wanted,
+                                  uint64_t room) {
   raise_file_limit();  // a recording of a busy host keeps thousands
   ArchivedFiles result;
   std::map<ImageId, Builder> builders;
-  uint64_t room = kMaxSize;
+  uint64_t left = room;
   for (const Recording::StoredChunk& chunk : pieces) {
     auto piece = read_piece(chunk);
     if (!piece) {
@@ -94,8 +91,11 @@ ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces
       continue;
     if (!piece->problem.empty())
       result.problems[piece->image] = piece->problem;
-    builders.try_emplace(piece->image, *image->second).first->second.add(*piece, room);
+    if (piece->total > 0 && image->second->size > left)
+      result.problems[piece->image] = "larger than a recording of this size may ask for";
+    builders.try_emplace(piece->image, *image->second).first->second.add(*piece, left);
   }
+  result.size = room - left;
   for (auto& [id, builder] : builders)
     if (UniqueFd file = std::move(builder).finish())
       result.files[id] = std::move(file);

@@ -15,12 +15,14 @@ struct ArchivedFiles {
   std::map<ImageId, UniqueFd> files;  // in memory; as long, and last changed, as the image says
   std::map<ImageId, std::string> problems;  // why a file, or some of it, was not kept
   uint64_t damaged_chunks = 0;              // whose payload does not decode
+  uint64_t size = 0;                        // of all files, zeros included
 };
 
 // A file of which a piece is missing counts as not kept: where nothing is known zeros would
 // tell lies. Files take the memory of their pieces, and more for what is read between them;
-// they are as large as 4 GiB together at most, those beyond count as not kept.
+// those that together are larger than `room` count as not kept either.
 ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
-                                  const std::map<ImageId, const RecordedImage*>& wanted);
+                                  const std::map<ImageId, const RecordedImage*>& wanted,
+                                  uint64_t room);
 
 }  // namespace gosym::raw

@@ -69,8 +69,31 @@ std::optional<Chunk> Chunks::next() {
                    .end = offset_,
                    .stored = stored};
     damaged_bytes_ += size;
+    look_for_recording(offset_ - size, offset_);
   }
   return std::nullopt;
+}
+
+void Chunks::look_for_recording(uint64_t begin, uint64_t end) {
+  constexpr uint64_t kStep = 64 << 10;
+  while (begin < end && other_recording_ == 0) {
+    std::string_view text =
+        as_text(part(begin, std::min(end - begin, kStep) + kMagic.size() - 1));
+    size_t found = text.find(kMagic);
+    if (found == text.npos) {
+      begin += kStep;
+      continue;
+    }
+    begin += found;
+    Bytes raw = part(begin, sizeof(FileHeader));
+    FileHeader header;
+    if (raw.size() == sizeof header) {
+      std::memcpy(&header, raw.data(), sizeof header);
+      if (header.checksum == checksum(header))
+        other_recording_ = begin;
+    }
+    begin++;
+  }
 }
 
 // Goes to the next magic after this place, or to the end of the file. Each byte is passed once,
@@ -83,13 +106,13 @@ void Chunks::skip_to_magic() {
     size_t found = text.find(kChunkMagic);
     if (found != text.npos) {
       offset_ += 1 + found;
-      damaged_bytes_ += offset_ - from;
-      return;
+      break;
     }
     // A magic may begin in the last bytes.
     offset_ += text.size() < kStep ? file_.size() - offset_ : kStep - kChunkMagic.size();
   } while (offset_ < file_.size());
   damaged_bytes_ += offset_ - from;
+  look_for_recording(from, offset_);
 }
 
 Result<std::string> unpack(Bytes stored, uint32_t raw_size, bool is_compressed) {

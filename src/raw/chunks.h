@@ -30,17 +30,21 @@ public:
   std::optional<Chunk> next();
   // Those passed so far that belong to no good chunk.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
+  // Where the header of another recording was found among them; 0: nowhere.
+  uint64_t other_recording() const { return other_recording_; }
 
 private:
   Bytes part(uint64_t offset, uint64_t size);
   std::optional<ChunkHeader> header_at(uint64_t offset);
   void skip_to_magic();
+  void look_for_recording(uint64_t begin, uint64_t end);
 
   const Input& file_;
   std::string buffer_;         // what lies in the file
   uint64_t buffer_begin_ = 0;  // from here on
   uint64_t offset_;
   uint64_t damaged_bytes_ = 0;
+  uint64_t other_recording_ = 0;
 };
 
 // The payload; an error if it does not unpack to exactly `raw_size` bytes.

@@ -93,8 +93,7 @@
 //     Since 2.0 they are paths of a tree that grows from chunk to chunk. Its nodes are numbered
 //     from 1, in the order of the file; node 0 is the caller of outermost frames.
 //      22 tree: uint32, which tree: with another number than in the chunk before, a new one.
-//      The
-//         has a random number: recordings may have been put together
+//         That of the first is random
 //      23 first_node: uint32, the number of the first node that this chunk adds
 //      24 callers: packed uint32, for each added node its number less that of its caller, which
 //         is smaller
@@ -186,7 +185,11 @@
 //   the stored size says.
 // - No sound header, or fewer bytes left than its stored size: the next chunk begins at the
 //   next sound header, at any byte from there on. This includes a tail that was cut off.
-// - Sequence numbers tell which chunks are missing; a reader needs them for nothing else.
+// - Sequence numbers tell which chunks are missing. Where they begin anew, or a header or a
+// second
+//   INFO stands among the chunks, another recording was appended. A reader refuses such a file:
+//   each recording numbers its images and processes itself and has a clock of its own, so that
+//   the one would give names to the other's addresses.
 //
 // So any file is read in time linear in its size.
 

@@ -288,26 +288,27 @@ Event shortened(Event event) {
   return event;
 }
 
-void read_events(pbf_reader in, std::vector<Event>& events) {
-  while (in.next()) {
+void read_events(pbf_reader in, const TakeEvent& take) {
+  bool goes_on = true;
+  while (goes_on && in.next()) {
     switch (in.tag_and_type()) {
       case message_tag(1):
-        events.push_back(read_event<MapEvent>(in));
+        goes_on = take(read_event<MapEvent>(in));
         break;
       case message_tag(2):
-        events.push_back(shortened(read_event<CommEvent>(in)));
+        goes_on = take(shortened(read_event<CommEvent>(in)));
         break;
       case message_tag(3):
-        events.push_back(read_event<ForkEvent>(in));
+        goes_on = take(read_event<ForkEvent>(in));
         break;
       case message_tag(4):
-        events.push_back(read_event<ExitEvent>(in));
+        goes_on = take(read_event<ExitEvent>(in));
         break;
       case message_tag(5):
-        events.push_back(read_event<KernelCodeEvent>(in));
+        goes_on = take(read_event<KernelCodeEvent>(in));
         break;
       case message_tag(6):
-        events.push_back(read_event<CgroupEvent>(in));
+        goes_on = take(read_event<CgroupEvent>(in));
         break;
       default:
         in.skip();
@@ -388,9 +389,16 @@ Result<uint64_t> decode_end(Bytes payload) {
   return end->time;
 }
 
+Result<> decode_events(Bytes payload, const TakeEvent& take) {
+  return read_protobuf(payload, [&](pbf_reader in) { read_events(in, take); });
+}
+
 Result<std::vector<Event>> decode_events(Bytes payload) {
   std::vector<Event> events;
-  auto done = read_protobuf(payload, [&](pbf_reader in) { read_events(in, events); });
+  auto done = decode_events(payload, [&](Event event) {
+    events.push_back(std::move(event));
+    return true;
+  });
   if (!done)
     return std::move(done).error();
   return events;

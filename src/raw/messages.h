@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,8 @@ Result<RecordingStats> decode_stats(Bytes payload);
 Result<std::string> decode_contents(Bytes payload);
 Result<uint64_t> decode_end(Bytes payload);
 Result<std::vector<Event>> decode_events(Bytes payload);
+// One by one, until false is given; of a malformed payload those before the fault as well.
+using TakeEvent = std::function<bool(Event)>;
+Result<> decode_events(Bytes payload, const TakeEvent& take);
 
 }  // namespace gosym::raw

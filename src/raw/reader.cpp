@@ -5,23 +5,19 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "raw/chunks.h"
+#include "raw/event_selection.h"
 #include "raw/format.h"
 #include "raw/messages.h"
 
 namespace gosym::raw {
 
 namespace {
-
-// For images, events and kernel symbols together, so that a small file cannot ask for all
-// memory. It is enough for 30 million events.
-constexpr uint64_t kMaxMemory = uint64_t{4} << 30;
 
 // What else people take for a recording.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
@@ -68,7 +64,7 @@ struct Parsing {
   std::shared_ptr<const Input> file;
   Recording recording;
   bool has_info = false;
-  uint64_t memory = 0;  // about what the recording takes, samples apart
+  bool has_another = false;  // chunks of another recording
 };
 
 // Moves what was decoded to its place; the error says why it was not.
@@ -81,6 +77,7 @@ Result<> put(Result<T> decoded, T& place) {
 }
 
 Result<> add_info(Result<RecordingInfo> decoded, Parsing& parsing) {
+  parsing.has_another |= parsing.has_info && decoded;
   parsing.has_info |= bool(decoded);
   return put(std::move(decoded), parsing.recording.info);
 }
@@ -88,16 +85,9 @@ Result<> add_info(Result<RecordingInfo> decoded, Parsing& parsing) {
 Result<> add_image(Result<RecordedImage> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  parsing.memory += sizeof(RecordedImage) + decoded->segments.size() * sizeof(LoadSegment);
+  parsing.recording.memory +=
+      sizeof(RecordedImage) + decoded->segments.size() * sizeof(LoadSegment);
   parsing.recording.images.push_back(*std::move(decoded));
-  return Ok{};
-}
-
-Result<> add_events(Result<std::vector<Event>> decoded, Parsing& parsing) {
-  if (!decoded)
-    return std::move(decoded).error();
-  parsing.memory += decoded->size() * sizeof(Event);
-  std::ranges::move(*decoded, std::back_inserter(parsing.recording.events));
   return Ok{};
 }
 
@@ -134,7 +124,7 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
       continue;
     uint64_t begin = last.time == 0 ? parsing.recording.monotonic_ns : last.time;
     parsing.recording.losses.push_back({begin, decoded->time, lost});
-    parsing.memory += sizeof(Loss);
+    parsing.recording.memory += sizeof(Loss);
   }
   last = *std::move(decoded);
   return Ok{};
@@ -143,7 +133,7 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
 Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  parsing.memory += sizeof(RecordedPerfMap);
+  parsing.recording.memory += sizeof(RecordedPerfMap);
   parsing.recording.perf_maps.push_back(*std::move(decoded));
   return Ok{};
 }
@@ -161,8 +151,6 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
       return add_info(decode_info(payload), parsing);
     case ChunkType::kImage:
       return add_image(decode_image(payload), parsing);
-    case ChunkType::kEvents:
-      return add_events(decode_events(payload), parsing);
     case ChunkType::kKernelSymbols:
       return add_kernel_symbols(decode_contents(payload), parsing.recording);
     case ChunkType::kPerfMap:
@@ -181,6 +169,8 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
 std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
   if (type == ChunkType::kSamples)
     return &recording.sample_chunks;
+  if (type == ChunkType::kEvents)
+    return &recording.event_chunks;
   return type == ChunkType::kImageContents ? &recording.piece_chunks : nullptr;
 }
 
@@ -190,17 +180,38 @@ Result<> add(const Chunk& chunk, Parsing& parsing) {
   if (auto* chunks = stored_chunks(chunk.type, parsing.recording)) {
     chunks->push_back({parsing.file, chunk.offset, static_cast<uint32_t>(chunk.stored.size()),
                        chunk.raw_size, chunk.is_compressed});
-    parsing.memory += sizeof(Recording::StoredChunk);
+    parsing.recording.memory += sizeof(Recording::StoredChunk);
     return Ok{};
   }
-  parsing.memory += chunk.raw_size;  // all text that is in it
+  parsing.recording.memory += chunk.raw_size;  // all text that is in it
   auto payload = unpack(chunk.stored, chunk.raw_size, chunk.is_compressed);
   if (!payload)
     return std::move(payload).error();
   return add_payload(chunk.type, as_bytes(*payload), parsing);
 }
 
+// Each numbers its images and processes anew and has a clock of its own, so that what one says
+// must not be taken for the other's. `begin` is where the second one begins; 0: unknown.
+Error several_recordings(uint64_t begin) {
+  Error error("several recordings in one file, of which each would give names to the other's");
+  if (begin == 0)
+    return std::move(error).with_hint("record each to a file of its own");
+  return std::move(error).with_hint(fmt::format(
+      "to part them: head -c {} FILE > a.raw; tail -c +{} FILE > b.raw", begin, begin + 1));
+}
+
 }  // namespace
+
+uint64_t memory_budget(uint64_t file_size) {
+  constexpr uint64_t kLeast = 256 << 20;
+  constexpr uint64_t kMuch = uint64_t{4} << 30;
+  return std::min(kLeast + 512 * file_size, kMuch + 4 * file_size);
+}
+
+Error out_of_budget(const Recording& recording) {
+  return errorf("it asks for more than {} of memory, which no recording of {} needs",
+                human_size(recording.memory_budget), human_size(recording.file_size));
+}
 
 Result<Recording> parse(std::shared_ptr<const Input> file) {
   std::string start(kMaxHeaderSize, '\0');
@@ -215,19 +226,27 @@ Result<Recording> parse(std::shared_ptr<const Input> file) {
   recording.monotonic_ns = recording.begin_time = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
   recording.file_size = file->size();
+  recording.memory_budget = memory_budget(file->size());
 
   Chunks chunks(*file, header->header_size);
   while (auto chunk = chunks.next()) {
+    parsing.has_another |= chunk->sequence + 1 < recording.next_sequence;
     recording.chunks_end = chunk->end;
     recording.next_sequence = std::max(recording.next_sequence, chunk->sequence + 1);
     if (!add(*chunk, parsing))
       recording.damaged_chunks++;
-    if (parsing.memory > kMaxMemory)
-      return errorf("images, events and symbols take more than {}", human_size(kMaxMemory));
+    if (parsing.has_another || chunks.other_recording() != 0)
+      return several_recordings(chunks.other_recording());
+    if (recording.memory > recording.memory_budget)
+      return out_of_budget(recording);
   }
+  if (chunks.other_recording() != 0)
+    return several_recordings(chunks.other_recording());
   if (!parsing.has_info)
     return Error("first chunk: missing or damaged");
   recording.damaged_bytes = chunks.damaged_bytes();
+  if (auto events = read_events(recording, recording.memory); !events)
+    return std::move(events).error();
   return std::move(parsing.recording);
 }
 
@@ -246,29 +265,25 @@ Result<Recording> read(const std::string& path) {
   return recording;
 }
 
-namespace {
-
-template <class Decode>
-auto read_stored(const Recording::StoredChunk& chunk, Decode decode)
-    -> decltype(decode(Bytes())) {
+Result<std::string> read_payload(const Recording::StoredChunk& chunk) {
   std::string stored(chunk.stored_size, '\0');
   if (chunk.file->read(chunk.offset, stored) != stored.size())
     return Error("the file was cut meanwhile");
-  auto payload = unpack(as_bytes(stored), chunk.raw_size, chunk.is_compressed);
-  if (!payload)
-    return std::move(payload).error();
-  return decode(as_bytes(*payload));
+  return unpack(as_bytes(stored), chunk.raw_size, chunk.is_compressed);
 }
 
-}  // namespace
-
 Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks) {
-  return read_stored(chunk,
-                     [&](Bytes payload) { return SampleBatch::decode(payload, stacks); });
+  auto payload = read_payload(chunk);
+  if (!payload)
+    return std::move(payload).error();
+  return SampleBatch::decode(as_bytes(*payload), stacks);
 }
 
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk) {
-  return read_stored(chunk, decode_piece);
+  auto payload = read_payload(chunk);
+  if (!payload)
+    return std::move(payload).error();
+  return decode_piece(as_bytes(*payload));
 }
 
 }  // namespace gosym::raw

@@ -19,7 +19,8 @@ struct Recording {
   uint64_t realtime_ns = 0;
   RecordingInfo info;
   std::vector<RecordedImage> images;
-  std::vector<Event> events;   // in the order of the file, not of time
+  // Those that the samples need (event_selection.h), in the order of the file, not of time.
+  std::vector<Event> events;
   std::string kernel_symbols;  // lines of /proc/kallsyms; empty: not recorded
   std::string vdso;            // the vdso's ELF image; empty: not recorded
   std::vector<RecordedPerfMap> perf_maps;
@@ -35,8 +36,13 @@ struct Recording {
     uint32_t raw_size = 0;
     bool is_compressed = false;
   };
+  std::vector<StoredChunk> event_chunks;  // until their events have been read
   std::vector<StoredChunk> sample_chunks;
   std::vector<StoredChunk> piece_chunks;
+
+  // What all that is made of it may take, in bytes, and what is in here does.
+  uint64_t memory_budget = 0;
+  uint64_t memory = 0;
 
   // Where a chunk can be added, and its number.
   uint64_t chunks_end = 0;
@@ -48,9 +54,16 @@ struct Recording {
   uint64_t damaged_chunks = 0;  // whole ones whose payload does not decode
 };
 
+// What a report may take in memory for a recording of so many bytes, besides the tables of the
+// programs that it names code by and some 200 MB of the chunk at work. Recordings of real hosts
+// take up to a hundred times their size, those that say the same thousands of times over less;
+// a few bytes that were made for it could ask for any amount.
+uint64_t memory_budget(uint64_t file_size);
+Error out_of_budget(const Recording& recording);
+
 // Reads a whole recording from a file, or from standard input for "-". Chunks that are damaged
 // or cut short cost only themselves and are counted. An error: not a recording at all, a newer
-// major version, no first chunk.
+// major version, no first chunk, several recordings in one file, more than the memory budget.
 Result<Recording> read(const std::string& path);
 Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(Bytes file);  // which is copied
@@ -58,5 +71,6 @@ Result<Recording> parse(Bytes file);  // which is copied
 // In the order of the chunks, with one tree for all.
 Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks);
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
+Result<std::string> read_payload(const Recording::StoredChunk& chunk);
 
 }  // namespace gosym::raw

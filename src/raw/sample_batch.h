@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +62,9 @@ public:
   // Of a chunk that stands alone.
   std::string encode() const;
   static Result<SampleBatch> decode(Bytes payload);
+
+  // Gives the numbers of the processes and threads of a payload, many of them several times.
+  static Result<> read_ids(Bytes payload, const std::function<void(uint32_t)>& take);
 
 private:
   std::vector<Row> rows_;

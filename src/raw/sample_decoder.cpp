@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <protozero/pbf_reader.hpp>
 #include <vector>
 
@@ -272,6 +273,26 @@ StackEnd to_stack_end(uint32_t number) {
 }
 
 }  // namespace
+
+Result<> SampleBatch::read_ids(Bytes payload, const std::function<void(uint32_t)>& take) {
+  return read_protobuf(payload, [&](pbf_reader in) {
+    while (in.next()) {
+      bool has_ids = in.wire_type() == pbf_wire_type::length_delimited &&
+                     (in.tag() == kPid || in.tag() == kTid);
+      if (!has_ids) {
+        in.skip();
+        continue;
+      }
+      std::optional<uint32_t> before;
+      read_numbers(in, [&](uint64_t number) {
+        auto id = static_cast<uint32_t>(number);
+        if (id != before)
+          take(id);
+        before = id;
+      });
+    }
+  });
+}
 
 Result<SampleBatch> SampleBatch::decode(Bytes payload) {
   StackTree alone;

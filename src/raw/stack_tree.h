@@ -26,8 +26,8 @@ struct NewNodes {
 // The tree as a recorder makes it.
 class GrowingTree {
 public:
-  // The number of the first tree. If it is a random one, recordings that were put together keep
-  // their stacks apart.
+  // The number of the first tree. If it is a random one, chunks of another recording do not
+  // pass for parts of it.
   explicit GrowingTree(uint32_t first = 1) { added_.tree = first; }
 
   // A new one is begun when the stacks of the next chunk could make this one too large, and

@@ -107,11 +107,11 @@ std::vector<uint64_t> count_samples(const Profile& profile) {
 
 }  // namespace
 
-void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
             const HeldFiles& held) {
   Code code(profile, vdso, files, held);
   std::vector<uint64_t> counts = count_samples(profile);
-  rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& stack) {
+  auto append = [&](StackId id, std::vector<LocationId>& stack) {
     std::span<const LocationId> recorded = profile.stack(id);
     const StackState& state = profile.stack_states[to_index(id)];
     std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
@@ -131,10 +131,13 @@ void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     profile.unwound.repaired += walk.is_repaired() ? counts[to_index(id)] : 0;
     profile.unwound.bridged += goroutine.empty() ? 0 : counts[to_index(id)];
     profile.unwound.cut += walk.is_cut() ? counts[to_index(id)] : 0;
-  });
+  };
+  if (!rewrite_stacks(profile, append, profile.memory_limit))
+    return false;
   profile.stack_states.clear();
   profile.top_words.clear();
   profile.top_begin = {0};
+  return true;
 }
 
 }  // namespace gosym

@@ -22,7 +22,10 @@ namespace gosym {
 //
 // What is put in follows a call; what the chain has and does not is where the stack ends, cut
 // short.
-void unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
+//
+// False if the stacks come to more than the profile's limit of memory: then they are as they
+// were.
+bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
             const HeldFiles& held = {});
 
 }  // namespace gosym

@@ -20,7 +20,8 @@ void check_files(const raw::Recording& recording) {
   std::map<ImageId, const RecordedImage*> images;
   for (const RecordedImage& image : recording.images)
     images[image.id] = &image;
-  for (const auto& [id, file] : raw::open_archived_files(recording.piece_chunks, images).files)
+  for (const auto& [id, file] :
+       raw::open_archived_files(recording.piece_chunks, images, 1 << 28).files)
     assert(file && images.contains(id));
 }
 

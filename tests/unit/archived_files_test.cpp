@@ -32,7 +32,8 @@ raw::ArchivedFiles opened(const Chunks& chunks, uint64_t size = 12) {
   image.mtime_ns = -1'500'000'000;
   RecordedImage other = image;
   other.id = ImageId{2};
-  return raw::open_archived_files(chunks, {{image.id, &image}, {other.id, &other}});
+  return raw::open_archived_files(chunks, {{image.id, &image}, {other.id, &other}},
+                                  uint64_t{1} << 32);
 }
 
 // "" if there is no file.

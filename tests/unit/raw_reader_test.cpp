@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "bytes.h"
 #include "raw/format.h"
 #include "raw/messages.h"
@@ -344,7 +345,7 @@ TEST_CASE("raw file: junk between chunks, of any length and with decoys, costs n
   std::string cut_header = chunk({}).substr(0, 31);
   for (const std::string& junk :
        {std::string("x"), std::string("CHN"), std::string("CHNKCHNKCHNK"), cut_header,
-        std::string(4096, '\0'), kHeader, "CHNK" + std::string(28, '\0')}) {
+        std::string(4096, '\0'), kHeader.substr(0, 63), "CHNK" + std::string(28, '\0')}) {
     CAPTURE(junk.size());
     raw::Recording recording = parsed(kHeader + junk + kInfo + junk + kEnd + junk);
     CHECK(recording.info.host == some_info().host);
@@ -361,7 +362,7 @@ TEST_CASE("raw file: a chunk larger than the file hides none of those after it")
 }
 
 TEST_CASE("raw file: the order and the repetition of chunks are not judged") {
-  raw::Recording recording = parsed(kHeader + kEnd + chunk({}) + kInfo + chunk({}) + kInfo);
+  raw::Recording recording = parsed(kHeader + kEnd + chunk({}) + kInfo + chunk({}));
   CHECK(recording.end_time == 201);
   CHECK(recording.images.size() == 2);
   CHECK(recording.damaged_bytes == 0);
@@ -372,7 +373,59 @@ TEST_CASE("raw file: a small file cannot ask for all memory") {
   std::string file = kHeader + kInfo;
   for (int i = 0; i < 65; i++)
     file += chunk({.type = 5, .flags = 1, .extra_raw_size = raw::kMaxPayloadSize - 1000});
-  CHECK(parse_error(file) == "images, events and symbols take more than 4.0 GiB");
+  CHECK(parse_error(file) ==
+        fmt::format("it asks for more than {} of memory, which no recording of {} needs",
+                    human_size(raw::memory_budget(file.size())), human_size(file.size())));
+  CHECK(raw::memory_budget(0) == 256 << 20);
+  CHECK(raw::memory_budget(1 << 20) == 768 << 20);
+  CHECK(raw::memory_budget(uint64_t{1} << 30) == uint64_t{8} << 30);
+}
+
+TEST_CASE("raw file: several recordings in one file are refused, wherever the first ends") {
+  std::string first = some_file();
+  std::string second = some_file();
+  constexpr std::string_view kMessage =
+      "several recordings in one file, of which each would give names to the other's";
+  auto refused = raw::parse(as_bytes(first + second));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() == kMessage);
+  CHECK(refused.error().hint() == fmt::format("to part them: head -c {0} FILE > a.raw; tail -c "
+                                              "+{1} FILE > b.raw",
+                                              first.size(), first.size() + 1));
+  for (size_t size = 64; size < first.size(); size++) {
+    CAPTURE(size);
+    CHECK(parse_error(first.substr(0, size) + second) == kMessage);
+  }
+  // Without its header the second one still begins anew.
+  CHECK(parse_error(first + second.substr(64)) == kMessage);
+  CHECK(raw::parse(as_bytes(first.substr(0, 64) + second.substr(64))));
+}
+
+TEST_CASE("raw file: of many events those are read that samples need") {
+  std::string samples = chunk({.type = 4, .payload = some_samples().encode()});  // of 4242
+  std::string many;
+  std::string events;
+  raw::append(ForkEvent{1, 7, 7, 6, 8}, events);
+  raw::append(ForkEvent{1, 4242, 4242, 7, 7}, events);
+  raw::append(MapEvent{1, 6, 0x1000, 0x1000, 0, {}, "//anon"}, events);
+  raw::append(CommEvent{1, 8, 8, "parent", false}, events);
+  raw::append(CommEvent{1, 4243, 4243, "thread", false}, events);
+  raw::append(CgroupEvent{1, 9, "/a"}, events);
+  size_t needed = 6;
+  for (uint32_t pid = 10'000; many.size() <= (1 << 20); pid++) {
+    raw::append(ForkEvent{1, pid, pid, 1, 1}, many);
+    raw::append(MapEvent{1, pid, 0x1000, 0x1000, 0, {}, "//anon"}, many);
+    raw::append(CommEvent{1, pid, pid, "short", true}, many);
+    raw::append(ExitEvent{1, pid, pid}, many);
+  }
+  std::string chunks = chunk({.type = 3, .payload = events}) + samples;
+  raw::Recording recording =
+      parsed(kHeader + kInfo + chunk({.type = 3, .payload = many}) + chunks);
+  CHECK(recording.events.size() == needed);
+  CHECK(recording.damaged_chunks == 0);
+  // A few are read whole.
+  CHECK(parsed(kHeader + kInfo + chunk({.type = 3, .payload = events})).events.size() ==
+        needed);
 }
 
 TEST_CASE("raw file: samples that do not unpack are an error") {

@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""What a file asks for is bounded by its size, and one that asks for more is refused.
+
+The recordings are those of tests/fixtures/make_bombs.cpp. None of them needs rights.
+"""
+import os
+import pathlib
+import re
+import subprocess
+
+from common import GOSYM, WORK, call, run
+
+MAKE_BOMBS = pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures" / "make_bombs"
+# The chunk at work, and the program itself.
+APART = 256 << 20
+
+
+def budget(size):
+    """As man/gosym-raw.5 has it."""
+    return min((256 << 20) + 512 * size, (4 << 30) + 4 * size)
+
+
+def bomb(name, count):
+    file = WORK / f"{name}.raw"
+    call(MAKE_BOMBS, name, count, file)
+    return file
+
+
+def report(file, *options):
+    """Its status, what it said, the size of its output and the most memory that it had."""
+    with open(WORK / "out", "wb") as out, open(WORK / "err", "wb") as err:
+        process = subprocess.Popen([GOSYM, "report", file, *options], stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return (process.returncode, (WORK / "err").read_text(), (WORK / "out").stat().st_size,
+            usage.ru_maxrss << 10)
+
+
+def bounded(name, count, *options, refused=None, most=None):
+    file = bomb(name, count)
+    size = file.stat().st_size
+    status, said, written, memory = report(file, *options)
+    print(f"# {name} {count}: {size:,} bytes, status {status}, {memory >> 20} MiB, "
+          f"{written:,} bytes written; {said.strip().splitlines()[-1:]}")
+    assert memory <= (most or budget(size) + APART), f"{memory >> 20} MiB for {size} bytes"
+    if refused is not None:
+        assert status == (1 if refused else 0), f"status {status}: {said}"
+        assert not refused or "of memory, which no recording of" in said, said
+    file.unlink()
+    return said
+
+
+def image():
+    said = bounded("image", 4 << 30, refused=False)
+    assert "larger than a recording of this size may ask for" in said, said
+
+
+def long_name():
+    said = bounded("name", 100, "--folded", refused=False, most=300 << 20)
+    assert "2 names are too long, and were cut" in said, said
+    line = max((WORK / "out").read_text().splitlines(), key=len)
+    assert len(line) < 2001 * 4200, len(line)
+    assert re.search(r"a{4096}\.\.\.\[60000 bytes, [0-9a-f]{8}\]", line), line[:5000]
+
+
+def many_stacks():
+    bounded("stacks", 5_000, "--folded", refused=False)
+    assert (WORK / "out").stat().st_size > 40 << 20  # more than was held in memory
+
+
+def processes():
+    bounded("processes", 200_000, refused=False, most=128 << 20)
+
+
+def concatenated():
+    first, second = bomb("equal", 1), bomb("threads", 1)
+    both = WORK / "both.raw"
+    both.write_bytes(first.read_bytes() + second.read_bytes())
+    status, said, written, _ = report(both)
+    assert (status, written) == (1, 0), (status, written)
+    parts = re.search(r"head -c (\d+) FILE > a.raw; tail -c \+(\d+) FILE > b.raw", said)
+    assert parts, said
+    assert int(parts[1]) == first.stat().st_size and int(parts[2]) == int(parts[1]) + 1, said
+    assert both.read_bytes()[int(parts[1]):] == second.read_bytes()
+
+
+def names_of_files():
+    name = "evil\x1b]0;x\x07\u202e\u200b\n.raw"
+    (WORK / name).write_text("no recording")
+    for arguments in (["report", name], ["archive", name], ["inspect", name],
+                      ["resolve", name, "1"], ["record", "-o", f"{name}/{name}", "--", "true"],
+                      ["report", "--time", name], ["report", "--demangle", name],
+                      ["report", "-f", name], ["record", "-o", name + "\x1b", "-p", "x" + name],
+                      [name], [f"--{name}"]):
+        done = call(GOSYM, *arguments, check=False, cwd=WORK)
+        assert done.status != 0, arguments
+        text = done.out + done.err
+        unsafe = [c for c in text if c not in "\n" and not c.isprintable() or c in "\u200b\u202e"]
+        assert not unsafe, (arguments, unsafe, text)
+        assert all(line.startswith("gosym: ") for line in text.splitlines()), (arguments, text)
+
+
+def next_command():
+    file = bomb("equal", 1)
+    output = WORK / "a b;$(touch gone)'.pb.gz"
+    said = call(GOSYM, "report", file, "--pprof", output).err
+    shown = re.search(r"^next: go tool pprof -http=: (.*)$", said, re.M)[1]
+    words = call("bash", "-c", f"printf '%s\\0' {shown}", cwd=WORK).out.split("\0")
+    assert words == [str(output), ""], words
+    assert not (WORK / "gone").exists()
+
+
+run([("an image that claims 4 GiB", image),
+     ("empty events", lambda: bounded("events", 60, refused=None)),
+     ("a stack by places of its frame and its goroutine",
+      lambda: bounded("product", 60_000, refused=True)),
+     ("a name of 60,000 bytes in a recursion", long_name),
+     ("deep stacks are written as they come", many_stacks),
+     ("processes without samples", processes),
+     ("perf maps", lambda: bounded("maps", 40, refused=True)),
+     ("threads", lambda: bounded("threads", 2)),
+     ("labels", lambda: bounded("labels", 2000)),
+     ("callers in words of stacks", lambda: bounded("words", 20_000)),
+     ("recordings one behind the other", concatenated),
+     ("names of files in messages", names_of_files),
+     ("the next command is one for a shell", next_command)])
