@@ -6,6 +6,7 @@ import sys
 
 SEES = {  # layer, a directory of src/: those it may include besides itself
     "base": "",
+    "pch": "",
     "elf": "base",
     "go": "base elf",
     "dwarf": "base elf",

@@ -2,60 +2,136 @@
 """Builds gosym and runs its tests, the live ones (which need root) included.
 
     scripts/test                  all of it, in both builds
-    scripts/test unit golden      only these suites: unit, golden, fuzz, checks,
-                                  conformance, live, sanitize
+    scripts/test unit live        only these suites: unit, golden, fuzz, checks, conformance,
+                                  releases, live, sanitize
+    scripts/test stacks report    only these tests, by their names (--list has them)
+    scripts/test releases --all   with every release of Go, downloaded once: takes an hour
+    scripts/test --quick          what a change needs: unit, golden, checks and a live smoke test
+    scripts/test --no-root        what needs neither root nor Go; says what it leaves out
 
 The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
-UBSan. The output of what failed is shown; the last line is `N passed, M failed`.
+UBSan. Tests run side by side, but for those that measure CPU time or load all CPUs. The output of
+what failed is shown; the last line is `N passed, M failed`.
 """
 import argparse
 import collections
-import concurrent.futures
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "live", "sanitize"]
+sys.path.insert(0, str(ROOT / "tests"))
+import environment  # noqa: E402
+
+SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "releases", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
-SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-            "-Dcpp_args=-fno-sanitize-recover=all"
+QUICK = ["unit", "golden", "checks", "features"]
+WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
+ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
+
+# -g1 has the lines of a crash, at half the time of -g.
+PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dcpp_args=-g1"]
+SANITIZE = ["-Ddebug=false", "-Doptimization=1", "-Db_sanitize=address,undefined",
+            "-Db_lundef=false", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all"
             f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
-NOT_BUILT = Count(0, 1, 0)
 
 
-def build(folder, compiler, *options, niceness=0):
-    """Configures at first, then builds. Says what went wrong if it does; false then."""
-    again = ["--reconfigure"] if (ROOT / folder / "build.ninja").exists() else []  # finds new files
-    for command in [["meson", "setup", folder, *again, *options],
-                    ["ninja", "-C", folder, "all", "meson-test-prereq"]]:
-        done = subprocess.run(["nice", "-n", str(niceness), *command], cwd=ROOT,
-                              env={**os.environ, "CXX": compiler},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            lines = [line for line in done.stdout.splitlines() if not re.match(r"\[\d+/\d+\]", line)]
-            print(*lines[-200:], f"{folder}: {' '.join(command)} failed\n", sep="\n")
-            return False
-    return True
+def environment_of(folder, compiler):
+    """Of builds and tests. ccache is used where it is installed."""
+    cached = f"ccache {compiler}" if shutil.which("ccache", path=environment.SYSTEM_PATH) \
+        else compiler
+    return environment.clean(os.environ) | {
+        "CXX": cached, "GOSYM_TEST_BUILDS": str(ROOT / folder / "programs"),
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
 
-def run_suites(folder, suites):
-    """The results of the suites, one dict a test as meson logs it."""
-    log = ROOT / folder / "meson-logs" / "testlog.json"
-    log.unlink(missing_ok=True)
-    selection = [word for suite in suites for word in ("--suite", suite)]
-    done = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", *selection], cwd=ROOT,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if not log.exists():  # meson itself failed, or the suites are empty
-        return [] if "No tests" in done.stdout else \
-            [{"name": "meson test", "result": "ERROR", "stdout": done.stdout}]
-    return [json.loads(line) for line in log.read_text().splitlines()]
+class Build:
+    """A build folder, made by one compiler with some options."""
+
+    def __init__(self, title, folder, compiler, options):
+        self.title, self.folder, self.options = title, folder, options
+        self.environment = environment_of(folder, compiler)
+        self.total = Count(0, 0, 0)
+
+    def start(self, *command, **options):
+        return subprocess.Popen(command, cwd=ROOT, env=self.environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, **options)
+
+    def make(self, niceness=0):
+        """Configures at first, then builds. Says what went wrong if it does; false then."""
+        start = time.monotonic()
+        again = ["--reconfigure"] if (ROOT / self.folder / "build.ninja").exists() else []
+        for command in [["meson", "setup", self.folder, *again, *self.options],
+                        ["ninja", "-C", self.folder, "all", "meson-test-prereq"]]:
+            process = self.start("nice", "-n", str(niceness), *command)
+            lines = list(progress(process, f"{self.title} build"))
+            if process.wait():
+                shown = [line for line in lines if not re.match(r"\[\d+/\d+\]", line)]
+                print(*shown[-200:], f"{self.folder}: {' '.join(command)} failed", sep="\n")
+                self.total = Count(0, 1, 0)
+                return False
+        print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
+        return True
+
+    def tests(self):
+        """Name -> suites, of all tests."""
+        listed = subprocess.run(["meson", "introspect", "--tests", self.folder], cwd=ROOT,
+                                env=self.environment, check=True, capture_output=True, text=True)
+        return {test["name"]: [name.rpartition(":")[2] for name in test["suite"]]
+                for test in json.loads(listed.stdout)}
+
+    def run(self, names, side_by_side, arguments=()):
+        """The results of these tests, one dict a test as meson logs it."""
+        if not names:
+            return []
+        log = ROOT / self.folder / "meson-logs" / "testlog.json"
+        log.unlink(missing_ok=True)
+        process = self.start("meson", "test", "-C", self.folder, "--no-rebuild",
+                             "--num-processes", str(side_by_side),
+                             *(f"--test-args={argument}" for argument in arguments), *names)
+        lines = list(progress(process, f"{self.title} tests"))
+        process.wait()
+        if not log.exists():
+            return [{"name": "meson test", "result": "ERROR", "stdout": "\n".join(lines)}]
+        return [json.loads(line) for line in log.read_text().splitlines()]
+
+    def report(self, suites, tests):
+        """Prints what failed, and a line a suite."""
+        by_suite = collections.defaultdict(list)
+        for test in tests:
+            by_suite[suites.get(test["name"].split()[-1], ["tests"])[0]].append(test)
+        for suite, members in by_suite.items():
+            counts = [count(test) for test in members]
+            for test, counted in zip(members, counts):
+                if counted.failed:
+                    show_failure(test)
+            both = Count(*map(sum, zip(*counts)))
+            seconds = sum(test.get("duration", 0) for test in members)
+            print(f"{self.title} {suite}: {both.passed} passed, {both.failed} failed, "
+                  f"{both.skipped} skipped ({seconds:.0f} s of tests{slowest(members)})", flush=True)
+            self.total = Count(*map(sum, zip(self.total, both)))
+
+
+def progress(process, title):
+    """The lines that a process prints; on a terminal the last one is seen."""
+    shows = sys.stdout.isatty()
+    for line in process.stdout:
+        line = line.rstrip()
+        if shows:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\033[K{title}: {line}"[:width + 4], end="", flush=True)
+        yield line
+    if shows:
+        print("\r\033[K", end="", flush=True)
 
 
 def count(test):
@@ -87,47 +163,68 @@ def slowest(tests):
     return "".join(f"; {name} {duration:.0f} s" for duration, name in reversed(long[-5:]))
 
 
-def run_build(title, folder, suites):
-    start, total = time.monotonic(), Count(0, 0, 0)
-    for suite in suites:
-        tests = run_suites(folder, [suite])
-        counts = [count(test) for test in tests]
-        for test, counted in zip(tests, counts):
-            if counted.failed:
-                show_failure(test)
-        both = Count(*map(sum, zip(*counts))) if counts else Count(0, 0, 0)
-        print(f"{title} {suite}: {both.passed} passed, {both.failed} failed, {both.skipped} skipped"
-              f" ({time.monotonic() - start:.0f} s{slowest(tests)})", flush=True)
-        start, total = time.monotonic(), Count(*map(sum, zip(total, both)))
-    return total
+def chosen(wanted, suites):
+    """Names of the tests that are meant: by their own name or by that of a suite."""
+    return [name for name, of in suites.items() if name in wanted or set(of) & set(wanted)]
+
+
+def run_plain(build, wanted, sanitized, arguments):
+    """First what may run side by side, and the sanitized build beside it; then the rest."""
+    if not build.make():
+        return
+    suites = build.tests()
+    names = chosen(wanted, suites)
+    unknown = set(wanted) - set(SUITES) - set(suites)
+    if unknown:
+        sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
+    beside = threading.Thread(target=sanitized.make, kwargs={"niceness": 19}) if sanitized else None
+    if beside:
+        beside.start()
+    alone = [name for name in names if ALONE in suites[name]]
+    tests = build.run([name for name in names if name not in alone], os.cpu_count(), arguments)
+    if beside:
+        beside.join()
+    build.report(suites, tests + build.run(alone, 1, arguments))
+
+
+def list_tests(build):
+    if build.make():
+        for name, suites in sorted(build.tests().items(), key=lambda test: test[1]):
+            print(f"{name:24} {suites[0]}")
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, prog="scripts/test",
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("suite", nargs="*")
-    wanted = options.parse_args().suite or SUITES
-    if unknown := [suite for suite in wanted if suite not in SUITES]:
-        options.error(f"no suite '{unknown[0]}'; there are {' '.join(SUITES)}")
+    options.add_argument("name", nargs="*", help="a suite or a test")
+    options.add_argument("--quick", action="store_true", help="only what a change needs")
+    options.add_argument("--no-root", action="store_true", help="only without root and Go")
+    options.add_argument("--all", action="store_true", help="with releases: all of them")
+    options.add_argument("--list", action="store_true", help="list the tests")
+    given = options.parse_args()
+    default = QUICK if given.quick else WITHOUT_ROOT if given.no_root else SUITES
+    wanted = given.name or default
 
-    totals = []
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        sanitized = pool.submit(build, "build-sanitize", "clang++", *SANITIZE, niceness=19) \
-            if "sanitize" in wanted else None
-        plain = [suite for suite in SUITES if suite in wanted and suite not in ("live", "sanitize")]
-        if plain or "live" in wanted:
-            built = build("build-test", "g++")
-            totals.append(run_build("g++", "build-test", plain) if built else NOT_BUILT)
-            # Live tests measure: nothing is built beside them.
-            if sanitized:
-                sanitized.result()
-            if "live" in wanted and built:
-                totals.append(run_build("g++", "build-test", ["live"]))
-        if sanitized:
-            totals.append(run_build("clang++, sanitized,", "build-sanitize", SANITIZED)
-                          if sanitized.result() else NOT_BUILT)
+    plain = Build("g++", "build-test", "g++", [*PLAIN, f"-Dgo={'false' if given.no_root else 'true'}"])
+    if given.list:
+        return list_tests(plain)
+    sanitized = Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE) \
+        if "sanitize" in wanted else None
+    start = time.monotonic()
+    if wanted != ["sanitize"]:
+        run_plain(plain, wanted, sanitized, ["--all"] * given.all)
+    elif not sanitized.make():
+        pass
+    if sanitized and not sanitized.total.failed:
+        suites = sanitized.tests()
+        sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), os.cpu_count()))
 
+    totals = [build.total for build in (plain, sanitized) if build]
     passed, failed, skipped = map(sum, zip(*totals))
+    if given.no_root:
+        print("left out: conformance, releases, live and the transcripts of Go programs, which need"
+              " Go or root; sanitize")
+    print(f"{time.monotonic() - start:.0f} s in all")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0 or passed == 0)
 

@@ -1,5 +1,7 @@
 #include "symbolize/demangle.h"
 
+// libiberty.h, which it includes, would declare basename() as no other header does.
+#define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 
 #include <algorithm>

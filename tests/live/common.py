@@ -16,9 +16,16 @@ import tempfile
 import time
 import traceback
 
-import builds
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import builds  # noqa: E402
+import environment  # noqa: E402
+
+# All that a test starts inherits it.
+for name in set(os.environ) - set(environment.clean(os.environ)):
+    del os.environ[name]
+os.environ.update(environment.clean(os.environ))
+
 FIXTURES = ROOT / "tests" / "fixtures"
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="gosym-live-"))
 GOSYM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "gosym"
@@ -27,9 +34,7 @@ GOSYM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "gosym"
 WITHOUT_RIGHTS = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all",
                   "--inh-caps=-all", GOSYM]
 
-# Nothing is fetched: neither a module nor another toolchain.
-GO_ENVIRONMENT = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOPROXY": "off",
-                  "GOTOOLCHAIN": "local"}
+GO_ENVIRONMENT = {**os.environ, **environment.GO_SETTINGS}
 
 # Set where there is only an emulated processor.
 SLOW = "GOSYM_TEST_SLOW" in os.environ
