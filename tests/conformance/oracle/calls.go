@@ -1,28 +1,12 @@
+//go:build go1.14
+// +build go1.14
+
 package main
 
 import (
 	"runtime"
 	_ "unsafe" // go:linkname
 )
-
-const notAskable = "!"
-
-type call struct {
-	function, file string
-	line           int
-}
-
-func equal(a, b []call) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
 
 // What runtime/pprof uses to expand the inlined calls at the last address of a stack.
 //

@@ -10,7 +10,9 @@
 // Only FIRST and LAST where no Go code is, and `!` after them where the runtime cannot be asked.
 // Addresses are those of the file, without the bias it was loaded with.
 //
-// It compiles with Go 1.15; what newer versions add has files of its own.
+// A call `...` stands for any calls there, and those after it have only names.
+//
+// It compiles with Go 1.2; what newer versions add has files of its own.
 package main
 
 import (

@@ -1,5 +1,5 @@
-//go:build !go1.21
-// +build !go1.21
+//go:build go1.12 && !go1.21
+// +build go1.12,!go1.21
 
 package main
 
