@@ -11,11 +11,16 @@ struct Release {
   RuntimeLayout layout;
 };
 
-// g: m, sched.sp, sched.bp, goid, labels; m: gsignal, curg; map, callback. Releases that are
-// missing were not at hand.
+// g: m, sched.sp, sched.bp, goid, labels; m: gsignal, curg; map, callback.
 constexpr Release kReleases[] = {
+    {13, {48, 56, 104, 152, 344, 80, 192, true, 32}},
+    {14, {48, 56, 104, 152, 344, 80, 192, true, 32}},
     {15, {48, 56, 104, 152, 344, 80, 192, true, 32}},
+    {16, {48, 56, 104, 152, 344, 80, 192, true, 40}},
+    {17, {48, 56, 104, 152, 360, 80, 192, true, 40}},
+    {18, {48, 56, 104, 152, 360, 80, 192, true, 40}},
     {19, {48, 56, 104, 152, 360, 80, 192, true, 40}},
+    {20, {48, 56, 104, 152, 360, 80, 192, true, 40}},
     {21, {48, 56, 104, 152, 344, 80, 192, true, 40}},
     {22, {48, 56, 104, 152, 344, 80, 192, true, 40}},
     {23, {48, 56, 104, 160, 352, 80, 192, true, 40}},

@@ -1,6 +1,7 @@
 #include "go/runtime_layout.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "bytes.h"
 #include "go/goroutine_pointer.h"
@@ -36,11 +37,20 @@ TEST_CASE("runtime layout: releases that are known") {
     CHECK(go::runtime_layout(version) == layout);
   CHECK_FALSE(go::runtime_layout("go1.24")->has_label_map);
   CHECK(go::runtime_layout("go1.25.1")->g_sched_bp == 96);
+  CHECK(go::runtime_layout("go1.16.15")->g_labels == 344);
+  CHECK(go::runtime_layout("go1.17")->g_labels == 360);
+  CHECK(go::runtime_layout("go1.15.9")->callback_frame == 32);
+  CHECK(go::runtime_layout("go1.16")->callback_frame == 40);
+}
+
+TEST_CASE("runtime layout: no release is left out between the oldest and the newest") {
+  for (int minor = 13; minor <= 27; minor++)
+    CHECK(go::runtime_layout(fmt::format("go1.{}.1", minor)));
 }
 
 TEST_CASE("runtime layout: none for what nobody has looked at") {
   for (const char* version :
-       {"", "go", "go1", "go1.", "go1.x", "go1.18.1", "go1.28", "go1.99999999999", "go2.23",
+       {"", "go", "go1", "go1.", "go1.x", "go1.12.1", "go1.28", "go1.99999999999", "go2.23",
         "go1.-23", "go1.23-devel_1a2b3c", "go1.23beta1", "go1.23x", "1.23", "devel +1a2b3c",
         "devel go1.23-1a2b3c"}) {
     CAPTURE(version);
