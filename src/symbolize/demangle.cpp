@@ -59,6 +59,12 @@ bool takes_long(std::string_view name) {
   return name.starts_with("_R") && name.size() * references > kMaxSteps;
 }
 
+// ".constprop.0", of a copy that the compiler made; in D's own names there is no dot.
+std::string_view clone_suffix(std::string_view name) {
+  size_t dot = name.find('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(dot);
+}
+
 // For D there is only this form, which allocates. Each back reference (Q) can double the text.
 std::optional<std::string> demangle_d(const std::string& name) {
   constexpr size_t kMaxNameSize = 512;
@@ -79,14 +85,27 @@ size_t operator_size(std::string_view text) {
   return 0;
 }
 
+// Whether "<" begins the arguments of what is before it. In Rust it also begins the type that a
+// method is of: "<str as ToString>::to_string", "<&mut F as FnOnce<A>>::call_once".
+bool begins_arguments(std::string_view before, bool is_rust) {
+  if (!is_rust)
+    return true;
+  if (before.ends_with("::"))
+    return true;
+  auto last = before.empty() ? '\0' : before.back();
+  return last == '_' || last == '}' || (last >= '0' && last <= '9') ||
+         (last >= 'A' && last <= 'Z') || (last >= 'a' && last <= 'z') || (last & 0x80) != 0;
+}
+
 // "std::map<int, char>::at" -> "std::map<...>::at"
-std::string shorten_templates(std::string_view name) {
+std::string shorten_templates(std::string_view name, bool is_rust) {
   constexpr std::string_view kOperator = "operator";
   std::string result;
   int depth = 0;
+  int kept = 0;  // of "<" that begin a type
   for (size_t i = 0; i < name.size();) {
     size_t size = 1;
-    if (name.substr(i).starts_with(kOperator))
+    if (!is_rust && name.substr(i).starts_with(kOperator))
       size = kOperator.size() + operator_size(name.substr(i + kOperator.size()));
     else if (name.substr(i).starts_with("->"))
       size = 2;
@@ -94,12 +113,16 @@ std::string shorten_templates(std::string_view name) {
     i += size;
     if (piece == ">" && depth > 0)
       depth--;
+    else if (piece == ">" && kept > 0)
+      kept--;
+    bool begins = piece == "<" && (depth > 0 || begins_arguments(result, is_rust));
     if (depth == 0)
       result += piece;
-    if (piece == "<" && depth++ == 0)
+    if (begins && depth++ == 0)
       result += "...";
+    kept += piece == "<" && !begins ? 1 : 0;
   }
-  return depth == 0 ? result : std::string(name);
+  return depth == 0 && kept == 0 ? result : std::string(name);
 }
 
 }  // namespace
@@ -111,12 +134,17 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
   std::string text(name);
   // First: the older scheme of Rust is one of C++ with a hash at its end.
   if (auto rust = run(rust_demangle_callback, text.c_str(), 0))
-    return rust;
-  if (name.starts_with("_D"))
-    return demangle_d(text);
+    return is_short ? shorten_templates(*rust, /*is_rust=*/true) : rust;
+  if (name.starts_with("_D")) {
+    std::string_view suffix = clone_suffix(name);
+    auto result = demangle_d(text.substr(0, name.size() - suffix.size()));
+    if (result && !is_short && !suffix.empty())
+      *result += " [clone " + std::string(suffix) + "]";
+    return result;
+  }
   int options = DMGL_ANSI | (is_short ? 0 : DMGL_PARAMS);
   auto result = run(cplus_demangle_v3_callback, text.c_str(), options);
-  return result && is_short ? shorten_templates(*result) : result;
+  return result && is_short ? shorten_templates(*result, /*is_rust=*/false) : result;
 }
 
 }  // namespace gosym

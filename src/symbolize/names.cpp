@@ -60,9 +60,13 @@ std::string native_name(std::string_view name, bool is_short) {
   return demangle(name, is_short).value_or(std::string(name));
 }
 
+// Go's table also has the functions of C++ that its linker took in, those of the race detector
+// for one.
+constexpr std::string_view kNativeInGo = "_Z";
+
 // Whether a Go function has a name that is shown as it is, as most have.
 bool is_shown_as_is(std::string_view name, bool is_short) {
-  return name.find('%') == std::string_view::npos &&
+  return name.find('%') == std::string_view::npos && !name.starts_with(kNativeInGo) &&
          (!is_short || name.find('[') == std::string_view::npos);
 }
 
@@ -80,7 +84,7 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
   if (source == FrameSource::kPlt && name.ends_with(kStub))
     return native_name(name.substr(0, name.size() - kStub.size()), is_short) +
            std::string(kStub);
-  if (!is_go(source))
+  if (!is_go(source) || name.starts_with(kNativeInGo))
     return native_name(name, is_short);
   size_t package = package_size(name);
   std::string_view rest = name.substr(package);

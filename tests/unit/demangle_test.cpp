@@ -34,6 +34,24 @@ TEST_CASE("demangle: Rust of both schemes, and D") {
         "core::fmt::Formatter::pad | core::fmt::Formatter::pad");
   CHECK(shown("_RNvNtCs1234_7mycrate3foo3bar") == "mycrate::foo::bar | mycrate::foo::bar");
   CHECK(shown("_D3foo3barFiZv") == "foo.bar(int) | foo.bar(int)");
+  CHECK(shown("_D3foo3barFiZv.constprop.0") ==
+        "foo.bar(int) | foo.bar(int) [clone .constprop.0]");
+  CHECK(shown("_RINvNtCs1234_4core3mem7replacejE") ==
+        "core::mem::replace::<...> | core::mem::replace::<usize>");
+  CHECK(shown("_RNvXCs1234_7mycrateINtB2_3BoxjENtB2_5Shape4area") ==
+        "<mycrate::Box<...> as mycrate::Shape>::area | "
+        "<mycrate::Box<usize> as mycrate::Shape>::area");
+}
+
+TEST_CASE("demangle: functions of C++ in a Go table") {
+  auto in_go = [](std::string_view name, NameForm form) {
+    std::string room;
+    return std::string(display_name(name, FrameSource::kPclntab, form, room));
+  };
+  CHECK(in_go("_ZN6__tsan10MemoryReadEPv", NameForm::kShort) == "__tsan::MemoryRead");
+  CHECK(in_go("_ZN6__tsan10MemoryReadEPv", NameForm::kFull) == "__tsan::MemoryRead(void*)");
+  CHECK(in_go("_ZN6__tsan10MemoryReadEPv", NameForm::kNone) == "_ZN6__tsan10MemoryReadEPv");
+  CHECK(in_go("_Z", NameForm::kShort) == "_Z");
 }
 
 TEST_CASE("demangle: one that stands for gigabytes stays as it is") {
