@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/file_tree.h"
+#include "base/text.h"
 
 namespace gosym {
 
@@ -22,6 +24,38 @@ Result<struct stat> status_of_regular(int fd) {
   if (!S_ISREG(status.st_mode))
     return Error("not a regular file");
   return status;
+}
+
+// A file may be terabytes of nothing: to look through them would take hours, and memory for
+// each page. Programs that linkers make have few holes.
+constexpr uint64_t kUsualSize = 64 << 20;
+constexpr uint64_t kMaxHoles = 16;  // bytes for each one that is there
+
+// The bytes of a file that its file system holds; all of them where it cannot tell.
+uint64_t data_size(int fd, uint64_t size) {
+  constexpr int kMaxExtents = 4096;
+  uint64_t sum = 0;
+  off_t end = 0;
+  for (int i = 0; i < kMaxExtents; i++) {
+    off_t begin = lseek(fd, end, SEEK_DATA);
+    if (begin < 0)
+      return errno == ENXIO ? sum : size;
+    end = lseek(fd, begin, SEEK_HOLE);
+    if (end <= begin)
+      return size;
+    sum += static_cast<uint64_t>(end - begin);
+  }
+  return size;
+}
+
+Result<> check_holes(int fd, uint64_t size) {
+  if (size <= kUsualSize)
+    return Ok{};
+  uint64_t data = data_size(fd, size);
+  if (data >= size / kMaxHoles)
+    return Ok{};
+  return errorf("nearly all of it is missing: {} of {} are there", human_size(data),
+                human_size(size));
 }
 
 }  // namespace
@@ -51,6 +85,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found) {
   int64_t changed = gosym::mtime_ns(*status);
   if (size == 0)
     return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
+  if (auto checked = check_holes(fd, size); !checked)
+    return std::move(checked).error();
   void* address =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (address == MAP_FAILED)

@@ -19,7 +19,8 @@ namespace gosym {
 // mapped; data files and /proc are read into memory (read_file).
 class MappedFile {
 public:
-  // With a `root`, the path is one below it (see file_tree.h).
+  // With a `root`, the path is one below it (see file_tree.h). Fails for files of more than
+  // 64 MiB that are holes for the most part.
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path,
                                                   const std::string& root = "");
   // Of what was found, or is open for reading.

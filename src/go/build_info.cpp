@@ -12,8 +12,18 @@ constexpr uint8_t kInline = 2;
 constexpr uint64_t kAlignment = 16;
 constexpr uint64_t kFrameSize = 16;
 
+// The record begins so early in its place: Go's own debug/buildinfo looks no further either. A
+// file of 4 KB can claim a segment of terabytes.
+constexpr uint64_t kMaxSearch = 64 << 10;
+
+// A version is no longer, whatever its string says.
+constexpr size_t kMaxVersionSize = 256;
+
+// Before the text of a record that holds it: magic, sizes and flags, padding, length.
+constexpr uint64_t kInlineHeaderSize = 48;
+
 std::optional<Bytes> find_record(Bytes bytes) {
-  for (uint64_t i = 0; i < bytes.size(); i += kAlignment)
+  for (uint64_t i = 0; i < std::min<uint64_t>(bytes.size(), kMaxSearch); i += kAlignment)
     if (as_text(bytes.subspan(i)).starts_with(kMagic))
       return bytes.subspan(i);
   return std::nullopt;
@@ -88,16 +98,15 @@ void read_modules(std::string_view text, BuildInfo& info) {
     read_line(split(take_line(text), '\t'), info, last);
 }
 
-// A version is no longer, whatever its string says.
-constexpr size_t kMaxVersionSize = 256;
-
 }  // namespace
 
 std::vector<elf::FileExtent> version_extents(const elf::Image& image) {
   auto place = find_place(image);
   if (!place)
     return {};
-  std::vector<elf::FileExtent> extents = {extent_of(image, *place)};
+  constexpr uint64_t kEnough = kMaxSearch + kInlineHeaderSize + kMaxVersionSize;
+  std::vector<elf::FileExtent> extents = {
+      extent_of(image, place->first(std::min<uint64_t>(place->size(), kEnough)))};
   auto record = find_record(*place);
   if (!record)
     return extents;

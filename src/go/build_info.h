@@ -32,7 +32,7 @@ struct BuildInfo {
 };
 
 // Reads the record that the Go linker (1.13 and later) puts into .go.buildinfo, or else at the
-// start of the first writable segment:
+// start of the first writable segment; it is looked for in the first 64 KiB there:
 //
 //   ff " Go buildinf:", u8 pointer size, u8 flags (bit 0: big endian, bit 1: inline)
 //   inline (1.18 and later): 16 bytes unused, then twice: uvarint length, text

@@ -3,10 +3,15 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+
+#include "base/mapped_file.h"
+#include "raw/format.h"
 
 namespace gosym::raw {
 
@@ -31,12 +36,81 @@ Result<OutputFile> open_standard_output() {
   return OutputFile{std::move(fd), "standard output"};
 }
 
+// Whether who opens a file finds there what somebody else may have put in its place: in /tmp
+// and the like, links and FIFOs of other users (as fs.protected_fifos has it).
+bool is_planted(const std::string& path, const struct stat& status) {
+  std::string directory = std::filesystem::path(path).parent_path();
+  struct stat parent {};
+  bool is_shared = stat(directory.empty() ? "." : directory.c_str(), &parent) == 0 &&
+                   (parent.st_mode & S_IWOTH) != 0;
+  return is_shared && status.st_uid != geteuid() && status.st_uid != getuid();
+}
+
+// A recording that was ended in order, without a sample: nothing is lost with it.
+bool is_without_samples(const UniqueFd& file) {
+  constexpr int kMaxChunks = 4096;
+  uint64_t offset = sizeof(FileHeader);
+  for (int i = 0; i < kMaxChunks; i++) {
+    ChunkHeader header;
+    if (read_at(file.get(), offset, std::as_writable_bytes(std::span(&header, 1))) !=
+            sizeof(header) ||
+        header.header_checksum != checksum(header) || header.type == ChunkType::kSamples)
+      return false;
+    if (header.type == ChunkType::kEnd)
+      return true;
+    offset += padded(sizeof(header) + header.stored_size);
+  }
+  return false;
+}
+
+// What is there becomes PATH.old, unless somebody writes it. An older one is replaced, but not
+// by what has no samples.
+Result<> set_aside(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file && errno == ENOENT)
+    return Ok{};
+  if (file && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return errorf("cannot create {}: another gosym records into it", quoted(path))
+        .with_hint("name another file with -o");
+  std::string old = path + ".old";
+  if (file && access(old.c_str(), F_OK) == 0 && is_without_samples(file))
+    return ::unlink(path.c_str()) == 0 || errno == ENOENT
+               ? Result<>(Ok{})
+               : system_error("cannot replace " + quoted(path), errno);
+  if (::rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT)
+    return system_error(fmt::format("cannot rename '{}' to '{}'", path, old), errno);
+  return Ok{};
+}
+
+// False, with EEXIST: somebody was faster. Where a file system knows no such rename, whatever
+// is there is replaced.
+bool rename_to_nothing(const std::string& from, const std::string& to) {
+  constexpr unsigned kNoReplace = 1;
+  return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) ==
+             0 ||
+         (errno == EINVAL && ::rename(from.c_str(), to.c_str()) == 0);
+}
+
+// It gets its name when it is locked: nobody finds it and takes it for one that is done.
 Result<OutputFile> create(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  std::string draft = fmt::format("{}.{}", path, getpid());
+  UniqueFd fd(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd)
     return system_error("cannot create " + quoted(path), errno);
-  flock(fd.get(), LOCK_EX | LOCK_NB);  // for open_to_append; some file systems have no locks
-  return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true};
+  flock(fd.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
+  constexpr int kMaxTries = 100;
+  Result<> done = Ok{};
+  for (int i = 0; done && i < kMaxTries; i++) {
+    if (done = set_aside(path); !done)
+      break;
+    if (rename_to_nothing(draft, path))
+      return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true};
+    if (errno != EEXIST || i + 1 == kMaxTries)
+      done = system_error("cannot create " + quoted(path), errno);
+  }
+  ::unlink(draft.c_str());
+  return std::move(done).error();
 }
 
 Result<OutputFile> open_stream(const std::string& path) {
@@ -47,13 +121,6 @@ Result<OutputFile> open_stream(const std::string& path) {
   if (!is_stream(status))  // no longer what it was a moment ago
     return system_error("cannot write " + quoted(path), EEXIST);
   return OutputFile{std::move(fd), quoted(path)};
-}
-
-Result<OutputFile> replace(const std::string& path) {
-  std::string old = path + ".old";
-  if (::rename(path.c_str(), old.c_str()) != 0)
-    return system_error(fmt::format("cannot rename '{}' to '{}'", path, old), errno);
-  return create(path);
 }
 
 }  // namespace
@@ -67,7 +134,11 @@ Result<OutputFile> open_output(const std::string& path) {
     return errno == ENOENT ? create(path)
                            : system_error("cannot create " + quoted(path), errno);
   if (S_ISREG(link.st_mode))
-    return replace(path);
+    return create(path);
+  if (is_planted(path, link))
+    return errorf("'{}' belongs to user {}, in a directory where everybody may write", path,
+                  link.st_uid)
+        .with_hint("name another file with -o");
 
   struct stat target {};
   if (stat(path.c_str(), &target) == 0 && is_stream(target))

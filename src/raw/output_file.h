@@ -19,8 +19,10 @@ struct OutputFile {
 // overwritten, nor is a link followed to a place that was not named:
 //
 //   nothing         a new file, mode 0600
-//   regular file    is renamed to PATH.old, replacing an older one; then as above
-//   device, FIFO    is written to, as with `>`; block devices are refused
+//   regular file    is renamed to PATH.old, replacing an older one; then as above. One without
+//                   samples replaces no older one, and one that is being recorded is refused
+//   device, FIFO    is written to, as with `>`; block devices are refused, and what others have
+//                   put into a directory where everybody may write
 //   symbolic link   is followed to a character device or FIFO (/dev/stdout may be one), else
 //                   refused
 //

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <csignal>
 
 #include "base/clock.h"
 #include "base/exit_status.h"
@@ -32,7 +33,9 @@ void Writer::FreeContext::operator()(ZSTD_CCtx_s* context) const {
   ZSTD_freeCCtx(context);
 }
 
-Writer::Writer(OutputFile output) : output_(std::move(output)), zstd_(ZSTD_createCCtx()) {}
+Writer::Writer(OutputFile output) : output_(std::move(output)), zstd_(ZSTD_createCCtx()) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write(2)
+}
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
                                                const RecordingInfo& info) {
@@ -113,6 +116,12 @@ Result<> Writer::write_stats(const RecordingStats& stats) {
 Result<> Writer::write_end(uint64_t time) {
   if (auto done = write_chunk(ChunkType::kEnd, encode_end(time)); !done)
     return done;
+  struct stat status {};
+  if (output_.is_ours && fstat(output_.fd.get(), &status) == 0 && status.st_nlink == 0) {
+    failure_ =
+        errorf("{} was removed while it was recorded", output_.name).with_exit_status(kPartial);
+    return *failure_;
+  }
   // Some file systems say only now that there was no room.
   if (output_.is_ours && fsync(output_.fd.get()) != 0)
     return fail(errno);

@@ -9,8 +9,10 @@ namespace gosym {
 
 namespace {
 
-// What is read at once of a program's code. The runtime comes early in it.
-constexpr uint64_t kPieceSize = 4 << 20;
+// What is read at once of a program's code, and how much in all. The runtime comes early in it,
+// behind what C code there is.
+constexpr uint64_t kPieceSize = 256 << 10;
+constexpr uint64_t kMaxCode = 64 << 20;
 
 std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& image) {
   for (int i = 0; i < go::kVersionRounds; i++)
@@ -20,18 +22,19 @@ std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& imag
   return info ? std::optional<std::string>(info->go_version) : std::nullopt;
 }
 
-std::optional<go::GoroutinePointer> find_pointer(SparseCopy& copy, const elf::Segment& code) {
-  uint64_t file_size = copy.bytes().size();
-  uint64_t size = std::min(code.file_size, file_size - std::min(code.offset, file_size));
-  for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
-    copy.read({.offset = code.offset + offset, .size = kPieceSize});
-    uint64_t overlap = std::min<uint64_t>(offset, go::kGoroutinePointerCode);
-    uint64_t begin = offset - overlap;
-    auto piece =
-        slice(copy.bytes(), code.offset + begin, std::min(size - begin, kPieceSize + overlap));
-    auto address = ImageAddress{to_integer(code.address) + begin};
-    if (auto found = go::find_goroutine_pointer(*piece, address))
+std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
+                                                 const elf::Segment& code, uint64_t& left) {
+  std::vector<std::byte> buffer(kPieceSize);
+  uint64_t step = kPieceSize - go::kGoroutinePointerCode;
+  uint64_t size = std::min(code.file_size, left);
+  left -= size;
+  for (uint64_t offset = 0; offset < size; offset += step) {
+    Bytes piece = copy.look({.offset = code.offset + offset, .size = size - offset}, buffer);
+    auto address = ImageAddress{to_integer(code.address) + offset};
+    if (auto found = go::find_goroutine_pointer(piece, address))
       return found;
+    if (piece.size() < std::min(kPieceSize, size - offset))
+      break;  // the file ends here
   }
   return std::nullopt;
 }
@@ -44,10 +47,11 @@ std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& ima
   auto version = may_be_go ? read_version(copy, image) : std::nullopt;
   if (!version)
     return std::nullopt;
+  uint64_t left = kMaxCode;
   for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
       continue;
-    auto pointer = find_pointer(copy, segment);
+    auto pointer = find_pointer(copy, segment, left);
     if (!pointer)
       continue;
     GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};

@@ -15,6 +15,9 @@ namespace {
 
 constexpr uint64_t kMaxRead = 8 << 20;
 
+// In all: tables of sections as large as they can be, with as many bytes of names and notes.
+constexpr uint64_t kMaxTotal = 16 << 20;
+
 // The ELF header, as a rule with the program headers and the notes behind it.
 constexpr uint64_t kUsualHeaders = 4096;
 
@@ -33,11 +36,14 @@ Result<SparseCopy> SparseCopy::open(int fd) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return system_error("cannot be read", errno);
-  return SparseCopy(fd, static_cast<std::byte*>(memory), size);
+  return SparseCopy(fd, static_cast<std::byte*>(memory), size, kMaxTotal);
 }
 
 SparseCopy::SparseCopy(SparseCopy&& other) noexcept
-    : fd_(other.fd_), memory_(std::exchange(other.memory_, nullptr)), size_(other.size_) {}
+    : fd_(other.fd_),
+      memory_(std::exchange(other.memory_, nullptr)),
+      size_(other.size_),
+      left_(other.left_) {}
 
 SparseCopy::~SparseCopy() {
   if (memory_)
@@ -48,8 +54,16 @@ void SparseCopy::read(elf::FileExtent extent) {
   if (extent.offset >= size_ || extent.size > kMaxRead)
     return;
   uint64_t size = std::min<uint64_t>(extent.size, size_ - extent.offset);
+  if (size > left_)
+    return;
+  left_ -= size;
   // Where it was cut short meanwhile, the rest stays zero.
   read_at(fd_, extent.offset, {memory_ + extent.offset, size});
+}
+
+Bytes SparseCopy::look(elf::FileExtent extent, std::span<std::byte> buffer) const {
+  return buffer.first(read_at(fd_, extent.offset,
+                              buffer.first(std::min<uint64_t>(extent.size, buffer.size()))));
 }
 
 Result<elf::Image> SparseCopy::read_image() {

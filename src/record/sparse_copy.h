@@ -18,19 +18,24 @@ public:
   ~SparseCopy();
 
   // What of it lies in the file, and not more than 8 MiB: the largest table of sections that an
-  // ELF header can announce takes 4.
+  // ELF header can announce takes 4. Of one file 16 MiB are read at most, in all.
   void read(elf::FileExtent extent);
+  // Reads into a buffer and not into the copy: for what is only looked through. What of it lies
+  // in the file and fits.
+  Bytes look(elf::FileExtent extent, std::span<std::byte> buffer) const;
   // The image that these bytes are, with its headers, the names of its sections and its notes
   // read; it borrows from them.
   Result<elf::Image> read_image();
   Bytes bytes() const { return {memory_, size_}; }
 
 private:
-  SparseCopy(int fd, std::byte* memory, size_t size) : fd_(fd), memory_(memory), size_(size) {}
+  SparseCopy(int fd, std::byte* memory, size_t size, uint64_t left)
+      : fd_(fd), memory_(memory), size_(size), left_(left) {}
 
   int fd_;
   std::byte* memory_;
   size_t size_;
+  uint64_t left_;  // bytes that may still be read into it
 };
 
 }  // namespace gosym

@@ -56,6 +56,7 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 
 // The child. Only what is safe after fork is called here.
 [[noreturn]] void await_and_execute(int channel, const char* file, char* const* argv) {
+  signal(SIGXFSZ, SIG_DFL);
   char go = 0;
   if (read(channel, &go, 1) == 1) {
     execv(file, argv);
