@@ -73,13 +73,21 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
   return push_top(sample, goroutine, top, goroutine->sp, goroutine->bp);
 }
 
+// Whether the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register
+// is not restored when a panic has been recovered: what deferred functions save then is that of
+// a function which is gone.
+static __always_inline bool leads_below(const struct goroutine* goroutine, __u64 last) {
+  __u64 next = read_word(last);
+  return next >= goroutine->low && next <= last;
+}
+
 static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
                                                  const struct gosym_go_program* program,
                                                  const struct goroutine* goroutine,
                                                  __u64 frame_pointer, __u64 bottom) {
   for (int i = 0; i <= GOSYM_MAX_CALLBACKS; i++) {
     __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
-    if (!last)
+    if (!last || leads_below(goroutine, last))
       return;
     frame_pointer = cross_callback(sample, program, goroutine, last);
     if (!frame_pointer) {

@@ -49,11 +49,12 @@ constexpr UnwindRule kSigreturn = {.cfa = {Anchor::kStackPointer, 160},
                                    .frame_pointer = {Anchor::kStackPointer, 120},
                                    .is_signal_frame = true};
 
-// Whether runtime.mcall has called a function of the scheduler, which never returns: its stack
-// begins there, though up to Go 1.20 the frame pointer still leads to that of a goroutine,
-// which may be another's by now.
+// Whether runtime.mcall or runtime.morestack has called a function of the scheduler, which
+// never returns: its stack begins there, though up to Go 1.20 the frame pointer still leads to
+// that of a goroutine, which may be another's by now.
 bool is_scheduler_root(const Module& module, const Function& function, ImageAddress address) {
-  return module.table.name(function.name_offset) == "runtime.mcall" &&
+  std::string_view name = module.table.name(function.name_offset);
+  return (name == "runtime.mcall" || name == "runtime.morestack") &&
          elf::may_follow_call(*module.image, ImageAddress{to_integer(address) + 1});
 }
 
@@ -218,6 +219,22 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
                               ? StackPlace{Anchor::kCfa, -16}
                               : StackPlace{Anchor::kStackPointer, -8};
   return rule;
+}
+
+bool is_call_of_deferreturn(const Module& module, ImageAddress address) {
+  auto code = module.image->loaded_from(address);
+  bool is_x86 = module.image->machine == EM_X86_64 || module.image->machine == EM_386;
+  if (!is_x86 || !code || !as_text(*code).starts_with('\xe8'))
+    return false;
+  auto distance = load<uint32_t>(*code, 1);
+  if (!distance)
+    return false;
+  uint64_t target =
+      to_integer(address) + 5 + static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)});
+  auto pc = module.pc_of(ImageAddress{target});
+  auto index = pc ? module.table.find(*pc) : std::nullopt;
+  auto function = index ? module.table.function(*index) : std::nullopt;
+  return function && module.table.name(function->name_offset) == "runtime.deferreturn";
 }
 
 }  // namespace gosym::go

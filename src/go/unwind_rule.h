@@ -28,9 +28,14 @@ namespace gosym::go {
 // runtime.sigpanic and the functions that are injected into code return to where it was
 // interrupted.
 //
-// runtime.mcall is the root of the scheduler's stack once it has called it. None for what is
-// not Go's or not known, and for functions that switch from one stack to
+// runtime.mcall and runtime.morestack are roots of the scheduler's stack once they have called
+// it. None for what is not Go's or not known, and for functions that switch from one stack to
 // another.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
+
+// Whether a deferred function may return there though no call lies before: up to Go 1.17
+// runtime.jmpdefer has it return to the call of runtime.deferreturn itself, which so calls the
+// next one.
+bool is_call_of_deferreturn(const Module& module, ImageAddress address);
 
 }  // namespace gosym::go

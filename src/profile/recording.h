@@ -185,6 +185,10 @@ struct StackWord {
 
 inline constexpr uint64_t kNoFrame = UINT64_MAX;
 
+// Up to which distance from the stack pointer a frame pointer is believed to point into the
+// same stack: those of Go grow to 1 GB at the most (runtime.maxstacksize).
+inline constexpr uint64_t kMaxFrameDistance = 1 << 30;
+
 // What a Go program said of what a goroutine does, by runtime/pprof.
 struct Label {
   std::string key;
@@ -205,7 +209,8 @@ struct RecordedSample {
   std::span<const uint64_t> kernel_stack;
   std::span<const uint64_t> user_stack;
   // Where the frame pointer led to, from the stack pointer in bytes, a multiple of 8: the
-  // second address of the user stack lies 8 bytes above. kNoFrame: not within kMaxTopSize.
+  // second address of the user stack lies 8 bytes above. kNoFrame: not within
+  // kMaxFrameDistance.
   uint64_t frame_offset = kNoFrame;
   std::span<const StackWord> words = {};  // by offset
   // Of the goroutine that the thread ran, if the sampler could read that.

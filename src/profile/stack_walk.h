@@ -26,6 +26,7 @@ struct WalkedWord {
 //   Code   using Address = ...
 //          std::optional<UnwindRule> rule(Address)   none: not known
 //          bool may_be_returned_to(Address)
+//          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
 //   Words  std::optional<WalkedWord<Code::Address>> at(uint64_t offset)
 //          of the word there, from the stack pointer of the leaf; none if it was not recorded
@@ -68,7 +69,7 @@ public:
     if (rule.is_cfa_loaded)
       cfa = load(cfa);
     // Callers lie above; the limit lets no sum of offsets go round.
-    bool is_above = cfa && *cfa > stack_pointer_ && *cfa <= kMaxTopSize;
+    bool is_above = cfa && *cfa > stack_pointer_ && *cfa <= kMaxFrameDistance;
     if (!is_above || !take_caller(rule, place_of(rule.return_address, *cfa))) {
       is_on_chain_ &= !known || may_go_on(rule);
       return false;
@@ -149,7 +150,8 @@ private:
   }
 
   bool take_caller(const UnwindRule& rule, std::optional<uint64_t> place) {
-    if (is_next_of_chain(place)) {
+    has_met_chain_ = is_next_of_chain(place);
+    if (has_met_chain_) {
       Address caller = chain_[taken_++];
       is_on_chain_ = may_be_caller(rule, caller);
       if (is_on_chain_)
@@ -161,11 +163,12 @@ private:
       return false;
     Address caller = word->address;
     // Without the place of the frame, an equal address is taken for the same.
-    bool is_of_chain = !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
-    if (is_of_chain)
+    has_met_chain_ =
+        is_on_chain_ && !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
+    if (has_met_chain_)
       taken_++;
     push_caller(rule, caller);
-    is_repaired_ |= !is_of_chain;
+    is_repaired_ |= !has_met_chain_;
     return true;
   }
 
@@ -174,21 +177,22 @@ private:
   }
 
   void push_caller(const UnwindRule& callee, Address id) {
-    stack_.push_back(callee.is_signal_frame ? code_.interrupted(id) : id);
+    stack_.push_back(callee.is_signal_frame ? code_.interrupted(id) : code_.returned_to(id));
   }
 
   bool is_next_of_chain(std::optional<uint64_t> place) const {
     return is_on_chain_ && frame_ && place == *frame_ + 8 && taken_ < chain_.size();
   }
 
-  // The frame pointer of the caller. The chain goes on with it, or has nothing to do with it.
+  // The frame pointer of the caller. The chain goes on with it, or has nothing to do with it: a
+  // function that has set up its frame is on the chain, and so is its caller.
   void restore_frame(const UnwindRule& rule, std::optional<uint64_t> place) {
     // If it is lost it may still be as it was: then the chain meets the stack further up.
     if (rule.frame_kind != FramePointer::kOnStack)
       return;
     std::optional<uint64_t> saved = load(place);
     bool is_in_chain = place == frame_ || (saved && saved == frame_);
-    is_on_chain_ = is_on_chain_ && (is_in_chain || !frame_);
+    is_on_chain_ = is_on_chain_ && (is_in_chain || (!frame_ && has_met_chain_));
     frame_ = saved;
   }
 
@@ -228,6 +232,7 @@ private:
   uint64_t stack_pointer_ = 0;
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known
   bool is_on_chain_ = true;        // the chain goes on from `frame_`
+  bool has_met_chain_ = false;     // the last caller was the next of the chain
   bool is_repaired_ = false;
   bool has_root_ = false;
 };

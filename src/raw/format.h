@@ -121,7 +121,7 @@
 //      13 places: packed uint32, of the others: offsets from the stack pointer, at most 32768
 //     One entry a sample, or none at all, in each of these:
 //      14 top: packed uint32, a top of this chunk
-//      15 frame: packed uint32, 1 + the offset from the stack pointer, at most 32768, to which
+//      15 frame: packed uint32, 1 + the offset from the stack pointer, at most 2^30, to which
 //         the frame pointer led, a multiple of 8; 0: it led elsewhere
 //     The same of goroutines of Go programs. The distinct sets of labels of this chunk are
 //     numbered from 1; set 0 has no label.

@@ -249,7 +249,7 @@ Result<> check_later_columns(const Columns& columns) {
     if (top > columns.top_sizes.size())
       return errorf("top {} of {}", top, columns.top_sizes.size());
   for (uint32_t frame : columns.frame)
-    if (frame > kMaxTopSize + 1 || (frame != 0 && (frame - 1) % 8 != 0))
+    if (frame > kMaxFrameDistance + 1 || (frame != 0 && (frame - 1) % 8 != 0))
       return errorf("a frame pointer at offset {} of a stack", frame - 1);
   for (uint32_t set : columns.label_set)
     if (set >= columns.label_sets.size())

@@ -50,7 +50,8 @@ Result<UniqueFd> create_ring(uint32_t size) {
 // From the stack pointer; none if it lies elsewhere.
 uint64_t frame_offset(const gosym_sample& sample) {
   uint64_t offset = sample.frame_pointer - sample.stack_pointer;
-  return sample.user_depth > 0 && offset <= kMaxTopSize && offset % 8 == 0 ? offset : kNoFrame;
+  return sample.user_depth > 0 && offset <= kMaxFrameDistance && offset % 8 == 0 ? offset
+                                                                                 : kNoFrame;
 }
 
 std::string text_of(const char* text, uint32_t size, size_t max_size) {

@@ -286,7 +286,7 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   const CallChain& chain = sample.chain;
   bool is_full = chain.kernel_stack.size() + chain.user_stack.size() >= max_frames_;
   uint64_t offset = chain.frame_pointer - chain.stack_pointer;
-  bool has_frame = !chain.user_stack.empty() && offset <= kMaxTopSize && offset % 8 == 0;
+  bool has_frame = !chain.user_stack.empty() && offset <= kMaxFrameDistance && offset % 8 == 0;
   bool has_weight = options_.period == 0 && !measures_time(event_.name, options_.period);
   return {
       .time = chain.time,

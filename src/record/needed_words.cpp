@@ -29,6 +29,7 @@ public:
   // Report also sees whether a call lies before: that ends its walk earlier at most, and it
   // asks for no other word.
   bool may_be_returned_to(Address) const { return true; }
+  Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
 
   // A rule was asked for that is not known.

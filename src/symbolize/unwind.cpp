@@ -33,11 +33,21 @@ public:
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
   bool may_be_returned_to(LocationId id) {
-    Known& known = known_[to_index(id)];
-    if (!known.may_be_returned_to)
-      known.may_be_returned_to =
-          rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id);
-    return *known.may_be_returned_to;
+    if (!known_[to_index(id)].may_be_returned_to) {
+      bool may_be = rules_.may_be_returned_to(profile_.locations[to_index(id)]) ||
+                    returns_uncalled(id) || returned_to(id) != id;
+      known_[to_index(id)].may_be_returned_to = may_be;
+    }
+    return *known_[to_index(id)].may_be_returned_to;
+  }
+
+  // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
+  // of runtime.goexit: before it lies another function.
+  LocationId returned_to(LocationId id) {
+    if (rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id))
+      return id;
+    LocationId itself = interrupted(id);
+    return is_root(itself) ? itself : id;
   }
 
   // The same place, but interrupted there and not returned to.
@@ -59,6 +69,11 @@ private:
     std::optional<bool> may_be_returned_to;
     std::optional<UnwindRule> rule;
   };
+
+  bool is_root(LocationId id) {
+    std::optional<UnwindRule> at = rule(id);
+    return at && at->return_kind == UnwindRule::ReturnAddress::kNone;
+  }
 
   bool returns_uncalled(LocationId id) {
     std::optional<UnwindRule> uncalled = rule(id);

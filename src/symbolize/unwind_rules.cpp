@@ -65,7 +65,10 @@ bool UnwindRules::may_be_returned_to(const Location& location) {
   if (!location.image_address)
     return true;
   const OpenImage& image = open(location);
-  return image.image.file.empty() || elf::may_follow_call(image.image, *location.image_address);
+  return image.image.file.empty() ||
+         elf::may_follow_call(image.image, *location.image_address) ||
+         (image.go_module &&
+          go::is_call_of_deferreturn(*image.go_module, *location.image_address));
 }
 
 }  // namespace gosym

@@ -23,7 +23,8 @@ public:
 
   // For the code at a location; none if nobody knows.
   std::optional<UnwindRule> find(const Location& location);
-  // Whether a location can be what a call returns to: false only if there is no call before.
+  // Whether a location can be what a call returns to: false only if there is no call before,
+  // and what lies there is not the call of runtime.deferreturn.
   bool may_be_returned_to(const Location& location);
 
 private:

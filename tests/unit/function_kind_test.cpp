@@ -71,7 +71,8 @@ TEST_CASE("function kind: the functions of the runtime that change what is shown
   CHECK(kind("runtime.asyncPreempt") == FunctionKind::kInjected);
   CHECK(kind("runtime.debugCallV2") == FunctionKind::kInjected);
   CHECK(kind("runtime.asyncPreempt2") == FunctionKind::kNormal);
-  CHECK(kind("runtime.sigpanic0") == FunctionKind::kNormal);
+  CHECK(kind("runtime.sigpanic0") == FunctionKind::kSigpanic);
+  CHECK(kind("runtime.sigpanic1") == FunctionKind::kNormal);
   CHECK(kind("main.gopanic") == FunctionKind::kNormal);
   CHECK(kind("gopanic") == FunctionKind::kNormal);
 }

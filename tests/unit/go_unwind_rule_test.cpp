@@ -151,12 +151,35 @@ TEST_CASE("go unwind rules: signal handlers return to the registers that were sa
   CHECK(sample.rule_at(4) != "[sp+160] sp+168 sp+120 signal");
 }
 
-TEST_CASE("go unwind rules: what mcall has called is on a stack of its own") {
+TEST_CASE(
+    "go unwind rules: what the scheduler's entries have called is on a stack of its own") {
   Sample sample({{0, 0x20}}, "\x90\x90\x90\x90\x90\x90\x90\x90\xe8\1\2\3\4\x90");
-  sample.program.functions[0].name = "runtime.mcall";
-  CHECK(sample.rule_at(8) == kFrameless);
-  CHECK(sample.rule_at(12) == "root");  // the last byte of the call
-  CHECK(sample.rule_at(13) == kFrameless);
+  for (const char* name : {"runtime.mcall", "runtime.morestack"}) {
+    CAPTURE(name);
+    sample.program.functions[0].name = name;
+    CHECK(sample.rule_at(8) == kFrameless);
+    CHECK(sample.rule_at(12) == "root");  // the last byte of the call
+    CHECK(sample.rule_at(13) == kFrameless);
+  }
+}
+
+TEST_CASE("go unwind rules: deferred functions return to the call of deferreturn") {
+  auto is_call = [](const char* name, uint16_t machine, const std::string& code) {
+    GoProgram program{.tree = {}};
+    program.functions = {{.name = name}};
+    ImageSpec spec = program.image();
+    spec.machine = machine;
+    spec.parts[0].contents.replace(0, code.size(), code);
+    LoadedProgram loaded(spec);
+    return go::is_call_of_deferreturn(loaded.module(), ImageAddress{0x401000 + 2});
+  };
+  const std::string to_entry = "\x90\x90\xe8\xf9\xff\xff\xff";
+  CHECK(is_call("runtime.deferreturn", EM_X86_64, to_entry));
+  CHECK(is_call("runtime.deferreturn", EM_386, to_entry));
+  CHECK_FALSE(is_call("runtime.deferreturn", EM_AARCH64, to_entry));
+  CHECK_FALSE(is_call("runtime.deferproc", EM_X86_64, to_entry));
+  CHECK_FALSE(is_call("runtime.deferreturn", EM_X86_64, "\x90\x90\xe9\xf9\xff\xff\xff"));
+  CHECK_FALSE(is_call("runtime.deferreturn", EM_X86_64, "\x90\x90\xe8\xf0\xff\xff\x0f"));
 }
 
 TEST_CASE("go unwind rules: depths that no stack has") {

@@ -128,7 +128,7 @@ TEST_CASE("samples: what is encoded comes back, extremes included") {
              .user_end = StackEnd::kLimit,
              .kernel_stack = kKernel,
              .user_stack = Stack(1024, 0x7fffffffffff),
-             .frame_offset = kMaxTopSize,
+             .frame_offset = kMaxFrameDistance,
              .words = kWords});
   std::string payload = batch.encode();
   CHECK(payload.size() <= batch.size_in_memory());
@@ -155,7 +155,7 @@ TEST_CASE("samples: the size told bounds the payload") {
                .user_end = {},
                .kernel_stack = stack,
                .user_stack = {},
-               .frame_offset = kMaxTopSize,
+               .frame_offset = kMaxFrameDistance,
                .words = words});
     REQUIRE(batch.encode().size() <= batch.size_in_memory());
   }
@@ -259,9 +259,9 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
     columns.frame = {0, 12};
     CHECK(columns.error() == "a frame pointer at offset 11 of a stack");
   }
-  SUBCASE("a frame pointer outside what is taken of a stack") {
-    columns.frame = {0, kMaxTopSize + 9};
-    CHECK(columns.error() == "a frame pointer at offset 32776 of a stack");
+  SUBCASE("a frame pointer that is farther away than stacks are large") {
+    columns.frame = {0, kMaxFrameDistance + 9};
+    CHECK(columns.error() == "a frame pointer at offset 1073741832 of a stack");
   }
   SUBCASE("a later column that is too short") {
     columns.top = {1};

@@ -54,6 +54,28 @@ TEST_CASE("unwind: a chain that has nothing to do with the stack is left") {
   CHECK(found.counts.cut == 1);
 }
 
+TEST_CASE("unwind: frames may be larger than what is recorded of a stack") {
+  constexpr uint64_t kFar = 48 * 1024;
+  Unwound found =
+      unwound({.stack = {leaf(kFramed), caller(kFramed), caller(kRoot)}, .frame_offset = kFar});
+  CHECK(found.stack == "framed framed< root<");
+  CHECK(found.counts.cut == 0);
+  Unwound called = unwound({.stack = {leaf(kFrameless), caller(kRoot)},
+                            .frame_offset = kFar,
+                            .words = {{0, caller(kFramed)}}});
+  CHECK(called.stack == "frameless framed< root<");
+  CHECK(called.counts.cut == 0);
+}
+
+TEST_CASE("unwind: a function with a frame whose caller the chain has not is not on it") {
+  // The register holds data, and what that leads to looks like callers.
+  Unwound found =
+      unwound({.stack = {leaf(kSized), caller(kLosing), caller(kLosing), caller(kRoot)},
+               .words = {{16, 48}, {24, caller(kFramed)}, {48, 80}, {56, caller(kSized)}}});
+  CHECK(found.stack == "sized framed< sized<");
+  CHECK(found.counts.cut == 1);
+}
+
 TEST_CASE("unwind: a lost frame pointer may still be on the chain") {
   Unwound found = unwound({.stack = {leaf(kLosing), caller(kRoot)},
                            .frame_offset = 16,
