@@ -2,6 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
+// Most text needs no escape, and is then copied by the vector. Version 1.1.0 takes 0x1a to 0x1f
+// for text there, so that it may be given plain text only.
+#if defined(__SSE2__)
+#define RAPIDJSON_SSE2
+#elif defined(__ARM_NEON)
+#define RAPIDJSON_NEON
+#endif
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include "base/text.h"
 
 namespace gosym {
@@ -49,21 +61,65 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-void JsonWriter::key(std::string_view name) {
-  write(name);
-}
+struct JsonWriter::State {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
 
-void JsonWriter::value(std::string_view text) {
-  write(text);
-}
-
-void JsonWriter::write(std::string_view text) {
-  if (is_plain(text)) {
-    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-    return;
+  void write(std::string_view text) {
+    if (is_plain(text)) {
+      writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+      return;
+    }
+    std::string json = quoted(text);
+    writer.RawValue(json.data(), json.size(), rapidjson::kStringType);
   }
-  std::string json = quoted(text);
-  writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
+};
+
+JsonWriter::JsonWriter() : state_(std::make_unique<State>()) {}
+JsonWriter::~JsonWriter() = default;
+
+void JsonWriter::begin_object() {
+  state_->writer.StartObject();
+}
+void JsonWriter::end_object() {
+  state_->writer.EndObject();
+}
+void JsonWriter::begin_array() {
+  state_->writer.StartArray();
+}
+void JsonWriter::end_array() {
+  state_->writer.EndArray();
+}
+
+void JsonWriter::key(std::string_view name) {
+  state_->write(name);
+}
+void JsonWriter::value(std::string_view text) {
+  state_->write(text);
+}
+void JsonWriter::value(bool flag) {
+  state_->writer.Bool(flag);
+}
+void JsonWriter::value(uint64_t number) {
+  state_->writer.Uint64(number);
+}
+void JsonWriter::value(uint32_t number) {
+  state_->writer.Uint(number);
+}
+void JsonWriter::value(int32_t number) {
+  state_->writer.Int(number);
+}
+void JsonWriter::value(double number) {
+  state_->writer.Double(number);
+}
+
+void JsonWriter::clear() {
+  state_->buffer.Clear();
+  state_->writer.Reset(state_->buffer);
+}
+
+std::string_view JsonWriter::text() const {
+  return {state_->buffer.GetString(), state_->buffer.GetSize()};
 }
 
 }  // namespace gosym

@@ -1,16 +1,7 @@
 #pragma once
 
-// Most text needs no escape, and is then copied by the vector. Version 1.1.0 takes 0x1a to 0x1f
-// for text there, so that it may be given plain text only.
-#if defined(__SSE2__)
-#define RAPIDJSON_SSE2
-#elif defined(__ARM_NEON)
-#define RAPIDJSON_NEON
-#endif
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
-#include <string>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace gosym {
@@ -20,19 +11,22 @@ namespace gosym {
 // not let pass is escaped.
 class JsonWriter {
 public:
-  void begin_object() { writer_.StartObject(); }
-  void end_object() { writer_.EndObject(); }
-  void begin_array() { writer_.StartArray(); }
-  void end_array() { writer_.EndArray(); }
+  JsonWriter();
+  ~JsonWriter();
+
+  void begin_object();
+  void end_object();
+  void begin_array();
+  void end_array();
 
   void key(std::string_view name);
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
-  void value(bool flag) { writer_.Bool(flag); }
-  void value(uint64_t number) { writer_.Uint64(number); }
-  void value(uint32_t number) { writer_.Uint(number); }
-  void value(int32_t number) { writer_.Int(number); }
-  void value(double number) { writer_.Double(number); }
+  void value(bool flag);
+  void value(uint64_t number);
+  void value(uint32_t number);
+  void value(int32_t number);
+  void value(double number);
 
   template <class T>
   void field(std::string_view name, const T& content) {
@@ -41,19 +35,14 @@ public:
   }
 
   // Begins anew, in the memory that it has.
-  void clear() {
-    buffer_.Clear();
-    writer_.Reset(buffer_);
-  }
+  void clear();
 
   // What was written so far; valid until the next call.
-  std::string_view text() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+  std::string_view text() const;
 
 private:
-  void write(std::string_view text);
-
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+  struct State;  // the library is known to json.cpp alone: to read it takes long
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace gosym
