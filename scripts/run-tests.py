@@ -110,7 +110,7 @@ class Build:
         """Prints what failed, and a line a suite."""
         by_suite = collections.defaultdict(list)
         for test in tests:
-            by_suite[suites.get(test["name"].split()[-1], ["tests"])[0]].append(test)
+            by_suite[suites.get(test["name"].rpartition(" / ")[2], ["tests"])[0]].append(test)
         for suite, members in by_suite.items():
             counts = [count(test) for test in members]
             for test, counted in zip(members, counts):
@@ -160,7 +160,7 @@ def show_failure(test):
 
 def slowest(tests):
     """"; call_sites 93 s": those to look at first when it all takes too long."""
-    long = sorted((test["duration"], test["name"].split()[-1]) for test in tests
+    long = sorted((test["duration"], test["name"].rpartition(" / ")[2]) for test in tests
                   if test.get("duration", 0) >= 30)
     return "".join(f"; {name} {duration:.0f} s" for duration, name in reversed(long[-5:]))
 

@@ -3,7 +3,6 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "raw/messages.h"
 
@@ -60,19 +59,21 @@ void add_parents(const Recording::StoredChunk& chunk, Ids& ids) {
       forks.push_back(*fork);
     return true;
   });
-  for (const ForkEvent& fork : std::views::reverse(forks)) {
-    if (!ids.contains(fork.pid) && !ids.contains(fork.tid))
+  // clang 14 cannot compile the views of this standard library.
+  for (auto fork = forks.rbegin(); fork != forks.rend(); ++fork) {
+    if (!ids.contains(fork->pid) && !ids.contains(fork->tid))
       continue;
-    ids.insert(fork.parent_pid);
-    ids.insert(fork.parent_tid);
+    ids.insert(fork->parent_pid);
+    ids.insert(fork->parent_tid);
   }
 }
 
 void add_ancestors(const Recording& recording, Ids& ids) {
   for (int round = 0; round < kMaxRounds; round++) {
     size_t before = ids.size();
-    for (const Recording::StoredChunk& chunk : std::views::reverse(recording.event_chunks))
-      add_parents(chunk, ids);
+    const auto& chunks = recording.event_chunks;
+    for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk)
+      add_parents(*chunk, ids);
     if (ids.size() == before)
       return;
   }
