@@ -68,7 +68,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path,
   return open(found);
 }
 
-Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found) {
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
+                                                     bool may_have_holes) {
   auto status = status_of_regular(found.get());
   if (!status)
     return std::move(status).error();
@@ -85,8 +86,9 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found) {
   int64_t changed = gosym::mtime_ns(*status);
   if (size == 0)
     return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
-  if (auto checked = check_holes(fd, size); !checked)
-    return std::move(checked).error();
+  if (!may_have_holes)
+    if (auto checked = check_holes(fd, size); !checked)
+      return std::move(checked).error();
   void* address =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (address == MAP_FAILED)

@@ -23,8 +23,10 @@ public:
   // 64 MiB that are holes for the most part.
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path,
                                                   const std::string& root = "");
-  // Of what was found, or is open for reading.
-  static Result<std::unique_ptr<MappedFile>> open(const UniqueFd& found);
+  // Of what was found, or is open for reading. A copy of a file that was made without some of
+  // its parts has holes in their place: `may_have_holes`.
+  static Result<std::unique_ptr<MappedFile>> open(const UniqueFd& found,
+                                                  bool may_have_holes = false);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -108,7 +108,8 @@ RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd&
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
   if (!found)
     return refuse<RecordedBinary>(absent, std::strerror(cause));
-  auto file = MappedFile::open(found);
+  // What a recording keeps of a file lacks its debugging information where that is large.
+  auto file = MappedFile::open(found, /*may_have_holes=*/is_held);
   if (!file)
     return refuse<RecordedBinary>(absent, file.error().message());
   auto now = elf::parse((*file)->bytes());

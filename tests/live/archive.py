@@ -192,6 +192,9 @@ def killed_recorder():
         program.unlink()
         with recorder(recording, "-p", pid) as process:
             wait_for_chunk(recording, CONTENTS)
+            # Samples come behind the last of what is kept of the file.
+            wait_for(lambda: SAMPLES in bytes(chunk_types(recording)).rpartition(bytes([CONTENTS]))[2],
+                     "samples behind the contents")
             process.send_signal(signal.SIGKILL)
             process.wait()
     has_names(recording, "fibNaive")
