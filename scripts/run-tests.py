@@ -3,10 +3,10 @@
 
     scripts/test                  all of it, in both builds
     scripts/test unit live        only these suites: unit, golden, fuzz, checks, conformance,
-                                  live, sanitize
+                                  releases, live, sanitize
     scripts/test stacks report    only these tests, by their names (--list has them)
-    scripts/test releases [--all] programs of some releases of Go, or of all; their compilers are
-                                  downloaded once. Not part of a run without names.
+    scripts/test releases --all   with every release of Go since 1.2, not with some; their compilers
+                                  are downloaded once
     scripts/test --quick          what a change needs: unit, golden, checks and a live smoke test
     scripts/test --no-root        what needs neither root nor Go; says what it leaves out
 
@@ -30,8 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
-SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "live", "sanitize"]
-ON_REQUEST = ["releases"]  # gets a gigabyte of compilers first
+SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "releases", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
@@ -176,7 +175,7 @@ def run_plain(build, wanted, sanitized, arguments):
         return
     suites = build.tests()
     names = chosen(wanted, suites)
-    unknown = set(wanted) - set(SUITES) - set(ON_REQUEST) - set(suites)
+    unknown = set(wanted) - set(SUITES) - set(suites)
     if unknown:
         sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
     beside = threading.Thread(target=sanitized.make, kwargs={"niceness": 19}) if sanitized else None

@@ -6,6 +6,7 @@
 #include "commands/inspect_views.h"
 #include "elf/minidebuginfo.h"
 #include "elf/symbol_table.h"
+#include "go/inline_tree.h"
 #include "go/module.h"
 
 namespace gosym {
@@ -32,14 +33,24 @@ uint64_t count_minidebuginfo(const elf::Image& image) {
   return unpacked_image ? count_symbols(*unpacked_image, SHT_SYMTAB) : 0;
 }
 
-std::string_view consequence(const Summary& summary) {
-  if (summary.table && summary.symtab_count > 0)
-    return ".gopclntab names every Go function, with file, line and inlined calls; .symtab "
-           "names "
-           "the rest";
-  if (summary.table)
-    return ".gopclntab names every Go function, with file, line and inlined calls, stripped or "
-           "not";
+// Go 1.9 is the first to write them; by the table it may be a release before.
+bool has_inlined_calls(const go::Pclntab& table) {
+  if (table.format() != go::Format::kGo1_5)
+    return table.format() > go::Format::kGo1_5;
+  for (uint32_t i = 0; i < table.function_count(); i++)
+    if (auto function = table.function(i); function && go::inline_index_table(table, *function))
+      return true;
+  return false;
+}
+
+std::string consequence(const Summary& summary) {
+  if (summary.table) {
+    std::string_view what =
+        summary.table->has_inlined_calls ? ", line and inlined calls" : " and line";
+    return fmt::format(
+        ".gopclntab names every Go function, with file{}{}", what,
+        summary.symtab_count > 0 ? "; .symtab names the rest" : ", stripped or not");
+  }
   if (summary.kind.has_dwarf && summary.symtab_count > 0)
     return "debugging information names the code it is of, with file, line and inlined calls; "
            ".symtab names the rest";
@@ -95,6 +106,19 @@ std::string describe_dwarf(const Summary& summary) {
                      share_of_file(size, summary.file_size));
 }
 
+// Of programs before Go 1.13 only the version.
+std::optional<go::BuildInfo> read_go_version(const ImageSymbols& symbols) {
+  auto info = go::read_build_info(symbols.image());
+  if (info || !symbols.go_module())
+    return info;
+  auto version = go::find_runtime_version(symbols.image(), symbols.go_module()->table);
+  if (!version)
+    return std::nullopt;
+  info.emplace();
+  info->go_version = *version;
+  return info;
+}
+
 }  // namespace
 
 std::string_view releases_of(const go::Module& module) {
@@ -114,7 +138,7 @@ Summary summarize(const ImageSymbols& symbols) {
   summary.file_size = image.file.size();
   summary.kind = elf::kind_of(image);
   summary.ids = elf::build_ids(image);
-  summary.go = go::read_build_info(image);
+  summary.go = read_go_version(symbols);
   if (const auto& module = symbols.go_module())
     summary.table = {.magic = module->table.header().magic,
                      .releases = std::string(releases_of(*module)),
@@ -122,7 +146,8 @@ Summary summarize(const ImageSymbols& symbols) {
                      .text = to_integer(module->text),
                      .text_base = go::to_string(module->text_base),
                      .found_by = module->found_by,
-                     .assumption = module->assumption};
+                     .assumption = module->assumption,
+                     .has_inlined_calls = has_inlined_calls(module->table)};
   summary.problem = symbols.problem();
   summary.has_damaged_table = symbols.has_damaged_table();
   summary.symtab_count = count_symbols(image, SHT_SYMTAB);
@@ -143,8 +168,8 @@ std::string summary_text(const std::string& path, const Summary& summary) {
   if (summary.go) {
     lines.add("Go version", summary.go->go_version);
     lines.add("main package", summary.go->path);
-    lines.add("module", fmt::format("{} {}", summary.go->main.required.path,
-                                    summary.go->main.required.version));
+    if (const go::ModuleVersion& main = summary.go->main.required; !main.path.empty())
+      lines.add("module", fmt::format("{} {}", main.path, main.version));
   }
   lines.add("pclntab", summary.table               ? describe(*summary.table)
                        : summary.has_damaged_table ? "unusable"

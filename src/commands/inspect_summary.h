@@ -22,6 +22,7 @@ struct Summary {
     std::string_view text_base;
     std::string found_by;
     std::string assumption;
+    bool has_inlined_calls = false;
   };
 
   uint64_t file_size = 0;

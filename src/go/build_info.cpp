@@ -1,5 +1,7 @@
 #include "go/build_info.h"
 
+#include <charconv>
+
 #include "base/reader.h"
 #include "base/text.h"
 
@@ -98,7 +100,66 @@ void read_modules(std::string_view text, BuildInfo& info) {
     read_line(split(take_line(text), '\t'), info, last);
 }
 
+// Data of Go programs takes a few megabytes. What is larger is not searched at all: a second
+// version might lie behind the part that was.
+constexpr uint64_t kMaxVersionSearch = 64 << 20;
+
+// Whether the release that a version names, "go1.9.7" or "go1.10rc1", writes tables of a
+// format.
+bool may_write(std::string_view version, Format format) {
+  uint32_t minor = 0;
+  std::string_view number = version.substr(std::min<size_t>(version.size(), 4));
+  std::from_chars(number.data(), number.data() + number.size(), minor);
+  switch (format) {
+    case Format::kGo1_5:
+      return minor >= 5 && minor <= 9;
+    case Format::kGo1_10:
+      return minor == 10 || minor == 11;
+    case Format::kGo1_12:
+    case Format::kGo1_13:  // which it is follows from a part of the records only
+      return minor == 12;
+    default:
+      return false;
+  }
+}
+
+// Of a release, or of what lay between releases.
+bool is_version(std::string_view text) {
+  bool is_release =
+      text.size() > 4 && text.starts_with("go1.") && text[4] >= '0' && text[4] <= '9';
+  return (is_release || text.starts_with("devel ")) && is_printable(text);
+}
+
+// The version whose string header lies at `offset` of `data`; empty if there is none.
+std::string_view version_at(const elf::Image& image, Bytes data, uint64_t offset) {
+  Reader in(data.subspan(offset), image.order);
+  uint64_t address = in.word(image.pointer_size);
+  uint64_t length = in.word(image.pointer_size);
+  if (!in.ok() || length > kMaxVersionSize)
+    return {};
+  auto bytes = image.loaded_from(ImageAddress{address});
+  auto text = bytes ? slice(*bytes, 0, length) : std::nullopt;
+  return text && is_version(as_text(*text)) ? as_text(*text) : std::string_view();
+}
+
 }  // namespace
+
+std::optional<std::string_view> find_runtime_version(const elf::Image& image,
+                                                     const Pclntab& table) {
+  std::string_view found;
+  for (const elf::LoadedBytes& part : image.loaded_segments(PF_W)) {
+    if (part.bytes.size() > kMaxVersionSearch)
+      return std::nullopt;
+    for (uint64_t i = 0; i + image.pointer_size < part.bytes.size(); i += image.pointer_size) {
+      std::string_view version = version_at(image, part.bytes, i);
+      if (!version.empty() && !found.empty() && version != found)
+        return std::nullopt;
+      if (!version.empty())
+        found = version;
+    }
+  }
+  return may_write(found, table.format()) ? std::optional(found) : std::nullopt;
+}
 
 std::vector<elf::FileExtent> version_extents(const elf::Image& image) {
   auto place = find_place(image);

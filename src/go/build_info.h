@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "elf/image.h"
+#include "go/pclntab.h"
 
 namespace gosym::go {
 
@@ -49,6 +50,14 @@ struct BuildInfo {
 //
 // None if there is no record, or it cannot be read.
 std::optional<BuildInfo> read_build_info(const elf::Image& image);
+
+// The version of a program without such a record, of Go 1.5 to 1.12: the text of the runtime's
+// variable buildVersion, "go1.9.7". In its data is the header of that string, an address and a
+// length; what else has the header of a version there is not told from it, so that none is
+// given if there are two, or if `table` is not of the release that the text names. Up to Go 1.4
+// the version was no variable. Borrows from the image.
+std::optional<std::string_view> find_runtime_version(const elf::Image& image,
+                                                     const Pclntab& table);
 
 // What of a file read_build_info needs for the Go version alone, for one who does not have the
 // whole file: as far as the bytes that are there lead, and so to be asked again with those that

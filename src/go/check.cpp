@@ -9,9 +9,17 @@ namespace gosym::go {
 
 namespace {
 
+// Whether no file is said to be that of any code of it.
+bool is_empty(const Pclntab& table, const std::optional<Function>& function) {
+  if (!function)
+    return false;
+  auto row = function->pcfile == 0 ? std::nullopt : table.rows(function->pcfile).next();
+  return !row || row->begin == row->end;
+}
+
 // The pairs of functab, and where the records lie. Passes each record that reads on.
 //
-//   entries rise      strictly: no function is empty
+//   entries rise      except behind functions without code, which C code has up to Go 1.12
 //   records read      and have the entry that functab has
 //   records follow    one another, aligned to a pointer
 void check_functab(const Module& module, CheckReport& report, FunctionChecker& functions) {
@@ -21,14 +29,14 @@ void check_functab(const Module& module, CheckReport& report, FunctionChecker& f
   Check order{"records follow one another, aligned"};
   uint64_t records_end = 0;
   for (uint32_t i = 0; i < table.function_count(); i++) {
-    entries.expect(table.entry(i) < table.entry(i + 1), [&] {
+    auto function = table.function(i);
+    entries.expect(table.entry(i) < table.entry(i + 1) || is_empty(table, function), [&] {
       return fmt::format("entries {} and {} are both {:#x}", i, i + 1, table.entry(i));
     });
     if (table.is_hole(i)) {
       report.holes++;
       continue;
     }
-    auto function = table.function(i);
     if (!readable.expect(function.has_value(), [&] {
           return fmt::format("that of function {}, at {:#x}, cannot", i, table.entry(i));
         }))

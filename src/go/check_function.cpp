@@ -112,20 +112,18 @@ void FunctionChecker::check_positions() {
 }
 
 void FunctionChecker::check_files(const PcTable& files) {
-  bool misses_last = table_.format() < Format::kGo1_10;
-  for (const PcValue& row : files.rows) {
-    bool is_last = misses_last && row.value > 0 &&
-                   static_cast<uint64_t>(row.value) == table_.header().file_count;
-    expect(kFiles, is_last || !table_.file(function_, row.value).empty(),
-           [&] { return fmt::format("file {} at pc {:#x} has none", row.value, row.begin); });
-  }
+  for (const PcValue& row : files.rows)
+    if (row.begin < row.end)
+      expect(kFiles, !table_.file(function_, row.value).empty(),
+             [&] { return fmt::format("file {} at pc {:#x} has none", row.value, row.begin); });
 }
 
 void FunctionChecker::check_lines(const PcTable& lines) {
   int32_t lowest = table_.format() < Format::kGo1_10 ? 0 : 1;
   for (const PcValue& row : lines.rows)
-    expect(kLines, row.value >= lowest,
-           [&] { return fmt::format("the line at pc {:#x} is {}", row.begin, row.value); });
+    if (row.begin < row.end)
+      expect(kLines, row.value >= lowest,
+             [&] { return fmt::format("the line at pc {:#x} is {}", row.begin, row.value); });
 }
 
 void FunctionChecker::check_pcdata() {

@@ -21,8 +21,7 @@ namespace gosym::go {
 //   code end  pcsp and pcfile end at the same pc, pcln not after it: lines of some assembly for
 //             s390x leave out its last instructions
 //   lines     are positive; up to Go 1.9 they are 0 in some wrappers
-//   files     have names; but up to Go 1.8 not the last one, which the runtime does not know
-//             either: the file count is one too small
+//   files     have names
 //   inlined   each inline index has an entry, whose name is like that of a function
 //   callers   of inlined calls have lower indices, and from Go 1.12 on the parent pc lies in
 //   the
@@ -30,6 +29,7 @@ namespace gosym::go {
 //             the compiler does not say where initialisers call from
 //   funcdata  lies in the image
 //
+// Of lines and files, rows that hold for no code are left out: Go 1.2 has some of -1 in C code.
 // Functions without any table are healthy: those that only mark a place, and trampolines.
 class FunctionChecker {
 public:

@@ -17,7 +17,8 @@ namespace gosym::go {
 //                bytes of code from minpc on
 //                    u32 base, 16 x u8
 //                of which the u8 are for 256 bytes of code each. Base and u8 add up to the
-//                index of the function that has the first of these bytes
+//                index of the function that has the first of these bytes, or of one without
+//                code that has the same entry: the runtime goes on from there
 //
 // Without moduledata, only what the table has itself.
 std::vector<Check> check_tables(const Module& module);

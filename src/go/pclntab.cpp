@@ -135,10 +135,22 @@ Result<> Pclntab::split_before_116(Bytes table) {
   uint64_t end = (2 * header_.function_count + 1) * header_.pointer_size;
   header_.files = load<uint32_t>(functab_, end, order_).value_or(0);
   files_ = tail(table, header_.files);
-  // Where there is no room for as many files as are said to be, those that are there count.
-  header_.file_count =
-      std::min<uint64_t>(load<uint32_t>(files_, 0, order_).value_or(0), files_.size() / 4);
+  header_.file_count = count_files_before_116();
   return Ok{};
+}
+
+// Where there is no room for as many files as are said to be, those that are there count. One
+// more is there if no name begins before its offset ends.
+uint64_t Pclntab::count_files_before_116() const {
+  uint64_t room = files_.size() / 4;
+  uint64_t said = load<uint32_t>(files_, 0, order_).value_or(0);
+  if (said == 0 || said >= room)
+    return std::min(said, room);
+  uint64_t end = header_.files + (said + 1) * 4;
+  for (uint64_t i = 1; i <= said; i++)
+    if (load<uint32_t>(files_, i * 4, order_).value_or(0) < end)
+      return said;
+  return said + 1;
 }
 
 namespace {
@@ -320,6 +332,9 @@ std::optional<Function> Pclntab::function(uint32_t index) const {
   if (!has_offsets() && funcdata_count > 0 && in.offset() % header_.pointer_size != 0)
     in.u32();
   function.funcdata = in.bytes(uint64_t{funcdata_count} * pc_size());
+  if (format_ == Format::kGo1_2 && function.pcsp == function.pcfile &&
+      function.pcfile == function.pcln)
+    function.pcsp = function.pcfile = function.pcln = 0;
   function.size = in.offset();
   if (!in.ok() ||
       recorded_entry != (function.entry ^ uint32_t{function.name_offset * entry_key_}))

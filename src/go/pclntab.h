@@ -31,7 +31,9 @@ namespace gosym::go {
 //
 // Up to 1.15 functab lies behind the header, and behind its end is the u32 offset of the file
 // table: u32 count, then u32 offsets of names, of which the first (number 0) is the count
-// itself. All offsets, those of names and pc-value tables too, are from the header.
+// itself. Up to 1.7 the count leaves that one out, and the runtime therefore does not know the
+// last file. The names lie behind the offsets, which tells whether there is one more. All
+// offsets, those of names and pc-value tables too, are from the header.
 //
 //   record    1.2-1.4   1.5-1.9   1.10, 1.11  1.12-1.15  1.16, 1.17  1.18, 1.19  1.20-
 //   entry     word      word      word        word       word        u32         u32
@@ -50,7 +52,9 @@ namespace gosym::go {
 // Up to 1.17 entries are addresses, and relocated as such; from 1.18 on they are offsets from
 // the text base, which module.h finds. Either is called a pc here. Integers have the byte order
 // of the image; a word is as wide as a pointer. A function reaches up to the next one's entry,
-// with the padding between them.
+// with the padding between them. Up to 1.12 several functions can have one entry, where C code
+// was linked in by Go's own linker: all but the last of them have no code. In 1.3 and 1.4 the
+// pc-value tables of C functions are empty, all three at the same offset, without an end.
 
 inline constexpr uint32_t kMagic12 = 0xfffffffb;
 inline constexpr uint32_t kMagic116 = 0xfffffffa;
@@ -75,7 +79,7 @@ struct PclntabHeader {
   uint8_t quantum = 0;
   uint8_t pointer_size = 0;
   uint64_t function_count = 0;
-  uint64_t file_count = 0;
+  uint64_t file_count = 0;  // up to 1.15 with number 0
   uint64_t text_start = 0;  // as it lies in the file; 0 from Go 1.26 on, and where relocated
   uint64_t names = 0;       // offsets from the header
   uint64_t units = 0;
@@ -153,6 +157,7 @@ public:
 private:
   Result<> split(Bytes table);
   Result<> split_before_116(Bytes table);
+  uint64_t count_files_before_116() const;
   Result<> check_functions();
   Format tell_format() const;
   uint32_t find_entry_key() const;

@@ -33,7 +33,8 @@ int main(int count, char** files) {
         "g.m={} g.sched.sp={} g.sched.bp={} g.goid={} g.labels={} m.gsignal={} m.curg={} ",
         layout.g_m, layout.g_sched_sp, layout.g_sched_bp, layout.g_goid, layout.g_labels,
         layout.m_gsignal, layout.m_curg);
-    fmt::print("label_map={} offset={}\n", int{layout.has_label_map},
+    fmt::print("callback_frame={} label_map={} offset={}\n", layout.callback_frame,
+               int{layout.has_label_map},
                program->offset_at ? "loaded" : std::to_string(program->offset));
   }
 }

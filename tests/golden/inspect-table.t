@@ -197,7 +197,7 @@ The table is whole, and is not with one byte changed: the end of a table of file
   pc-value tables end in the function        checked     8453, failed 1
       first: 0x482660 main.main: the table at 0x2b02a is at pc 0x164 of 0x158 and has not ended
   --
-  files have names                           checked     7715, failed 9
+  files have names                           checked     7714, failed 8
       first: 0x482660 main.main: file -2239 at pc 0xc3 has none
   $ gosym inspect --check broken >/dev/null
   [1]

@@ -10,7 +10,7 @@ import time
 import toolchain
 from common import FIXTURES, call
 from judges import Score
-from toolchain import Way
+from toolchain import Way, minor
 
 FIRST = 13  # the first release that writes its version down where the sampler looks for it
 PRINT = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -49,8 +49,9 @@ def by_debug_info(program):
 def callback_frame(release):
     """What the function that calls Go code back takes of the stack, return address included."""
     program = toolchain.build(release, FIXTURES / "goroutines", Way(cgo=True))
+    name = "cgocallback_gofunc" if minor(release) < 16 else "cgocallback"
     listed = toolchain.go(release, "tool", "objdump", "-s",
-                          r"^runtime\.cgocallback(_gofunc)?(\.abi0)?$", program).out
+                          rf"^runtime\.{name}(\.abi0)?$", program).out
     opened = re.search(r"\b(?:SUBQ \$|ADDQ \$-)0x([0-9a-f]+), SP", listed)
     pushed = listed[:opened.start()].count("PUSHQ BP")
     return int(opened[1], 16) + 8 * pushed + 8

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "image_builder.h"
+#include "go_modules.h"
 
 using namespace gosym;
 
@@ -200,4 +200,51 @@ TEST_CASE("build info: no part is told that the file does not have") {
   std::string record = build_info_record("go1.22.1", kModules);
   for (size_t size = 0; size < record.size(); size++)
     CHECK(version_of_parts(build_image(with_build_info(record.substr(0, size)))) == "none");
+}
+
+namespace {
+
+// What is told of a program that has headers of these strings in its data.
+std::string runtime_version(GoLayout layout, const std::vector<std::string>& texts,
+                            uint32_t flags = PF_R | PF_W) {
+  GoProgram program{.layout = layout};
+  ImageSpec spec = program.image();
+  std::string contents;
+  ByteWriter headers;
+  headers.word(0x700000);
+  for (const std::string& text : texts) {
+    headers.word(0x700000 + contents.size()).word(text.size());
+    contents += text + "rest of the strings";
+  }
+  spec.parts.push_back({.name = ".noptrdata",
+                        .contents = headers.out,
+                        .address = 0x800000,
+                        .segment_flags = flags});
+  spec.parts.push_back(
+      {.name = ".rodata", .contents = contents, .address = 0x700000, .segment_flags = PF_R});
+  LoadedProgram loaded(spec);
+  auto version = go::find_runtime_version(loaded.image, loaded.module().table);
+  return version ? std::string(*version) : "none";
+}
+
+}  // namespace
+
+TEST_CASE("runtime version: the only string of the data that is a version of the release") {
+  CHECK(runtime_version(GoLayout::k15, {"go1.5.4"}) == "go1.5.4");
+  CHECK(runtime_version(GoLayout::k19, {"go", "go1.9", "1.9"}) == "go1.9");
+  CHECK(runtime_version(GoLayout::k110, {"go1.11rc1"}) == "go1.11rc1");
+  CHECK(runtime_version(GoLayout::k112, {"go1.12.17", "go1.12.17"}) == "go1.12.17");
+}
+
+TEST_CASE("runtime version: none where it is not sure") {
+  CHECK(runtime_version(GoLayout::k110, {"go1.10.8", "go1.10.1"}) == "none");
+  CHECK(runtime_version(GoLayout::k110, {"devel +1a2b3c", "go1.10.1"}) == "none");
+  CHECK(runtime_version(GoLayout::k110, {"go1.9.7"}) == "none");
+  CHECK(runtime_version(GoLayout::k15, {"go1.10"}) == "none");
+  CHECK(runtime_version(GoLayout::k12, {"go1.4.3"}) == "none");
+  CHECK(runtime_version(GoLayout::k118, {"go1.12"}) == "none");
+  CHECK(runtime_version(GoLayout::k110, {"go1.", "go1.x", "go2.10", "go1.10\n"}) == "none");
+  CHECK(runtime_version(GoLayout::k110, {}) == "none");
+  CHECK(runtime_version(GoLayout::k110, {"go1.10"}, PF_R) == "none");
+  CHECK(runtime_version(GoLayout::k110, {"go1.10" + std::string(1 << 10, ' ')}) == "none");
 }

@@ -139,18 +139,37 @@ TEST_CASE("check: pc-value tables") {
         "0x401000 main.caller: file 2 at pc 0x0 has none");
 }
 
-TEST_CASE("check: lines may be 0 up to Go 1.9, and the last file be unknown") {
+TEST_CASE("check: lines may be 0 up to Go 1.9") {
   GoProgram program;
   program.functions[0].lines = {{0, 4}, {5, 0x30}};
-  program.functions[0].files = {{2, 0x30}};
   program.layout = GoLayout::k110;
   CHECK(failure("lines are positive", program) ==
         "0x401000 main.caller: the line at pc 0x0 is 0");
-  CHECK(failure("files have names", program) ==
-        "0x401000 main.caller: file 3 at pc 0x0 has none");
   program.layout = GoLayout::k19;
   CHECK(failure("lines are positive", program) == "");
+}
+
+TEST_CASE("check: a row that holds for no code may have no line and no file") {
+  GoProgram program{.layout = GoLayout::k12};
+  program.functions[1].lines = {{-1, 0}};
+  program.functions[1].files = {{-2, 0}};
+  CHECK(failure("lines are positive", program) == "");
   CHECK(failure("files have names", program) == "");
+  program.functions[1].files = {{-2, 1}};
+  CHECK(failure("files have names", program) ==
+        "0x401040 main.leaf: file -1 at pc 0x0 has none");
+}
+
+TEST_CASE("check: functions without code may have the entry of the next") {
+  for (GoLayout layout : {GoLayout::k15, GoLayout::k110, GoLayout::k112}) {
+    GoProgram program{.layout = layout};
+    program.functions.insert(program.functions.begin(), {.name = "net(.text)", .entry = 0});
+    CHECK(failure("entries rise", program) == "");
+    CHECK(failure("findfunctab leads to the function", program) == "");
+    program.functions[0].files = program.functions[0].lines =
+        program.functions[0].sp = {{1, 4}};
+    CHECK(failure("entries rise", program) == "entries 0 and 1 are both 0x401000");
+  }
 }
 
 TEST_CASE("check: inlined calls") {

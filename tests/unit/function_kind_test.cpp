@@ -9,19 +9,21 @@ using namespace gosym;
 namespace {
 
 // A program of functions that hold nothing but an id, and two by which the layout is told.
-GoProgram program_of(GoLayout layout, const std::vector<uint8_t>& ids) {
+GoProgram program_of(GoLayout layout, const std::vector<uint8_t>& ids,
+                     const std::string& name = "runtime.f") {
   GoProgram program{.layout = layout};
   program.functions[1].id = 0;
   for (uint8_t id : ids) {
     uint32_t entry = static_cast<uint32_t>(program.text_size);
-    program.functions.push_back({.name = "main.f", .entry = entry, .id = id});
+    program.functions.push_back({.name = name, .entry = entry, .id = id});
     program.text_size += 16;
   }
   return program;
 }
 
-uint8_t learned(GoLayout layout, const std::vector<uint8_t>& ids) {
-  LoadedProgram loaded(program_of(layout, ids));
+uint8_t learned(GoLayout layout, const std::vector<uint8_t>& ids,
+                const std::string& name = "runtime.f") {
+  LoadedProgram loaded(program_of(layout, ids, name));
   return loaded.module().wrapper_id;
 }
 
@@ -38,6 +40,14 @@ TEST_CASE("function kind: of a few functions only the largest id can be that of 
   CHECK(learned(GoLayout::k127, {0, 2, 2, 22}) == 0);
   CHECK(learned(GoLayout::k127, {0, 1, 2, 23}) == 0);
   CHECK(learned(GoLayout::k127, {0, 0, 0, 0}) == 0);
+}
+
+TEST_CASE("function kind: an id outside of the runtime is that of wrappers, even if alone") {
+  CHECK(learned(GoLayout::k127, {0, 23}, "main.T.M-fm") == 23);
+  CHECK(learned(GoLayout::k112, {0, 20}, "main.T.M-fm") == 20);
+  CHECK(learned(GoLayout::k127, {0, 19}, "main.T.M-fm") == 0);
+  CHECK(learned(GoLayout::k127, {0, 0}, "main.T.M-fm") == 0);
+  CHECK(learned(GoLayout::k110, {0, 20}, "main.T.M-fm") == 0);
 }
 
 TEST_CASE("function kind: before Go 1.12 no id is that of wrappers") {

@@ -208,7 +208,7 @@ private:
     table.files = first_record + add_records(first_record, 1, table.records).size();
     Strings file_names(false);
     ByteWriter files = writer();
-    files.u32(program_.files.size() + 1);
+    files.u32(program_.files.size() + (is_since(GoLayout::k19) ? 1 : 0));
     for (const std::string& file : program_.files)
       files.u32(table.files + 4 * (program_.files.size() + 1) + file_names.add(file));
     files.text(aligned(file_names.bytes));

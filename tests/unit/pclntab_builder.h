@@ -8,7 +8,8 @@
 
 namespace gosym {
 
-// The Go releases whose tables or moduledata differ, by the oldest of each.
+// The Go releases whose tables or moduledata differ, by the oldest of each. k15 stands for
+// those up to 1.7, whose file count is one less than that of 1.8 and 1.9.
 enum class GoLayout { k12, k15, k19, k110, k112, k113, k116, k118, k120, k126, k127 };
 inline constexpr GoLayout kGoLayouts[] = {GoLayout::k12,  GoLayout::k15,  GoLayout::k19,
                                           GoLayout::k110, GoLayout::k112, GoLayout::k113,

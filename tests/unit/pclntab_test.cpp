@@ -172,6 +172,34 @@ TEST_CASE("pclntab: code ends where the file table does") {
   CHECK(go::code_size(*loaded.parse(), 1) == 0x20);
 }
 
+TEST_CASE("pclntab: the last file has a name though the count of Go 1.2 to 1.7 leaves it out") {
+  for (GoLayout layout : {GoLayout::k12, GoLayout::k15, GoLayout::k19}) {
+    LoadedProgram loaded(GoProgram{.layout = layout});
+    const go::Pclntab& table = loaded.module().table;
+    go::Function function = table.function(1).value();
+    CHECK(table.file(function, 1) == "/src/a.go");
+    CHECK(table.file(function, 2) == "/src/b.go");
+    CHECK(table.file(function, 0) == "");
+    CHECK(table.file(function, 3) == "");
+  }
+}
+
+TEST_CASE("pclntab: three tables at one offset are none in Go 1.2 to 1.4") {
+  for (GoLayout layout : {GoLayout::k12, GoLayout::k15}) {
+    GoProgram program{.layout = layout};
+    ImageSpec spec = program.image();
+    Patch patch(program, spec.parts[1].contents);
+    uint64_t record = program.build_table().records[1];
+    for (uint64_t field : {20, 24, 28})
+      patch.u32(record + field, 0x100);
+    LoadedProgram loaded(spec);
+    go::Function function = loaded.module().table.function(1).value();
+    CHECK(function.pcln == (layout == GoLayout::k12 ? 0 : 0x100));
+    CHECK(function.pcsp == function.pcln);
+    CHECK(function.pcfile == function.pcln);
+  }
+}
+
 TEST_CASE("pclntab: a header cut short") {
   for_each_table([](const LoadedTable& loaded) {
     uint64_t header_size =
