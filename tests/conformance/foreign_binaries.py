@@ -11,6 +11,7 @@ pass `gosym inspect --check`.
 import functools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,17 @@ def our_place(answer):
             str(innermost.get("line", 0)))
 
 
+def without_last_file(theirs, ours):
+    """Our places as debug/gosym sees them: up to Go 1.7 the table's count leaves its last file out, so
+    that it has no name for that one, and for no other.
+    """
+    unnamed = {our[2] for their, our in zip(theirs, ours) if not their[2] and our[2]}
+    if len(unnamed) != 1:
+        return ours
+    return [(address, name, "" if file in unnamed else file, line)
+            for address, name, file, line in ours]
+
+
 def assert_equal(theirs, ours, what):
     different = [pair for pair in zip(theirs, ours) if pair[0] != pair[1]]
     assert not different, (f"{len(different)} of {len(theirs)} {what} differ: debug/gosym has "
@@ -90,12 +102,14 @@ def agrees_with_judge(words):
     program = fetched(*words)
     functions, places = judgement(program)
     addresses = [place[0] for place in places]
-    for image in program, without_sections(program):
-        assert_equal(functions, our_functions(image), "functions")
-        assert_equal(places, [our_place(answer) for answer in resolve(image, addresses)], "places")
-        gosym("inspect", "--check", image)
     summary = json.loads(gosym("inspect", "--json", program).out)
     version = summary.get("go", {}).get("version") or summary["pclntab"]["releases"]
+    lacks_last_file = int(re.search(r"1\.(\d+)", version)[1]) < 8
+    for image in program, without_sections(program):
+        assert_equal(functions, our_functions(image), "functions")
+        ours = [our_place(answer) for answer in resolve(image, addresses)]
+        assert_equal(places, without_last_file(places, ours) if lacks_last_file else ours, "places")
+        gosym("inspect", "--check", image)
     print(f"# {version}, {summary['machine']}, {summary['type']}, {summary['linking']}: "
           f"{len(functions)} functions, {len(places)} addresses")
 
