@@ -118,6 +118,11 @@ std::string why_no_samples(const RecordOptions& options) {
                                  : "the command used too little CPU; try a higher --freq";
 }
 
+// Most of its samples cannot be named by anybody.
+bool is_unusable(const Recorder::Summary& summary) {
+  return summary.lost_events > 0 && summary.unplaced > summary.samples / 2;
+}
+
 void print_warnings(const Recorder::Summary& summary, const RecordOptions& options) {
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
@@ -126,6 +131,13 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
   if (summary.lost_events > 0)
     warn(options, "{} events lost: some functions will have no names",
          with_commas(summary.lost_events));
+  if (is_unusable(summary))
+    warn(options,
+         "this recording cannot be used: {} of {} samples are of code that lost events told of",
+         with_commas(summary.unplaced), with_commas(summary.samples));
+  if (summary.refused_events > 0 && options.is_verbose)
+    warn(options, "{} mappings not recorded: of programs that map code all the time",
+         with_commas(summary.refused_events));
   if (summary.unfollowed > 0)
     warn(options, "{} child processes not sampled: too many at once",
          with_commas(summary.unfollowed));
@@ -242,10 +254,12 @@ Result<int> record(const RecordOptions& options) {
   if (!finished)
     return give_up(std::move(finished).error(), command, *watch, options);
   tell_stop(*stop, options);
-  print_summary((*recorder)->summary(), options);
+  Recorder::Summary summary = (*recorder)->summary();
+  print_summary(summary, options);
   int status = command ? end_command(*stop, *command, *watch) : kSuccess;
   bool has_lost_too_much = loss_percent((*recorder)->stats()) > plan->max_loss;
-  return status == kSuccess && has_lost_too_much ? kPartial : status;
+  bool is_partial = has_lost_too_much || is_unusable(summary);
+  return status == kSuccess && is_partial ? kPartial : status;
 }
 
 }  // namespace

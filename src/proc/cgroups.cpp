@@ -46,6 +46,25 @@ std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
   return std::nullopt;
 }
 
+std::vector<uint32_t> processes_of_cgroup(const std::string& directory) {
+  constexpr size_t kMaxText = 16 << 20;
+  std::vector<uint32_t> pids;
+  std::vector<std::string> directories = {directory};
+  for (size_t i = 0; i < directories.size() && i < kMaxCgroups; i++) {
+    auto text = read_file(directories[i] + "/cgroup.procs", kMaxText);
+    std::string_view rest = text ? std::string_view(*text) : "";
+    while (!rest.empty())
+      if (auto pid = parse_decimal(take_line(rest)); pid && *pid <= INT32_MAX)
+        pids.push_back(static_cast<uint32_t>(*pid));
+    std::error_code failed;
+    std::filesystem::directory_iterator entry(directories[i], failed);
+    for (; !failed && entry != end(entry); entry.increment(failed))
+      if (entry->is_directory(failed) && !entry->is_symlink(failed))
+        directories.push_back(entry->path());
+  }
+  return pids;
+}
+
 std::optional<std::string> cgroup_mount() {
   auto text = read_file("/proc/self/mountinfo", kMaxMountInfo);
   return text ? find_cgroup_mount(*text) : std::nullopt;

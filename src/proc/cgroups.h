@@ -30,4 +30,7 @@ std::optional<std::string> cgroup_mount();
 // All that are there now, below the mount; none if there is no such hierarchy.
 std::vector<Cgroup> cgroups();
 
+// The processes in a cgroup, by its directory, and in those below it.
+std::vector<uint32_t> processes_of_cgroup(const std::string& directory);
+
 }  // namespace gosym::proc

@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "proc/cpus.h"
+#include "proc/process.h"
 #include "record/perf_event.h"
 #include "record/rights.h"
 
@@ -89,13 +90,9 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
   if (!event)
     return std::move(event).error();
   sampler->event_ = *std::move(event);
-  auto sideband = Sideband::open();
-  if (!sideband)
-    return std::move(sideband).error();
-  sampler->sideband_ = *std::move(sideband);
+  if (auto opened = sampler->open_sideband(); !opened)
+    return std::move(opened).error();
   sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  if (auto watched = sampler->watch(sampler->sideband_->poll_fd()); !watched)
-    return std::move(watched).error();
   for (uint32_t cpu : sampler->wanted_cpus())
     if (auto opened = sampler->open_event(cpu); !opened)
       return std::move(opened).error();
@@ -182,6 +179,23 @@ std::vector<uint32_t> BpfSampler::wanted_cpus() const {
     return !wanted.empty() && std::ranges::find(wanted, cpu) == wanted.end();
   });
   return cpus;
+}
+
+// A process may have mapped its code before it comes into a cgroup.
+Result<> BpfSampler::open_sideband() {
+  const Scope& scope = options_.scope;
+  std::vector<uint32_t> pids = scope.pids;
+  for (uint32_t tid : scope.tids)
+    if (auto status = proc::status_of(tid))
+      pids.push_back(status->pid);
+  std::ranges::sort(pids);
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  bool is_for_all = scope.is_system_wide || !scope.cgroups.empty();
+  auto sideband = is_for_all ? Sideband::open_for_all() : Sideband::open_for(pids);
+  if (!sideband)
+    return std::move(sideband).error();
+  sideband_ = *std::move(sideband);
+  return Ok{};
 }
 
 Result<> BpfSampler::open_event(uint32_t cpu) {
@@ -333,7 +347,7 @@ void BpfSampler::hand_over(Bytes record) const {
 }
 
 BpfSampler::Counters BpfSampler::counters() const {
-  Counters counters{{}, bpf_->bss->unfollowed};
+  Counters counters{{}, bpf_->bss->unfollowed, sideband_->limits().refused_count()};
   for (const auto& [cpu, ring] : rings_) {
     gosym_counters counts{};
     bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &cpu, &counts);

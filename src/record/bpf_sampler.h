@@ -29,6 +29,9 @@ public:
   int poll_fd() const override { return epoll_.get(); }
   void drain_samples(const Handler& handler) override;
   void drain_events(std::vector<SidebandRecord>& records) override;
+  bool follow(uint32_t pid) override { return sideband_->follow(pid); }
+  uint64_t lost_events() const override { return sideband_->lost_count(); }
+  std::set<uint32_t> take_refused() override { return sideband_->limits().take_refused(); }
   Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
   const EventType& event() const override { return event_; }
@@ -41,6 +44,7 @@ private:
   Result<> add_targets();
   Result<> add_cgroup(uint32_t index, const std::string& path);
   std::vector<uint32_t> wanted_cpus() const;
+  Result<> open_sideband();
   Result<> open_event(uint32_t cpu);
   Result<> open_ring(uint32_t cpu);
   Result<> watch(int ring);
@@ -63,7 +67,7 @@ private:
   std::map<uint32_t, Ring> rings_;  // by CPU, as the events
   std::unique_ptr<Sideband> sideband_;
   std::map<uint32_t, UniqueFd> events_;
-  UniqueFd epoll_;                // of both kinds of rings
+  UniqueFd epoll_;                // of the rings of samples
   std::vector<uint32_t> online_;  // CPUs when they were last looked at
   bool is_started_ = false;
   uint32_t ring_size_ = 0;  // in bytes, of each CPU

@@ -301,6 +301,14 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   };
 }
 
+// Of both kinds: the kernel does not tell them apart.
+uint64_t CallChainSampler::lost_events() const {
+  uint64_t lost = 0;
+  for (const auto& [number, cpu] : cpus_)
+    lost += cpu.counts.lost_events + cpu.counts.lost_samples;
+  return lost;
+}
+
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
   for (const auto& [number, cpu] : cpus_)

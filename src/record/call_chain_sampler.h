@@ -34,6 +34,9 @@ public:
   int poll_fd() const override { return epoll_.get(); }
   void drain_samples(const Handler& handler) override;
   void drain_events(std::vector<SidebandRecord>& records) override;
+  // A process whose events ended has no samples either.
+  bool follow(uint32_t) override { return false; }
+  uint64_t lost_events() const override;
   Result<> follow_cpus(std::vector<SidebandRecord>&) override { return Ok{}; }
   Counters counters() const override;
   std::string name() const override { return "perf"; }

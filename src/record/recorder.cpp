@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/clock.h"
 #include "proc/cgroups.h"
@@ -25,6 +26,10 @@ constexpr uint64_t kChunkTime = 900'000'000;
 // which is opened to know it again, make samples wait for long.
 constexpr uint64_t kArchiveTime = 20'000'000;
 constexpr uint64_t kEventsTime = 20'000'000;
+
+// At the start, for what is mapped in all processes; and at the end, for what happened last.
+constexpr uint64_t kSnapshotTime = 1'000'000'000;
+constexpr uint64_t kLastEventsTime = 300'000'000;
 
 // Where others want the CPU as well, the rings are full before it is our turn. With five busy
 // processes a CPU and 4,999 samples a second, 3 % were lost without this, and none with it.
@@ -70,9 +75,9 @@ Result<> Recorder::start(const std::string& path) {
   if (options_.has_user)
     if (auto written = writer_->write_vdso(own_vdso()); !written)
       return written;
+  last_drain_ = start_time_;
   snapshot_cgroups();
-  for (uint32_t pid : has_all_processes() ? proc::process_ids() : first_processes())
-    snapshot(pid);
+  snapshot_processes();
   if (options_.has_kernel)
     kernel_symbols_ = KernelSymbols(read_kernel_symbols());
   if (auto written = write(); !written)
@@ -116,19 +121,42 @@ void Recorder::snapshot_cgroups() {
     events_.emplace_back(CgroupEvent{start_time_, cgroup.id, std::move(cgroup.path)});
 }
 
-void Recorder::snapshot(uint32_t pid) {
+// Those that were named, or as many as there is time for: of the others it is read when there
+// are samples of them. Rings that others can fill are read meanwhile.
+void Recorder::snapshot_processes() {
+  uint64_t until = start_time_ + kSnapshotTime;
+  for (uint32_t pid : processes_at_start()) {
+    drain_sideband();
+    if (has_all_processes() && monotonic_ns() > until)
+      break;
+    held_.give_out(pid);
+    snapshot(pid, start_time_);
+  }
+}
+
+std::vector<uint32_t> Recorder::processes_at_start() const {
+  if (options_.scope.is_system_wide)
+    return proc::process_ids();
+  std::vector<uint32_t> pids = first_processes();
+  for (const std::string& cgroup : options_.scope.cgroups)
+    std::ranges::copy(proc::processes_of_cgroup(cgroup), std::back_inserter(pids));
+  return pids;
+}
+
+// What a process has mapped and what its threads are called, as of a time.
+void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
-      events_.emplace_back(CommEvent{start_time_, pid, tid, *std::move(comm), false});
-  auto mappings = code_mappings_of(pid, start_time_);
-  if (!mappings) {
+      held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
+  auto mappings = code_mappings_of(pid, time);
+  if (!mappings && std::ranges::find(unreadable_, pid) == unreadable_.end())
     unreadable_.push_back(pid);
-    return;
-  }
-  for (RawMapping& mapping : *mappings) {
-    code_.apply(mapping);
-    keep(std::move(mapping));
-  }
+  if (mappings)
+    for (RawMapping& mapping : *mappings) {
+      code_.apply(mapping);
+      held_.add(std::move(mapping), given_);
+    }
+  keep_given();
 }
 
 Result<> Recorder::collect() {
@@ -136,13 +164,14 @@ Result<> Recorder::collect() {
   drain_samples();
   if (auto forgotten = forget_ended(); !forgotten)
     return forgotten;
-  if (uint64_t now = drain_sideband(); !keep_events(now, now + kEventsTime)) {
-    do {
-      drain_sideband();
-      drain_samples();
-    } while (!keep_events(now, monotonic_ns() + kEventsTime));
-    keep_events(drain_sideband(), UINT64_MAX);
+  uint64_t now = drain_sideband();
+  while (!keep_events(now, monotonic_ns() + kEventsTime)) {
+    drain_sideband();
+    drain_samples();
   }
+  held_.release(now, given_);
+  keep_given();
+  read_unknown();
   if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
     if (auto written = write(); !written)
       return written;
@@ -155,7 +184,10 @@ Result<> Recorder::finish() {
   drain_sideband();
   drain_samples();
   drain_sideband();
-  keep_events(UINT64_MAX, UINT64_MAX);
+  keep_events(end_time_, monotonic_ns() + kLastEventsTime);
+  held_.release(end_time_, given_);
+  keep_given();
+  read_unknown();
   if (auto written = write(); !written)
     return written;
   if (auto written = write_archive(UINT64_MAX); !written)
@@ -188,6 +220,13 @@ void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
   batches_.back().add(sample);
+  held_.want(sample.pid, sample.tid, sample.time);
+  if (!sample.user_stack.empty() &&
+      !contains(code_.of(sample.pid), sample.user_stack.front())) {
+    Unplaced& unplaced = unplaced_[sample.pid];
+    unplaced.count++;
+    unplaced.address = sample.user_stack.front();
+  }
   process_count_ += sampled_.insert(sample.pid).second ? 1 : 0;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
   kernel_symbols_.want(sample.kernel_stack);
@@ -238,7 +277,7 @@ Result<> Recorder::forget_ended() {
     auto process = next++;
     auto& [pid, ending] = *process;
     if (!ending.is_gone) {
-      ending.is_gone = proc::has_ended(pid);
+      ending.is_gone = held_.is_over(pid) || proc::has_ended(pid);
       continue;
     }
     if (auto written = write_perf_map(pid, ending.time); !written)
@@ -248,6 +287,13 @@ Result<> Recorder::forget_ended() {
     go_code_.forget(pid);
     go_processes_.erase(pid);
     followed_.erase(pid);
+    held_.forget(pid);
+    to_read_.erase(pid);
+    read_at_.erase(pid);
+    if (auto unplaced = unplaced_.find(pid); unplaced != unplaced_.end()) {
+      unplaced_count_ += unplaced->second.count;
+      unplaced_.erase(unplaced);
+    }
     if (std::ranges::find(unreadable_, pid) == unreadable_.end())
       sampled_.erase(pid);
     ending_.erase(process);
@@ -280,6 +326,9 @@ RecordingStats Recorder::stats() const {
 
 Recorder::Summary Recorder::summary() const {
   RecordingStats counted = stats();
+  uint64_t unplaced = unplaced_count_;
+  for (const auto& [pid, of_process] : unplaced_)
+    unplaced += of_process.count;
   return {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
@@ -287,6 +336,8 @@ Recorder::Summary Recorder::summary() const {
       .unfollowed = sampler_->counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
+      .refused_events = sampler_->counters().refused_events,
+      .unplaced = unplaced,
       .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),
       .perf_map_problems = perf_map_problems_,
       .unknown_go_versions = {unknown_go_versions_.begin(), unknown_go_versions_.end()},

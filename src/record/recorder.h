@@ -11,6 +11,7 @@
 #include "record/archive.h"
 #include "record/code_ranges.h"
 #include "record/go_code.h"
+#include "record/held_events.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
 #include "record/perf_maps.h"
@@ -35,6 +36,8 @@ public:
     uint64_t lost_events = 0;
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
+    uint64_t refused_events = 0;        // of processes that map code all the time
+    uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
     std::vector<std::string> perf_map_problems;    // one a map that was not used, or cut
     std::vector<std::string> unknown_go_versions;  // whose goroutines cannot be told
@@ -77,8 +80,10 @@ private:
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
   }
   std::vector<uint32_t> first_processes() const;
+  std::vector<uint32_t> processes_at_start() const;
   void snapshot_cgroups();
-  void snapshot(uint32_t pid);
+  void snapshot_processes();
+  void snapshot(uint32_t pid, uint64_t time);
   void drain_samples();
   void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
   // Gives the time up to which it has all.
@@ -86,6 +91,20 @@ private:
   // Takes events up to one time, in order, as long as the other one has not come. True if there
   // are no more.
   bool keep_events(uint64_t until, uint64_t deadline);
+  void note_losses();
+  void read_unknown();
+  void read_again(uint32_t pid, uint64_t since);
+  // Whether it is of what is recorded. Tells who belongs to that.
+  template <class Other>
+  bool is_of_interest(const Other&) {
+    return true;
+  }
+  bool is_of_interest(const RawMapping& mapping) { return is_followed(mapping.pid); }
+  bool is_of_interest(const CommEvent& event) { return is_followed(event.pid); }
+  bool is_of_interest(const ForkEvent& event);
+  bool is_of_interest(const ExitEvent& event);
+  void take(SidebandRecord& record);
+  void keep_given();
   void keep(RawMapping mapping);
   bool executes_after(uint32_t pid, uint64_t time) const;
   void keep(const GoProgram& program, const MapEvent& code);
@@ -94,7 +113,7 @@ private:
   Result<> forget_ended();
   void keep(CommEvent event);
   void keep(ForkEvent event);
-  void keep(ExitEvent event);
+  void keep(ExitEvent event) { events_.emplace_back(event); }
   void keep(const LostRecords&) {}
   void keep(const ThrottleRecord&) {}
   void keep(const OtherRecord&) {}
@@ -122,6 +141,26 @@ private:
   std::vector<SidebandRecord> pending_;  // too young: an older one may still come
   std::vector<Event> events_;
   std::vector<raw::SampleBatch> batches_;
+
+  HeldEvents held_;
+  std::vector<SidebandRecord> given_;  // what that does not hold, and that was not kept yet
+
+  // Processes whose mappings are to be read from /proc, for not all of their events have come.
+  struct Rereading {
+    uint64_t since = 0;       // something may be missing
+    uint64_t not_before = 0;  // so that it is not done all the time
+  };
+  std::map<uint32_t, Rereading> to_read_;
+  std::map<uint32_t, uint64_t> read_at_;  // when that was done last
+  uint64_t lost_events_ = 0;              // when it was looked at last
+  uint64_t last_drain_ = 0;
+  // Samples of code of which nothing was known then: how many, and one of their addresses.
+  struct Unplaced {
+    uint64_t count = 0;
+    uint64_t address = 0;
+  };
+  std::map<uint32_t, Unplaced> unplaced_;
+  uint64_t unplaced_count_ = 0;  // of processes that have ended
 
   CodeRanges code_;
   GoCode go_code_;

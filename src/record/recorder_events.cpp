@@ -1,8 +1,21 @@
 #include <algorithm>
+#include <utility>
 
 #include "record/recorder.h"
 
 namespace gosym {
+
+namespace {
+
+// /proc/PID/maps of one process is read once a second at the most, and of all together for a
+// part of the 50 ms between two looks at the rings.
+constexpr uint64_t kReadAgainAfter = 1'000'000'000;
+constexpr uint64_t kReadTime = 10'000'000;
+
+// More processes than have samples in any second; those beyond are read of when they have more.
+constexpr size_t kMaxToRead = 4096;
+
+}  // namespace
 
 uint64_t Recorder::drain_sideband() {
   uint64_t now = monotonic_ns();
@@ -16,7 +29,24 @@ uint64_t Recorder::drain_sideband() {
     if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec)
       go_code_.forget(comm->pid);
   }
+  note_losses();
+  last_drain_ = now;
   return now;
+}
+
+// What was lost came after the last look at the rings.
+void Recorder::note_losses() {
+  for (uint32_t pid : sampler_->take_refused()) {
+    held_.lose_track(pid);
+    if (sampled_.contains(pid))
+      to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
+  }
+  uint64_t lost = sampler_->lost_events();
+  if (std::exchange(lost_events_, lost) == lost)
+    return;
+  held_.lose_track();
+  for (uint32_t pid : sampled_)
+    to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
 }
 
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
@@ -27,14 +57,88 @@ bool Recorder::keep_events(uint64_t until, uint64_t deadline) {
   size_t taken = 0;
   while (taken < pending_.size() && time_of(pending_[taken]) <= until &&
          monotonic_ns() < deadline)
-    std::visit([this](auto& record) { keep(std::move(record)); }, pending_[taken++]);
+    take(pending_[taken++]);
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(taken));
   return pending_.empty() || time_of(pending_.front()) > until;
 }
 
-void Recorder::keep(RawMapping mapping) {
-  if (!is_followed(mapping.pid))
+void Recorder::take(SidebandRecord& record) {
+  if (!std::visit([this](const auto& event) { return is_of_interest(event); }, record))
     return;
+  held_.add(std::move(record), given_);
+  keep_given();
+}
+
+void Recorder::keep_given() {
+  for (SidebandRecord& record : given_)
+    std::visit([this](auto& event) { keep(std::move(event)); }, record);
+  given_.clear();
+}
+
+// Of sampled processes whose events did not come, or not all.
+void Recorder::read_unknown() {
+  for (auto [pid, since] : held_.take_unknown()) {
+    if (!is_followed(pid)) {
+      followed_.insert(pid);
+      sampler_->follow(pid);
+    }
+    if (to_read_.size() < kMaxToRead)
+      to_read_.try_emplace(pid, Rereading{.since = since, .not_before = 0});
+  }
+  uint64_t now = monotonic_ns();
+  for (auto next = to_read_.begin();
+       next != to_read_.end() && monotonic_ns() < now + kReadTime;) {
+    auto [pid, reading] = *next;
+    auto last = read_at_.find(pid);
+    if (last != read_at_.end() && now < last->second + kReadAgainAfter) {
+      ++next;
+      continue;
+    }
+    read_at_[pid] = now;
+    next = to_read_.erase(next);
+    read_again(pid, reading.since);
+  }
+}
+
+void Recorder::read_again(uint32_t pid, uint64_t since) {
+  snapshot(pid, since);
+  auto unplaced = unplaced_.find(pid);
+  if (unplaced != unplaced_.end() && contains(code_.of(pid), unplaced->second.address))
+    unplaced_.erase(unplaced);
+}
+
+bool Recorder::is_of_interest(const ForkEvent& event) {
+  if (!is_followed(event.parent_pid))
+    return false;
+  bool is_child = event.pid != event.parent_pid;
+  if (is_child && !options_.scope.follows_children)
+    return false;
+  if (is_child)
+    ending_.erase(event.pid);  // one of this number, long ago
+  if (!has_all_processes())
+    followed_.insert(event.pid);
+  return true;
+}
+
+bool Recorder::is_of_interest(const ExitEvent& event) {
+  if (!is_followed(event.pid)) {
+    if (event.tid == event.pid)
+      code_.forget(event.pid);
+    return false;
+  }
+  // It has not ended if it can be followed again: it executed a program of other rights.
+  if (event.tid == event.pid && !has_all_processes() && sampler_->follow(event.pid)) {
+    to_read_[event.pid] = {.since = event.time, .not_before = 0};
+    return false;
+  }
+  if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
+    have_threads_ended_ = true;
+  if (event.tid == event.pid || ending_.contains(event.pid))
+    ending_[event.pid] = {event.time};
+  return true;
+}
+
+void Recorder::keep(RawMapping mapping) {
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
   auto [image, file, is_new] = images_.identify(mapping);
@@ -80,8 +184,6 @@ void Recorder::leave_images(uint32_t pid) {
 }
 
 void Recorder::keep(CommEvent event) {
-  if (!is_followed(event.pid))
-    return;
   if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
     forget_go_program(event.pid);
@@ -92,28 +194,7 @@ void Recorder::keep(CommEvent event) {
 }
 
 void Recorder::keep(ForkEvent event) {
-  if (!is_followed(event.parent_pid))
-    return;
-  if (event.pid != event.parent_pid && !options_.scope.follows_children)
-    return;
-  if (event.pid != event.parent_pid)
-    ending_.erase(event.pid);  // one of this number, long ago
-  if (!has_all_processes())
-    followed_.insert(event.pid);
   archive_.fork(event.parent_pid, event.pid);
-  events_.emplace_back(event);
-}
-
-void Recorder::keep(ExitEvent event) {
-  if (!is_followed(event.pid)) {
-    if (event.tid == event.pid)
-      code_.forget(event.pid);
-    return;
-  }
-  if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
-    have_threads_ended_ = true;
-  if (event.tid == event.pid || ending_.contains(event.pid))
-    ending_[event.pid] = {event.time};
   events_.emplace_back(event);
 }
 

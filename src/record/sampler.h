@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,7 @@ public:
   struct Counters {
     std::vector<CpuCounts> cpus;  // since the start
     uint64_t unfollowed = 0;      // children that were not sampled: too many
+    uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.
@@ -95,6 +97,13 @@ public:
 
   // Appends what happened, in order of time on each CPU but not across them.
   virtual void drain_events(std::vector<SidebandRecord>& records) = 0;
+
+  // A process is sampled whose events do not come, or no longer; true if they do from now on.
+  virtual bool follow(uint32_t pid) = 0;
+  // Events that were lost since the start, and processes of which some were left out since the
+  // last call: too many.
+  virtual uint64_t lost_events() const = 0;
+  virtual std::set<uint32_t> take_refused() { return {}; }
 
   // CPUs come and go: from now on samples are taken on those that are online.
   // Events that were not yet drained from others are appended.

@@ -1,12 +1,14 @@
 #include "record/sideband.h"
 
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "proc/cpus.h"
+#include "proc/process.h"
 #include "record/perf_event.h"
 #include "record/perf_ring.h"
 #include "record/rights.h"
@@ -20,60 +22,151 @@ namespace {
 // (kernel.perf_event_mlock_kb is 516, the control page included).
 constexpr size_t kRingSize = 512 * 1024;
 
-UniqueFd open_event(uint32_t cpu) {
-  perf_event_attr attr =
-      timed_event({.name = "dummy", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY});
-  tell_of_processes(attr);
+// For what the kernel tells of its own code and of cgroups only.
+constexpr size_t kSystemRingSize = 128 * 1024;
+
+perf_event_attr silent_event() {
+  return timed_event(
+      {.name = "dummy", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY});
+}
+
+UniqueFd open_event_of_system(uint32_t cpu, bool is_for_all) {
+  perf_event_attr attr = silent_event();
+  if (is_for_all)
+    tell_of_processes(attr);
   attr.ksymbol = 1;
   attr.cgroup = 1;
-  attr.watermark = 1;
-  attr.wakeup_watermark = kRingSize / 2;
   return open_perf_event(attr, cpu);
+}
+
+UniqueFd open_event_of_thread(uint32_t cpu, uint32_t tid) {
+  perf_event_attr attr = silent_event();
+  tell_of_processes(attr);
+  attr.inherit = 1;
+  return open_perf_event(attr, cpu, static_cast<pid_t>(tid));
+}
+
+Result<std::unique_ptr<PerfRing>> map_ring(UniqueFd event, size_t size) {
+  if (!event)
+    return denied_or_failed("cannot open an event for mappings", errno);
+  return PerfRing::map(std::move(event), size);
 }
 
 }  // namespace
 
+Sideband::Sideband(bool is_for_all) : is_for_all_(is_for_all) {}
 Sideband::~Sideband() = default;
 
-Result<std::unique_ptr<Sideband>> Sideband::open() {
-  std::unique_ptr<Sideband> sideband(new Sideband);
-  sideband->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  if (!sideband->epoll_)
-    return system_error("cannot create an epoll descriptor", errno);
-  std::vector<SidebandRecord> none;
-  if (auto opened = sideband->follow_cpus(proc::online_cpus(), none); !opened)
-    return std::move(opened).error();
+Result<std::unique_ptr<Sideband>> Sideband::open(bool is_for_all) {
+  std::unique_ptr<Sideband> sideband(new Sideband(is_for_all));
+  for (uint32_t cpu : proc::online_cpus())
+    if (auto opened = sideband->open_rings(cpu, is_for_all); !opened)
+      return std::move(opened).error();
   return sideband;
 }
 
+Result<std::unique_ptr<Sideband>> Sideband::open_for_all() {
+  return open(true);
+}
+
+Result<std::unique_ptr<Sideband>> Sideband::open_for(std::span<const uint32_t> pids) {
+  size_t thread_count = 0;
+  for (uint32_t pid : pids)
+    thread_count += proc::thread_ids(pid).size();
+  auto sideband = open(false);
+  if (!sideband || !(*sideband)->has_room_for(thread_count))
+    return open_for_all();
+  for (uint32_t pid : pids)
+    (*sideband)->follow(pid);
+  return sideband;
+}
+
+// Half of the descriptors, for others have a use for them too. Threads that begin from now on
+// cost none.
+bool Sideband::has_room_for(size_t thread_count) const {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         events_.size() + cpus_.size() * thread_count <= limit.rlim_cur / 2;
+}
+
+// A CPU that comes later has no events of threads that are there by now; so its event is of all
+// processes.
 Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
                                std::vector<SidebandRecord>& records) {
+  last_names_.clear();
   for (auto& [number, cpu] : cpus_)
     if (cpu.ring && std::ranges::find(cpus, number) == cpus.end()) {
-      drain(cpu, records);
+      drain_cpu(cpu, records);
       cpu.ring.reset();
+      cpu.targets.reset();
     }
   for (uint32_t cpu : cpus)
     if (!cpus_[cpu].ring)
-      if (auto opened = open_ring(cpu); !opened)
+      if (auto opened = open_rings(cpu, /*is_for_all=*/true); !opened)
         return opened;
   return Ok{};
 }
 
-Result<> Sideband::open_ring(uint32_t cpu) {
-  UniqueFd event = open_event(cpu);
+Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
+  UniqueFd event = open_event_of_system(cpu, is_for_all);
   if (!event && errno == ENODEV)  // it has just gone offline
     return Ok{};
-  if (!event)
-    return denied_or_failed("cannot open an event for mappings", errno);
-  auto ring = PerfRing::map(std::move(event), kRingSize);
+  auto ring = map_ring(std::move(event), is_for_all ? kRingSize : kSystemRingSize);
   if (!ring)
     return std::move(ring).error();
-  epoll_event interest{.events = EPOLLIN, .data = {}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, (*ring)->fd(), &interest) != 0)
-    return system_error("cannot watch a perf event", errno);
   cpus_[cpu].ring = *std::move(ring);
+  if (is_for_all)
+    return Ok{};
+  // Its own event tells nothing; those of threads share the ring.
+  auto targets = map_ring(open_perf_event(silent_event(), cpu), kRingSize);
+  if (!targets)
+    return std::move(targets).error();
+  cpus_[cpu].targets = *std::move(targets);
   return Ok{};
+}
+
+// Threads that begin meanwhile either inherit the events of the one that made them, or are
+// there the next time.
+bool Sideband::follow(uint32_t pid) {
+  if (is_for_all_)
+    return true;
+  bool is_there = false;
+  bool has_new = true;
+  while (std::exchange(has_new, false)) {
+    std::vector<uint32_t> tids = proc::thread_ids(pid);
+    drain(early_);
+    for (uint32_t tid : tids)
+      if (!threads_.contains(tid) && !has_inherited(tid) && follow_thread(tid))
+        has_new = is_there = true;
+  }
+  return is_there;
+}
+
+bool Sideband::has_inherited(uint32_t tid) const {
+  return std::ranges::any_of(early_, [tid](const SidebandRecord& record) {
+    const auto* fork = std::get_if<ForkEvent>(&record);
+    return fork && fork->tid == tid;
+  });
+}
+
+// Where one of its events cannot be had the thread is not followed on that CPU, and what is
+// missing is found when its process has samples.
+bool Sideband::follow_thread(uint32_t tid) {
+  if (!has_room_for(1))
+    return false;
+  bool is_followed = false;
+  for (auto& [number, cpu] : cpus_) {
+    if (!cpu.targets)
+      continue;
+    UniqueFd event = open_event_of_thread(number, tid);
+    if (!event || ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.targets->fd()) != 0)
+      continue;
+    events_.push_back(std::move(event));
+    is_followed = true;
+  }
+  if (is_followed)
+    threads_.insert(tid);
+  return is_followed;
 }
 
 Result<> Sideband::adopt(const UniqueFd& event, uint32_t cpu) {
@@ -90,15 +183,35 @@ Sideband::Counts Sideband::counts(uint32_t cpu) const {
   return known == cpus_.end() ? Counts{} : known->second.counts;
 }
 
-void Sideband::drain(std::vector<SidebandRecord>& records) {
-  for (auto& [number, cpu] : cpus_)
-    if (cpu.ring)
-      drain(cpu, records);
+uint64_t Sideband::lost_count() const {
+  uint64_t lost = 0;
+  for (const auto& [number, cpu] : cpus_)
+    lost += cpu.counts.lost;
+  return lost;
 }
 
-void Sideband::drain(CpuState& cpu, std::vector<SidebandRecord>& records) {
-  take(cpu.ring->read(), cpu, records);
-  cpu.ring->consume();
+void Sideband::drain(std::vector<SidebandRecord>& records) {
+  if (&records != &early_)
+    std::ranges::move(std::exchange(early_, {}), std::back_inserter(records));
+  last_names_.clear();
+  size_t known = records.size();
+  for (auto& [number, cpu] : cpus_)
+    if (cpu.ring)
+      drain_cpu(cpu, records);
+  for (const SidebandRecord& record : std::span(records).subspan(known))
+    if (const auto* exit = std::get_if<ExitEvent>(&record))
+      threads_.erase(exit->tid);
+}
+
+void Sideband::drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records) {
+  drain_ring(*cpu.ring, cpu, records);
+  if (cpu.targets)
+    drain_ring(*cpu.targets, cpu, records);
+}
+
+void Sideband::drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records) {
+  take(ring.read(), cpu, records);
+  ring.consume();
 }
 
 void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records) {
@@ -117,8 +230,38 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
     else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
       note(*throttle, cpu);
     else if (!std::holds_alternative<OtherRecord>(*record))
-      records.push_back(*std::move(record));
+      add(*std::move(record), records);
   }
+}
+
+void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) {
+  if (auto* comm = std::get_if<CommEvent>(&record))
+    return add(*comm, records);
+  const auto* mapping = std::get_if<RawMapping>(&record);
+  if (mapping && !limits_.admit_mapping(mapping->pid, mapping->time))
+    return;
+  if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
+    limits_.fork(fork->parent_pid, fork->pid);
+  if (const auto* exit = std::get_if<ExitEvent>(&record); exit && exit->tid == exit->pid)
+    limits_.forget(exit->pid);
+  records.push_back(std::move(record));
+}
+
+// A thread may name itself a million times a second.
+void Sideband::add(CommEvent& event, std::vector<SidebandRecord>& records) {
+  if (event.is_exec) {
+    limits_.exec(event.pid);
+    records.emplace_back(std::move(event));
+    return;
+  }
+  auto [known, is_new] = last_names_.try_emplace(event.tid, records.size());
+  if (is_new) {
+    records.emplace_back(std::move(event));
+    return;
+  }
+  auto& last = std::get<CommEvent>(records[known->second]);
+  if (event.time >= last.time)
+    last = std::move(event);
 }
 
 void Sideband::note(const ThrottleRecord& throttle, CpuState& cpu) {

@@ -1,0 +1,59 @@
+#include "record/event_limits.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gosym {
+
+namespace {
+
+constexpr double kBurst = 1000;
+constexpr double kOfProgram = 300;
+constexpr double kPerNanosecond = 100 / 1e9;
+
+// As many processes a machine has, at the most, where nobody changed kernel.pid_max; and of
+// those that are gone, though nobody heard of it.
+constexpr size_t kMaxProcesses = 65536;
+
+}  // namespace
+
+EventLimits::Allowance& EventLimits::of(uint32_t pid) {
+  if (processes_.size() >= kMaxProcesses)
+    processes_.clear();
+  return processes_.try_emplace(pid, Allowance{.left = kBurst}).first->second;
+}
+
+bool EventLimits::admit_mapping(uint32_t pid, uint64_t time) {
+  Allowance& allowance = of(pid);
+  if (time > allowance.time) {
+    uint64_t passed = time - std::exchange(allowance.time, time);
+    allowance.left =
+        std::min(kBurst, allowance.left + static_cast<double>(passed) * kPerNanosecond);
+  }
+  if (allowance.left >= 1) {
+    allowance.left -= 1;
+    return true;
+  }
+  refused_count_++;
+  refused_.insert(pid);
+  return false;
+}
+
+void EventLimits::fork(uint32_t parent_pid, uint32_t pid) {
+  auto parent = processes_.find(parent_pid);
+  if (parent == processes_.end())
+    processes_.erase(pid);
+  else
+    of(pid) = Allowance(parent->second);
+}
+
+void EventLimits::exec(uint32_t pid) {
+  if (auto known = processes_.find(pid); known != processes_.end())
+    known->second.left = std::max(known->second.left, kOfProgram);
+}
+
+std::set<uint32_t> EventLimits::take_refused() {
+  return std::exchange(refused_, {});
+}
+
+}  // namespace gosym

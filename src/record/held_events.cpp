@@ -1,0 +1,281 @@
+#include "record/held_events.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gosym {
+
+namespace {
+
+// A busy host has a thousand processes with twenty mappings of 200 bytes, 4 MB.
+constexpr size_t kMaxMemory = 32 << 20;
+constexpr size_t kMaxThreads = 100'000;
+constexpr size_t kMaxProcesses = 50'000;
+
+// Of one process, to compare a new one with.
+constexpr size_t kMaxMappings = 1024;
+
+size_t memory_of(const RawMapping& mapping) {
+  return sizeof(mapping) + mapping.path.capacity();
+}
+
+uint64_t limit_of(const RawMapping& mapping) {
+  return mapping.start + mapping.length;
+}
+
+bool overlap(const RawMapping& a, const RawMapping& b) {
+  return a.start < limit_of(b) && b.start < limit_of(a);
+}
+
+bool is_same(const RawMapping& a, const RawMapping& b) {
+  return a.start == b.start && a.length == b.length && a.file_offset == b.file_offset &&
+         a.file.device == b.file.device && a.file.inode == b.file.inode && a.path == b.path;
+}
+
+// What lies there last; null if nothing does.
+const RawMapping* last_at(const std::vector<RawMapping>& mappings, const RawMapping& place) {
+  auto found = std::ranges::find_if(mappings.rbegin(), mappings.rend(),
+                                    [&](const auto& known) { return overlap(known, place); });
+  return found == mappings.rend() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void HeldEvents::add(SidebandRecord record, Records& out) {
+  std::visit([&](auto& event) { on(event, out); }, record);
+}
+
+HeldEvents::Process& HeldEvents::process(uint32_t pid) {
+  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) {
+    processes_.clear();
+    memory_ = thread_count_ = 0;
+  }
+  return processes_[pid];
+}
+
+void HeldEvents::forget(uint32_t pid) {
+  auto known = processes_.find(pid);
+  if (known == processes_.end())
+    return;
+  clear_mappings(known->second);
+  thread_count_ -= known->second.threads.size();
+  processes_.erase(known);
+}
+
+void HeldEvents::clear_mappings(Process& process) {
+  for (const RawMapping& mapping : process.mappings)
+    memory_ -= memory_of(mapping);
+  process.mappings.clear();
+  process.inherited.reset();
+}
+
+// True if it is news.
+bool HeldEvents::keep(Process& process, const RawMapping& mapping) {
+  const RawMapping* known = last_at(process.mappings, mapping);
+  if (!known && process.inherited)
+    known = last_at(*process.inherited, mapping);
+  if (known && is_same(*known, mapping))
+    return false;
+  // What is hidden for good.
+  std::erase_if(process.mappings, [&](const RawMapping& old) {
+    bool is_hidden = mapping.start <= old.start && limit_of(old) <= limit_of(mapping);
+    memory_ -= is_hidden ? memory_of(old) : 0;
+    return is_hidden;
+  });
+  bool has_room =
+      process.mappings.size() < kMaxMappings && memory_ + memory_of(mapping) <= kMaxMemory;
+  process.is_whole &= has_room;
+  if (has_room) {
+    memory_ += memory_of(mapping);
+    process.mappings.push_back(mapping);
+  }
+  return true;
+}
+
+void HeldEvents::on(RawMapping& mapping, Records& out) {
+  release_if_wanted(mapping.pid, out);
+  Process& of = process(mapping.pid);
+  if (keep(of, mapping) && of.is_out)
+    out.emplace_back(std::move(mapping));
+}
+
+void HeldEvents::on(CommEvent& event, Records& out) {
+  release_if_wanted(event.pid, out);
+  Process& of = process(event.pid);
+  if (event.is_exec) {
+    clear_mappings(of);
+    thread_count_ -= of.threads.size();
+    of.threads.clear();
+    of.fork = {};
+    of.exec = event;
+    of.is_whole = true;
+  }
+  if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
+    of.is_whole = false;
+    if (of.is_out)
+      out.emplace_back(std::move(event));
+    return;
+  }
+  auto [place, is_new] = of.threads.try_emplace(event.tid);
+  Thread& thread = place->second;
+  thread_count_ += is_new ? 1 : 0;
+  bool is_news = event.is_exec || thread.name != event.comm;
+  thread.name = event.comm;
+  thread.time = is_new ? event.time : thread.time;
+  thread.is_out |= of.is_out && (event.is_exec || event.tid == event.pid);
+  if (thread.is_out && is_news)
+    out.emplace_back(std::move(event));
+}
+
+// As of now, in one piece that children share.
+std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(Process& process) {
+  if (process.mappings.empty())
+    return process.inherited;
+  auto all = std::make_shared<Mappings>();
+  if (process.inherited)
+    for (const RawMapping& mapping : *process.inherited)
+      if (!last_at(process.mappings, mapping))
+        all->push_back(mapping);
+  std::ranges::copy(process.mappings, std::back_inserter(*all));
+  return all;
+}
+
+void HeldEvents::on(ForkEvent& event, Records& out) {
+  release_if_wanted(event.parent_pid, out);
+  Process& parent = process(event.parent_pid);
+  auto named = parent.threads.find(event.parent_tid);
+  Thread thread = {.time = event.time,
+                   .name = named == parent.threads.end() ? "" : named->second.name};
+  if (event.pid == event.parent_pid) {
+    parent.is_whole &= thread_count_ < kMaxThreads;
+    if (thread_count_ < kMaxThreads)
+      thread_count_ += parent.threads.insert_or_assign(event.tid, std::move(thread)).second;
+    return;
+  }
+  bool is_whole = parent.is_whole;
+  std::shared_ptr<const Mappings> inherited = all_mappings(parent);
+  forget(event.pid);
+  Process& child = process(event.pid);
+  child.fork = event;
+  child.is_whole = is_whole;
+  child.inherited = std::move(inherited);
+  thread_count_ += child.threads.emplace(event.tid, std::move(thread)).second;
+}
+
+void HeldEvents::on(ExitEvent& event, Records& out) {
+  release_if_wanted(event.pid, out);
+  auto known = processes_.find(event.pid);
+  if (known == processes_.end())
+    return;
+  auto thread = known->second.threads.find(event.tid);
+  if (thread == known->second.threads.end())
+    return;
+  bool is_out = thread->second.is_out;
+  known->second.threads.erase(thread);
+  thread_count_--;
+  if (is_out)
+    out.emplace_back(event);
+}
+
+bool HeldEvents::is_over(uint32_t pid) const {
+  auto known = processes_.find(pid);
+  return known == processes_.end() || (known->second.is_whole && known->second.threads.empty());
+}
+
+void HeldEvents::give_out(uint32_t pid) {
+  Process& of = process(pid);
+  of.is_out = of.is_whole = true;
+}
+
+void HeldEvents::lose_track() {
+  for (auto& [pid, process] : processes_)
+    process.is_whole = false;
+}
+
+void HeldEvents::lose_track(uint32_t pid) {
+  if (auto known = processes_.find(pid); known != processes_.end())
+    known->second.is_whole = false;
+}
+
+void HeldEvents::want(uint32_t pid, uint32_t tid, uint64_t time) {
+  auto known = processes_.find(pid);
+  if (known != processes_.end() && known->second.is_out) {
+    auto thread = known->second.threads.find(tid);
+    if (thread != known->second.threads.end() && thread->second.is_out)
+      return;
+  }
+  Want& want = wanted_.try_emplace(pid, Want{.time = time, .tids = {}}).first->second;
+  want.time = std::min(want.time, time);
+  if (std::ranges::find(want.tids, tid) == want.tids.end())
+    want.tids.push_back(tid);
+}
+
+// Before what changes its state, which its samples may precede.
+void HeldEvents::release_if_wanted(uint32_t pid, Records& out) {
+  auto want = wanted_.find(pid);
+  auto known = processes_.find(pid);
+  if (want == wanted_.end() || known == processes_.end())
+    return;
+  if (!known->second.is_out)
+    release(pid, known->second, out);
+  for (uint32_t tid : want->second.tids)
+    release(pid, tid, known->second, out);
+}
+
+void HeldEvents::release(uint64_t until, Records& out) {
+  for (auto next = wanted_.begin(); next != wanted_.end();) {
+    const auto& [pid, want] = *next;
+    if (want.time > until) {
+      ++next;
+      continue;
+    }
+    Process& of = process(pid);
+    if (!of.is_out)
+      release(pid, of, out);
+    if (!std::exchange(of.is_whole, true))
+      unknown_.emplace(pid, want.time);
+    for (uint32_t tid : want.tids)
+      release(pid, tid, of, out);
+    next = wanted_.erase(next);
+  }
+}
+
+void HeldEvents::release(uint32_t pid, Process& process, Records& out) {
+  process.is_out = true;
+  if (process.fork.pid != 0) {
+    out.emplace_back(process.fork);
+    for (RawMapping mapping : process.inherited ? *process.inherited : Mappings{}) {
+      mapping.pid = pid;
+      mapping.time = process.fork.time;
+      out.emplace_back(std::move(mapping));
+    }
+  }
+  if (process.exec.pid != 0)
+    out.emplace_back(process.exec);
+  for (const RawMapping& mapping : process.mappings)
+    out.emplace_back(mapping);
+  release(pid, pid, process, out);
+}
+
+// From its beginning on it has the name that it has now: one that a thread gives itself, as a
+// rule, as the first thing that it does.
+void HeldEvents::release(uint32_t pid, uint32_t tid, Process& process, Records& out) {
+  auto known = process.threads.find(tid);
+  if (known == process.threads.end() || std::exchange(known->second.is_out, true))
+    return;
+  if (!known->second.name.empty())
+    out.emplace_back(CommEvent{known->second.time, pid, tid, known->second.name, false});
+}
+
+std::map<uint32_t, uint64_t> HeldEvents::take_unknown() {
+  return std::exchange(unknown_, {});
+}
+
+std::vector<uint32_t> HeldEvents::pids() const {
+  std::vector<uint32_t> pids;
+  for (const auto& [pid, process] : processes_)
+    pids.push_back(pid);
+  return pids;
+}
+
+}  // namespace gosym

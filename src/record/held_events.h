@@ -1,0 +1,95 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "record/sideband_record.h"
+
+namespace gosym {
+
+// Holds what processes and threads do as long as there are no samples of them. Most live and
+// end without one: they cost the recording nothing, and their files are never opened.
+//
+// Of what is held the state is kept and not the history: the name that a thread has, and what
+// its process has mapped, with what it inherited by a fork. With its first sample it is given
+// out, and from then on what the thread and its process do is given out as it comes, save what
+// changes nothing.
+//
+// The memory for it is bounded. Beyond it, or after events were lost, not all is known of some
+// processes, and they are to be read from /proc when there are samples of them.
+class HeldEvents {
+public:
+  using Records = std::vector<SidebandRecord>;
+
+  // What happened, in order of time. Appends what is not held.
+  void add(SidebandRecord record, Records& out);
+
+  // A process is read from /proc now: nothing of it is held from here on.
+  void give_out(uint32_t pid);
+
+  // There is a sample of a thread.
+  void want(uint32_t pid, uint32_t tid, uint64_t time);
+  // Appends what was held of all that is wanted for samples up to a time; add() was given all
+  // that happened until then.
+  void release(uint64_t until, Records& out);
+
+  // Processes with samples of which not all is known, with the time of the first of those.
+  std::map<uint32_t, uint64_t> take_unknown();
+
+  // Events were lost: of no process is all known any more, or not of this one.
+  void lose_track();
+  void lose_track(uint32_t pid);
+
+  // It has ended, and so have all its threads as far as is known.
+  bool is_over(uint32_t pid) const;
+  void forget(uint32_t pid);
+  std::vector<uint32_t> pids() const;
+
+private:
+  struct Thread {
+    uint64_t time = 0;  // from then on it is known
+    std::string name;   // empty: not known
+    bool is_out = false;
+  };
+  using Mappings = std::vector<RawMapping>;
+  struct Process {
+    ForkEvent fork{};                           // pid 0: it was not seen, or is over
+    CommEvent exec{};                           // likewise
+    std::shared_ptr<const Mappings> inherited;  // null: none
+    Mappings mappings;                          // since then
+    std::map<uint32_t, Thread> threads;
+    bool is_out = false;
+    bool is_whole = false;  // nothing is missing
+  };
+
+  void on(RawMapping& mapping, Records& out);
+  void on(CommEvent& event, Records& out);
+  void on(ForkEvent& event, Records& out);
+  void on(ExitEvent& event, Records& out);
+  template <class Other>
+  void on(Other& record, Records& out) {
+    out.emplace_back(std::move(record));
+  }
+
+  Process& process(uint32_t pid);
+  std::shared_ptr<const Mappings> all_mappings(Process& process);
+  bool keep(Process& process, const RawMapping& mapping);
+  void clear_mappings(Process& process);
+  void release_if_wanted(uint32_t pid, Records& out);
+  void release(uint32_t pid, Process& process, Records& out);
+  static void release(uint32_t pid, uint32_t tid, Process& process, Records& out);
+
+  struct Want {
+    uint64_t time;  // of the first sample
+    std::vector<uint32_t> tids;
+  };
+  std::unordered_map<uint32_t, Process> processes_;
+  std::unordered_map<uint32_t, Want> wanted_;
+  std::map<uint32_t, uint64_t> unknown_;
+  size_t memory_ = 0;  // of mappings, about
+  size_t thread_count_ = 0;
+};
+
+}  // namespace gosym

@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+"""What neighbours without rights do, and what it does to a recording beside them.
+
+    attacks.py GOSYM              tests
+    attacks.py GOSYM --beside S   records all of them at once with -a for S seconds, and prints what
+                                  that took and what is there
+"""
+import contextlib
+import functools
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from common import (FIXTURES, GOSYM, WORK, build_spin, call, folded, is_kernel, is_unnamed, record, recording,
+                    run, running)
+
+CHURN = ["comm", "comm", "mmap", "mprotect"]
+ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
+
+# Until it ends after Ctrl-C or at -d. What the machine takes for others comes on top; a recorder that
+# could be held up would not end at all.
+ENDS_WITHIN = 10
+
+
+@functools.cache
+def build_attack():
+    WORK.chmod(0o755)
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "attack"
+    program.parent.chmod(0o755)
+    call("gcc", "-O1", "-pthread", FIXTURES / "attack.c", "-o", program)
+    return program
+
+
+def as_nobody(*command):
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all", *command]
+
+
+@contextlib.contextmanager
+def attacked_by(*modes):
+    with contextlib.ExitStack() as programs:
+        for mode in modes:
+            programs.enter_context(running(*as_nobody(build_attack(), mode)))
+        yield
+
+
+def named_share(file, comm):
+    """Of the samples of programs of a name: those whose innermost user code has one."""
+    named = every = 0
+    for stack in folded(file, "--comm", comm):
+        users = [frame for frame in stack.frames if not is_kernel(frame)]
+        if users:
+            every += stack.count
+            named += 0 if is_unnamed(users[-1]) else stack.count
+    assert every > 0, f"no samples of {comm}"
+    return named / every
+
+
+def names_of_a_command():
+    """Whose names are told by nobody else's events."""
+    with attacked_by("comm", "comm"):
+        file = WORK / "command.raw"
+        done = call(GOSYM, "record", "-F", 499, "-d", "2s", "-o", file, "--", build_spin())
+    assert "lost:" not in done.err and "events lost" not in done.err, done.err
+    assert named_share(file, "spin") > 0.99, call(GOSYM, "report", file).out
+
+
+def names_of_a_process():
+    with attacked_by("comm", "comm"), running(build_spin()) as pid:
+        file = record("-p", pid, seconds=1)
+        assert not re.search("^lost", call(GOSYM, "report", file).out, re.MULTILINE)
+    assert named_share(file, "spin") > 0.99
+
+
+def everything_ends(modes):
+    """With -a it ends in time, is small, and has the names of what was not at it."""
+    with running(build_spin()), attacked_by(*modes):
+        file = WORK / "all.raw"
+        begin = time.monotonic()
+        done = call(GOSYM, "record", "-a", "-d", "3s", "-o", file)
+        took = time.monotonic() - begin
+        size = file.stat().st_size
+        print(f"# {took:.1f} s, {size} bytes; {done.err.strip().splitlines()[0]}")
+        assert took < 3 + ENDS_WITHIN, took
+        assert size < 4 << 20, size
+        with recording("-q", "-a") as (recorder, _):
+            begin = time.monotonic()
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait(timeout=60) == 0
+            assert time.monotonic() - begin < ENDS_WITHIN
+    assert named_share(file, "spin") > 0.9
+
+
+def set_user_program():
+    """The kernel ends the events of who executes such a program."""
+    shell = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "attack"
+    shell.write_bytes(build_attack().read_bytes())
+    shell.parent.chmod(0o755)
+    os.chown(shell, 65534, 65534)
+    shell.chmod(0o4755)
+    file = WORK / "setuid.raw"
+    script = f"timeout -s INT 2 {shell} mprotect; true"
+    call(GOSYM, "record", "-q", "-F", 499, "-o", file, "--", "sh", "-c", script)
+    assert named_share(file, "attack") > 0.8, call(GOSYM, "report", file).out
+
+
+def unusable():
+    """Most samples are of programs that came and went while the recorder could not look."""
+    with attacked_by("comm", "comm"), recording("-a", "-F", 29) as (recorder, _):
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)  # the rings are full
+        with contextlib.ExitStack() as programs:
+            for _ in range(12):
+                programs.enter_context(running(build_spin()))
+            time.sleep(2)
+        recorder.send_signal(signal.SIGCONT)
+        recorder.send_signal(signal.SIGINT)
+        told = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 3, (recorder.returncode, told)
+    assert "gosym: warning: this recording cannot be used: " in told, told
+
+
+def beside_all(seconds):
+    with running(build_spin()), attacked_by(*ALL):
+        file = WORK / "beside.raw"
+        begin = time.monotonic()
+        recorder = subprocess.Popen([GOSYM, "record", "-a", "-d", f"{seconds}s", "-o", file],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        told = recorder.stderr.read()
+        _, status, usage = os.wait4(recorder.pid, 0)
+        took = time.monotonic() - begin
+    cpu = usage.ru_utime + usage.ru_stime
+    print(told, end="")
+    print(f"{took:.2f} s for {seconds}; status {os.waitstatus_to_exitcode(status)}; "
+          f"{usage.ru_maxrss / 1024:.0f} MiB; {cpu:.2f} s of CPU time, {100 * cpu / took:.1f} %; "
+          f"{file.stat().st_size / 1e6:.1f} MB; {named_share(file, 'spin'):.1%} of spin named")
+
+
+if __name__ == "__main__":
+    if sys.argv[2:3] == ["--beside"]:
+        beside_all(int(sys.argv[3]))
+        sys.exit()
+    run([("a command has its names beside who fills rings", names_of_a_command),
+         ("a process has its names beside who fills rings", names_of_a_process),
+         ("a program of other rights is named", set_user_program),
+         ("a recording that cannot be used says so", unusable),
+         ("names, mappings and protections that change all the time",
+          functools.partial(everything_ends, CHURN)),
+         ("processes, threads and programs that come and go",
+          functools.partial(everything_ends, ["fork", "threads", "exec", "mmap"]))])
