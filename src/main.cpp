@@ -10,6 +10,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "commands/command.h"
+#include "record/privileges.h"
 
 namespace {
 
@@ -34,6 +35,18 @@ void buffer_output() {
   static char buffer[1 << 16];
   if (!isatty(STDOUT_FILENO))
     std::setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+}
+
+// A command that is to be recorded may get rights by being executed, so that `record` forbids
+// them itself, once that has begun.
+gosym::Result<int> run(const gosym::Command& command) {
+  bool is_sampling = command.name == "record" || command.name == "doctor";
+  auto purpose = is_sampling ? gosym::Purpose::kSampling : gosym::Purpose::kReading;
+  if (auto given_up = gosym::give_up_rights_of_file(purpose); !given_up)
+    return std::move(given_up).error();
+  if (!is_sampling)
+    gosym::forbid_new_privileges();
+  return command.run();
 }
 
 }  // namespace
@@ -61,7 +74,7 @@ int main(int argc, char** argv) {
                    gosym::make_inspect(), gosym::make_resolve(), gosym::make_doctor()},
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
-  auto status = command ? command->run() : usage;
+  auto status = command ? run(*command) : usage;
   if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
     status = gosym::system_error("cannot write to standard output", errno);
   // The recorder goes on without the file.

@@ -33,6 +33,11 @@ Result<> add_process(uint32_t pid, Targets& targets) {
   auto process = open_process(pid);
   if (!process)
     return std::move(process).error();
+  bool is_ours = targets.command && targets.command->pid() == pid;
+  if (!is_ours && !may_look_into(pid))
+    return errorf("process {} is not yours to look into", pid)
+        .with_hint("run with sudo: rights of gosym's file are for your own processes, and -a")
+        .with_exit_status(kUnsupported);
   targets.processes.push_back(*std::move(process));
   return Ok{};
 }
@@ -232,9 +237,13 @@ Result<int> record(const RecordOptions& options) {
   auto recorder = Recorder::open(plan->sampler, plan->archive);
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
-  if (auto started = (*recorder)->start(options.output); !started)
-    return std::move(started).error();
+  if (auto created = (*recorder)->create(options.output); !created)
+    return std::move(created).error();
+  // Before it looks at anything of others. The command was made before.
+  forbid_new_privileges();
   drop_privileges();
+  if (auto started = (*recorder)->start(); !started)
+    return std::move(started).error();
   tell_start(**recorder, options);
   // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;

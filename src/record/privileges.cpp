@@ -1,10 +1,12 @@
 #include "record/privileges.h"
 
 #include <linux/capability.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <cerrno>
 
 namespace gosym {
 
@@ -20,6 +22,11 @@ constexpr uint64_t kPartsOfAdmin =
 constexpr uint64_t kUseful = kPartsOfAdmin | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH) |
                              bit(CAP_SYSLOG) | bit(CAP_KILL);
 
+// None of these opens a file that its user may not open. Those for limits of memory and
+// descriptors are dropped once the recorder is set up.
+constexpr uint64_t kForSampling =
+    kPartsOfAdmin | bit(CAP_SYSLOG) | bit(CAP_IPC_LOCK) | bit(CAP_SYS_RESOURCE);
+
 // Version 3 of the call: 64 bits in two halves, the lower one first.
 struct Capabilities {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
@@ -33,19 +40,71 @@ uint64_t permitted_now() {
   return uint64_t{now.halves[1].permitted} << 32 | now.halves[0].permitted;
 }
 
-}  // namespace
-
 // Of this thread alone; no other one runs yet.
-void drop_privileges() {
-  uint64_t owned = permitted_now();
-  uint64_t kept = owned & kUseful;
+bool set_capabilities(uint64_t permitted, uint64_t effective) {
+  Capabilities wanted;
+  for (int i = 0; i < 2; i++) {
+    wanted.halves[i].permitted = static_cast<uint32_t>(permitted >> (32 * i));
+    wanted.halves[i].effective = static_cast<uint32_t>(effective >> (32 * i));
+  }
+  return syscall(SYS_capset, &wanted.header, wanted.halves) == 0;
+}
+
+// What of the owned ones is to be kept. Before Linux 5.8, and where they were not named, some
+// are part of CAP_SYS_ADMIN.
+uint64_t kept_of(uint64_t owned, uint64_t useful) {
+  uint64_t kept = owned & useful;
   if ((kept & kPartsOfAdmin) != kPartsOfAdmin)
     kept |= owned & bit(CAP_SYS_ADMIN);
-  Capabilities wanted;
-  for (int i = 0; i < 2; i++)
-    wanted.halves[i].permitted = wanted.halves[i].effective =
-        static_cast<uint32_t>(kept >> (32 * i));
-  syscall(SYS_capset, &wanted.header, wanted.halves);
+  return kept;
+}
+
+// A program that belongs to another user runs as that one.
+bool become_user() {
+  prctl(PR_SET_KEEPCAPS, 1);
+  return setresgid(getgid(), getgid(), getgid()) == 0 &&
+         setresuid(getuid(), getuid(), getuid()) == 0;
+}
+
+}  // namespace
+
+// The kernel sets this for whoever got rights by executing us. Root has them all anyway.
+bool has_rights_of_file() {
+  return getuid() != 0 && getauxval(AT_SECURE) != 0;
+}
+
+Result<> give_up_rights_of_file(Purpose purpose) {
+  if (!has_rights_of_file())
+    return Ok{};
+  if (!become_user())
+    return system_error("cannot give up the rights of the program's file", errno);
+  uint64_t kept = purpose == Purpose::kSampling ? kept_of(permitted_now(), kForSampling) : 0;
+  if (!set_capabilities(kept, kept))
+    return system_error("cannot give up the rights of the program's file", errno);
+  return Ok{};
+}
+
+bool may_look_into(uint32_t pid) {
+  if (!has_rights_of_file())
+    return true;
+  uint64_t owned = permitted_now();
+  set_capabilities(owned, 0);
+  char target[1];
+  bool may = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target)) >= 0 ||
+             errno == ENOENT;  // a thread of the kernel
+  set_capabilities(owned, owned);
+  return may;
+}
+
+void drop_privileges() {
+  uint64_t kept = kept_of(permitted_now(), kUseful);
+  set_capabilities(kept, kept);
+}
+
+void forbid_new_privileges() {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
+    prctl(PR_CAPBSET_DROP, capability);
 }
 
 }  // namespace gosym

@@ -1,11 +1,35 @@
 #pragma once
 
+#include <cstdint>
+
+#include "base/result.h"
+
+// A program's user has rights of his own. Its file may give it more, to whoever runs it: by
+// capabilities (setcap) or by belonging to root (set-user-ID). With those nothing may be read
+// that the user could not read without them.
+
 namespace gosym {
+
+bool has_rights_of_file();
+
+enum class Purpose : uint8_t { kReading, kSampling };
+
+// To be called before anything is opened. Of the rights that the file gives, what is left is
+// those to take samples with, if that is the purpose, and to learn which files the user's own
+// processes map. What the user may do himself is not changed.
+Result<> give_up_rights_of_file(Purpose purpose);
+
+// Whether the user himself may look into a process, as ptrace(2) has it.
+bool may_look_into(uint32_t pid);
 
 // Gives up, for good, the capabilities that a recording has no use for once it is set up. It
 // keeps those to look at processes and their files, to signal a command that changed its user,
 // and to sample CPUs that come later (CAP_PERFMON; CAP_BPF for their rings, which Linux before
 // 5.19 also wants for each use of a map).
 void drop_privileges();
+
+// From now on no program that is executed has more rights than we have now, whatever its file
+// says: for one who reads files of strangers.
+void forbid_new_privileges();
 
 }  // namespace gosym

@@ -64,12 +64,15 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
   return recorder;
 }
 
-Result<> Recorder::start(const std::string& path) {
+Result<> Recorder::create(const std::string& path) {
   auto writer = raw::Writer::create(path, info());
   if (!writer)
     return std::move(writer).error();
   writer_ = *std::move(writer);
+  return Ok{};
+}
 
+Result<> Recorder::start() {
   // The side-band runs, so whatever changes from here on is an event after this time.
   start_time_ = last_write_ = monotonic_ns();
   if (options_.has_user)

@@ -23,7 +23,7 @@ uint64_t monotonic_ns();
 
 // Joins samples and side-band events into a recording. The caller decides when:
 //
-//   open, start, then collect at every wake-up, finish
+//   open, create, start, then collect at every wake-up, finish
 //
 // Events reach the file before the samples that need them: a mapping is announced before code
 // runs in it, and each collect() drains the side-band once more after the samples. Before them
@@ -52,8 +52,10 @@ public:
   static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options,
                                                 ArchiveMode archive = ArchiveMode::kAuto);
 
-  // Creates the file, writes what is mapped now, and lets the sampler run.
-  Result<> start(const std::string& path);
+  Result<> create(const std::string& path);
+
+  // Writes what is mapped now, and lets the sampler run.
+  Result<> start();
 
   // Takes what has come in, and writes it if that is worth a chunk.
   Result<> collect();

@@ -100,8 +100,7 @@ bool is_first_user_namespace() {
 std::string_view how_to_grant() {
   if (!is_first_user_namespace())
     return "run gosym outside of the container or of 'unshare -U'";
-  return "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
-         "cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep $(command -v gosym)";
+  return "run with sudo; or have root make a copy for a group: man gosym-record, Rights";
 }
 
 Result<> check_kernel() {

@@ -27,8 +27,7 @@ Error explain_refused_process(uint32_t pid, bool is_kernel_only);
 // Why /proc/kallsyms shows no addresses, and what would make it.
 std::string_view why_kernel_symbols_are_hidden();
 
-// The command that gives this program all the rights that it has a use for; or where to run it,
-// if none does here.
+// How to get the rights that sampling takes; or where to run it, if none does here.
 std::string_view how_to_grant();
 
 bool is_first_user_namespace();

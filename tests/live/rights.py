@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import (GOSYM, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded, gosym, is_kernel,
+from common import (FIXTURES, GOSYM, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded, gosym, is_kernel,
                     is_unnamed, run, running)
 
 NOBODY = 65534
@@ -32,8 +32,12 @@ CAPABILITIES = {
     "and SYS_PTRACE": ["bpf", "perfmon", "sys_ptrace"],
     "and DAC_READ_SEARCH, CHECKPOINT_RESTORE":
         ["bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore"],
+    "all": "all",
+    "set-user-ID": "set-user-ID",
     "root": None,
 }
+# Those that a recorder is tried with; what a file with more gives is tried on files only.
+TRIED = [name for name in CAPABILITIES if name not in ("all", "set-user-ID")]
 Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
 
 
@@ -57,7 +61,11 @@ def program_with(name):
     program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "gosym"
     program.parent.chmod(0o755)
     shutil.copy(GOSYM, program)
-    if capabilities:
+    if capabilities == "set-user-ID":
+        program.chmod(0o4755)
+    elif capabilities == "all":
+        call("setcap", "=ep", program)
+    elif capabilities:
         call("setcap", ",".join("cap_" + each for each in capabilities) + "+ep", program)
     return as_nobody(program)
 
@@ -129,21 +137,16 @@ def sysctl(name, value):
         call("sysctl", "-q", "-w", f"{name}={before}")
 
 
-def may_see_others(rights):
-    """What they have mapped; from Linux 6.15 on CAP_PERFMON is enough."""
-    return rights is None or "sys_ptrace" in rights or "perfmon" in rights and RELEASE >= (6, 15)
-
-
 def expected(name, kind):
     """Sampler, and whether functions are named."""
     rights = CAPABILITIES[name]
-    if rights is None or {"bpf", "perfmon"} <= set(rights):
-        return BPF, kind != "-p other's" or may_see_others(rights)
-    if kind == "-a":
-        return REFUSED, False
+    if rights is None:
+        return BPF, True
     if kind == "-p other's":
-        return (PERF, may_see_others(rights)) if "perfmon" in rights else (REFUSED, False)
-    return PERF, True
+        return REFUSED, False
+    if {"bpf", "perfmon"} <= set(rights):
+        return BPF, True
+    return (REFUSED, False) if kind == "-a" else (PERF, True)
 
 
 def check_rights(name):
@@ -154,7 +157,8 @@ def check_rights(name):
         else:
             assert found[:2] == expected(name, kind), f"{kind}: {found}"
         if found.sampler == REFUSED:
-            assert re.search("gosym: error: cannot record: .*missing CAP_", found.message), found
+            reason = "cannot record: .*missing CAP_|process [0-9]+ is not yours to look into"
+            assert re.search(f"gosym: error: ({reason})", found.message), found
             assert "gosym: hint: run with sudo" in found.message, found
         if found.sampler == PERF:
             assert "sampling by perf_event's call chains" in found.message, found
@@ -233,8 +237,9 @@ def pid_namespace():
 
 
 # CAP_KILL, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_PERFMON, CAP_CHECKPOINT_RESTORE;
-# CAP_BPF.
-KEPT = sum(1 << number for number in (2, 5, 19, 34, 38, 39, 40))
+# CAP_BPF. Those that the file gave are the latter four.
+KEPT_OF_FILE = sum(1 << number for number in (34, 38, 39, 40))
+KEPT_OF_ROOT = KEPT_OF_FILE | sum(1 << number for number in (2, 5, 19))
 
 
 def privileges(name):
@@ -247,14 +252,56 @@ def privileges(name):
     recorder, command = (capabilities_in(folder / each) for each in ("recorder", "command"))
     assert recorder["Eff"] == recorder["Prm"], recorder
     assert recorder["Inh"] == 0, recorder
-    assert recorder["Prm"] & ~KEPT == 0, recorder
+    assert recorder["Prm"] & ~(KEPT_OF_ROOT if name == "root" else KEPT_OF_FILE) == 0, recorder
+    assert "NoNewPrivs:\t1" in (folder / "recorder").read_text()
+    assert name != "root" or recorder["Bnd"] == 0, recorder
     own = capabilities_in(pathlib.Path("/proc/self/status"))["Prm"] if name == "root" else 0
     assert command["Prm"] == own, command
 
 
 def capabilities_in(file):
     return {kind: int(value, 16) for kind, value in
-            re.findall(r"^Cap(Prm|Eff|Inh):\s(\w+)", file.read_text(), re.MULTILINE)}
+            re.findall(r"^Cap(Prm|Eff|Inh|Bnd):\s(\w+)", file.read_text(), re.MULTILINE)}
+
+
+SECRET = "secret_of_root"
+
+
+@functools.cache
+def secret_program():
+    """A program that root alone may read, where only root comes: it runs a function of that name."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    call("gcc", "-O1", "-w", f"-DNAME={SECRET}", "-DTURNS=1000", "-Dspin=main", FIXTURES / "spin.c",
+         "-o", folder / "secret")
+    (folder / "secret").chmod(0o700)
+    return folder / "secret"
+
+
+def files_of_others(name):
+    """Whatever a program's file allows, its user reads with it what he may read without, no more."""
+    runner = program_with(name)
+    folder = new_folder()
+    secret = secret_program()
+    of_root = folder / "root.raw"
+    with running(secret) as pid:
+        gosym("record", "-q", "--archive=none", "-p", pid, "-d", "1s", "-o", of_root)
+        of_root.chmod(0o644)
+        shutil.copy(of_root, folder / "mine.raw")
+        os.chown(folder / "mine.raw", NOBODY, NOBODY)
+        said = [call(*runner, *command, check=False, cwd=folder) for command in (
+            ["inspect", secret], ["resolve", secret, "0x1149"], ["resolve", "--pid", pid, "0x1149"],
+            ["report", "root.raw"], ["report", "--debug-dir", secret.parent, "root.raw"],
+            ["archive", "mine.raw"], ["report", "--symfs", secret.parent, "root.raw"],
+            ["record", "-p", pid, "-d", "1s", "-o", "of_pid.raw"],
+            ["record", "-a", "-d", "1s", "--archive=all", "-o", "all.raw"],
+            ["record", "-o", secret.parent / "new.raw", "--", "true"],
+            ["record", "-d", "1s", "--", secret])]
+    assert not (secret.parent / "new.raw").exists()
+    for recording in folder.glob("*.raw"):  # whose contents a user can read
+        recording.chmod(0o644)
+        said.append(call(*program_with("none"), "report", "--folded", recording, check=False))
+    for done in said:
+        assert SECRET not in done.out + done.err, done
 
 
 def doctor():
@@ -301,7 +348,7 @@ def same_stacks():
 def print_table():
     width = max(map(len, CAPABILITIES))
     print(f"{'':{width}}  " + "".join(f"{kind:20}" for kind in TARGETS))
-    for name in CAPABILITIES:
+    for name in TRIED:
         cells = []
         for kind in TARGETS:
             found = outcome(program_with(name), kind)
@@ -318,7 +365,9 @@ if __name__ == "__main__":
         sys.exit()
     debian = int(call("sysctl", "-n", PARANOID).out) > 2  # whose default is 3
     with sysctl(PARANOID, 2) if debian else contextlib.nullcontext():
-        run([(f"capabilities: {name}", functools.partial(check_rights, name)) for name in CAPABILITIES] +
+        run([(f"capabilities: {name}", functools.partial(check_rights, name)) for name in TRIED] +
+            [(f"files of others: {name}", functools.partial(files_of_others, name))
+             for name in CAPABILITIES if name != "root"] +
             [(f"{PARANOID} {value}", functools.partial(paranoid, value)) for value in (1, 2, 3, 4)] +
             [("only the kernel's code takes rights", kernel_only), ("a process of others", others_process),
              ("the limit of locked memory", locked_memory), ("a seccomp filter", seccomp),
