@@ -1,6 +1,5 @@
 #include "record/recorder.h"
 
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -30,13 +29,6 @@ constexpr uint64_t kEventsTime = 20'000'000;
 // At the start, for what is mapped in all processes; and at the end, for what happened last.
 constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
-
-// Where others want the CPU as well, the rings are full before it is our turn. With five busy
-// processes a CPU and 4,999 samples a second, 3 % were lost without this, and none with it.
-// It takes CAP_SYS_NICE.
-void go_before_others() {
-  setpriority(PRIO_PROCESS, 0, -20);
-}
 
 }  // namespace
 
@@ -85,7 +77,6 @@ Result<> Recorder::start() {
     kernel_symbols_ = KernelSymbols(read_kernel_symbols());
   if (auto written = write(); !written)
     return written;
-  go_before_others();
   return sampler_->start();
 }
 
