@@ -39,7 +39,21 @@ struct task_struct {
 // UAPI has a pt_regs of its own, with other names.
 struct pt_regs___kernel {
 #if defined(__TARGET_ARCH_x86)
+  unsigned long r15;
+  unsigned long r14;
+  unsigned long r13;
+  unsigned long r12;
   unsigned long bp;
+  unsigned long bx;
+  unsigned long r11;
+  unsigned long r10;
+  unsigned long r9;
+  unsigned long r8;
+  unsigned long ax;
+  unsigned long cx;
+  unsigned long dx;
+  unsigned long si;
+  unsigned long di;
   unsigned long ip;
   unsigned long sp;
 #elif defined(__TARGET_ARCH_arm64)

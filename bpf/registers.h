@@ -4,12 +4,14 @@
 // The registers of user code.
 
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "kernel.h"
+#include "sample.h"
 
 struct registers {
   __u64 ip;
@@ -29,13 +31,14 @@ static __always_inline void* registers_by_layout(struct task_struct* task) {
   return BPF_CORE_READ(task, stack) + end - bpf_core_type_size(struct pt_regs___kernel);
 }
 
-// The registers with which the task entered the kernel.
-static __always_inline struct registers saved_registers(struct task_struct* task) {
-  struct pt_regs___kernel* saved;
+// Where the registers are with which the task entered the kernel.
+static __always_inline struct pt_regs___kernel* saved_registers(struct task_struct* task) {
   if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-    saved = (void*)bpf_task_pt_regs((void*)bpf_get_current_task_btf());
-  else
-    saved = registers_by_layout(task);
+    return (void*)bpf_task_pt_regs((void*)bpf_get_current_task_btf());
+  return registers_by_layout(task);
+}
+
+static __always_inline struct registers read_registers(struct pt_regs___kernel* saved) {
 #if defined(__TARGET_ARCH_x86)
   return (struct registers){BPF_CORE_READ(saved, ip), BPF_CORE_READ(saved, sp),
                             BPF_CORE_READ(saved, bp)};
@@ -51,4 +54,31 @@ static __always_inline bool lacks_user_stack(struct task_struct* task) {
   bool is_in_exec =
       bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
   return is_in_exec || (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm);
+}
+
+// The general registers: of user code that was interrupted, or that called the kernel.
+static __always_inline void take_registers(struct bpf_perf_event_data* ctx,
+                                           struct pt_regs___kernel* saved,
+                                           struct gosym_sample* sample) {
+#if defined(__TARGET_ARCH_x86)
+  if (saved) {
+    bpf_probe_read_kernel(sample->registers, sizeof(sample->registers), &saved->r15);
+    return;
+  }
+  sample->registers[0] = ctx->regs.r15;
+  sample->registers[1] = ctx->regs.r14;
+  sample->registers[2] = ctx->regs.r13;
+  sample->registers[3] = ctx->regs.r12;
+  sample->registers[4] = ctx->regs.rbp;
+  sample->registers[5] = ctx->regs.rbx;
+  sample->registers[6] = ctx->regs.r11;
+  sample->registers[7] = ctx->regs.r10;
+  sample->registers[8] = ctx->regs.r9;
+  sample->registers[9] = ctx->regs.r8;
+  sample->registers[10] = ctx->regs.rax;
+  sample->registers[11] = ctx->regs.rcx;
+  sample->registers[12] = ctx->regs.rdx;
+  sample->registers[13] = ctx->regs.rsi;
+  sample->registers[14] = ctx->regs.rdi;
+#endif
 }

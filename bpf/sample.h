@@ -19,6 +19,14 @@
 // Bytes of a stack that can be taken along, from the stack pointer on.
 #define GOSYM_MAX_TOP_SIZE (32 * 1024)
 
+// General registers of user code, in the order of the kernel's pt_regs: r15, r14, r13, r12,
+// rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi.
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define GOSYM_REGISTERS 15
+#else
+#define GOSYM_REGISTERS 0
+#endif
+
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
 // by what a sample may take, for 200 ms without a reader, which comes every 50 ms. The least
 // lasts for half a second at 99 a second: in half of it 12 of 353,689 samples were lost on a
@@ -104,8 +112,9 @@ struct gosym_sample {
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
   __u32 padding;
-  __u64 stack_pointer;  // of the user code; so is the frame pointer
+  __u64 stack_pointer;  // of the user code; so are the others
   __u64 frame_pointer;
+  __u64 registers[GOSYM_REGISTERS];
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE) / 8];
 };

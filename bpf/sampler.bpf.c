@@ -128,10 +128,14 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
                                 PT_REGS_FP(&ctx->regs)};
   bool is_in_kernel = is_kernel_address(registers.ip);
+  struct pt_regs___kernel* saved = 0;
   if (is_in_kernel) {
     struct task_struct* task = (void*)bpf_get_current_task();
-    registers = lacks_user_stack(task) ? (struct registers){} : saved_registers(task);
+    saved = saved_registers(task);
+    registers = lacks_user_stack(task) ? (struct registers){} : read_registers(saved);
   }
+  if (has_user)
+    take_registers(ctx, saved, sample);
   struct gosym_go_program* program =
       has_goroutines && has_user ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
   struct goroutine goroutine = {};

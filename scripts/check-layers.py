@@ -14,7 +14,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "profile": "base",
     "raw": "base profile",
     "symbolize": "base elf go dwarf proc profile",
-    "record": "base elf go proc profile raw",
+    "record": "base elf go dwarf proc profile raw",
     "output": "base profile",
     "commands": "base elf go dwarf proc profile raw symbolize record output",
 }

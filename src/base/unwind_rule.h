@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace gosym {
 
@@ -21,7 +22,7 @@ struct StackPlace {
 // How to find the caller of a function that is stopped at one address: its stack pointer is the
 // CFA, its program counter and frame pointer lie at places of the stack. This is what the call
 // frame information of a compiler comes to, and Go's tables of stack depths, for all but a few
-// addresses.
+// addresses; for those it has to be evaluated with what the registers and the stack hold.
 struct UnwindRule {
   enum class ReturnAddress : uint8_t {
     kOnStack,
@@ -42,8 +43,43 @@ struct UnwindRule {
   StackPlace frame_pointer{};
   // What is returned to was interrupted: it follows no call, and is no return address.
   bool is_signal_frame = false;
+  // Nothing of the above, save whether it is a signal frame: the values are to be asked for.
+  bool is_evaluated = false;
 
   bool operator==(const UnwindRule&) const = default;
+};
+
+// What the registers and the stack hold where a function is stopped, for whoever evaluates its
+// rule. Registers have the numbers that DWARF gives them.
+class MachineState {
+public:
+  virtual ~MachineState() = default;
+  // None for what is not known. The first two are no general registers.
+  virtual std::optional<uint64_t> stack_pointer() = 0;
+  virtual std::optional<uint64_t> frame_pointer() = 0;
+  virtual std::optional<uint64_t> register_value(uint64_t number) = 0;
+  virtual std::optional<uint64_t> word_at(uint64_t address) = 0;
+};
+
+// Where the value is that a register had in the caller.
+struct CallerRegister {
+  enum class Kind : uint8_t {
+    kLost,
+    kUnchanged,
+    kInRegister,  // in the general one with the number `value`
+    kOnStack,     // it lies at the address `value`
+    kValue,       // it is `value`
+  };
+  Kind kind{};
+  uint64_t value = 0;
+};
+
+// A rule that was evaluated.
+struct CallerFrame {
+  uint64_t cfa = 0;
+  uint64_t stack_pointer = 0;
+  CallerRegister return_address;
+  CallerRegister frame_pointer;
 };
 
 }  // namespace gosym

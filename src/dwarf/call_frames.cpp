@@ -1,5 +1,6 @@
 #include "dwarf/call_frames.h"
 
+#include "dwarf/expression.h"
 #include "dwarf/frame_expression.h"
 
 namespace gosym::dwarf {
@@ -22,22 +23,13 @@ std::optional<FrameColumns> columns_of(uint16_t machine) {
   }
 }
 
-// Where .eh_frame lies, in a file without sections:
-//
-//   .eh_frame_hdr = u8 version 1, u8 encodings of the start of .eh_frame, of the number of
-//                   functions and of the table of them; start of .eh_frame, ...
-std::optional<ImageAddress> find_eh_frame(const elf::Image& image) {
+std::optional<FrameHeader> find_header(const elf::Image& image) {
   for (const elf::Segment& segment : image.segments) {
-    auto header = image.loaded_from(segment.address);
-    if (segment.type != PT_GNU_EH_FRAME || !header)
-      continue;
-    Reader in(*header, image.order);
-    uint8_t version = in.u8();
-    uint8_t encoding = in.u8();
-    in.u16();
-    auto start = read_encoded(in, encoding, image.pointer_size, segment.address);
-    if (version == 1 && start)
-      return ImageAddress{*start};
+    auto bytes = image.loaded_from(segment.address);
+    if (segment.type == PT_GNU_EH_FRAME && bytes)
+      if (auto header =
+              FrameHeader::read(*bytes, segment.address, image.order, image.pointer_size))
+        return header;
   }
   return std::nullopt;
 }
@@ -47,9 +39,9 @@ FrameSection eh_frame(const elf::Image& image) {
   if (const elf::Section* section = image.find_section(".eh_frame")) {
     result.address = section->address;
     result.bytes = image.contents(*section).value_or(Bytes{});
-  } else if (auto address = find_eh_frame(image)) {
-    result.address = *address;
-    result.bytes = image.loaded_from(*address).value_or(Bytes{});
+  } else if (auto header = find_header(image)) {
+    result.address = header->eh_frame;
+    result.bytes = image.loaded_from(header->eh_frame).value_or(Bytes{});
   }
   return result;
 }
@@ -72,6 +64,16 @@ std::unique_ptr<CallFrames> CallFrames::open(const elf::Image& image) {
     if (FrameTable table(section); !table.is_empty())
       frames->tables_.push_back(std::move(table));
   return frames->tables_.empty() ? nullptr : std::move(frames);
+}
+
+std::unique_ptr<CallFrames> CallFrames::open_by_header(const elf::Image& image) {
+  auto columns = columns_of(image.machine);
+  auto header = columns ? find_header(image) : std::nullopt;
+  if (!header || header->entries.empty())
+    return nullptr;
+  std::unique_ptr<CallFrames> frames(new CallFrames(image, *columns));
+  frames->tables_.emplace_back(eh_frame(image), *header);
+  return frames;
 }
 
 namespace {
@@ -177,18 +179,162 @@ void Reduction::set_frame_pointer(const ColumnRule& column, UnwindRule& rule) co
 
 }  // namespace
 
-std::optional<UnwindRule> CallFrames::find(ImageAddress address) const {
+std::optional<CallFrames::Found> CallFrames::find_row(ImageAddress address,
+                                                      uint64_t wanted) const {
   for (const FrameTable& table : tables_) {
     auto entry = table.find(address);
     if (!entry)
       continue;
-    auto row = find_row(*entry, columns_, image_.order, address);
-    auto rule = row ? Reduction(columns_, image_.order, address).reduce(*row) : std::nullopt;
-    if (rule)
-      rule->is_signal_frame = entry->setup->is_signal_frame;
-    return rule;
+    auto row = dwarf::find_row(*entry, columns_, image_.order, address, wanted);
+    return row ? std::optional(Found{*entry, *row}) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<UnwindRule> CallFrames::find(ImageAddress address) const {
+  auto found = find_row(address);
+  if (!found)
+    return std::nullopt;
+  UnwindRule rule = Reduction(columns_, image_.order, address)
+                        .reduce(found->row)
+                        .value_or(UnwindRule{.is_evaluated = true});
+  if (rule.is_evaluated && found->row.return_address.kind == Kind::kUndefined)
+    rule = {.return_kind = UnwindRule::ReturnAddress::kNone};
+  rule.is_signal_frame = found->entry.setup.is_signal_frame;
+  return rule;
+}
+
+namespace {
+
+// Turns the row of one address into values.
+class RowEvaluation {
+public:
+  RowEvaluation(const FrameColumns& columns, ByteOrder order, ImageAddress address,
+                MachineState& state)
+      : columns_(columns), order_(order), state_(columns, address, state) {}
+
+  std::optional<CallerFrame> evaluate(const FrameRow& row, uint64_t return_column) {
+    auto cfa = cfa_of(row);
+    if (!cfa)
+      return std::nullopt;
+    CallerFrame frame;
+    frame.cfa = frame.stack_pointer = *cfa;
+    frame.return_address = locate(row.return_address, *cfa);
+    if (frame.return_address.kind == CallerRegister::Kind::kUnchanged)
+      frame.return_address = {CallerRegister::Kind::kInRegister, return_column};
+    frame.frame_pointer = locate(row.frame_pointer, *cfa);
+    if (row.stack_pointer.kind == Kind::kUnset)
+      return frame;
+    auto stack_pointer = value_of(locate(row.stack_pointer, *cfa));
+    if (!stack_pointer)
+      return std::nullopt;
+    frame.stack_pointer = *stack_pointer;
+    return frame;
+  }
+
+  // Where the rule of a column says that its value is.
+  CallerRegister locate(const ColumnRule& rule, uint64_t cfa) {
+    using To = CallerRegister::Kind;
+    auto at_cfa = cfa + static_cast<uint64_t>(rule.value);
+    switch (rule.kind) {
+      case Kind::kUndefined:
+        return {};
+      case Kind::kUnset:
+      case Kind::kSame:
+        return {To::kUnchanged, 0};
+      case Kind::kOffset:
+        return {To::kOnStack, at_cfa};
+      case Kind::kValue:
+        return {To::kValue, at_cfa};
+      case Kind::kRegister:
+        return in_register(static_cast<uint64_t>(rule.value));
+      case Kind::kExpression:
+      case Kind::kValueExpression: {
+        auto value = dwarf::evaluate(Reader(rule.expression, order_), state_, cfa);
+        if (!value)
+          return {};
+        return {rule.kind == Kind::kExpression ? To::kOnStack : To::kValue, *value};
+      }
+    }
+    return {};
+  }
+
+private:
+  // The same, that knows the numbers of the registers that are no general ones.
+  class State : public MachineState {
+  public:
+    State(const FrameColumns& columns, ImageAddress address, MachineState& machine)
+        : columns_(columns), address_(address), machine_(machine) {}
+
+    std::optional<uint64_t> stack_pointer() override { return machine_.stack_pointer(); }
+    std::optional<uint64_t> frame_pointer() override { return machine_.frame_pointer(); }
+    std::optional<uint64_t> register_value(uint64_t number) override {
+      if (number == columns_.program_counter)
+        return to_integer(address_);
+      if (number == columns_.stack_pointer)
+        return stack_pointer();
+      return number == columns_.frame_pointer ? frame_pointer()
+                                              : machine_.register_value(number);
+    }
+    std::optional<uint64_t> word_at(uint64_t address) override {
+      return machine_.word_at(address);
+    }
+
+  private:
+    const FrameColumns& columns_;
+    ImageAddress address_;
+    MachineState& machine_;
+  };
+
+  CallerRegister in_register(uint64_t number) {
+    using To = CallerRegister::Kind;
+    if (number != columns_.stack_pointer && number != columns_.frame_pointer)
+      return {To::kInRegister, number};
+    auto value = state_.register_value(number);
+    return value ? CallerRegister{To::kValue, *value} : CallerRegister{};
+  }
+
+  std::optional<uint64_t> cfa_of(const FrameRow& row) {
+    if (!row.cfa_expression.empty())
+      return dwarf::evaluate(Reader(row.cfa_expression, order_), state_, std::nullopt);
+    auto base = state_.register_value(row.cfa_column);
+    return base ? std::optional(*base + static_cast<uint64_t>(row.cfa_offset)) : std::nullopt;
+  }
+
+  std::optional<uint64_t> value_of(const CallerRegister& found) {
+    switch (found.kind) {
+      case CallerRegister::Kind::kInRegister:
+        return state_.register_value(found.value);
+      case CallerRegister::Kind::kOnStack:
+        return state_.word_at(found.value);
+      case CallerRegister::Kind::kValue:
+        return found.value;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  const FrameColumns& columns_;
+  ByteOrder order_;
+  State state_;
+};
+
+}  // namespace
+
+std::optional<CallerFrame> CallFrames::evaluate(ImageAddress address,
+                                                MachineState& state) const {
+  auto found = find_row(address);
+  return found ? RowEvaluation(columns_, image_.order, address, state)
+                     .evaluate(found->row, found->entry.setup.return_column)
+               : std::nullopt;
+}
+
+CallerRegister CallFrames::caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
+                                           MachineState& state) const {
+  auto found = find_row(address, number);
+  if (!found)
+    return {};
+  return RowEvaluation(columns_, image_.order, address, state).locate(found->row.wanted, cfa);
 }
 
 }  // namespace gosym::dwarf

@@ -11,7 +11,8 @@
 namespace gosym::dwarf {
 
 // The call frame information of one file, from .eh_frame, which is loaded with the program, and
-// from .debug_frame: how to find the caller at an address. For x86 and 64-bit ARM.
+// from .debug_frame: how to find the caller at an address. For x86 and 64-bit ARM. It borrows
+// from the file.
 //
 // Not read by libdw: a dozen bytes can have that take all memory there is, for the rules of
 // 100,000,000 registers, which are remembered over and over.
@@ -19,12 +20,29 @@ class CallFrames {
 public:
   // Null if the image has none. `image` must outlive it.
   static std::unique_ptr<CallFrames> open(const elf::Image& image);
+  // In microseconds, whatever the size of the file: only of what .eh_frame_hdr has, which is
+  // believed.
+  static std::unique_ptr<CallFrames> open_by_header(const elf::Image& image);
 
-  // None if nothing is known of the address, or if what is known is no rule: the caller's stack
-  // pointer is counted from some other register, say.
+  // None if nothing is known of the address.
   std::optional<UnwindRule> find(ImageAddress address) const;
 
+  // Where the caller is found by a rule that has to be evaluated; `state` is that of the
+  // function at the address. None if it takes what is not known.
+  std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;
+
+  // Where a general register of the caller is: what the rules do not mention is unchanged.
+  // `cfa` is that of the function.
+  CallerRegister caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) const;
+
 private:
+  struct Found {
+    FrameEntry entry;
+    FrameRow row;
+  };
+  std::optional<Found> find_row(ImageAddress address,
+                                uint64_t wanted = FrameColumns::kNone) const;
   CallFrames(const elf::Image& image, const FrameColumns& columns)
       : image_(image), columns_(columns) {}
 

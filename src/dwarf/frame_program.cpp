@@ -16,11 +16,12 @@ constexpr size_t kMaxRemembered = 64;
 
 class Program {
 public:
-  Program(const FrameEntry& entry, const FrameColumns& columns, ByteOrder order)
-      : entry_(entry), columns_(columns), order_(order) {}
+  Program(const FrameEntry& entry, const FrameColumns& columns, uint64_t wanted,
+          ByteOrder order)
+      : entry_(entry), columns_(columns), wanted_(wanted), order_(order) {}
 
   std::optional<FrameRow> row_at(uint64_t address) {
-    if (!run(entry_.setup->instructions, address))
+    if (!run(entry_.setup.instructions, address))
       return std::nullopt;
     initial_ = row_;
     if (!run(entry_.instructions, address))
@@ -37,7 +38,7 @@ private:
   bool run_cfa(uint8_t opcode, Reader& in);
   bool run_column(uint8_t opcode, Reader& in);
 
-  void advance(uint64_t delta) { location_ += delta * entry_.setup->code_alignment; }
+  void advance(uint64_t delta) { location_ += delta * entry_.setup.code_alignment; }
   void set_cfa(uint64_t column, int64_t offset);
   ColumnRule* rule_in(FrameRow& row, uint64_t column) const;
   void set_rule(uint64_t column, const ColumnRule& rule);
@@ -48,11 +49,12 @@ private:
   // Wraps around, as nothing says that it fits.
   int64_t scaled(int64_t offset) const {
     return static_cast<int64_t>(static_cast<uint64_t>(offset) *
-                                static_cast<uint64_t>(entry_.setup->data_alignment));
+                                static_cast<uint64_t>(entry_.setup.data_alignment));
   }
 
   const FrameEntry& entry_;
   const FrameColumns& columns_;
+  uint64_t wanted_;
   ByteOrder order_;
   uint64_t location_ = 0;
   FrameRow row_;
@@ -164,11 +166,13 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
 
 // Null for the columns that do not matter.
 ColumnRule* Program::rule_in(FrameRow& row, uint64_t column) const {
-  if (column == entry_.setup->return_column)
+  if (column == entry_.setup.return_column)
     return &row.return_address;
   if (column == columns_.stack_pointer)
     return &row.stack_pointer;
-  return column == columns_.frame_pointer ? &row.frame_pointer : nullptr;
+  if (column == columns_.frame_pointer)
+    return &row.frame_pointer;
+  return column == wanted_ ? &row.wanted : nullptr;
 }
 
 void Program::set_rule(uint64_t column, const ColumnRule& rule) {
@@ -225,8 +229,8 @@ bool Program::run_column(uint8_t opcode, Reader& in) {
 }  // namespace
 
 std::optional<FrameRow> find_row(const FrameEntry& entry, const FrameColumns& columns,
-                                 ByteOrder order, ImageAddress address) {
-  return Program(entry, columns, order).row_at(to_integer(address));
+                                 ByteOrder order, ImageAddress address, uint64_t wanted) {
+  return Program(entry, columns, wanted, order).row_at(to_integer(address));
 }
 
 }  // namespace gosym::dwarf

@@ -52,6 +52,7 @@ struct FrameRow {
   ColumnRule return_address;
   ColumnRule stack_pointer;
   ColumnRule frame_pointer;
+  ColumnRule wanted;  // of one more column
 };
 
 // The numbers by which a machine's ABI knows some of its registers.
@@ -66,6 +67,7 @@ struct FrameColumns {
 // The row of an address that the entry holds. None if an instruction before it is malformed or
 // not known.
 std::optional<FrameRow> find_row(const FrameEntry& entry, const FrameColumns& columns,
-                                 ByteOrder order, ImageAddress address);
+                                 ByteOrder order, ImageAddress address,
+                                 uint64_t wanted = FrameColumns::kNone);
 
 }  // namespace gosym::dwarf

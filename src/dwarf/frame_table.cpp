@@ -11,6 +11,8 @@ namespace {
 constexpr uint8_t kFormMask = 0x0f;
 constexpr uint8_t kBaseMask = 0xf0;  // what is to be added, and whether to look it up
 
+constexpr uint64_t kHeaderEntrySize = 8;  // of .eh_frame_hdr
+
 std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_size) {
   auto extend = [](auto value) { return static_cast<uint64_t>(int64_t{value}); };
   switch (encoding & kFormMask) {
@@ -145,6 +147,42 @@ std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
 
 }  // namespace
 
+std::optional<FrameHeader> FrameHeader::read(Bytes bytes, ImageAddress address, ByteOrder order,
+                                             uint8_t pointer_size) {
+  constexpr uint8_t kUsualTable = DW_EH_PE_datarel | DW_EH_PE_sdata4;
+  Reader in(bytes, order);
+  uint8_t version = in.u8();
+  uint8_t start_encoding = in.u8();
+  uint8_t count_encoding = in.u8();
+  uint8_t table_encoding = in.u8();
+  auto start = read_encoded(in, start_encoding, pointer_size, address);
+  if (version != 1 || !start)
+    return std::nullopt;
+  FrameHeader header{.address = address, .eh_frame = ImageAddress{*start}};
+  auto count = read_encoded(in, count_encoding, pointer_size, address);
+  if (count && table_encoding == kUsualTable && *count <= in.remaining() / kHeaderEntrySize)
+    header.entries = in.bytes(*count * kHeaderEntrySize);
+  return header;
+}
+
+std::optional<uint64_t> FrameHeader::find(uint64_t wanted, ByteOrder order) const {
+  auto number = [&](uint64_t offset) {
+    auto distance = static_cast<int32_t>(load<uint32_t>(entries, offset, order).value_or(0));
+    return to_integer(address) + static_cast<uint64_t>(int64_t{distance});
+  };
+  uint64_t begin = 0;  // the entry is before `end`, and not before `begin`
+  uint64_t end = entries.size() / kHeaderEntrySize;
+  while (end - begin > 1) {
+    uint64_t middle = begin + (end - begin) / 2;
+    (number(middle * kHeaderEntrySize) <= wanted ? begin : end) = middle;
+  }
+  bool is_found = end > 0 && number(begin * kHeaderEntrySize) <= wanted;
+  return is_found ? std::optional(number(begin * kHeaderEntrySize + 4)) : std::nullopt;
+}
+
+FrameTable::FrameTable(const FrameSection& section, const FrameHeader& header)
+    : section_(section), header_(header) {}
+
 FrameTable::FrameTable(const FrameSection& section) : section_(section) {
   uint64_t offset = 0;
   while (auto head = read_head(section_, offset)) {
@@ -160,14 +198,21 @@ FrameTable::FrameTable(const FrameSection& section) : section_(section) {
   std::ranges::stable_sort(places_, {}, &Place::begin);
 }
 
+std::optional<FrameSetup> FrameTable::setup_at(uint64_t offset) const {
+  if (auto known = setups_.find(offset); known != setups_.end())
+    return known->second;
+  auto head = header_.entries.empty() ? std::nullopt : read_head(section_, offset);
+  return head && head->is_common ? read_setup(section_, head->body) : std::nullopt;
+}
+
 std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
   auto head = read_head(section_, offset);
-  auto setup = head ? setups_.find(head->setup) : setups_.end();
-  if (setup == setups_.end())
+  auto setup = head && !head->is_common ? setup_at(head->setup) : std::nullopt;
+  if (!setup)
     return std::nullopt;
-  FrameEntry entry{.setup = &setup->second};
-  uint8_t pointer_size = entry.setup->pointer_size;
-  uint8_t encoding = entry.setup->encoding;
+  FrameEntry entry{.setup = *setup};
+  uint8_t pointer_size = setup->pointer_size;
+  uint8_t encoding = setup->encoding;
 
   Reader& in = head->body;
   auto begin = read_encoded(in, encoding, pointer_size, section_.address);
@@ -177,19 +222,26 @@ std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
   entry.begin = *begin;
   entry.end = *begin + *size;
 
-  if (entry.setup->has_augmentation_size)
+  if (setup->has_augmentation_size)
     in.bytes(in.uvarint64());
   entry.instructions = in.bytes(in.remaining());
   return in.ok() ? std::optional(entry) : std::nullopt;
 }
 
+std::optional<uint64_t> FrameTable::offset_of(uint64_t address) const {
+  if (!header_.entries.empty()) {
+    auto entry = header_.find(address, section_.order);
+    return entry ? std::optional(*entry - to_integer(section_.address)) : std::nullopt;
+  }
+  auto place = std::ranges::upper_bound(places_, address, {}, &Place::begin);
+  return place == places_.begin() ? std::nullopt : std::optional(std::prev(place)->offset);
+}
+
 std::optional<FrameEntry> FrameTable::find(ImageAddress address) const {
   uint64_t at = to_integer(address);
-  auto place = std::ranges::upper_bound(places_, at, {}, &Place::begin);
-  if (place == places_.begin())
-    return std::nullopt;
-  auto entry = read_function(std::prev(place)->offset);
-  return entry && at < entry->end ? entry : std::nullopt;
+  auto offset = offset_of(at);
+  auto entry = offset ? read_function(*offset) : std::nullopt;
+  return entry && at >= entry->begin && at < entry->end ? entry : std::nullopt;
 }
 
 }  // namespace gosym::dwarf

@@ -51,6 +51,25 @@ struct FrameSection {
   uint8_t pointer_size = 8;
 };
 
+// What .eh_frame_hdr has:
+//
+//   header  u8 version, 1
+//           u8 encodings of the address of .eh_frame, of the number of functions, of the table
+//           address of .eh_frame and number of functions, so encoded
+//           functions by address; encoded as linkers do (3b), of each i32 its address and i32
+//           that of its entry, both counted from the header
+struct FrameHeader {
+  ImageAddress address{};   // of the header
+  ImageAddress eh_frame{};  // where .eh_frame begins
+  Bytes entries{};          // empty if the table is missing, or not encoded so
+
+  // None if there is no sound header.
+  static std::optional<FrameHeader> read(Bytes bytes, ImageAddress address, ByteOrder order,
+                                         uint8_t pointer_size);
+  // The address of the entry of the last function that does not begin above an address.
+  std::optional<uint64_t> find(uint64_t wanted, ByteOrder order) const;
+};
+
 // A common entry.
 struct FrameSetup {
   uint8_t pointer_size = 8;
@@ -67,7 +86,7 @@ struct FrameSetup {
 struct FrameEntry {
   uint64_t begin = 0;  // addresses in the image
   uint64_t end = 0;
-  const FrameSetup* setup = nullptr;
+  FrameSetup setup;
   Bytes instructions{};
 };
 
@@ -75,12 +94,14 @@ struct FrameEntry {
 //
 // All entries are read once, which takes a few milliseconds for the largest programs: so there
 // is no need to believe .eh_frame_hdr, which has them sorted. A malformed entry costs its
-// function; a length that does not fit, all that follows.
+// function; a length that does not fit, all that follows. Who has no such time to spend gives
+// the header: what it has wrong is not found.
 class FrameTable {
 public:
   explicit FrameTable(const FrameSection& section);
+  FrameTable(const FrameSection& section, const FrameHeader& header);
 
-  bool is_empty() const { return places_.empty(); }
+  bool is_empty() const { return places_.empty() && header_.entries.empty(); }
   std::optional<FrameEntry> find(ImageAddress address) const;
 
 private:
@@ -90,10 +111,13 @@ private:
   };
 
   std::optional<FrameEntry> read_function(uint64_t offset) const;
+  std::optional<FrameSetup> setup_at(uint64_t offset) const;
+  std::optional<uint64_t> offset_of(uint64_t address) const;
 
   FrameSection section_;
-  std::unordered_map<uint64_t, FrameSetup> setups_;  // by offset
-  std::vector<Place> places_;                        // by address
+  FrameHeader header_;
+  std::unordered_map<uint64_t, FrameSetup> setups_;  // by offset; empty with a header
+  std::vector<Place> places_;                        // by address; likewise
 };
 
 }  // namespace gosym::dwarf

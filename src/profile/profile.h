@@ -137,12 +137,16 @@ struct Location {
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
 };
 
-// A word of a user stack that points to code, or to a place of that stack.
+// A word of a user stack that points to code, or to a place of that stack; or a register.
 struct TopWord {
-  uint32_t offset = 0;    // from the stack pointer, in bytes
-  uint32_t is_place = 0;  // 0 or 1: as wide as the others, for it is hashed with them
-  uint32_t value = 0;     // an offset from the stack pointer; or the id of a location, as if
-                          // it were returned to
+  // As wide as the others, for it is hashed with them.
+  enum class Kind : uint32_t { kLocation, kPlace, kNumber };
+
+  uint32_t offset = 0;  // from the stack pointer, in bytes; of registers as StackWord has it
+  Kind kind{};
+  // The id of a location, as if it were returned to; an offset from the stack pointer; or a
+  // number.
+  uint32_t value = 0;
 
   bool operator==(const TopWord&) const = default;
 };

@@ -172,16 +172,32 @@ enum class StackEnd : uint8_t {
 inline constexpr uint64_t kMaxTopSize = 32 << 10;
 
 // A word of a user stack that points into code, or to a place of the same stack: what is left
-// of a stack that is enough to find callers in it.
+// of a stack that is enough to find callers in it. So are registers that a rule asks for, which
+// may be numbers as well.
 struct StackWord {
-  uint64_t offset = 0;  // from the stack pointer in bytes: a multiple of 8 below kMaxTopSize
-  // An address of code; or the offset of a place in the stack, up to kMaxTopSize. Linux maps
-  // no code that low (vm.mmap_min_addr).
+  // From the stack pointer in bytes: a multiple of 8 below kMaxTopSize. From there on registers
+  // follow, each in its place by the number that DWARF gives it.
+  uint64_t offset = 0;
+  // An address of code; or the offset of a place in the stack, up to kMaxTopSize: Linux maps no
+  // code that low (vm.mmap_min_addr). In a register also a number of up to 32 bits, with
+  // kNumber added.
   uint64_t value = 0;
 
+  static constexpr uint64_t kNumber = uint64_t{1} << 63;
+
   bool is_place() const { return value <= kMaxTopSize; }
+  bool is_register() const { return offset >= kMaxTopSize; }
+  bool is_number() const { return is_register() && value >= kNumber; }
   bool operator==(const StackWord&) const = default;
 };
+
+inline constexpr uint64_t kMaxRegisters = 64;
+// In the place of a register: the low 12 bits of the stack pointer, by which a rule may align.
+inline constexpr uint64_t kStackAlignment = kMaxRegisters - 1;
+
+constexpr uint64_t offset_of_register(uint64_t number) {
+  return kMaxTopSize + 8 * number;
+}
 
 inline constexpr uint64_t kNoFrame = UINT64_MAX;
 

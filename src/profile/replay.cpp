@@ -174,9 +174,11 @@ uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
   constexpr size_t kMaxWordLocations = 1'000'000;
   resolved_top_.clear();
   for (const StackWord& word : raw_tops_[raw_top]) {
+    using Kind = TopWord::Kind;
     auto offset = static_cast<uint32_t>(word.offset);
-    if (word.is_place()) {
-      resolved_top_.push_back({offset, 1, static_cast<uint32_t>(word.value)});
+    if (word.is_place() || word.is_number()) {
+      Kind kind = word.is_place() ? Kind::kPlace : Kind::kNumber;
+      resolved_top_.push_back({offset, kind, static_cast<uint32_t>(word.value)});
       continue;
     }
     MappingId mapping = mapping_at(space, word.value);
@@ -185,7 +187,7 @@ uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
     size_t known_locations = profile_.locations.size();
     LocationId id = location({word.value, mapping, StringId{}, true});
     word_locations_ += profile_.locations.size() - known_locations;
-    resolved_top_.push_back({offset, 0, static_cast<uint32_t>(id)});
+    resolved_top_.push_back({offset, Kind::kLocation, static_cast<uint32_t>(id)});
   }
   return known.value() = words_of_tops_.intern(resolved_top_);
 }

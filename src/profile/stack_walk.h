@@ -10,12 +10,13 @@
 
 namespace gosym {
 
-// A word of a stack: a place there, from the stack pointer of the leaf in bytes, or what is
-// returned to.
+// A word of a stack, or a register: a place there, from the stack pointer of the leaf in bytes,
+// a number, or what is returned to.
 template <class Address>
 struct WalkedWord {
-  std::optional<uint64_t> place;
-  Address address{};  // unless it is a place
+  std::optional<uint64_t> place{};
+  std::optional<uint64_t> number{};
+  Address address{};  // unless it is one of these
 };
 
 // The walk up one stack, by the rules of its functions. The recorder does it to see which words
@@ -28,8 +29,13 @@ struct WalkedWord {
 //          bool may_be_returned_to(Address)
 //          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
+//          std::optional<CallerFrame> evaluate(Address, MachineState&)
+//          CallerRegister caller_register(Address, uint64_t number, uint64_t cfa,
+//          MachineState&)
 //   Words  std::optional<WalkedWord<Code::Address>> at(uint64_t offset)
 //          of the word there, from the stack pointer of the leaf; none if it was not recorded
+//          std::optional<WalkedWord<Code::Address>> register_at(uint64_t number)
+//          of a register of the leaf; likewise
 template <class Code, class Words>
 class StackWalk {
 public:
@@ -65,17 +71,18 @@ public:
       end_ = StackEnd::kRoot;
       return false;
     }
-    std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
-    if (rule.is_cfa_loaded)
-      cfa = load(cfa);
+    Frame frame = rule.is_evaluated ? evaluated_frame() : simple_frame(rule);
     // Callers lie above; the limit lets no sum of offsets go round.
-    bool is_above = cfa && *cfa > stack_pointer_ && *cfa <= kMaxFrameDistance;
-    if (!is_above || !take_caller(rule, place_of(rule.return_address, *cfa))) {
+    bool is_above = frame.stack_pointer && *frame.stack_pointer > stack_pointer_ &&
+                    *frame.stack_pointer <= kMaxFrameDistance;
+    Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
+    if (!is_above || !take_caller(rule, frame)) {
       is_on_chain_ &= !known || may_go_on(rule);
       return false;
     }
-    restore_frame(rule, place_of(rule.frame_pointer, *cfa));
-    stack_pointer_ = *cfa;
+    passed_.push_back(passed);
+    restore_frame(frame);
+    stack_pointer_ = *frame.stack_pointer;
     return true;
   }
 
@@ -115,7 +122,159 @@ private:
                                          .return_address = {Anchor::kCfa, -8},
                                          .frame_kind = FramePointer::kOnStack,
                                          .frame_pointer = {Anchor::kCfa, -16},
-                                         .is_signal_frame = false};
+                                         .is_signal_frame = false,
+                                         .is_evaluated = false};
+
+  using Word = WalkedWord<Address>;
+
+  // What the rule of a function comes to.
+  struct Frame {
+    uint64_t cfa = 0;
+    std::optional<uint64_t> stack_pointer{};  // of the caller; none: it cannot be told
+    std::optional<uint64_t> return_place{};
+    std::optional<Word> return_word{};  // if it is in a register
+    FramePointer frame_kind{};
+    std::optional<uint64_t> frame_place{};
+    std::optional<Word> frame_word{};  // if it lies nowhere on the stack
+  };
+
+  // A function whose caller was found, as it was stopped.
+  struct Passed {
+    Address function;
+    uint64_t stack_pointer;
+    std::optional<uint64_t> frame;
+    uint64_t cfa;
+  };
+
+  // Rules are evaluated as if the stack of the leaf began here: nothing else lies near. The low
+  // bits are those that it had.
+  static constexpr uint64_t kStackBase = uint64_t{1} << 62;
+  // In a walk. Rules may have loops, and a register may be looked for through all functions.
+  static constexpr size_t kMaxQuestions = 1000;
+
+  // What a function that was passed, or the last one, knows.
+  class State : public MachineState {
+  public:
+    State(StackWalk& walk, size_t function) : walk_(walk), function_(function) {}
+
+    std::optional<uint64_t> stack_pointer() override {
+      return walk_.address_of(is_last() ? walk_.stack_pointer_ : passed().stack_pointer);
+    }
+    std::optional<uint64_t> frame_pointer() override {
+      return walk_.address_of(is_last() ? walk_.frame_ : passed().frame);
+    }
+    std::optional<uint64_t> register_value(uint64_t number) override {
+      return walk_.value_of(walk_.find_register(number, function_));
+    }
+    std::optional<uint64_t> word_at(uint64_t address) override {
+      return walk_.value_of(walk_.word_of(address));
+    }
+
+  private:
+    bool is_last() const { return function_ == walk_.passed_.size(); }
+    const Passed& passed() const { return walk_.passed_[function_]; }
+
+    StackWalk& walk_;
+    size_t function_;
+  };
+
+  std::optional<uint64_t> address_of(std::optional<uint64_t> place) {
+    if (!base_) {
+      auto alignment = words_.register_at(kStackAlignment);
+      base_ = kStackBase + (alignment ? alignment->number.value_or(0) : 0);
+    }
+    return place ? std::optional(*base_ + *place) : std::nullopt;
+  }
+
+  // None for what does not point to the stack.
+  std::optional<uint64_t> place_at(uint64_t address) {
+    uint64_t place = address - *address_of(0);
+    return place <= kMaxFrameDistance ? std::optional(place) : std::nullopt;
+  }
+
+  std::optional<Word> word_of(uint64_t address) {
+    auto place = place_at(address);
+    return place ? words_.at(*place) : std::nullopt;
+  }
+
+  // None for addresses of code, which no rule counts with.
+  std::optional<uint64_t> value_of(const std::optional<Word>& word) {
+    if (!word)
+      return std::nullopt;
+    return word->place ? address_of(word->place) : word->number;
+  }
+
+  // A register as it is where a function is stopped: that was passed, or is the last.
+  std::optional<Word> find_register(uint64_t number, size_t function) {
+    using Kind = CallerRegister::Kind;
+    for (; function > 0; function--) {
+      if (questions_++ == kMaxQuestions)
+        return std::nullopt;
+      const Passed& callee = passed_[function - 1];
+      State state(*this, function - 1);
+      auto cfa = address_of(callee.cfa);
+      CallerRegister found = code_.caller_register(callee.function, number, *cfa, state);
+      if (found.kind == Kind::kInRegister)
+        number = found.value;
+      else if (found.kind != Kind::kUnchanged)
+        return word_of(found);
+    }
+    return words_.register_at(number);
+  }
+
+  std::optional<Word> word_of(const CallerRegister& found) {
+    using Kind = CallerRegister::Kind;
+    switch (found.kind) {
+      case Kind::kInRegister:
+        return find_register(found.value, passed_.size());
+      case Kind::kOnStack:
+        return word_of(found.value);
+      case Kind::kValue:
+        if (auto place = place_at(found.value))
+          return Word{.place = place};
+        return Word{.number = found.value};
+      default:
+        return std::nullopt;
+    }
+  }
+
+  Frame simple_frame(const UnwindRule& rule) const {
+    std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
+    if (rule.is_cfa_loaded)
+      cfa = load(cfa);
+    if (!cfa)
+      return {};
+    Frame frame{.cfa = *cfa, .stack_pointer = cfa};
+    frame.return_place = place_of(rule.return_address, *cfa);
+    frame.frame_kind = rule.frame_kind;
+    frame.frame_place = place_of(rule.frame_pointer, *cfa);
+    return frame;
+  }
+
+  Frame evaluated_frame() {
+    using Kind = CallerRegister::Kind;
+    State state(*this, passed_.size());
+    auto found =
+        questions_++ < kMaxQuestions ? code_.evaluate(stack_.back(), state) : std::nullopt;
+    auto cfa = found ? place_at(found->cfa) : std::nullopt;
+    if (!cfa)
+      return {};
+    Frame frame{.cfa = *cfa, .stack_pointer = place_at(found->stack_pointer)};
+    if (found->return_address.kind == Kind::kOnStack)
+      frame.return_place = place_at(found->return_address.value);
+    else
+      frame.return_word = word_of(found->return_address);
+    frame.frame_kind = FramePointer::kOnStack;
+    const CallerRegister& saved = found->frame_pointer;
+    if (saved.kind == Kind::kLost || saved.kind == Kind::kUnchanged)
+      frame.frame_kind =
+          saved.kind == Kind::kLost ? FramePointer::kLost : FramePointer::kUnchanged;
+    else if (saved.kind == Kind::kOnStack)
+      frame.frame_place = place_at(saved.value);
+    else
+      frame.frame_word = word_of(saved);
+    return frame;
+  }
 
   // A frame pointer of 0 is the end of a chain, but a register of 0 may be anything.
   bool may_be_root(Address id) {
@@ -149,8 +308,8 @@ private:
     return !is_place_known && !rule.is_signal_frame;
   }
 
-  bool take_caller(const UnwindRule& rule, std::optional<uint64_t> place) {
-    has_met_chain_ = is_next_of_chain(place);
+  bool take_caller(const UnwindRule& rule, const Frame& frame) {
+    has_met_chain_ = is_next_of_chain(frame.return_place);
     if (has_met_chain_) {
       Address caller = chain_[taken_++];
       is_on_chain_ = may_be_caller(rule, caller);
@@ -158,8 +317,8 @@ private:
         push_caller(rule, caller);
       return is_on_chain_;
     }
-    auto word = place ? words_.at(*place) : std::nullopt;
-    if (!word || word->place || !may_be_caller(rule, word->address))
+    auto word = frame.return_place ? words_.at(*frame.return_place) : frame.return_word;
+    if (!word || word->place || word->number || !may_be_caller(rule, word->address))
       return false;
     Address caller = word->address;
     // Without the place of the frame, an equal address is taken for the same.
@@ -186,12 +345,13 @@ private:
 
   // The frame pointer of the caller. The chain goes on with it, or has nothing to do with it: a
   // function that has set up its frame is on the chain, and so is its caller.
-  void restore_frame(const UnwindRule& rule, std::optional<uint64_t> place) {
+  void restore_frame(const Frame& frame) {
     // If it is lost it may still be as it was: then the chain meets the stack further up.
-    if (rule.frame_kind != FramePointer::kOnStack)
+    if (frame.frame_kind != FramePointer::kOnStack)
       return;
-    std::optional<uint64_t> saved = load(place);
-    bool is_in_chain = place == frame_ || (saved && saved == frame_);
+    std::optional<uint64_t> saved =
+        frame.frame_word ? frame.frame_word->place : load(frame.frame_place);
+    bool is_in_chain = frame.frame_place == frame_ || (saved && saved == frame_);
     is_on_chain_ = is_on_chain_ && (is_in_chain || (!frame_ && has_met_chain_));
     frame_ = saved;
   }
@@ -228,7 +388,10 @@ private:
   std::span<const Address> chain_;  // without the leaf
   StackEnd end_;
   std::vector<Address> stack_;
-  size_t taken_ = 0;  // of the chain
+  std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked
+  std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as
+  size_t questions_ = 0;            // that were asked of rules to evaluate
+  size_t taken_ = 0;                // of the chain
   uint64_t stack_pointer_ = 0;
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known
   bool is_on_chain_ = true;        // the chain goes on from `frame_`

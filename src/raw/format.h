@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 2.0. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 2.1. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time;
 // and files that may be gone by then.
 //
@@ -21,7 +21,7 @@
 //
 //    0  char[8]   "GOSYMRAW"
 //    8  u16       major version, 2
-//   10  u16       minor version, 0
+//   10  u16       minor version, 1
 //   12  u32       byte order mark: 0x01020304 when read in the right order
 //   16  u32       size of the header, where the chunks begin: 64, or more in a later minor
 //                 version; a multiple of 8, at most 4096
@@ -123,6 +123,14 @@
 //      14 top: packed uint32, a top of this chunk
 //      15 frame: packed uint32, 1 + the offset from the stack pointer, at most 2^30, to which
 //         the frame pointer led, a multiple of 8; 0: it led elsewhere
+//     Since 2.1, registers of the user code that the rules of its functions ask for, behind the
+//     words of each top; all or none of these:
+//      27 register_sizes: packed uint32, the number of registers of each top, at most 64
+//      28 registers: packed uint32, for each register of top 1, then of top 2, ...: 4 times the
+//         number that DWARF gives it, plus 0 for an address of code, 1 for a place of the
+//         stack, 2 for a number. 63 is the low 12 bits of the stack pointer
+//      29 register_values: packed uint64, for each of them: the address, the offset of the
+//         place from the stack pointer, at most 32768, or the number, of up to 32 bits
 //     The same of goroutines of Go programs. The distinct sets of labels of this chunk are
 //     numbered from 1; set 0 has no label.
 //      16 bridge: packed uint32, the index in the user stack where the goroutine's own begins
@@ -197,7 +205,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 2;
-inline constexpr uint16_t kMinorVersion = 0;
+inline constexpr uint16_t kMinorVersion = 1;
 inline constexpr uint16_t kOldestMajorVersion = 1;  // that is read
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 

@@ -17,7 +17,7 @@ using protozero::pbf_writer;
 
 // What all fields but 19 take at most: a tag of one byte, or two, and a length, or a number, of
 // up to five.
-constexpr size_t kMaxFieldOverhead = 13 * 6 + 10 * 7;
+constexpr size_t kMaxFieldOverhead = 13 * 6 + 13 * 7;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
@@ -44,6 +44,29 @@ void write_column(pbf_writer& out, SampleField field, const Elements& elements,
   protozero::packed_field_uint32 column(out, field);
   for (const auto& element : elements)
     column.add_element(static_cast<uint32_t>(std::invoke(value_of, element)));
+}
+
+size_t count_registers(std::span<const StackWord> top) {
+  return static_cast<size_t>(std::ranges::count_if(top, &StackWord::is_register));
+}
+
+uint32_t code_of_register(const StackWord& word) {
+  auto number = static_cast<uint32_t>((word.offset - kMaxTopSize) / 8);
+  RegisterKind kind = word.is_number()  ? kRegisterNumber
+                      : word.is_place() ? kRegisterPlace
+                                        : kRegisterAddress;
+  return kRegisterKinds * number + kind;
+}
+
+void write_registers(pbf_writer& out, std::span<const uint32_t> sizes,
+                     std::span<const StackWord> registers) {
+  if (registers.empty())
+    return;
+  write_column(out, kRegisterSizes, sizes, std::identity{});
+  write_column(out, kRegisters, registers, code_of_register);
+  protozero::packed_field_uint64 values(out, kRegisterValues);
+  for (const StackWord& word : registers)
+    values.add_element(word.value & ~StackWord::kNumber);
 }
 
 void write_words(pbf_writer& out, std::span<const StackWord> words) {
@@ -150,8 +173,14 @@ std::string SampleBatch::encode(GrowingTree& tree) const {
   for (uint32_t i = 1; i < stack_count(); i++)
     stack_nodes.push_back(tree.add(stack(i)));
   std::vector<uint32_t> top_sizes;
-  for (uint32_t i = 1; i < top_count(); i++)
-    top_sizes.push_back(static_cast<uint32_t>(top(i).size()));
+  std::vector<uint32_t> register_sizes;
+  for (uint32_t i = 1; i < top_count(); i++) {
+    register_sizes.push_back(static_cast<uint32_t>(count_registers(top(i))));
+    top_sizes.push_back(static_cast<uint32_t>(top(i).size()) - register_sizes.back());
+  }
+  std::vector<StackWord> words = words_;
+  auto registers =
+      std::stable_partition(words.begin(), words.end(), std::not_fn(&StackWord::is_register));
 
   std::string payload;
   payload.reserve(size_in_memory());
@@ -166,7 +195,8 @@ std::string SampleBatch::encode(GrowingTree& tree) const {
   write_column(out, kKernelStack, rows_, &Row::kernel_stack);
   write_column(out, kUserStack, rows_, &Row::user_stack);
   write_column(out, kTopSizes, top_sizes, std::identity{});
-  write_words(out, words_);
+  write_words(out, std::span(words.begin(), registers));
+  write_registers(out, register_sizes, std::span(registers, words.end()));
   write_column(out, kTop, rows_, &Row::top);
   write_column(out, kFrame, rows_,
                [](const Row& row) { return from_frame_offset(row.frame_offset); });

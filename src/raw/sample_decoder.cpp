@@ -30,6 +30,9 @@ struct Columns {
   std::vector<uint32_t> word_offsets;
   std::vector<uint64_t> word_addresses;
   std::vector<uint32_t> word_places;
+  std::vector<uint32_t> register_sizes;
+  std::vector<uint32_t> registers;
+  std::vector<uint64_t> register_values;
   std::vector<uint32_t> top;
   std::vector<uint32_t> frame;
   std::vector<uint32_t> bridge;
@@ -108,6 +111,12 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_differences(in, columns.word_addresses);
     case kWordPlaces:
       return read_column(in, columns.word_places);
+    case kRegisterSizes:
+      return read_column(in, columns.register_sizes);
+    case kRegisters:
+      return read_column(in, columns.registers);
+    case kRegisterValues:
+      return read_numbers(in, [&](uint64_t n) { columns.register_values.push_back(n); });
     case kTop:
       return read_column(in, columns.top);
     case kFrame:
@@ -224,6 +233,53 @@ Result<std::vector<StackWord>> words_of(const Columns& columns) {
   return words;
 }
 
+Result<StackWord> to_register(uint32_t code, uint64_t value) {
+  uint32_t number = code / kRegisterKinds;
+  uint32_t kind = code % kRegisterKinds;
+  StackWord word = {offset_of_register(number), value};
+  bool is_address = !word.is_place() && !word.is_number();
+  bool is_sound = (kind == kRegisterPlace && word.is_place()) ||
+                  (kind == kRegisterNumber && value <= UINT32_MAX) ||
+                  (kind == kRegisterAddress && is_address);
+  if (number >= kMaxRegisters || !is_sound)
+    return errorf("a register {} with {:#x}", code, value);
+  if (kind == kRegisterNumber)
+    word.value += StackWord::kNumber;
+  return word;
+}
+
+// Puts the registers of each top behind its words.
+Result<> add_registers(const Columns& columns, std::vector<uint32_t>& tops,
+                       std::vector<StackWord>& words) {
+  if (columns.register_sizes.empty() && columns.registers.empty())
+    return Ok{};
+  if (columns.register_sizes.size() != columns.top_sizes.size() ||
+      columns.registers.size() != columns.register_values.size())
+    return errorf("{} sizes of registers of {} tops, {} values of {}",
+                  columns.register_sizes.size(), columns.top_sizes.size(),
+                  columns.register_values.size(), columns.registers.size());
+  auto begins = begins_of(columns.register_sizes, columns.registers.size(), kMaxRegisters,
+                          "top", "registers");
+  if (!begins)
+    return std::move(begins).error();
+  std::vector<StackWord> joined;
+  joined.reserve(words.size() + columns.registers.size());
+  for (size_t top = 1; top + 1 < tops.size(); top++) {
+    auto first = words.begin();
+    joined.insert(joined.end(), first + tops[top], first + tops[top + 1]);
+    for (size_t i = (*begins)[top]; i < (*begins)[top + 1]; i++) {
+      auto word = to_register(columns.registers[i], columns.register_values[i]);
+      if (!word)
+        return std::move(word).error();
+      joined.push_back(*word);
+    }
+  }
+  for (size_t top = 0; top < tops.size(); top++)
+    tops[top] += (*begins)[top];
+  words = std::move(joined);
+  return Ok{};
+}
+
 Result<> check_columns(const Columns& columns) {
   size_t count = columns.time.size();
   for (const auto* column : {&columns.pid, &columns.tid, &columns.cpu, &columns.kernel_stack,
@@ -321,6 +377,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
   auto words = words_of(columns);
   if (!words)
     return std::move(words).error();
+  if (auto added = add_registers(columns, *tops, *words); !added)
+    return std::move(added).error();
   if (auto sound = check_columns(columns); !sound)
     return std::move(sound).error();
   drop_beyond_cut(*are_cut, columns);

@@ -32,8 +32,15 @@ enum SampleField : uint32_t {
   kCallers,
   kNodeAddresses,
   kStackNodes,
+  kRegisterSizes,
+  kRegisters,
+  kRegisterValues,
 };
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word
+
+// Of a register, in what its number is multiplied by.
+enum RegisterKind : uint32_t { kRegisterAddress, kRegisterPlace, kRegisterNumber };
+constexpr uint32_t kRegisterKinds = 4;
 
 }  // namespace gosym::raw

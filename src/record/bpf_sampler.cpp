@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 
@@ -54,6 +55,18 @@ uint64_t frame_offset(const gosym_sample& sample) {
   uint64_t offset = sample.frame_pointer - sample.stack_pointer;
   return sample.user_depth > 0 && offset <= kMaxFrameDistance && offset % 8 == 0 ? offset
                                                                                  : kNoFrame;
+}
+
+// By the numbers that DWARF gives them; none on a machine where no rule asks for one.
+std::vector<uint64_t> general_registers(const gosym_sample& sample) {
+  constexpr std::array kNumbers = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
+  std::vector<uint64_t> registers;
+  if constexpr (GOSYM_REGISTERS == kNumbers.size()) {
+    registers.resize(16);
+    for (size_t i = 0; i < kNumbers.size(); i++)
+      registers[static_cast<size_t>(kNumbers[i])] = sample.registers[i];
+  }
+  return registers;
 }
 
 std::string text_of(const char* text, uint32_t size, size_t max_size) {
@@ -327,6 +340,7 @@ void BpfSampler::hand_over(Bytes record) const {
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
                   depth + (labels_size + sample.top_size) / 8);
   std::vector<Label> labels = labels_of(sample);
+  std::vector<uint64_t> registers = general_registers(sample);
   (*handler_)(
       {
           .time = sample.time,
@@ -344,7 +358,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .weight = has_weights() ? sample.weight : 0,
           .cgroup = sample.cgroup,
       },
-      sample.stack_pointer, stack.subspan(depth + labels_size / 8));
+      {sample.stack_pointer, stack.subspan(depth + labels_size / 8), registers});
 }
 
 BpfSampler::Counters BpfSampler::counters() const {

@@ -2,6 +2,8 @@
 
 #include <linux/perf_event.h>
 
+#include <array>
+
 #include "base/reader.h"
 
 namespace gosym {
@@ -30,13 +32,27 @@ std::vector<uint64_t> words_of(Bytes data) {
   return words;
 }
 
+void read_registers(Reader& in, CallChain& sample) {
+#if defined(__x86_64__)
+  // As DWARF numbers those that the kernel writes; the pc, which the chain has, as none.
+  constexpr std::array kNumbers = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
+  sample.registers.resize(kNumbers.size());
+  for (int number : kNumbers)
+    sample.registers[static_cast<size_t>(number)] = in.u64();
+  sample.registers.resize(kNumbers.size() - 1);
+  sample.frame_pointer = sample.registers[6];
+  sample.stack_pointer = sample.registers[7];
+#else
+  sample.frame_pointer = in.u64();
+  sample.stack_pointer = in.u64();
+  in.u64();  // the pc, which the chain has
+#endif
+}
+
 void read_stack(Reader& in, CallChain& sample) {
   uint64_t abi = in.u64();
-  if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
-    sample.frame_pointer = in.u64();
-    sample.stack_pointer = in.u64();
-    in.u64();  // the pc, which the chain has
-  }
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE)
+    read_registers(in, sample);
   uint64_t size = in.u64();
   if (size == 0)
     return;

@@ -13,12 +13,15 @@
 //   body   := u32 pid, u32 tid, u64 time,
 //             u64 period,
 //             u64 count, count * u64 chain,
-//             u64 abi, if that is not 0:  u64 frame pointer, u64 stack pointer, u64 pc
+//             u64 abi, if that is not 0: registers
 //             u64 size, if that is not 0: size * byte stack, u64 taken
 //
 // The chain has addresses, innermost first, and markers, from -4095 up, of what follows: -128
 // the kernel's part, -512 the user's, others parts that are of no interest. The user's part
 // begins with the pc, and may end with a 0, which is no address.
+//
+// registers: on x86-64 u64 ax, bx, cx, dx, si, di, bp, sp, ip, r8, ..., r15; on arm64 u64 x29,
+// sp, pc.
 //
 // abi: 0 there are no user registers, as in a kernel thread; 1 of 32 bits, 2 of 64. The first
 // `taken` bytes of `stack` are what lies from the stack pointer on.
@@ -34,7 +37,8 @@ struct CallChain {
   std::vector<uint64_t> user_stack;
   uint64_t frame_pointer = 0;
   uint64_t stack_pointer = 0;
-  std::vector<uint64_t> top;  // the stack from there on; empty of a process of 32 bits
+  std::vector<uint64_t> registers;  // by the numbers that DWARF gives them; empty on arm64
+  std::vector<uint64_t> top;        // the stack from there on; empty of a process of 32 bits
 };
 
 // Whether a record, which is all there, is a sample.

@@ -36,8 +36,9 @@ size_t ring_size(size_t cpu_count) {
 
 // In the order in which the kernel writes them: by number.
 #if defined(__x86_64__)
+constexpr uint64_t kGeneral = (1ULL << (PERF_REG_X86_IP + 1)) - 1;
 constexpr uint64_t kRegisters =
-    1ULL << PERF_REG_X86_BP | 1ULL << PERF_REG_X86_SP | 1ULL << PERF_REG_X86_IP;
+    kGeneral | ((1ULL << (PERF_REG_X86_R15 + 1)) - (1ULL << PERF_REG_X86_R8));
 #else
 constexpr uint64_t kRegisters =
     1ULL << PERF_REG_ARM64_X29 | 1ULL << PERF_REG_ARM64_SP | 1ULL << PERF_REG_ARM64_PC;
@@ -277,7 +278,8 @@ void CallChainSampler::drain_events(std::vector<SidebandRecord>& records) {
 void CallChainSampler::drain_samples(const Handler& handler) {
   for (const Sample& sample : std::exchange(samples_, {})) {
     cpus_[sample.cpu].counts.samples++;
-    handler(recorded(sample), sample.chain.stack_pointer, sample.chain.top);
+    const CallChain& chain = sample.chain;
+    handler(recorded(sample), {chain.stack_pointer, chain.top, chain.registers});
   }
 }
 

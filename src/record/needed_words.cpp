@@ -31,6 +31,11 @@ public:
   bool may_be_returned_to(Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
+  // No rule of Go's has to be evaluated.
+  std::optional<CallerFrame> evaluate(Address, MachineState&) const { return std::nullopt; }
+  CallerRegister caller_register(Address, uint64_t, uint64_t, MachineState&) const {
+    return {};
+  }
 
   // A rule was asked for that is not known.
   bool has_unknown() const { return has_unknown_; }
@@ -61,11 +66,29 @@ public:
     return std::nullopt;
   }
 
+  // What a register may be used for, as it is recorded.
+  std::optional<uint64_t> useful(uint64_t value) const {
+    uint64_t place = value - top_.stack_pointer;
+    if (place <= kMaxTopSize)
+      return place;
+    if (value < StackWord::kNumber && contains(code_, value))
+      return value;
+    return value <= UINT32_MAX ? std::optional(StackWord::kNumber + value) : std::nullopt;
+  }
+
 private:
   const StackTop& top_;
   const std::vector<CodeRanges::Range>& code_;
   bool ends_at_frame_;
 };
+
+WalkedWord<SampledAddress> walked(const StackWord& word) {
+  if (word.is_place())
+    return {.place = word.value};
+  if (word.is_number())
+    return {.number = word.value - StackWord::kNumber};
+  return {.address = {word.value}};
+}
 
 // Notes what a walk asks for.
 class NotedWords {
@@ -78,23 +101,27 @@ public:
     if (!word)
       return std::nullopt;
     noted_.push_back(*word);
-    if (word->is_place())
-      return WalkedWord<SampledAddress>{.place = word->value};
-    return WalkedWord<SampledAddress>{.place = std::nullopt, .address = {word->value}};
+    return walked(*word);
   }
+  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t) const { return std::nullopt; }
 
 private:
   const UsefulWords& words_;
   std::vector<StackWord>& noted_;
 };
 
-// Where the stack of the first function begins that has no known rule, or `none`.
-uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
-              uint64_t none, std::vector<StackWord>& needed) {
+std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   std::vector<SampledAddress> chain;
   size_t own = sample.bridge ? sample.bridge : sample.user_stack.size();
   for (uint64_t address : sample.user_stack.first(std::min(own, sample.user_stack.size())))
     chain.push_back({address, !chain.empty()});
+  return chain;
+}
+
+// Where the stack of the first function begins that has no known rule, or `none`.
+uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
+              uint64_t none, std::vector<StackWord>& needed) {
+  std::vector<SampledAddress> chain = chain_of(sample);
   if (chain.empty())
     return none;
   KnownCode code(rule_of);
@@ -110,7 +137,87 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
   }
 }
 
+// All code, as far as rules are known.
+class AllCode {
+public:
+  using Address = SampledAddress;
+
+  explicit AllCode(SampledCode& code) : code_(code) {}
+
+  std::optional<UnwindRule> rule(Address address) { return code_.rule(place_of(address)); }
+  bool may_be_returned_to(Address) const { return true; }
+  Address returned_to(Address address) const { return address; }
+  Address interrupted(Address address) const { return {address.value, false}; }
+  std::optional<CallerFrame> evaluate(Address address, MachineState& state) {
+    return code_.evaluate(place_of(address), state);
+  }
+  CallerRegister caller_register(Address address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) {
+    return code_.caller_register(place_of(address), number, cfa, state);
+  }
+
+private:
+  static uint64_t place_of(Address address) {
+    return address.value - (address.is_return ? 1 : 0);
+  }
+
+  SampledCode& code_;
+};
+
+// Notes the registers that a walk asks for.
+class NotedRegisters {
+public:
+  NotedRegisters(const UsefulWords& words, const StackTop& top, std::vector<StackWord>& noted)
+      : words_(words), top_(top), noted_(noted) {}
+
+  std::optional<WalkedWord<SampledAddress>> at(uint64_t offset) const {
+    auto word = words_.at(offset);
+    return word ? std::optional(walked(*word)) : std::nullopt;
+  }
+
+  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t number) const {
+    constexpr uint64_t kAlignmentMask = 0xfff;
+    std::optional<uint64_t> value;
+    if (number == kStackAlignment && !top_.registers.empty())
+      value = StackWord::kNumber + (top_.stack_pointer & kAlignmentMask);
+    else if (number < top_.registers.size())
+      value = words_.useful(top_.registers[number]);
+    if (!value)
+      return std::nullopt;
+    noted_.push_back({offset_of_register(number), *value});
+    return walked(noted_.back());
+  }
+
+private:
+  const UsefulWords& words_;
+  const StackTop& top_;
+  std::vector<StackWord>& noted_;
+};
+
+void put_in_order(std::vector<StackWord>& words) {
+  std::ranges::sort(words, {}, &StackWord::offset);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+}
+
 }  // namespace
+
+void find_needed_registers(const RecordedSample& sample, const StackTop& top,
+                           const std::vector<CodeRanges::Range>& ranges, SampledCode& code,
+                           std::vector<StackWord>& needed) {
+  // A rule that has to be evaluated is not far from where the registers were used.
+  constexpr int kMaxFunctions = 64;
+  std::vector<SampledAddress> chain = chain_of(sample);
+  if (chain.empty() || top.registers.empty())
+    return;
+  UsefulWords words(top, ranges, sample.frame_offset);
+  AllCode all(code);
+  StackWalk walk(all, NotedRegisters(words, top, needed),
+                 std::span<const SampledAddress>(chain),
+                 StackState{.frame_offset = sample.frame_offset, .end = sample.user_end});
+  for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
+  }
+  put_in_order(needed);
+}
 
 void find_needed_words(const RecordedSample& sample, const StackTop& top,
                        const std::vector<CodeRanges::Range>& code, const RuleOf& rule_of,
@@ -121,8 +228,7 @@ void find_needed_words(const RecordedSample& sample, const StackTop& top,
   for (uint64_t offset = walk(sample, words, rule_of, end, needed); offset < end; offset += 8)
     if (auto word = words.at(offset))
       needed.push_back(*word);
-  std::ranges::sort(needed, {}, &StackWord::offset);
-  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+  put_in_order(needed);
 }
 
 }  // namespace gosym

@@ -8,13 +8,19 @@
 #include "base/unwind_rule.h"
 #include "profile/recording.h"
 #include "record/code_ranges.h"
+#include "record/sampler.h"
 
 namespace gosym {
 
-// The top of a user stack, as it was sampled.
-struct StackTop {
-  uint64_t stack_pointer = 0;
-  std::span<const uint64_t> words;  // from the stack pointer on
+// The code of a sampled process: what a walk asks of it (profile/stack_walk.h), by runtime
+// addresses.
+class SampledCode {
+public:
+  virtual ~SampledCode() = default;
+  virtual std::optional<UnwindRule> rule(uint64_t address) = 0;
+  virtual std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) = 0;
+  virtual CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                         MachineState& state) = 0;
 };
 
 // How to find the caller of the function at an address; none where nobody can tell yet.
@@ -31,5 +37,11 @@ using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
 void find_needed_words(const RecordedSample& sample, const StackTop& top,
                        const std::vector<CodeRanges::Range>& code, const RuleOf& rule_of,
                        std::vector<StackWord>& needed);
+
+// Appends what of the registers of a sample the rules of its functions ask for: of native code,
+// whose words are all kept.
+void find_needed_registers(const RecordedSample& sample, const StackTop& top,
+                           const std::vector<CodeRanges::Range>& ranges, SampledCode& code,
+                           std::vector<StackWord>& needed);
 
 }  // namespace gosym

@@ -30,6 +30,26 @@ constexpr uint64_t kEventsTime = 20'000'000;
 constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
 
+class ProcessCode : public SampledCode {
+public:
+  ProcessCode(CodeRules& rules, uint32_t pid) : rules_(rules), pid_(pid) {}
+
+  std::optional<UnwindRule> rule(uint64_t address) override {
+    return rules_.rule(pid_, address);
+  }
+  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
+    return rules_.evaluate(pid_, address, state);
+  }
+  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) override {
+    return rules_.caller_register(pid_, address, number, cfa, state);
+  }
+
+private:
+  CodeRules& rules_;
+  uint32_t pid_;
+};
+
 }  // namespace
 
 uint64_t monotonic_ns() {
@@ -154,7 +174,8 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
 }
 
 Result<> Recorder::collect() {
-  drain_sideband();
+  if (uint64_t known = drain_sideband(); keep_events(known, known + kEventsTime))
+    kept_until_ = known;
   drain_samples();
   if (auto forgotten = forget_ended(); !forgotten)
     return forgotten;
@@ -199,22 +220,25 @@ Result<> Recorder::finish() {
 
 void Recorder::drain_samples() {
   sampler_->drain_samples(
-      [this](RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top) {
-        keep(sample, stack_pointer, top);
-      });
+      [this](RecordedSample sample, const StackTop& top) { keep(sample, top); });
 }
 
-void Recorder::keep(RecordedSample sample, uint64_t stack_pointer,
-                    std::span<const uint64_t> top) {
+void Recorder::keep(RecordedSample sample, const StackTop& top) {
+  // The rules of code are known once its mapping is kept.
+  held_.want(sample.pid, sample.tid, sample.time);
+  held_.release(kept_until_, given_);
+  keep_given();
+  const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
+  ProcessCode process(code_rules_, sample.pid);
   find_needed_words(
-      sample, {stack_pointer, top}, code_.of(sample.pid),
-      [&](uint64_t address) { return go_code_.rule(sample.pid, address); }, words_);
+      sample, top, code,
+      [&](uint64_t address) { return code_rules_.go_rule(sample.pid, address); }, words_);
+  find_needed_registers(sample, top, code, process, words_);
   sample.words = words_;
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
   batches_.back().add(sample);
-  held_.want(sample.pid, sample.tid, sample.time);
   if (!sample.user_stack.empty() &&
       !contains(code_.of(sample.pid), sample.user_stack.front())) {
     Unplaced& unplaced = unplaced_[sample.pid];
@@ -278,7 +302,7 @@ Result<> Recorder::forget_ended() {
       return written;
     leave_images(pid);
     code_.forget(pid);
-    go_code_.forget(pid);
+    code_rules_.forget(pid);
     go_processes_.erase(pid);
     followed_.erase(pid);
     held_.forget(pid);

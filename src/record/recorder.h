@@ -10,7 +10,7 @@
 #include "raw/writer.h"
 #include "record/archive.h"
 #include "record/code_ranges.h"
-#include "record/go_code.h"
+#include "record/code_rules.h"
 #include "record/held_events.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
@@ -87,7 +87,7 @@ private:
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
   void drain_samples();
-  void keep(RecordedSample sample, uint64_t stack_pointer, std::span<const uint64_t> top);
+  void keep(RecordedSample sample, const StackTop& top);
   // Gives the time up to which it has all.
   uint64_t drain_sideband();
   // Takes events up to one time, in order, as long as the other one has not come. True if there
@@ -146,6 +146,7 @@ private:
 
   HeldEvents held_;
   std::vector<SidebandRecord> given_;  // what that does not hold, and that was not kept yet
+  uint64_t kept_until_ = 0;            // all events up to then were kept, or are held
 
   // Processes whose mappings are to be read from /proc, for not all of their events have come.
   struct Rereading {
@@ -165,7 +166,7 @@ private:
   uint64_t unplaced_count_ = 0;  // of processes that have ended
 
   CodeRanges code_;
-  GoCode go_code_;
+  CodeRules code_rules_;
   std::vector<StackWord> words_;  // scratch of keep()
 
   PerfMaps perf_maps_;

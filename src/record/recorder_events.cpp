@@ -27,7 +27,7 @@ uint64_t Recorder::drain_sideband() {
     code_.apply(record);
     // Before samples of the new program are seen.
     if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec)
-      go_code_.forget(comm->pid);
+      code_rules_.forget(comm->pid);
   }
   note_losses();
   last_drain_ = now;
@@ -148,7 +148,7 @@ void Recorder::keep(RawMapping mapping) {
   if (program)
     keep(*program, event);
   if (!program || !executes_after(event.pid, event.time))
-    go_code_.map(event, program != nullptr, file);
+    code_rules_.map(event, program != nullptr, file);
   if (is_new && file)
     archive_.hold(image, std::move(file), path);
   archive_.map(event.pid, image);
@@ -187,13 +187,15 @@ void Recorder::keep(CommEvent event) {
   if (event.is_exec) {
     perf_maps_.renew(event.pid, event.time);
     forget_go_program(event.pid);
-    go_code_.forget(event.pid);
+    code_rules_.forget(event.pid);
     leave_images(event.pid);
   }
   events_.emplace_back(std::move(event));
 }
 
 void Recorder::keep(ForkEvent event) {
+  if (event.pid != event.parent_pid)
+    code_rules_.fork(event.parent_pid, event.pid);
   archive_.fork(event.parent_pid, event.pid);
   events_.emplace_back(event);
 }

@@ -57,14 +57,20 @@ struct SamplerOptions {
   uint32_t stack_size = kDefaultStackSize;
 };
 
+// The top of a user stack, as it was sampled.
+struct StackTop {
+  uint64_t stack_pointer = 0;
+  std::span<const uint64_t> words;           // from the stack pointer on
+  std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
+};
+
 // Takes the samples of a scope, and tells what happens there beside: what is mapped, named,
 // forked, executed and ended, on the same clock.
 class Sampler {
 public:
-  // The sample has no words of the stack yet: `top` is the stack itself from the stack pointer
-  // on. The spans live until the handler returns.
-  using Handler = std::function<void(RecordedSample, uint64_t stack_pointer,
-                                     std::span<const uint64_t> top)>;
+  // The sample has no words of the stack yet: `top` is the stack itself. The spans live until
+  // the handler returns.
+  using Handler = std::function<void(RecordedSample, const StackTop& top)>;
 
   struct Counters {
     std::vector<CpuCounts> cpus;  // since the start

@@ -30,6 +30,14 @@ public:
     return known.rule;
   }
 
+  std::optional<CallerFrame> evaluate(LocationId id, MachineState& state) {
+    return rules_.evaluate(profile_.locations[to_index(id)], state);
+  }
+  CallerRegister caller_register(LocationId id, uint64_t number, uint64_t cfa,
+                                 MachineState& state) {
+    return rules_.caller_register(profile_.locations[to_index(id)], number, cfa, state);
+  }
+
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
   bool may_be_returned_to(LocationId id) {
@@ -93,16 +101,28 @@ public:
   explicit Words(std::span<const TopWord> words) : words_(words) {}
 
   std::optional<WalkedWord<LocationId>> at(uint64_t offset) const {
+    return offset < kMaxTopSize ? find(offset) : std::nullopt;
+  }
+  std::optional<WalkedWord<LocationId>> register_at(uint64_t number) const {
+    return find(offset_of_register(number));
+  }
+
+private:
+  std::optional<WalkedWord<LocationId>> find(uint64_t offset) const {
     auto found = std::ranges::lower_bound(
         words_, offset, {}, [](const TopWord& word) { return uint64_t{word.offset}; });
     if (found == words_.end() || found->offset != offset)
       return std::nullopt;
-    if (found->is_place)
-      return WalkedWord<LocationId>{.place = found->value};
-    return WalkedWord<LocationId>{.place = std::nullopt, .address = LocationId{found->value}};
+    switch (found->kind) {
+      case TopWord::Kind::kPlace:
+        return WalkedWord<LocationId>{.place = found->value};
+      case TopWord::Kind::kNumber:
+        return WalkedWord<LocationId>{.number = found->value};
+      default:
+        return WalkedWord<LocationId>{.address = LocationId{found->value}};
+    }
   }
 
-private:
   std::span<const TopWord> words_;
 };
 

@@ -51,14 +51,40 @@ UnwindRules::OpenImage& UnwindRules::open(const Location& location) {
   return *opened;
 }
 
+namespace {
+
+// `location` is of an image.
+ImageAddress call_of(const Location& location) {
+  return ImageAddress{location.call_of(to_integer(*location.image_address))};
+}
+
+}  // namespace
+
 std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
   const OpenImage& image = open(location);
-  ImageAddress address{location.call_of(to_integer(*location.image_address))};
+  ImageAddress address = call_of(location);
   // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
   auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
   return rule || !image.call_frames ? rule : image.call_frames->find(address);
+}
+
+std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,
+                                                 MachineState& state) {
+  auto frames = location.image_address ? open(location).call_frames.get() : nullptr;
+  return frames ? frames->evaluate(call_of(location), state) : std::nullopt;
+}
+
+CallerRegister UnwindRules::caller_register(const Location& location, uint64_t number,
+                                            uint64_t cfa, MachineState& state) {
+  if (!location.image_address)
+    return {};
+  const OpenImage& image = open(location);
+  bool is_go = image.go_module && go::unwind_rule(*image.go_module, call_of(location));
+  if (is_go || !image.call_frames)
+    return {};
+  return image.call_frames->caller_register(call_of(location), number, cfa, state);
 }
 
 bool UnwindRules::may_be_returned_to(const Location& location) {

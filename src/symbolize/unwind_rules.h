@@ -23,6 +23,10 @@ public:
 
   // For the code at a location; none if nobody knows.
   std::optional<UnwindRule> find(const Location& location);
+  // As dwarf::CallFrames has them.
+  std::optional<CallerFrame> evaluate(const Location& location, MachineState& state);
+  CallerRegister caller_register(const Location& location, uint64_t number, uint64_t cfa,
+                                 MachineState& state);
   // Whether a location can be what a call returns to: false only if there is no call before,
   // and what lies there is not the call of runtime.deferreturn.
   bool may_be_returned_to(const Location& location);

@@ -147,6 +147,10 @@ void write_frame_seeds(const std::string& folder) {
   write_image("debug-frame", rows);
   write_image("stub", {.instructions = std::string(
                            "\x0f\x0b\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22", 13)});
+  write_image("evaluated", {.instructions = std::string(
+                                "\x41\x0c\x09\x08\x41\x0f\x0a\x77\x08\x79\0\x38\x1e\x22\x06"
+                                "\x23\x08\x41\x0f\x07\x35\x31\x1c\x12\x28\xfa\xff",
+                                27)});
   write_image("aarch64", {.machine = EM_AARCH64,
                           .return_column = 30,
                           .setup = std::string("\x0c\x1f\0", 3),

@@ -34,7 +34,10 @@ std::string chain(const std::vector<uint64_t>& entries) {
 }
 
 std::string registers(uint64_t abi) {
-  return u64(abi) + u64(0x7ffc10) + u64(0x7ffc00) + u64(0x4000);
+  std::string general = u64(1) + u64(4) + u64(3) + u64(2) + u64(5) + u64(6);
+  std::string further =
+      u64(9) + u64(10) + u64(11) + u64(12) + u64(13) + u64(14) + u64(15) + u64(16);
+  return u64(abi) + general + u64(0x7ffc10) + u64(0x7ffc00) + u64(0x4000) + further;
 }
 
 std::string stack(uint64_t taken) {
@@ -69,6 +72,8 @@ TEST_CASE("call chain: a sample in the kernel") {
   CHECK(sample.period == 777);
   CHECK(sample.kernel_stack == std::vector<uint64_t>{0xffffffff81000010});
   CHECK(sample.user_stack == std::vector<uint64_t>{0x4000, 0x4100});
+  CHECK(sample.registers == std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 0x7ffc10, 0x7ffc00, 9, 10,
+                                                  11, 12, 13, 14, 15, 16});
   CHECK(sample.frame_pointer == 0x7ffc10);
   CHECK(sample.stack_pointer == 0x7ffc00);
   CHECK(sample.top == std::vector<uint64_t>{0xaa, 0xbb});
@@ -110,6 +115,7 @@ TEST_CASE("call chain: no prefix of a record is taken for it") {
     if (size < 8)
       continue;
     prefix[6] = static_cast<char>(size);  // as if that were all
+    prefix[7] = static_cast<char>(size >> 8);
     CHECK(message_of(prefix).starts_with("sample: malformed or cut short at byte 0x"));
   }
 }
@@ -119,9 +125,9 @@ TEST_CASE("call chain: counts and sizes that are too large") {
   CHECK(message_of(record(origin() + u64(UINT64_MAX) + u64(1))) == endless + "0x30 of 0x30");
   std::string until_stack = origin() + chain({}) + registers(2);
   CHECK(message_of(record(until_stack + u64(UINT64_MAX) + u64(1) + u64(8))) ==
-        endless + "0x50 of 0x60");
+        endless + "0xc0 of 0xd0");
   CHECK(message_of(record(until_stack + u64(16) + u64(1) + u64(2))) ==
-        endless + "0x60 of 0x60");
+        endless + "0xd0 of 0xd0");
 }
 
 TEST_CASE("call chain: a header that is not a sample's, or not this one's") {

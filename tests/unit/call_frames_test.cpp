@@ -71,7 +71,7 @@ TEST_CASE("call frames: every instruction") {
   CHECK(rule_of("\x07\x10") == "root");
   CHECK(rule_of("\x86\x03\x08\x06") == kFrameless);     // same_value
   CHECK(rule_of("\x09\x06\x0c") == "sp+8 cfa-8 lost");  // register
-  CHECK(rule_of("\x09\x10\x0c") == "none");
+  CHECK(rule_of("\x09\x10\x0c") == "evaluated");
   CHECK(rule_of("\x0a\x0e\x10\x86\x02\x0b") == kFrameless);  // remember_state, restore_state
   CHECK(rule_of("\x0c\x06\x20") == "fp+32 cfa-8 same");      // def_cfa
   CHECK(rule_of("\x0d\x06") == "fp+8 cfa-8 same");           // def_cfa_register
@@ -81,8 +81,8 @@ TEST_CASE("call frames: every instruction") {
   CHECK(rule_of("\x13\x7d") == "sp+24 cfa-8 same");          // def_cfa_offset_sf
   CHECK(rule_of("\x14\x06\x03") == "sp+8 cfa-8 lost");       // val_offset
   CHECK(rule_of("\x14\x07\0"s) == kFrameless);
-  CHECK(rule_of("\x15\x07\x01") == "none");  // val_offset_sf
-  CHECK(rule_of("\x2e\x10") == kFrameless);  // GNU_args_size
+  CHECK(rule_of("\x15\x07\x01") == "evaluated");  // val_offset_sf
+  CHECK(rule_of("\x2e\x10") == kFrameless);       // GNU_args_size
   CHECK(rule_of("\x2d") == kFrameless);
   CHECK(rule_of("\x01\x10") == "none");  // set_loc is not read
   CHECK(rule_of("\x3f") == "none");
@@ -90,7 +90,7 @@ TEST_CASE("call frames: every instruction") {
 
 TEST_CASE("call frames: other registers do not matter") {
   CHECK(rule_of("\x83\x02\x07\x03\x09\x03\x0c\xc3\x16\x03\x01\x30") == kFrameless);
-  CHECK(rule_of("\x0c\x0a\x08") == "none");  // but that the CFA is counted from
+  CHECK(rule_of("\x0c\x0a\x08") == "evaluated");  // but that the CFA is counted from
 }
 
 TEST_CASE("call frames: the expressions of compilers, linkers and C libraries") {
@@ -126,16 +126,17 @@ TEST_CASE("call frames: each operation of expressions") {
   CHECK(frame("\x38\x77\x08\x22") == "sp+8 cfa-8 sp+16");
 }
 
-TEST_CASE("call frames: expressions that come to nothing") {
+TEST_CASE("call frames: expressions that do not come to a place") {
   for (const std::string& expression :
        {"\x06"s, "\x06\x23\x08"s, "\x30"s, "\x22"s, "\x73\0"s, "\x96"s, "\x77"s, "\x08"s,
         "\x77\0\x1a"s, "\x77\0\x1c"s, "\x0c\xff\xff\xff\xff\x22"s, std::string(18, '\x30')}) {
     CAPTURE(expression);
     CHECK(rule_of("\x10\x06" + block(expression)) == "sp+8 cfa-8 lost");
-    CHECK(rule_of("\x10\x10" + block(expression)) == "none");
+    CHECK(rule_of("\x10\x10" + block(expression)) == "evaluated");
   }
-  CHECK(rule_of("\x0f"s + block("\x77\x08\x06\x06")) == "none");
-  CHECK(rule_of("\x0f"s + block("\x23\x08")) == "none");  // has no CFA to start from
+  CHECK(rule_of("\x0f"s + block("\x77\x08\x06\x06")) == "evaluated");
+  CHECK(rule_of("\x0f"s + block("\x23\x08")) == "evaluated");  // has no CFA to start from
+  CHECK(rule_of("\x0c\x0a\x08\x07\x10") == "root");
 }
 
 TEST_CASE("call frames: 64-bit ARM returns through a register") {
@@ -144,7 +145,7 @@ TEST_CASE("call frames: 64-bit ARM returns through a register") {
   CHECK(rule_of("\x0e\x20\x9d\x04\x9e\x03", kArm) == "sp+32 cfa-24 cfa-32");
   CHECK(rule_of("\x2d\x0c\x1d\x20\x9d\x04\x9e\x03", kArm) == "fp+32 cfa-24 cfa-32");
   CHECK(rule_of("\x07\x1e", kArm) == "root");
-  CHECK(rule_of("\x09\x1e\x05", kArm) == "none");
+  CHECK(rule_of("\x09\x1e\x05", kArm) == "evaluated");
 }
 
 TEST_CASE("call frames: other machines and files without any have none") {
@@ -268,4 +269,128 @@ TEST_CASE("call frames: what the linker has discarded is not found at 0") {
   FrameSpec spec{.is_debug_frame = true, .augmentation = ""};
   std::string setup = spec.setup_entry();
   CHECK(rule_in(spec.image(setup + spec.function_entry(0, 0, 0x2000)), kCode) == "no frames");
+}
+
+namespace {
+
+// Registers 0 to 15 hold 0x1000 and 0x100 times their number; the word at an address is that
+// and 1.
+class SomeState : public MachineState {
+public:
+  std::optional<uint64_t> stack_pointer() override { return 0x1700; }
+  std::optional<uint64_t> frame_pointer() override { return 0x1600; }
+  std::optional<uint64_t> register_value(uint64_t number) override {
+    return number < 16 ? std::optional(0x1000 + 0x100 * number) : std::nullopt;
+  }
+  std::optional<uint64_t> word_at(uint64_t address) override { return address + 1; }
+};
+
+std::string to_text(const CallerRegister& found) {
+  constexpr std::array kKinds = {"lost", "unchanged", "in register", "on stack", "value"};
+  return fmt::format("{} {:x}", kKinds.at(static_cast<size_t>(found.kind)), found.value);
+}
+
+std::string evaluated(const std::string& instructions, bool by_header = false) {
+  FrameSpec spec{.instructions = instructions};
+  std::string file = build_image(spec.image(spec.frames()));
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  auto frames =
+      by_header ? dwarf::CallFrames::open_by_header(*image) : dwarf::CallFrames::open(*image);
+  REQUIRE(frames);
+  SomeState state;
+  auto found = frames->evaluate(ImageAddress{kCode + 0xff}, state);
+  return found ? fmt::format("{:x} {:x}, {}, {}", found->cfa, found->stack_pointer,
+                             to_text(found->return_address), to_text(found->frame_pointer))
+               : "none";
+}
+
+std::string caller_register(const std::string& instructions, uint64_t number) {
+  FrameSpec spec{.instructions = instructions};
+  std::string file = build_image(spec.image(spec.frames()));
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  SomeState state;
+  return to_text(dwarf::CallFrames::open(*image)->caller_register(ImageAddress{kCode}, number,
+                                                                  0x2000, state));
+}
+
+}  // namespace
+
+TEST_CASE("call frames: rules are evaluated with registers and stack") {
+  // rax + 8, as OpenSSL's AES-GCM; r9 + 8, as its ChaCha20.
+  CHECK(evaluated("\x0c\0\x08"s) == "1008 1008, on stack 1000, unchanged 0");
+  CHECK(evaluated("\x0c\x09\x08\x86\x02") == "1908 1908, on stack 1900, on stack 18f8");
+  // The word at rsp + 40, and 8; and at rsp + 8 + 8 * r9, and 8: as its RSA.
+  CHECK(evaluated("\x0f"s + block("\x77\x28\x06\x23\x08")) ==
+        "1731 1731, on stack 1729, unchanged 0");
+  CHECK(evaluated("\x0f"s + block("\x77\x08\x79\0\x38\x1e\x22\x06\x23\x08"s)) ==
+        "df11 df11, on stack df09, unchanged 0");
+  // The return address in r11, rbp in rbx, lost, or the word at CFA + 8 as it is.
+  CHECK(evaluated("\x09\x10\x0b\x09\x06\x03") == "1708 1708, in register b, in register 3");
+  CHECK(evaluated("\x09\x10\x06\x07\x06") == "1708 1708, value 1600, lost 0");
+  CHECK(evaluated("\x16\x06"s + block("\x23\x08\x06")) ==
+        "1708 1708, on stack 1700, value 1711");
+  // The stack pointer of the caller is not the CFA.
+  CHECK(evaluated("\x15\x07\x01") == "1708 1700, on stack 1700, unchanged 0");
+  CHECK(evaluated("\x05\x07\x02") == "1708 16f9, on stack 1700, unchanged 0");
+  // The pc is the address.
+  CHECK(evaluated("\x0f"s + block("\x80\0"s)) == "10ff 10ff, on stack 10f7, unchanged 0");
+}
+
+TEST_CASE("call frames: what is not known makes no frame") {
+  CHECK(evaluated("\x0c\x12\x08") == "none");
+  CHECK(evaluated("\x0f"s + block("\x82\x12"s)) == "none");
+  CHECK(evaluated("\x0f"s + block("\x06")) == "none");
+  CHECK(evaluated("\x09\x07\x13") == "none");
+  CHECK(evaluated("\x10\x10"s + block("\x82\x12"s)) == "1708 1708, lost 0, unchanged 0");
+}
+
+TEST_CASE("call frames: other registers of the caller") {
+  CHECK(caller_register("", 3) == "unchanged 0");
+  CHECK(caller_register("\x83\x02", 3) == "on stack 1ff0");
+  CHECK(caller_register("\x83\x02", 12) == "unchanged 0");
+  CHECK(caller_register("\x83\x02\xc3", 3) == "unchanged 0");
+  CHECK(caller_register("\x07\x03", 3) == "lost 0");
+  CHECK(caller_register("\x09\x03\x08", 3) == "in register 8");
+  CHECK(caller_register("\x10\x03"s + block("\x70\x08"s), 3) == "on stack 1008");
+}
+
+TEST_CASE("call frames: by the header only what it has") {
+  FrameSpec spec;
+  std::string frames = spec.frames();
+  auto header = [&](uint64_t count, uint64_t distance) {
+    constexpr uint64_t kHeader = 0x3000;
+    ByteWriter out = spec.writer();
+    out.u8(1).u8(0x1b).u8(0x03).u8(0x3b);
+    out.u32(FrameSpec::kFrames - (kHeader + 4)).u32(count);
+    out.u32(kCode - kHeader).u32(FrameSpec::kFrames + distance - kHeader);
+    ImageSpec image = spec.image(frames);
+    image.parts.push_back({.name = ".eh_frame_hdr",
+                           .contents = out.out,
+                           .address = kHeader,
+                           .segment_flags = PF_R});
+    image.parts.push_back({.name = ".marker",
+                           .contents = "x",
+                           .address = kHeader,
+                           .segment_flags = PF_R,
+                           .segment_type = PT_GNU_EH_FRAME});
+    return build_image(image);
+  };
+  auto rule = [&](const std::string& file, uint64_t address) {
+    auto image = elf::parse(as_bytes(file));
+    REQUIRE(image);
+    auto opened = dwarf::CallFrames::open_by_header(*image);
+    return opened ? to_text(opened->find(ImageAddress{address})) : "no frames";
+  };
+  uint64_t function = spec.setup_entry().size();
+  CHECK(rule(header(1, function), kCode) == kFrameless);
+  CHECK(rule(header(1, function), kCode + 0xff) == kFrameless);
+  CHECK(rule(header(1, function), kCode + 0x100) == "none");
+  CHECK(rule(header(1, function), kCode - 1) == "none");
+  CHECK(rule(header(1, 0), kCode) == "none");              // a common entry
+  CHECK(rule(header(1, 0x7000'0000), kCode) == "none");    // outside of the section
+  CHECK(rule(header(2, function), kCode) == "no frames");  // more than there are
+  CHECK(rule(header(0, function), kCode) == "no frames");
+  CHECK(rule(build_image(spec.image(frames)), kCode) == "no frames");
 }

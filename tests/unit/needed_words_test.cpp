@@ -88,6 +88,64 @@ TEST_CASE("needed words: from the first function on that is not known, all") {
         Words{{0, caller(kSized)}, {8, caller(kFramed)}, {24, caller(kRoot)}});
 }
 
+namespace {
+
+class VdsoCode : public SampledCode {
+public:
+  VdsoCode() : image_(*elf::parse(as_bytes(unwind_vdso()))) {
+    frames_ = dwarf::CallFrames::open(image_);
+  }
+  std::optional<UnwindRule> rule(uint64_t address) override {
+    return frames_->find(ImageAddress{address - kLoaded});
+  }
+  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
+    return frames_->evaluate(ImageAddress{address - kLoaded}, state);
+  }
+  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) override {
+    return frames_->caller_register(ImageAddress{address - kLoaded}, number, cfa, state);
+  }
+
+private:
+  elf::Image image_;
+  std::unique_ptr<dwarf::CallFrames> frames_;
+};
+
+std::vector<StackWord> needed_registers(const Case& given,
+                                        const std::vector<uint64_t>& registers) {
+  RecordedSample sample;
+  sample.user_stack = given.stack;
+  sample.frame_offset = given.frame_offset;
+  std::vector<StackWord> words;
+  VdsoCode code;
+  find_needed_registers(sample, {kStackPointer + 0x18, given.top, registers}, kCode, code,
+                        words);
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("needed words: registers are taken if a rule asks for them") {
+  constexpr uint64_t kTop = kStackPointer + 0x18;
+  const StackWord kAlignment = {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18};
+  std::vector<uint64_t> registers(16, 7);
+  registers[0] = kTop + 8;
+  std::vector<uint64_t> top = {caller(kByRax), caller(kRoot)};
+  CHECK(needed_registers({{leaf(kFramed)}, kNoFrame, top}, registers).empty());
+  CHECK(needed_registers({{leaf(kByRax)}, kNoFrame, top}, registers) ==
+        Words{{offset_of_register(0), 8}, kAlignment});
+  CHECK(needed_registers({{leaf(kFrameless)}, kNoFrame, top}, registers) ==
+        Words{{offset_of_register(0), 8}, kAlignment});
+  CHECK(needed_registers({{leaf(kByRbx)}, kNoFrame, top}, registers) ==
+        Words{{offset_of_register(3), StackWord::kNumber + 7}, kAlignment});
+  registers[3] = caller(kRoot);
+  CHECK(needed_registers({{leaf(kByRbx)}, kNoFrame, top}, registers) ==
+        Words{{offset_of_register(3), caller(kRoot)}});
+  registers[3] = uint64_t{1} << 32;  // of no use
+  CHECK(needed_registers({{leaf(kByRbx)}, kNoFrame, top}, registers).empty());
+  CHECK(needed_registers({{leaf(kByRax)}, kNoFrame, top}, {}).empty());
+}
+
 TEST_CASE("needed words: report finds the same callers in them as in all words") {
   std::mt19937_64 random(1);
   auto one_of = [&](uint64_t count) { return random() % count; };
@@ -97,7 +155,9 @@ TEST_CASE("needed words: report finds the same callers in them as in all words")
     for (uint64_t place = kFrameless; place <= kRoot; place++)
       if (one_of(4) != 0)
         places.insert(place);
-    auto any = [&] { return static_cast<Place>(one_of(kUnknown + 1)); };
+    constexpr std::array kPlaces = {kFrameless, kFramed, kSized,  kLosing,
+                                    kHandler,   kRoot,   kUnknown};
+    auto any = [&] { return kPlaces[one_of(kPlaces.size())]; };
     Case given;
     given.stack = {leaf(any())};
     for (uint64_t depth = one_of(5); depth > 0; depth--)

@@ -65,6 +65,9 @@ struct Columns {
   std::vector<int64_t> goid = {7, -7};
   std::vector<uint32_t> label_set = {0, 1};
   size_t label_count = 1;
+  std::vector<uint32_t> register_sizes;
+  std::vector<uint32_t> registers;
+  std::vector<uint64_t> register_values;
 
   std::string encode() const {
     std::string payload;
@@ -85,6 +88,9 @@ struct Columns {
     out.add_packed_sint64(17, goid.begin(), goid.end());
     out.add_packed_uint32(18, label_set.begin(), label_set.end());
     out.add_message(19, labels());
+    out.add_packed_uint32(27, register_sizes.begin(), register_sizes.end());
+    out.add_packed_uint32(28, registers.begin(), registers.end());
+    out.add_packed_uint64(29, register_values.begin(), register_values.end());
     out.add_packed_uint32(9, user_end.begin(), user_end.end());
     return payload;
   }
@@ -404,4 +410,61 @@ TEST_CASE("samples: weights and cgroups may be missing, but not wrong") {
     CHECK(SampleBatch::decode(as_bytes(longer)).error().message() ==
           "columns of 2 and of 3 samples");
   }
+}
+
+namespace {
+
+Columns with_registers() {
+  Columns columns;
+  columns.register_sizes = {1, 3};
+  columns.registers = {4 * 9 + 2, 1, 4 * 3, 4 * 63 + 2};
+  columns.register_values = {UINT32_MAX, 0x8000, 0x400010, 0xff0};
+  return columns;
+}
+
+}  // namespace
+
+TEST_CASE("samples: registers lie behind the words of their top") {
+  constexpr uint64_t kNumber = StackWord::kNumber;
+  auto batch = with_registers().decode();
+  REQUIRE(batch);
+  std::vector<StackWord> first = {{8, 0x400010}, {offset_of_register(9), kNumber + UINT32_MAX}};
+  std::vector<StackWord> second = {{0, 0x400020},
+                                   {16, 0x20},
+                                   {offset_of_register(0), 0x8000},
+                                   {offset_of_register(3), 0x400010},
+                                   {offset_of_register(63), kNumber + 0xff0}};
+  CHECK(std::ranges::equal(batch->top(1), first));
+  CHECK(std::ranges::equal(batch->top(2), second));
+  auto again = SampleBatch::decode(as_bytes(batch->encode()));
+  REQUIRE(again);
+  CHECK(same_samples(*batch, *again));
+}
+
+TEST_CASE("samples: registers that cannot be are refused") {
+  auto error = [](auto change) {
+    Columns columns = with_registers();
+    change(columns);
+    return columns.error();
+  };
+  CHECK(error([](Columns& c) { c.register_sizes.pop_back(); }) ==
+        "1 sizes of registers of 2 tops, 4 values of 4");
+  CHECK(error([](Columns& c) { c.register_values.pop_back(); }) ==
+        "2 sizes of registers of 2 tops, 3 values of 4");
+  CHECK(error([](Columns& c) {
+          c.register_sizes = {1, 4};
+        }) == "tops of more than 4 registers");
+  CHECK(error([](Columns& c) {
+          c.register_sizes = {1, 65};
+        }) == "a top of 65 registers, where 64 are allowed");
+  CHECK(error([](Columns& c) { c.registers[0] = 4 * 64 + 2; }) ==
+        "a register 258 with 0xffffffff");
+  CHECK(error([](Columns& c) { c.registers[0] = 3; }) == "a register 3 with 0xffffffff");
+  CHECK(error([](Columns& c) { c.register_values[0] = 1ull << 32; }) ==
+        "a register 38 with 0x100000000");
+  CHECK(error([](Columns& c) { c.register_values[1] = 0x8001; }) == "a register 1 with 0x8001");
+  CHECK(error([](Columns& c) { c.register_values[2] = 0x8000; }) ==
+        "a register 12 with 0x8000");
+  CHECK(error([](Columns& c) { c.register_values[2] = 1ull << 63; }) ==
+        "a register 12 with 0x8000000000000000");
 }

@@ -268,7 +268,7 @@ TEST_CASE("replay: words of a stack are places, and addresses of what is mapped"
   REQUIRE(profile.stack_states.size() == 3);
   auto top_of = [&](size_t stack) { return profile.top(profile.stack_states[stack].top); };
   REQUIRE(top_of(0).size() == 2);
-  CHECK(top_of(0)[1] == TopWord{8, 1, 16});
+  CHECK(top_of(0)[1] == TopWord{8, TopWord::Kind::kPlace, 16});
   TopWord word = top_of(0)[0];
   CHECK(word.offset == 0);
   CHECK(to_integer(profile.locations[word.value].address) == 0x100020);

@@ -9,7 +9,7 @@
 
 namespace gosym {
 
-// A rule in words, or "none":
+// A rule in words, or "none", or "evaluated":
 //
 //   CFA             sp+16; [fp-8] if it is the word that lies there
 //   return address  cfa-8; link: in the link register; root, and then no more
@@ -27,6 +27,8 @@ inline std::string to_text(const std::optional<UnwindRule>& rule) {
     return "none";
   if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
     return "root";
+  if (rule->is_evaluated)
+    return "evaluated";
   std::string cfa = to_text(rule->cfa);
   bool is_link = rule->return_kind == UnwindRule::ReturnAddress::kInRegister;
   std::string frame = rule->frame_kind == UnwindRule::FramePointer::kUnchanged ? "same"

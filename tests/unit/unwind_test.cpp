@@ -142,6 +142,52 @@ TEST_CASE("unwind: words that lead down or round end the walk") {
   CHECK(found.counts.cut == 1);
 }
 
+namespace {
+
+StackWord rax(uint64_t value) {
+  return {offset_of_register(0), value};
+}
+StackWord rbx(uint64_t value) {
+  return {offset_of_register(3), value};
+}
+
+}  // namespace
+
+TEST_CASE("unwind: frames by any register, and by what is loaded") {
+  CHECK(unwound({.stack = {leaf(kByRax)}, .words = {{24, caller(kRoot)}, rax(24)}}).stack ==
+        "by-rax root<");
+  CHECK(unwound({.stack = {leaf(kByRax)}, .words = {{24, caller(kRoot)}}}).stack == "by-rax");
+  CHECK(unwound({.stack = {leaf(kByRax)}, .words = {{24, caller(kRoot)}}}).counts.cut == 1);
+  CHECK(unwound({.stack = {leaf(kByLoad)}, .words = {{16, 40}, {40, caller(kRoot)}}}).stack ==
+        "by-load root<");
+}
+
+TEST_CASE("unwind: registers are as the functions below left them") {
+  // Through one that does not mention it, and one that saved it.
+  CHECK(unwound({.stack = {leaf(kFrameless)},
+                 .words = {{0, caller(kByRax)}, {24, caller(kRoot)}, rax(24)}})
+            .stack == "frameless by-rax< root<");
+  CHECK(unwound({.stack = {leaf(kSavesRbx)},
+                 .words = {{8, 40}, {16, caller(kByRbx)}, {48, caller(kRoot)}, rbx(8)}})
+            .stack == "saves-rbx by-rbx< root<");
+  CHECK(unwound({.stack = {leaf(kSavesRbx)},
+                 .words = {{16, caller(kByRbx)}, {48, caller(kRoot)}, rbx(40)}})
+            .stack == "saves-rbx by-rbx<");
+}
+
+TEST_CASE("unwind: a number, or what leads down, is no frame") {
+  for (uint64_t value : {StackWord::kNumber + 24, uint64_t{0}}) {
+    CAPTURE(value);
+    CHECK(unwound({.stack = {leaf(kByRax)},
+                   .frame_offset = 16,
+                   .words = {{0, caller(kRoot)}, {24, caller(kRoot)}, rax(value)}})
+              .stack == (value == 0 ? "by-rax root<" : "by-rax"));
+  }
+  CHECK(unwound({.stack = {leaf(kSized)},
+                 .words = {{24, caller(kByRax)}, {32, caller(kRoot)}, rax(8)}})
+            .stack == "sized by-rax<");
+}
+
 TEST_CASE("unwind: a stack that the kernel alone has stays as it is") {
   std::vector<Event> events;
   Replay replay({}, {}, std::move(events));

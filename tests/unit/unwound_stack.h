@@ -12,7 +12,19 @@ namespace gosym {
 
 // Stacks of the functions of a vdso, which needs no file, each 0x100 bytes long. Behind a call,
 // each is returned to at kReturn.
-enum Place : uint64_t { kFrameless, kFramed, kSized, kLosing, kHandler, kRoot, kUnknown };
+enum Place : uint64_t {
+  kFrameless,
+  kFramed,
+  kSized,
+  kLosing,
+  kHandler,
+  kRoot,
+  kByRax,
+  kByLoad,
+  kByRbx,
+  kSavesRbx,
+  kUnknown
+};
 constexpr uint64_t kReturn = 0x40;
 constexpr uint64_t kLoaded = 0x7f0000000000;
 
@@ -36,6 +48,10 @@ inline std::string make_unwind_vdso() {
   add(kSized, "\x0e\x20\x86\x02");           // CFA is rsp + 32, rbp at CFA - 16
   add(kLosing, "\x0e\x10\x07\x06");          // CFA is rsp + 16, rbp lost
   add(kRoot, "\x07\x10");
+  add(kByRax, std::string("\x0c\0\x08", 3));     // CFA is rax + 8
+  add(kByLoad, "\x0f\x05\x77\x10\x06\x23\x08");  // CFA is the word at rsp + 16, and 8
+  add(kByRbx, "\x0c\x03\x10");                   // CFA is rbx + 16
+  add(kSavesRbx, "\x0e\x18\x83\x02");            // CFA is rsp + 24, rbx at CFA - 16
   size_t setup = frames.size();
   frames += handler.setup_entry();
   frames +=
@@ -43,7 +59,7 @@ inline std::string make_unwind_vdso() {
 
   ImageSpec spec = usual.image(frames);
   std::string& text = spec.parts[0].contents;
-  text.resize(0x800, '\x90');
+  text.resize(0x100 * (kUnknown + 1), '\x90');
   for (uint64_t place = kFrameless; place <= kUnknown; place++)
     text[0x100 * place + kReturn - 5] = '\xe8';
   return build_image(spec);
@@ -67,8 +83,9 @@ struct Unwound {
 };
 
 inline Unwound unwound(const Sampled& sampled) {
-  constexpr std::array kNames = {"frameless", "framed", "sized",  "losing",
-                                 "handler",   "root",   "unknown"};
+  constexpr std::array kNames = {"frameless", "framed",    "sized",  "losing",
+                                 "handler",   "root",      "by-rax", "by-load",
+                                 "by-rbx",    "saves-rbx", "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));

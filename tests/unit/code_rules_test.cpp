@@ -1,4 +1,4 @@
-#include "record/go_code.h"
+#include "record/code_rules.h"
 
 #include <fcntl.h>
 
@@ -6,6 +6,7 @@
 
 #include "base/cut_files.h"
 #include "base/mapped_file.h"
+#include "dwarf/call_frames.h"
 #include "elf/image.h"
 #include "pclntab_builder.h"
 #include "record/time_budget.h"
@@ -53,15 +54,15 @@ struct ProgramFile {
   elf::Segment code;
 };
 
-std::string rule_at(GoCode& code, uint32_t pid, uint64_t address) {
-  return to_text(code.rule(pid, address));
+std::string rule_at(CodeRules& code, uint32_t pid, uint64_t address) {
+  return to_text(code.go_rule(pid, address));
 }
 
 }  // namespace
 
-TEST_CASE("go code: the rule of an address, wherever a process has mapped it") {
+TEST_CASE("code rules: the rule of an address, wherever a process has mapped it") {
   ProgramFile file;
-  GoCode code;
+  CodeRules code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   code.map(file.mapping(2, 0x7f0000000000), true, file.fd);
   for (int turn = 0; turn < 2; turn++) {  // the second is remembered
@@ -75,9 +76,9 @@ TEST_CASE("go code: the rule of an address, wherever a process has mapped it") {
   CHECK(rule_at(code, 3, 0x400000 + file.function()) == "none");
 }
 
-TEST_CASE("go code: what is known of a process ends with its program") {
+TEST_CASE("code rules: what is known of a process ends with its program") {
   ProgramFile file;
-  GoCode code;
+  CodeRules code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   code.map(file.mapping(2, 0x400000), true, file.fd);
   code.forget(1);
@@ -88,9 +89,9 @@ TEST_CASE("go code: what is known of a process ends with its program") {
   CHECK(rule_at(code, 2, 0x400000 + file.function()) == "none");
 }
 
-TEST_CASE("go code: nothing of what is no Go program, or has no section with its table") {
+TEST_CASE("code rules: nothing of what is no Go program, or has no section with its table") {
   ProgramFile file;
-  GoCode code;
+  CodeRules code;
   code.map(file.mapping(1, 0x400000), false, file.fd);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
   code.map(file.mapping(1, 0x400000), true, UniqueFd());
@@ -100,20 +101,65 @@ TEST_CASE("go code: nothing of what is no Go program, or has no section with its
   CHECK(rule_at(code, 2, 0x400000 + other.function()) == "none");
 }
 
-TEST_CASE("go code: what would take long is not known") {
+TEST_CASE("code rules: what would take long is not known") {
   ProgramFile file;
-  GoCode code;
+  CodeRules code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   // Who maps it over and over is followed to some of the places only.
-  for (uint64_t i = 1; i < 100; i++)
+  for (uint64_t i = 1; i < 5000; i++)
     code.map(file.mapping(1, 0x400000 + i * 0x100000), true, file.fd);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "sp+8 cfa-8 same");
-  CHECK(rule_at(code, 1, 0x400000 + 99 * 0x100000 + file.function()) == "none");
+  CHECK(rule_at(code, 1, 0x400000 + uint64_t{4999} * 0x100000 + file.function()) == "none");
   ProgramFile large;
   REQUIRE(ftruncate(large.fd.get(), off_t{1} << 30) == 0);
-  GoCode other;
+  CodeRules other;
   other.map(large.mapping(1, 0x400000), true, large.fd);
   CHECK(rule_at(other, 1, 0x400000 + large.function()) == "none");
+}
+
+TEST_CASE("code rules: a child has its parent's code") {
+  ProgramFile file;
+  CodeRules code;
+  code.map(file.mapping(1, 0x400000), true, file.fd);
+  code.fork(1, 2);
+  code.fork(3, 4);
+  CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
+  code.forget(1);
+  CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
+  CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
+  CHECK(rule_at(code, 4, 0x400000 + file.function()) == "none");
+}
+
+TEST_CASE("code rules: native code by its .eh_frame_hdr") {
+  // This program's own, which the linker made.
+  UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  auto mapped = MappedFile::open(self);
+  REQUIRE(mapped);
+  auto image = elf::parse((*mapped)->bytes());
+  REQUIRE(image);
+  auto frames = dwarf::CallFrames::open(*image);
+  REQUIRE(frames);
+  CodeRules code;
+  for (const elf::Segment& segment : image->segments) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
+      continue;
+    code.map({.time = 1,
+              .pid = 1,
+              .start = 0x500000,
+              .length = segment.file_size,
+              .file_offset = segment.offset,
+              .image = ImageId{1},
+              .path = ""},
+             false, self);
+    size_t known = 0;
+    for (uint64_t at = 0; at < segment.file_size; at += segment.file_size / 1000 + 1) {
+      auto rule = frames->find(ImageAddress{to_integer(segment.address) + at});
+      CHECK(to_text(code.rule(1, 0x500000 + at)) == to_text(rule));
+      CHECK(to_text(code.go_rule(1, 0x500000 + at)) == "none");
+      known += rule.has_value();
+    }
+    CHECK(known > 500);
+  }
 }
 
 TEST_CASE("time budget: it comes to an end") {
@@ -132,7 +178,7 @@ TEST_CASE("cut files: what is gone reads as zeros, and no rule is believed of th
   outlive_cut_files();
   ProgramFile file;
   ProgramFile other;
-  GoCode code;
+  CodeRules code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   MapEvent mapping = other.mapping(2, 0x400000);
   mapping.image = ImageId{2};
