@@ -1,5 +1,7 @@
 #include "dwarf/call_frames.h"
 
+#include <algorithm>
+
 #include "dwarf/expression.h"
 #include "dwarf/frame_expression.h"
 
@@ -189,6 +191,11 @@ std::optional<CallFrames::Found> CallFrames::find_row(ImageAddress address,
     return row ? std::optional(Found{*entry, *row}) : std::nullopt;
   }
   return std::nullopt;
+}
+
+bool CallFrames::is_one_piece(ImageAddress begin, ImageAddress address) const {
+  return std::ranges::all_of(
+      tables_, [&](const FrameTable& table) { return table.is_one_piece(begin, address); });
 }
 
 std::optional<UnwindRule> CallFrames::find(ImageAddress address) const {

@@ -27,6 +27,9 @@ public:
   // None if nothing is known of the address.
   std::optional<UnwindRule> find(ImageAddress address) const;
 
+  // As FrameTable has it, for all there is.
+  bool is_one_piece(ImageAddress begin, ImageAddress address) const;
+
   // Where the caller is found by a rule that has to be evaluated; `state` is that of the
   // function at the address. None if it takes what is not known.
   std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;

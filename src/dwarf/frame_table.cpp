@@ -237,6 +237,15 @@ std::optional<uint64_t> FrameTable::offset_of(uint64_t address) const {
   return place == places_.begin() ? std::nullopt : std::optional(std::prev(place)->offset);
 }
 
+bool FrameTable::is_one_piece(ImageAddress begin, ImageAddress address) const {
+  auto offset = offset_of(to_integer(address));
+  auto last = offset ? read_function(*offset) : std::nullopt;
+  if (!last)
+    return true;
+  bool holds_address = to_integer(address) < last->end;
+  return holds_address ? last->begin <= to_integer(begin) : last->end <= to_integer(begin);
+}
+
 std::optional<FrameEntry> FrameTable::find(ImageAddress address) const {
   uint64_t at = to_integer(address);
   auto offset = offset_of(at);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/reader.h"
+#include "elf/padding.h"
 
 namespace gosym::elf {
 
@@ -140,9 +141,12 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   SymbolTable table;
   Bytes names = names_of(image, section);
   std::vector<Section> code = code_sections(image);
+  std::vector<ImageAddress> places;  // of what is no code
   Reader in(image.contents(section).value_or(Bytes{}), image.order);
   while (in.ok() && in.remaining() > 0) {
     RawSymbol raw = read_symbol(in, image);
+    if (in.ok() && raw.type() == STT_OBJECT && raw.section != SHN_UNDEF)
+      places.push_back(ImageAddress{raw.value});
     if (!in.ok() || !may_be_code(raw))
       continue;
     Symbol symbol{ImageAddress{raw.value}, raw.size, name_of(names, raw), binding_of(raw)};
@@ -155,7 +159,10 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   }
   std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
-  table.bound_labels(code);
+  table.bound_labels(code, std::move(places));
+  if (section.type == SHT_DYNSYM)
+    for (Symbol& label : table.labels_)
+      label.size = size_up_to_padding(image, label.address, label.size);
   return table;
 }
 
@@ -183,8 +190,10 @@ void SymbolTable::lay_out() {
 }
 
 // Drops the labels inside of functions and the aliases, and gives the others their sizes.
-void SymbolTable::bound_labels(const std::vector<Section>& code) {
+void SymbolTable::bound_labels(const std::vector<Section>& code,
+                               std::vector<ImageAddress> places) {
   std::sort(labels_.begin(), labels_.end(), is_before);
+  std::ranges::sort(places);
   size_t kept = 0;
   for (size_t i = 0; i < labels_.size(); i++) {
     Symbol label = labels_[i];
@@ -193,6 +202,8 @@ void SymbolTable::bound_labels(const std::vector<Section>& code) {
     auto function = std::ranges::upper_bound(ranges_, begin, {}, &Range::begin);
     if (function != ranges_.end())
       label.size = std::min(label.size, function->begin - begin);
+    if (auto next = std::ranges::upper_bound(places, label.address); next != places.end())
+      label.size = std::min(label.size, to_integer(*next) - begin);
     if (i + 1 < labels_.size())
       label.size = std::min(label.size, to_integer(labels_[i + 1].address) - begin);
     if (label.size > 0 && !find(label.address))

@@ -60,9 +60,11 @@ public:
   // which is global, and not write, which is weak.
   std::optional<Symbol> find(ImageAddress address) const;
 
-  // The label that comes last before `address`, if there is neither a function nor the end of
-  // the section in between; of several at one place that of find(). It is a guess: whether the
-  // code belongs to it, nobody tells.
+  // The label that comes last before `address`, if there is neither another symbol of any kind
+  // nor the end of the section in between; of several at one place that of find(). It is a
+  // guess: whether the code belongs to it, nobody tells. The symbols that a program exports
+  // leave most of its functions out, so a label among these also ends where its code seems to
+  // (padding.h).
   std::optional<Symbol> guess(ImageAddress address) const;
 
   const std::vector<Symbol>& functions() const { return functions_; }  // by address
@@ -78,7 +80,7 @@ private:
     uint32_t function;
   };
   void lay_out();
-  void bound_labels(const std::vector<Section>& code);
+  void bound_labels(const std::vector<Section>& code, std::vector<ImageAddress> places);
 
   std::vector<Symbol> functions_;
   std::vector<Range> ranges_;

@@ -120,12 +120,23 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   if (!may_guess(address))
     return std::nullopt;
   for (const auto& source : sources_)
-    if (source->guess(address, calls)) {
+    if (auto label = source->guess(address); label && may_reach(*label, address)) {
+      calls.push_back({.function = label->name, .file = {}});
       if (dwarf_)
         set_position(dwarf_->find_position(address), calls.back());
       return FrameSource::kLabel;
     }
   return std::nullopt;
+}
+
+// Where symbols were taken out, the call frame information still tells functions from one
+// another.
+bool ImageSymbols::may_reach(const FunctionRange& label, ImageAddress address) const {
+  if (!has_looked_for_frames_) {
+    has_looked_for_frames_ = true;
+    frames_ = dwarf::CallFrames::open(image_);
+  }
+  return !frames_ || frames_->is_one_piece(label.address, address);
 }
 
 // A few labels of C that survived in a Go program say nothing of the code of Go.

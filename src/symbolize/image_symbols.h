@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "dwarf/call_frames.h"
 #include "elf/image.h"
 #include "go/module.h"
 #include "symbolize/debug_file.h"
@@ -57,6 +58,7 @@ private:
   void open_dwarf(const elf::Image& image, const std::string& path,
                   const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
+  bool may_reach(const FunctionRange& label, ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
   void open_minidebuginfo();
   void add_problem(std::string problem);
@@ -69,6 +71,9 @@ private:
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo
+  // Opened when a guess is to be judged.
+  mutable bool has_looked_for_frames_ = false;
+  mutable std::unique_ptr<dwarf::CallFrames> frames_;
   bool has_damaged_table_ = false;
   std::string problem_;
 };

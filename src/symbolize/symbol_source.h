@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,9 +32,8 @@ public:
   // May read more of the image.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) = 0;
 
-  // Appends a call that may be the one at `address`: FrameSource::kLabel. To be asked where no
-  // source has an answer.
-  virtual bool guess(ImageAddress, std::vector<Call>&) { return false; }
+  // What may be at `address`: FrameSource::kLabel. To be asked where no source has an answer.
+  virtual std::optional<FunctionRange> guess(ImageAddress) { return std::nullopt; }
 
   // Appends all its functions, by address; none if it knows them only one by one.
   virtual void list(std::vector<FunctionRange>& functions) = 0;

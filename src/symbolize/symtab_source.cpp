@@ -26,12 +26,11 @@ public:
     return true;
   }
 
-  bool guess(ImageAddress address, std::vector<Call>& calls) override {
+  std::optional<FunctionRange> guess(ImageAddress address) override {
     auto label = table_.guess(address);
     if (!label)
-      return false;
-    calls.push_back({.function = label->name, .file = {}});
-    return true;
+      return std::nullopt;
+    return FunctionRange{label->address, label->size, label->name, {}, 0};
   }
 
   void list(std::vector<FunctionRange>& functions) override {
@@ -59,8 +58,8 @@ public:
   bool find(ImageAddress address, std::vector<Call>& calls) override {
     return source() && source()->find(address, calls);
   }
-  bool guess(ImageAddress address, std::vector<Call>& calls) override {
-    return source() && source()->guess(address, calls);
+  std::optional<FunctionRange> guess(ImageAddress address) override {
+    return source() ? source()->guess(address) : std::nullopt;
   }
   void list(std::vector<FunctionRange>& functions) override {
     if (source())

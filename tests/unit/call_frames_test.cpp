@@ -394,3 +394,28 @@ TEST_CASE("call frames: by the header only what it has") {
   CHECK(rule(header(0, function), kCode) == "no frames");
   CHECK(rule(build_image(spec.image(frames)), kCode) == "no frames");
 }
+
+TEST_CASE("call frames: code is one piece that passes no begin or end of a function") {
+  FrameSpec spec;
+  std::string frames = spec.setup_entry();
+  for (uint64_t begin : {0x1100, 0x1400})
+    frames += spec.function_entry(frames.size(), begin);
+  std::string file = build_image(spec.image(frames));
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  auto opened = dwarf::CallFrames::open(*image);
+  REQUIRE(opened);
+  auto is_one = [&](uint64_t begin, uint64_t address) {
+    return opened->is_one_piece(ImageAddress{begin}, ImageAddress{address});
+  };
+  CHECK(is_one(0x1000, 0x10ff));
+  CHECK_FALSE(is_one(0x1000, 0x1100));
+  CHECK_FALSE(is_one(0x1000, 0x1200));
+  CHECK(is_one(0x1100, 0x1100));
+  CHECK(is_one(0x1180, 0x11ff));
+  CHECK_FALSE(is_one(0x1180, 0x1200));
+  CHECK(is_one(0x1200, 0x13ff));
+  CHECK_FALSE(is_one(0x1200, 0x1400));
+  CHECK_FALSE(is_one(0x1100, 0x1480));
+  CHECK(is_one(0x1500, 0x9000));
+}

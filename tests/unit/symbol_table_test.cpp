@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "elf/padding.h"
 #include "image_builder.h"
 
 using namespace gosym;
@@ -206,6 +207,39 @@ TEST_CASE("labels: one is guessed up to the next label or function, or the secti
   CHECK(guess_at(table, 0x1210) == "");
   CHECK(name_at(table, 0x1000) == "");  // a guess is no answer
   CHECK(table.functions().size() == 1);
+}
+
+TEST_CASE("labels: one ends where data begins") {
+  Sample sample({{"label", 0x1000, 0, kUntyped}, {"data", 0x1010, 8, kObject}});
+  CHECK(guess_at(sample.table(), 0x100f) == "label");
+  CHECK(guess_at(sample.table(), 0x1010) == "");
+}
+
+TEST_CASE("labels: of those that are exported the code seems to end before padding") {
+  auto size = [](std::string code, uint64_t wanted = 0x40, uint16_t machine = EM_X86_64) {
+    code.resize(0x40, '\x31');
+    ImageSpec spec{.machine = machine, .parts = {}};
+    spec.parts.push_back(
+        {.name = ".text", .contents = code, .address = 0x1008, .segment_flags = PF_R | PF_X});
+    std::string file = build_image(spec);
+    return elf::size_up_to_padding(*elf::parse(as_bytes(file)), ImageAddress{0x1008}, wanted);
+  };
+  using namespace std::string_literals;
+  CHECK(size("") == 0x40);
+  CHECK(size("1234567\xc3") == 0x40);  // no padding needed
+  CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x90") == 8);
+  CHECK(size("123\xc3\xcc\xcc\xcc\xcc") == 8);
+  CHECK(size("123\xc3\x0f\x1f\x40\0"s) == 8);
+  CHECK(size("12345678123456\xc3\x66\x2e\x0f\x1f\x84\0\0\0\0\0"s) == 0x40);
+  CHECK(size("12345678123456\xc3\x66\x66\x2e\x0f\x1f\x84\0\0\0\0\0"s) == 0x40);
+  CHECK(size("1234567812345\xc3\x66\x2e\x0f\x1f\x84\0\0\0\0\0"s) == 0x18);
+  CHECK(size("\xe9\x31\x31\x31\x31\x90\x90\x90") == 8);
+  CHECK(size("\xeb\x31\x90\x90\x90\x90\x90\x90") == 8);
+  CHECK(size("\x75\x31\x90\x90\x90\x90\x90\x90") == 0x40);  // goes on
+  CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x31") == 0x40);
+  CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x90", 7) == 7);
+  CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x90", 0x40, EM_AARCH64) == 0x40);
+  CHECK(size("", UINT64_MAX) == UINT64_MAX);
 }
 
 TEST_CASE("labels: the rule among aliases is that of functions") {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "elf/image.h"
+
+namespace gosym::elf {
+
+// How far of `size` bytes of code from an address on reaches up to the first place where a
+// function seems to end: a return or a jump, and behind it nothing but what aligns the next to
+// 16 bytes. All of it if there is no such place, or for machines other than x86.
+uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t size);
+
+}  // namespace gosym::elf
