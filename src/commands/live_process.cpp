@@ -112,7 +112,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
       continue;
     if (is_memory(mapping.path))
       perf_maps.notice(pid_, moment.time);
-    auto [image, file, is_new] = images.identify(mapping);
+    auto [image, file, is_new, is_at_path] = images.identify(mapping);
     if (is_new && file)
       moment.files[image] = std::move(file);
     moment.events.emplace_back(event_of(std::move(mapping), image));

@@ -140,6 +140,9 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
     warn(options,
          "this recording cannot be used: {} of {} samples are of code that lost events told of",
          with_commas(summary.unplaced), with_commas(summary.samples));
+  if (summary.hung_looks > 0)
+    warn(options, "{} files, or what was mapped, not looked at: they did not answer in time",
+         with_commas(summary.hung_looks));
   if (summary.refused_events > 0 && options.is_verbose)
     warn(options, "{} mappings not recorded: of programs that map code all the time",
          with_commas(summary.refused_events));

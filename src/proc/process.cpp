@@ -142,18 +142,25 @@ bool has_ended(uint32_t pid) {
 }
 
 Result<std::vector<MapsEntry>> mappings_of(uint32_t pid) {
+  auto text = maps_text_of(pid);
+  if (!text)
+    return std::move(text).error();
+  return parse_maps(*text);
+}
+
+Result<std::string> maps_text_of(uint32_t pid) {
   auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxFileSize);
   // That file is the first thread's, which may have ended before the others.
   if (text && text->empty())
     for (uint32_t tid : thread_ids(pid))
       if (auto thread = read_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxFileSize);
           thread && !thread->empty())
-        return parse_maps(*thread);
+        return thread;
   if (text)
-    return parse_maps(*text);
+    return text;
   bool is_gone = !status_of(pid);
   if (is_gone)
-    return std::vector<MapsEntry>{};
+    return std::string();
   return std::move(text).error();
 }
 

@@ -59,5 +59,7 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid);
 // The mappings of a process; of a kernel thread and one that is gone, none. An error: they may
 // not be read.
 Result<std::vector<MapsEntry>> mappings_of(uint32_t pid);
+// The same as text.
+Result<std::string> maps_text_of(uint32_t pid);
 
 }  // namespace gosym::proc

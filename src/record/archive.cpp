@@ -7,7 +7,7 @@
 
 #include "base/file_tree.h"
 #include "base/text.h"
-#include "record/found_file.h"
+#include "record/file_helper.h"
 #include "record/image_file.h"
 
 namespace gosym {
@@ -23,15 +23,6 @@ size_t max_open() {
                                                : kMaxOpen;
 }
 
-// Not open any more, it may still be where it was.
-UniqueFd find_again(const std::string& path, const FileKey& key) {
-  UniqueFd found = find_file(path);
-  if (!is_file(found, key))
-    return {};
-  auto file = open_found(found);
-  return file ? *std::move(file) : UniqueFd();
-}
-
 bool is_deleted(const UniqueFd& file) {
   struct stat status {};
   return fstat(file.get(), &status) == 0 && status.st_nlink == 0;
@@ -39,11 +30,11 @@ bool is_deleted(const UniqueFd& file) {
 
 }  // namespace
 
-void Archive::hold(ImageId image, UniqueFd file, const std::string& path) {
+void Archive::hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path) {
   if (mode_ == ArchiveMode::kNone)
     return;
   FileKey key = key_of(file);
-  bool is_vanishing = is_deleted(file) || !is_file(find_file(path), key);
+  bool is_vanishing = !is_at_path;
   held_.emplace(image, Held{std::move(file), key, path, is_vanishing});
   if (++open_count_ > max_open())
     close_one();
@@ -98,6 +89,11 @@ bool Archive::is_due(const Held& held) const {
          (held.file && is_deleted(held.file));
 }
 
+// Not open any more, it may still be where it was.
+UniqueFd Archive::find_again(const Held& held) const {
+  return helper_.open_at(held.path, held.key);
+}
+
 void Archive::choose() {
   for (auto next = held_.begin(); next != held_.end();) {
     auto held = next++;
@@ -105,7 +101,7 @@ void Archive::choose() {
       continue;
     Held& file = held->second;
     open_count_ -= file.file ? 1 : 0;
-    UniqueFd found = file.file ? std::move(file.file) : find_again(file.path, file.key);
+    UniqueFd found = file.file ? std::move(file.file) : find_again(file);
     chosen_.push_back({held->first, std::move(found), std::move(file.path)});
     held_.erase(held);
   }

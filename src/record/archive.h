@@ -16,6 +16,8 @@
 
 namespace gosym {
 
+class FileHelper;
+
 enum class ArchiveMode : uint8_t {
   kNone,
   kAuto,  // what will be gone when the recording is read
@@ -31,10 +33,12 @@ enum class ArchiveMode : uint8_t {
 // descriptors allows.
 class Archive {
 public:
-  explicit Archive(ArchiveMode mode) : mode_(mode) {}
+  // What is not open any more is looked for by the helper, which must outlive the archive.
+  Archive(ArchiveMode mode, FileHelper& helper) : mode_(mode), helper_(helper) {}
 
-  // Of an image that is new. `path` is that which its process sees.
-  void hold(ImageId image, UniqueFd file, const std::string& path);
+  // Of an image that is new. `path` is that which its process sees; `is_at_path`: it leads to
+  // the file from here, too.
+  void hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path);
 
   // What processes do, in order.
   void map(uint32_t pid, ImageId image);
@@ -71,7 +75,10 @@ private:
   std::optional<Result<ImagePiece>> next_of_first();
   void drop_first();
 
+  UniqueFd find_again(const Held& held) const;
+
   ArchiveMode mode_;
+  FileHelper& helper_;
   std::map<ImageId, Held> held_;
   size_t open_count_ = 0;
   // Of each process those of its images that are not wanted yet.

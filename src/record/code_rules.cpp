@@ -11,7 +11,7 @@
 #include "go/module.h"
 #include "go/unwind_rule.h"
 #include "profile/replay.h"
-#include "record/image_catalog.h"
+#include "record/file_contents.h"
 
 namespace gosym {
 

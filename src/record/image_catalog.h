@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "elf/image.h"
 #include "profile/recording.h"
-#include "record/go_program.h"
+#include "record/file_contents.h"
 #include "record/sideband_record.h"
 
 namespace gosym {
+
+class FileHelper;
 
 // Gives every file that was mapped during a recording its number, and reads once what is needed
 // to know it again later: size, time, ids and segments; and what the sampler needs of a Go
@@ -18,9 +19,13 @@ class ImageCatalog {
 public:
   struct Identified {
     ImageId image{};
-    UniqueFd file;  // open for reading; none if the image is new and has a problem
+    UniqueFd file;  // open for reading; none: not to be read
     bool is_new = false;
+    bool is_at_path = false;  // if it is new: its path leads to it
   };
+
+  // With a helper, which must outlive the catalog, files are opened by that.
+  explicit ImageCatalog(FileHelper* helper = nullptr) : helper_(helper) {}
 
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
   // image says why.
@@ -44,15 +49,13 @@ private:
   ImageId identify_unopened(const RawMapping& mapping, const std::string& problem);
   ImageId add(const RawMapping& mapping, RecordedImage image);
 
+  FileHelper* helper_;
   std::map<Version, ImageId> known_;
   std::map<FileKey, ImageId> latest_;  // for files that can no longer be opened
   std::map<ImageId, GoProgram> go_programs_;
   std::vector<RecordedImage> new_;
   uint32_t count_ = 0;
 };
-
-// What is recorded of an image.
-std::vector<LoadSegment> load_segments(const elf::Image& image);
 
 // What is recorded of a mapping.
 MapEvent event_of(RawMapping mapping, ImageId image);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "proc/process.h"
 #include "raw/format.h"
+#include "record/file_helper.h"
 #include "record/found_file.h"
 
 namespace gosym {
@@ -37,10 +38,6 @@ int64_t now_ns(clockid_t clock) {
 // Times of another clock as those of files.
 int64_t file_time(clockid_t clock, uint64_t time) {
   return now_ns(CLOCK_REALTIME) - now_ns(clock) + static_cast<int64_t>(time);
-}
-
-UniqueFd find_directory_of(uint32_t pid) {
-  return find_below(find_root_of(pid), "/tmp");
 }
 
 // Why a map is not to be believed; empty if it is.
@@ -120,7 +117,12 @@ const UniqueFd* PerfMaps::keep_directory_of(uint32_t pid) {
   return &directories_.try_emplace(key, std::move(directory)).first->second;
 }
 
-UniqueFd PerfMaps::find_map(uint32_t pid, const Process& process, const std::string& name) {
+UniqueFd PerfMaps::find_directory_of(uint32_t pid) const {
+  return helper_ ? helper_->open_tmp(pid) : look_for_tmp(pid);
+}
+
+UniqueFd PerfMaps::find_map(uint32_t pid, const Process& process,
+                            const std::string& name) const {
   if (process.directory)
     return find_in(*process.directory, name);
   if (UniqueFd directory = find_directory_of(pid))

@@ -12,6 +12,8 @@
 
 namespace gosym {
 
+class FileHelper;
+
 // Finds the perf maps of processes (proc/perf_map.h) and says which to believe.
 //
 // Once a process is gone nothing tells where its /tmp was, its number in its own pid namespace,
@@ -24,6 +26,9 @@ namespace gosym {
 // earlier one of the same number.
 class PerfMaps {
 public:
+  // With a helper, which must outlive this, directories are found by that.
+  explicit PerfMaps(FileHelper* helper = nullptr) : helper_(helper) {}
+
   // The process has had code that no file holds since `time`, of CLOCK_MONOTONIC.
   void notice(uint32_t pid, uint64_t time);
 
@@ -51,8 +56,10 @@ private:
 
   Process look_at(uint32_t pid, uint64_t time);
   const UniqueFd* keep_directory_of(uint32_t pid);
-  static UniqueFd find_map(uint32_t pid, const Process& process, const std::string& name);
+  UniqueFd find_map(uint32_t pid, const Process& process, const std::string& name) const;
+  UniqueFd find_directory_of(uint32_t pid) const;
 
+  FileHelper* helper_;
   std::map<std::pair<dev_t, ino_t>, UniqueFd> directories_;
   std::map<uint32_t, Process> processes_;
   uint64_t bytes_left_ = kMaxTotal;

@@ -29,6 +29,7 @@ constexpr uint64_t kEventsTime = 20'000'000;
 // At the start, for what is mapped in all processes; and at the end, for what happened last.
 constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
+constexpr uint64_t kLastLooksTime = 400'000'000;
 
 class ProcessCode : public SampledCode {
 public:
@@ -60,7 +61,7 @@ Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
     : options_(std::move(options)),
       followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
       live_tids_(options_.scope.tids),
-      archive_(options_.has_user ? archive : ArchiveMode::kNone) {
+      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_) {
   for (uint32_t tid : live_tids_)
     if (auto status = proc::status_of(tid))
       followed_.insert(status->pid);
@@ -157,12 +158,19 @@ std::vector<uint32_t> Recorder::processes_at_start() const {
   return pids;
 }
 
+Result<std::vector<RawMapping>> Recorder::read_mappings(uint32_t pid, uint64_t time) {
+  auto maps = helper_.read_maps(pid);
+  if (!maps)
+    return std::move(maps).error();
+  return code_mappings_in(*maps, pid, time);
+}
+
 // What a process has mapped and what its threads are called, as of a time.
 void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
-  auto mappings = code_mappings_of(pid, time);
+  auto mappings = read_mappings(pid, time);
   if (!mappings && std::ranges::find(unreadable_, pid) == unreadable_.end())
     unreadable_.push_back(pid);
   if (mappings)
@@ -196,6 +204,7 @@ Result<> Recorder::collect() {
 Result<> Recorder::finish() {
   sampler_->stop();
   end_time_ = monotonic_ns();
+  helper_.hurry(kLastLooksTime);
   drain_sideband();
   drain_samples();
   drain_sideband();
@@ -354,6 +363,7 @@ Recorder::Summary Recorder::summary() const {
       .unfollowed = sampler_->counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
+      .hung_looks = helper_.hung_count(),
       .refused_events = sampler_->counters().refused_events,
       .unplaced = unplaced,
       .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),

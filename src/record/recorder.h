@@ -11,6 +11,7 @@
 #include "record/archive.h"
 #include "record/code_ranges.h"
 #include "record/code_rules.h"
+#include "record/file_helper.h"
 #include "record/held_events.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
@@ -36,6 +37,7 @@ public:
     uint64_t lost_events = 0;
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
+    uint64_t hung_looks = 0;            // at files that did not answer in time
     uint64_t refused_events = 0;        // of processes that map code all the time
     uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
@@ -86,6 +88,7 @@ private:
   void snapshot_cgroups();
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
+  Result<std::vector<RawMapping>> read_mappings(uint32_t pid, uint64_t time);
   void drain_samples();
   void keep(RecordedSample sample, const StackTop& top);
   // Gives the time up to which it has all.
@@ -135,7 +138,8 @@ private:
   std::set<std::string> unknown_go_versions_;
   std::vector<uint32_t> live_tids_;  // of threads that are targets
   bool have_threads_ended_ = false;
-  ImageCatalog images_;
+  FileHelper helper_;
+  ImageCatalog images_{&helper_};
   Archive archive_;
   size_t archived_ = 0;
 
@@ -169,7 +173,7 @@ private:
   CodeRules code_rules_;
   std::vector<StackWord> words_;  // scratch of keep()
 
-  PerfMaps perf_maps_;
+  PerfMaps perf_maps_{&helper_};
   // Processes whose first thread has ended, while others may go on: or one of these executes
   // another program, and is the first from then on.
   struct Ending {

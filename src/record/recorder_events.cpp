@@ -141,7 +141,7 @@ bool Recorder::is_of_interest(const ExitEvent& event) {
 void Recorder::keep(RawMapping mapping) {
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(mapping.pid, mapping.time);
-  auto [image, file, is_new] = images_.identify(mapping);
+  auto [image, file, is_new, is_at_path] = images_.identify(mapping);
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
   const GoProgram* program = images_.go_program(image);
@@ -150,7 +150,7 @@ void Recorder::keep(RawMapping mapping) {
   if (!program || !executes_after(event.pid, event.time))
     code_rules_.map(event, program != nullptr, file);
   if (is_new && file)
-    archive_.hold(image, std::move(file), path);
+    archive_.hold(image, std::move(file), path, is_at_path);
   archive_.map(event.pid, image);
   events_.emplace_back(std::move(event));
 }

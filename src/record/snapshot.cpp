@@ -29,7 +29,15 @@ RawMapping as_mapping(proc::MapsEntry entry, uint32_t pid, uint64_t time) {
 }  // namespace
 
 Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time) {
-  auto entries = proc::mappings_of(pid);
+  auto text = proc::maps_text_of(pid);
+  if (!text)
+    return std::move(text).error();
+  return code_mappings_in(*text, pid, time);
+}
+
+Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t pid,
+                                                 uint64_t time) {
+  auto entries = proc::parse_maps(maps);
   if (!entries)
     return std::move(entries).error();
   std::vector<RawMapping> mappings;

@@ -14,6 +14,9 @@ namespace gosym {
 // The executable mappings of a process, as if it had made them at `time`. None of a kernel
 // thread and of a process that is gone; an error: they may not be read.
 Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
+// The same of the text of its /proc/PID/maps.
+Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t pid,
+                                                 uint64_t time);
 
 // The vdso is the same in all processes of a width; this is ours. It is as large as its
 // mapping, two pages as a rule; empty if the kernel has none.

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 
-from common import (FIXTURES, GOSYM, WORK, build_spin, call, folded, is_kernel, is_unnamed, record, recording,
-                    run, running)
+from common import (FIXTURES, GOSYM, WORK, Skip, build_spin, call, cpu_ticks, folded, is_kernel,
+                    is_unnamed, record, recording, run, running, wait_for)
 
 CHURN = ["comm", "comm", "mmap", "mprotect"]
 ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
@@ -109,15 +109,58 @@ def set_user_program():
     assert named_share(file, "attack") > 0.8, call(GOSYM, "report", file).out
 
 
+@contextlib.contextmanager
+def hanging_program():
+    """The pid of a program whose file system has stopped to answer."""
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("no /dev/fuse")
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    folder.chmod(0o755)
+    server = subprocess.Popen([sys.executable, FIXTURES / "hanging_files.py", folder, build_spin()],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        if server.stdout.readline() != "mounted\n":
+            raise Skip(server.stderr.read())
+        with running(*as_nobody(folder / "program")) as pid:
+            wait_for(lambda: cpu_ticks(pid) > 10, "program at work")
+            server.send_signal(signal.SIGUSR1)
+            yield pid
+    finally:
+        server.kill()
+        server.wait()
+        call("umount", "-l", folder, check=False)
+
+
+def hanging_file(*options):
+    """Its file system holds up whoever looks at it, but no recording."""
+    with running(build_spin()) as spin, hanging_program() as pid:
+        words = [str(pid) if word == "PID" else word for word in options]
+        with recording("-F", 499, *words) as (recorder, file):
+            end = cpu_ticks(spin) + 50
+            wait_for(lambda: cpu_ticks(spin) > end, "another program at work")
+            begin = time.monotonic()
+            recorder.send_signal(signal.SIGINT)
+            told = recorder.communicate(timeout=60)[1]
+            took = time.monotonic() - begin
+        print(f"# {took:.2f} s from Ctrl-C to the end")
+        assert recorder.returncode == 0, told
+        assert took < ENDS_WITHIN, took
+        assert "not looked at: they did not answer in time" in told, told
+    if "-a" in options:
+        assert named_share(file, "spin") > 0.9
+    assert any(stack.comm == "program" for stack in folded(file))
+
+
 def unusable():
     """Most samples are of programs that came and went while the recorder could not look."""
     with attacked_by("comm", "comm"), recording("-a", "-F", 29) as (recorder, _):
         recorder.send_signal(signal.SIGSTOP)
         time.sleep(0.5)  # the rings are full
         with contextlib.ExitStack() as programs:
-            for _ in range(12):
-                programs.enter_context(running(build_spin()))
-            time.sleep(2)
+            for _ in range(40):  # in sessions of their own, so that they get most of the CPU
+                program = programs.enter_context(subprocess.Popen(["setsid", build_spin()]))
+                programs.callback(program.kill)
+            time.sleep(4)
         recorder.send_signal(signal.SIGCONT)
         recorder.send_signal(signal.SIGINT)
         told = recorder.communicate(timeout=60)[1]
@@ -149,6 +192,8 @@ if __name__ == "__main__":
          ("a process has its names beside who fills rings", names_of_a_process),
          ("a program of other rights is named", set_user_program),
          ("a recording that cannot be used says so", unusable),
+         ("a file that hangs, with -a", functools.partial(hanging_file, "-a")),
+         ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
          ("names, mappings and protections that change all the time",
           functools.partial(everything_ends, CHURN)),
          ("processes, threads and programs that come and go",

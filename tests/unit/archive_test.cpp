@@ -8,6 +8,7 @@
 #include "image_builder.h"
 #include "record/archive.h"
 #include "record/archived_parts.h"
+#include "record/file_helper.h"
 #include "record/image_pieces.h"
 #include "temporary_directory.h"
 
@@ -193,13 +194,14 @@ namespace {
 // Files of one folder, each held under the number that is its name.
 struct Held {
   TemporaryDirectory folder;
+  FileHelper helper;
   Archive archive;
 
-  explicit Held(ArchiveMode mode) : archive(mode) {}
+  explicit Held(ArchiveMode mode) : archive(mode, helper) {}
 
   void hold(uint32_t id, uint32_t pid) {
     std::string path = write_file(folder / std::to_string(id), build_image(some_program()));
-    archive.hold(ImageId{id}, opened(path), path);
+    archive.hold(ImageId{id}, opened(path), path, true);
     archive.map(pid, ImageId{id});
   }
   void hold_each(uint32_t count, uint32_t pid) {
@@ -272,9 +274,9 @@ TEST_CASE("archive: a file is kept that is not where its process sees it") {
   Held held(ArchiveMode::kAuto);
   std::string path = write_file(held.folder / "a", build_image(some_program()));
   std::string other = write_file(held.folder / "b", build_image(some_program()));
-  held.archive.hold(ImageId{1}, opened(path), other);
-  held.archive.hold(ImageId{2}, opened(path), held.folder / "nowhere");
-  held.archive.hold(ImageId{3}, opened(path), path);
+  held.archive.hold(ImageId{1}, opened(path), other, false);
+  held.archive.hold(ImageId{2}, opened(path), held.folder / "nowhere", false);
+  held.archive.hold(ImageId{3}, opened(path), path, true);
   for (uint32_t id : {1, 2, 3})
     held.archive.map(100, ImageId{id});
   held.archive.want(100);
@@ -309,7 +311,7 @@ TEST_CASE("archive: all or none") {
 TEST_CASE("archive: it is told why a file is not kept") {
   Held held(ArchiveMode::kAll);
   std::string path = write_file(held.folder / "text", "#!/bin/sh");
-  held.archive.hold(ImageId{1}, opened(path), path);
+  held.archive.hold(ImageId{1}, opened(path), path, true);
   held.archive.map(100, ImageId{1});
   held.hold(2, 100);
   held.archive.want(100);

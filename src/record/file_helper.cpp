@@ -1,0 +1,379 @@
+#include "record/file_helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/mapped_file.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "raw/messages.h"
+
+namespace gosym {
+
+namespace {
+
+// A disk that is busy takes tens of milliseconds. Samples wait that long, for which the rings
+// have room; and one who waits for his turn, not for a file, is given a second.
+constexpr uint64_t kPatience = 100'000'000;
+constexpr uint64_t kPatienceForTurn = 1'000'000'000;
+
+constexpr uint64_t kMaxHung = 8;
+
+// The kernel's PATH_MAX, which no path of a mapping exceeds.
+constexpr size_t kMaxPath = 4096;
+// What is recorded of a file: a hundred segments and a few hundred bytes, as a rule.
+constexpr size_t kMaxImage = 48 << 10;
+constexpr size_t kMaxText = 256;
+constexpr size_t kMaxVersion = 64;
+constexpr size_t kMaxMaps = 64 << 20;
+
+enum class Look : uint32_t { kMapped, kFile, kTmp, kMaps };
+
+template <size_t N>
+void put(char (&place)[N], std::string_view text) {
+  size_t size = std::min(text.size(), N - 1);
+  memcpy(place, text.data(), size);
+  place[size] = '\0';
+}
+
+template <size_t N>
+std::string text_in(const char (&place)[N]) {
+  return {place, strnlen(place, N)};
+}
+
+}  // namespace
+
+struct FileHelper::Request {
+  Look look;
+  uint32_t pid;
+  uint64_t start;
+  uint64_t length;
+  uint64_t device;
+  uint64_t inode;
+  char path[kMaxPath];
+};
+
+struct FileHelper::Reply {
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;
+  int64_t mtime_ns;
+  int64_t go_offset;
+  uint64_t go_offset_at;
+  uint32_t image_size;
+  bool is_at_path;
+  bool has_image;
+  bool has_go_program;
+  bool has_go_offset_at;
+  char problem[kMaxText];  // empty: it worked
+  char go_version[kMaxVersion];
+  char image[kMaxImage];  // as a recording has it
+};
+
+namespace {
+
+// One message; a descriptor goes with it if there is one.
+template <class Message>
+bool send_message(int channel, const Message& message, int fd) {
+  iovec part = {const_cast<Message*>(&message), sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  }
+  return sendmsg(channel, &header, MSG_NOSIGNAL) == sizeof(message);
+}
+
+template <class Message>
+bool receive_message(int channel, Message& message, UniqueFd& fd) {
+  iovec part = {&message, sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  ssize_t size = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
+  const cmsghdr* rights = size >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
+  if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int received = -1;
+    memcpy(&received, CMSG_DATA(rights), sizeof(received));
+    fd = UniqueFd(received);
+  }
+  return size == sizeof(message);
+}
+
+UniqueFd in_memory(const std::string& text) {
+  UniqueFd file(memfd_create("maps", MFD_CLOEXEC));
+  size_t written = 0;
+  while (file && written < text.size()) {
+    ssize_t size = write(file.get(), text.data() + written, text.size() - written);
+    if (size <= 0)
+      return {};
+    written += static_cast<size_t>(size);
+  }
+  if (file && lseek(file.get(), 0, SEEK_SET) != 0)
+    return {};
+  return file;
+}
+
+}  // namespace
+
+FileHelper::~FileHelper() {
+  stop();
+}
+
+bool FileHelper::start() {
+  if (pid_ != 0)
+    return true;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return false;
+  channel_ = UniqueFd(ends[0]);
+  UniqueFd theirs(ends[1]);
+  int parent = getpid();
+  int pid = fork();
+  if (pid < 0)
+    return false;
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1);
+    // What the user sends to end a recording is for the recorder.
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      ::signal(signal, SIG_IGN);
+    dup2(theirs.get(), 0);
+    close_range(1, UINT32_MAX, 0);
+    serve(0);
+    _exit(0);
+  }
+  pid_ = pid;
+  return true;
+}
+
+// Where it waits in the kernel for one who does not answer, it stays.
+void FileHelper::stop() {
+  channel_ = UniqueFd();
+  if (pid_ == 0)
+    return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, WNOHANG);
+  pid_ = 0;
+}
+
+void FileHelper::serve(int channel) {
+  static Request request;
+  static Reply reply;
+  UniqueFd none;
+  while (receive_message(channel, request, none)) {
+    memset(&reply, 0, sizeof(reply));
+    UniqueFd found = answer(request, reply);
+    if (!send_message(channel, reply, found.get()))
+      return;
+  }
+}
+
+UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
+  RawMapping mapping = {.time = 0,
+                        .pid = request.pid,
+                        .start = request.start,
+                        .length = request.length,
+                        .file_offset = 0,
+                        .file = {.device = request.device, .inode = request.inode},
+                        .path = text_in(request.path)};
+  if (request.look == Look::kFile)
+    return look_for_file(mapping.path, mapping.file);
+  if (request.look == Look::kTmp)
+    return look_for_tmp(request.pid);
+  if (request.look == Look::kMaps) {
+    auto text = look_at_maps(request.pid);
+    if (!text)
+      put(reply.problem, text.error().message());
+    return text ? in_memory(*text) : UniqueFd();
+  }
+  auto opened = look_at_mapped_file(mapping);
+  if (!opened) {
+    put(reply.problem, opened.error().message());
+    return {};
+  }
+  reply.device = opened->device;
+  reply.inode = opened->inode;
+  reply.size = opened->size;
+  reply.mtime_ns = opened->mtime_ns;
+  reply.is_at_path = opened->is_at_path;
+  if (opened->contents) {
+    std::string image = raw::encode(opened->contents->image);
+    if (image.size() > sizeof(reply.image)) {
+      put(reply.problem, "its headers are too large");
+      return {};
+    }
+    memcpy(reply.image, image.data(), image.size());
+    reply.image_size = static_cast<uint32_t>(image.size());
+    reply.has_image = true;
+    if (const auto& program = opened->contents->go_program) {
+      reply.has_go_program = true;
+      put(reply.go_version, program->version);
+      reply.go_offset = program->offset;
+      reply.has_go_offset_at = program->offset_at.has_value();
+      reply.go_offset_at = program->offset_at.value_or(0);
+    }
+  }
+  return std::move(opened->file);
+}
+
+void FileHelper::hurry(uint64_t nanoseconds) {
+  end_ = std::min(end_, clock_ns(CLOCK_MONOTONIC) + nanoseconds);
+}
+
+// Not one that only waits for its turn on a CPU.
+bool FileHelper::is_held_up() const {
+  auto status = proc::status_of(static_cast<uint32_t>(pid_));
+  return !status || status->state != 'R';
+}
+
+bool FileHelper::wait_for_reply() {
+  uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+  uint64_t limit = kPatience;
+  while (true) {
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t end = std::min(begin + limit, end_);
+    if (now >= end) {
+      if (now >= end_ || limit == kPatienceForTurn || is_held_up())
+        return false;
+      limit = kPatienceForTurn;
+      continue;
+    }
+    pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
+    int left_ms = static_cast<int>((end - now) / 1'000'000 + 1);
+    if (poll(&entry, 1, left_ms) > 0)
+      return true;
+  }
+}
+
+// Disks have numbers of their own, other file systems those of nobody: major 0.
+Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
+  bool is_unnamed = major(request.device) == 0 && request.device != 0;
+  if (slow_.contains(request.device) || (is_unnamed && hung_count_ >= kMaxHung))
+    return Error("on a file system that takes too long to answer");
+  if (clock_ns(CLOCK_MONOTONIC) >= end_)
+    return Error("not looked at: the recording had ended");
+  UniqueFd found;
+  if (!start() || !send_message(channel_.get(), request, -1)) {
+    stop();
+    return Error("cannot be looked at: no helper process");
+  }
+  if (wait_for_reply()) {
+    if (receive_message(channel_.get(), reply, found))
+      return found;
+    stop();
+    return Error("cannot be looked at: the helper process has ended");
+  }
+  stop();
+  hung_count_++;
+  if (is_unnamed)
+    slow_.insert(request.device);
+  return Error("on a file system that takes too long to answer");
+}
+
+Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
+  static Request request;
+  static Reply reply;
+  request = {.look = Look::kMapped,
+             .pid = mapping.pid,
+             .start = mapping.start,
+             .length = mapping.length,
+             .device = mapping.file.device,
+             .inode = mapping.file.inode,
+             .path = {}};
+  put(request.path, mapping.path);
+  auto file = ask(request, reply);
+  if (!file)
+    return std::move(file).error();
+  if (reply.problem[0] != '\0')
+    return Error(printable(text_in(reply.problem)));
+  OpenedFile opened = {.file = *std::move(file),
+                       .device = reply.device,
+                       .inode = reply.inode,
+                       .size = reply.size,
+                       .mtime_ns = reply.mtime_ns,
+                       .is_at_path = reply.is_at_path,
+                       .contents = {}};
+  if (!reply.has_image)
+    return opened;
+  auto image = raw::decode_image(
+      std::as_bytes(std::span(reply.image, std::min<size_t>(reply.image_size, kMaxImage))));
+  if (!image)
+    return std::move(image).error();
+  opened.contents = FileContents{*std::move(image), std::nullopt};
+  if (reply.has_go_program) {
+    std::string version = text_in(reply.go_version);
+    opened.contents->go_program = {
+        version, go::runtime_layout(version), reply.go_offset,
+        reply.has_go_offset_at ? std::optional(reply.go_offset_at) : std::nullopt};
+  }
+  return opened;
+}
+
+UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
+  static Request request;
+  static Reply reply;
+  request = {.look = Look::kFile,
+             .pid = 0,
+             .start = 0,
+             .length = 0,
+             .device = key.device,
+             .inode = key.inode,
+             .path = {}};
+  put(request.path, path);
+  auto file = ask(request, reply);
+  return file ? *std::move(file) : UniqueFd();
+}
+
+UniqueFd FileHelper::open_tmp(uint32_t pid) {
+  static Request request;
+  static Reply reply;
+  request = {};
+  request.look = Look::kTmp;
+  request.pid = pid;
+  auto directory = ask(request, reply);
+  return directory ? *std::move(directory) : UniqueFd();
+}
+
+Result<std::string> FileHelper::read_maps(uint32_t pid) {
+  static Request request;
+  static Reply reply;
+  request = {};
+  request.look = Look::kMaps;
+  request.pid = pid;
+  auto file = ask(request, reply);
+  if (!file)
+    return std::move(file).error();
+  if (reply.problem[0] != '\0')
+    return Error(printable(text_in(reply.problem)));
+  if (!*file)
+    return std::string();
+  return read_file(file->get(), kMaxMaps);
+}
+
+}  // namespace gosym

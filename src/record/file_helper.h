@@ -1,0 +1,56 @@
+#pragma once
+
+#include <set>
+
+#include "record/file_looks.h"
+
+namespace gosym {
+
+// Takes the looks of file_looks.h in a process of its own, one after the other. What takes
+// longer than it may is an answer as well, an error or none: then that process is ended, or
+// left behind where the kernel does not let it end, and there is another one for the next look.
+//
+// A file system that once took too long is not looked at again, and after a few nothing is that
+// no disk holds. The process has none of our descriptors: what of the recording it would keep
+// open is nobody's.
+//
+// The messages between the two have a fixed size, and what comes back is checked as what comes
+// from outside: it was made where files of strangers are parsed.
+class FileHelper {
+public:
+  FileHelper() = default;
+  ~FileHelper();
+  FileHelper(const FileHelper&) = delete;
+  FileHelper& operator=(const FileHelper&) = delete;
+
+  // As the functions of file_looks.h.
+  Result<OpenedFile> open_mapped(const RawMapping& mapping);
+  UniqueFd open_at(const std::string& path, const FileKey& key);
+  UniqueFd open_tmp(uint32_t pid);
+  Result<std::string> read_maps(uint32_t pid);
+
+  // The recording ends: all looks from now on have so long together.
+  void hurry(uint64_t nanoseconds);
+
+  uint64_t hung_count() const { return hung_count_; }
+
+private:
+  struct Request;
+  struct Reply;
+
+  bool start();
+  void stop();
+  Result<UniqueFd> ask(const Request& request, Reply& reply);
+  bool wait_for_reply();
+  bool is_held_up() const;
+  static void serve(int channel);
+  static UniqueFd answer(const Request& request, Reply& reply);
+
+  int pid_ = 0;  // 0: none runs
+  UniqueFd channel_;
+  uint64_t end_ = UINT64_MAX;  // of all looks
+  std::set<uint64_t> slow_;    // devices
+  uint64_t hung_count_ = 0;
+};
+
+}  // namespace gosym
