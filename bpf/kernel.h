@@ -33,6 +33,8 @@ struct task_struct {
   void* stack;
   void* mm;
   struct signal_struct* signal;
+  unsigned long sas_ss_sp;  // the stack that the thread has for signal handlers
+  unsigned long sas_ss_size;
   struct thread_struct thread;
 };
 

@@ -50,6 +50,9 @@
 // 1.27). Where C code was called more lies between.
 #define GOSYM_MAX_ENTRY_SIZE 24
 
+// Sizes that the kernel may need to save the state of the FPU in a signal frame.
+#define GOSYM_FPU_SIZES 3
+
 // How often C code that Go code called may have called back that the stack is still followed.
 #define GOSYM_MAX_CALLBACKS 3
 
@@ -111,7 +114,10 @@ struct gosym_sample {
   __u32 top_size;
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
-  __u32 padding;
+  // Bytes of the top that are of the stack for signal handlers; behind them lies the top of
+  // the interrupted stack, from `interrupted` on. 0: there is no such stack.
+  __u32 handler_size;
+  __u64 interrupted;
   __u64 stack_pointer;  // of the user code; so are the others
   __u64 frame_pointer;
   __u64 registers[GOSYM_REGISTERS];

@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "goroutine_stack.h"
+#include "handler_stack.h"
 #include "kernel.h"
 #include "labels.h"
 #include "registers.h"
@@ -150,7 +151,8 @@ int take_sample(struct bpf_perf_event_data* ctx) {
     sample->goid = read_word(goroutine.address + program->g_goid);
     take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
   }
-  take_top(sample, goroutine.g0_sp);
+  struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
+  take_top(sample, goroutine.g0_sp, &handler);
   output(sample);
   return 0;
 }

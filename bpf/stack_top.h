@@ -4,6 +4,7 @@
 // The top of a user stack, in which callers are found that the frame pointers leave out.
 
 #include "code.h"
+#include "handler_stack.h"
 #include "sample.h"
 
 // Set before the program is loaded.
@@ -37,18 +38,16 @@ static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, 
   return below_frame < top_size ? below_frame : top_size;
 }
 
-// A page at a time: the stack may end before.
-static __always_inline void take_top(struct gosym_sample* sample, __u64 end) {
+// Takes words of a stack into the sample, behind `begin` bytes of what that holds. A page at a
+// time: the stack may end before. The number of bytes taken.
+__noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
   const __u64 page = 4096;
-  sample->top_size = 0;
-  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
-    return;
-  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
-                sizeof(struct gosym_label) * sample->label_count;
-  __u64 wanted = wanted_top_size(sample, end) & ~7ull;
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
   __u64 taken = 0;
   for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
-    __u64 from = sample->stack_pointer + taken;
+    __u64 from = stack + taken;
     __u64 size = page - (from & (page - 1));
     if (size > wanted - taken)
       size = wanted - taken;
@@ -61,5 +60,28 @@ static __always_inline void take_top(struct gosym_sample* sample, __u64 end) {
       break;
     taken += size;
   }
+  return taken;
+}
+
+// On the stack for handlers callers are found in its words: those that it interrupted are no
+// part of the chain.
+static __always_inline void take_top(struct gosym_sample* sample, __u64 end,
+                                     const struct handler_stack* handler) {
+  sample->top_size = 0;
+  sample->handler_size = 0;
+  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
+    return;
+  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
+                sizeof(struct gosym_label) * sample->label_count;
+  bool is_handler = handler->end != 0;
+  __u64 wanted = is_handler ? broken_top_size : wanted_top_size(sample, end) & ~7ull;
+  __u64 left = handler->end - sample->stack_pointer;
+  __u64 first = is_handler && left < wanted ? left & ~7ull : wanted;
+  __u64 taken = take_words(begin, sample->stack_pointer, first);
   sample->top_size = taken;
+  if (!is_handler || taken != left || !handler->interrupted)
+    return;
+  sample->handler_size = taken;
+  sample->interrupted = handler->interrupted;
+  sample->top_size += take_words(begin + taken, handler->interrupted, wanted - taken);
 }

@@ -49,6 +49,17 @@ struct UnwindRule {
   bool operator==(const UnwindRule&) const = default;
 };
 
+// Where a signal handler returns to, on x86-64: what was interrupted lies in the ucontext at
+// the stack pointer (struct rt_sigframe of Linux), rbp at 120, rsp at 160, rip at 168.
+inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160},
+                                             .is_cfa_loaded = true,
+                                             .return_kind = UnwindRule::ReturnAddress::kOnStack,
+                                             .return_address = {Anchor::kStackPointer, 168},
+                                             .frame_kind = UnwindRule::FramePointer::kOnStack,
+                                             .frame_pointer = {Anchor::kStackPointer, 120},
+                                             .is_signal_frame = true,
+                                             .is_evaluated = false};
+
 // What the registers and the stack hold where a function is stopped, for whoever evaluates its
 // rule. Registers have the numbers that DWARF gives them.
 class MachineState {

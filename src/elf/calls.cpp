@@ -38,4 +38,19 @@ bool may_follow_call(const Image& image, ImageAddress address) {
                                      : ends_with_x86_call(as_text(code->first(length)));
 }
 
+bool is_signal_return(const Image& image, ImageAddress address) {
+  if (image.machine != EM_X86_64)
+    return false;
+  // mov $15, %rax or %eax; syscall
+  for (std::string_view load :
+       {std::string_view("\x48\xc7\xc0\x0f\0\0\0", 7), std::string_view("\xb8\x0f\0\0\0", 5)})
+    for (uint64_t passed : {uint64_t{0}, uint64_t{load.size()}, uint64_t{load.size() + 2}}) {
+      auto loaded = image.loaded_from(ImageAddress{to_integer(address) - passed});
+      std::string_view code = as_text(loaded.value_or(Bytes{}));
+      if (code.starts_with(load) && code.substr(load.size()).starts_with("\x0f\x05"))
+        return true;
+    }
+  return false;
+}
+
 }  // namespace gosym::elf

@@ -8,4 +8,8 @@ namespace gosym::elf {
 // true where the machine is not known, or the file has no code there to look at.
 bool may_follow_call(const Image& image, ImageAddress address);
 
+// Whether the code there is what a signal handler returns to, the system call that restores the
+// interrupted registers, or is within it, or right behind. On x86-64 only: elsewhere false.
+bool is_signal_return(const Image& image, ImageAddress address);
+
 }  // namespace gosym::elf

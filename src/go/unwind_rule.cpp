@@ -34,20 +34,11 @@ bool has(const Pclntab& table, const Function& function, uint8_t flag,
           std::ranges::count(names, table.name(function.name_offset)) > 0);
 }
 
-// runtime.sigreturn and its like, to which signal handlers return, on x86-64: what was
-// interrupted lies in the ucontext at the stack pointer (struct rt_sigframe of Linux), rbp at
-// 120, rsp at 160, rip at 168.
+// runtime.sigreturn and its like, to which signal handlers return.
 bool is_sigreturn(const Module& module, const Function& function) {
   return module.image->machine == EM_X86_64 &&
          module.table.name(function.name_offset).starts_with("runtime.sigreturn");
 }
-constexpr UnwindRule kSigreturn = {.cfa = {Anchor::kStackPointer, 160},
-                                   .is_cfa_loaded = true,
-                                   .return_kind = ReturnAddress::kOnStack,
-                                   .return_address = {Anchor::kStackPointer, 168},
-                                   .frame_kind = FramePointer::kOnStack,
-                                   .frame_pointer = {Anchor::kStackPointer, 120},
-                                   .is_signal_frame = true};
 
 // Whether runtime.mcall or runtime.morestack has called a function of the scheduler, which
 // never returns: its stack begins there, though up to Go 1.20 the frame pointer still leads to
@@ -203,7 +194,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if (has(table, *function, kFlagRoot, kRoots) || is_scheduler_root(module, *function, address))
     return UnwindRule{.return_kind = ReturnAddress::kNone};
   if (is_sigreturn(module, *function))
-    return kSigreturn;
+    return kSignalReturn;
   if (has(table, *function, kFlagSetsStackPointer, kSwitches))
     return std::nullopt;
 

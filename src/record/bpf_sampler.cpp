@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "proc/cpus.h"
+#include "proc/fpu_state.h"
 #include "proc/process.h"
 #include "record/perf_event.h"
 #include "record/rights.h"
@@ -51,8 +52,8 @@ Result<UniqueFd> create_ring(uint32_t size) {
 }
 
 // From the stack pointer; none if it lies elsewhere.
-uint64_t frame_offset(const gosym_sample& sample) {
-  uint64_t offset = sample.frame_pointer - sample.stack_pointer;
+uint64_t frame_offset(const gosym_sample& sample, const StackTop& top) {
+  uint64_t offset = top.offset_of(sample.frame_pointer);
   return sample.user_depth > 0 && offset <= kMaxFrameDistance && offset % 8 == 0 ? offset
                                                                                  : kNoFrame;
 }
@@ -161,6 +162,7 @@ void BpfSampler::configure() {
   settings.trusts_chain = !has_words_only;
   settings.top_size = has_words_only ? options_.stack_size : kLeafTopSize;
   settings.broken_top_size = has_chain_only ? kLeafTopSize : options_.stack_size;
+  std::ranges::copy(proc::fpu_state_sizes(GOSYM_FPU_SIZES), settings.fpu_sizes);
   ring_size_ = settings.ring_size = ring_size_for(options_, wanted_cpus().size());
 }
 
@@ -339,8 +341,13 @@ void BpfSampler::hand_over(Bytes record) const {
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
                   depth + (labels_size + sample.top_size) / 8);
+  StackTop top = {.stack_pointer = sample.stack_pointer,
+                  .words = stack.subspan(depth + labels_size / 8),
+                  .handler_size = sample.handler_size,
+                  .interrupted = sample.interrupted};
   std::vector<Label> labels = labels_of(sample);
   std::vector<uint64_t> registers = general_registers(sample);
+  top.registers = registers;
   (*handler_)(
       {
           .time = sample.time,
@@ -350,7 +357,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .user_end = static_cast<StackEnd>(sample.user_end),
           .kernel_stack = stack.subspan(sample.user_depth, sample.kernel_depth),
           .user_stack = stack.first(sample.user_depth),
-          .frame_offset = frame_offset(sample),
+          .frame_offset = frame_offset(sample, top),
           .words = {},
           .goid = sample.goid,
           .labels = labels,
@@ -358,7 +365,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .weight = has_weights() ? sample.weight : 0,
           .cgroup = sample.cgroup,
       },
-      {sample.stack_pointer, stack.subspan(depth + labels_size / 8), registers});
+      top);
 }
 
 BpfSampler::Counters BpfSampler::counters() const {

@@ -279,7 +279,9 @@ void CallChainSampler::drain_samples(const Handler& handler) {
   for (const Sample& sample : std::exchange(samples_, {})) {
     cpus_[sample.cpu].counts.samples++;
     const CallChain& chain = sample.chain;
-    handler(recorded(sample), {chain.stack_pointer, chain.top, chain.registers});
+    handler(recorded(sample), {.stack_pointer = chain.stack_pointer,
+                               .words = chain.top,
+                               .registers = chain.registers});
   }
 }
 

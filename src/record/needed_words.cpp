@@ -58,7 +58,7 @@ public:
     if (offset % 8 != 0 || offset / 8 >= top_.words.size())
       return std::nullopt;
     uint64_t value = top_.words[offset / 8];
-    uint64_t place = value - top_.stack_pointer;
+    uint64_t place = top_.offset_of(value);
     if (contains(code_, value))
       return StackWord{offset, value};
     if (!ends_at_frame_ && place <= kMaxTopSize && place > offset)
@@ -68,7 +68,7 @@ public:
 
   // What a register may be used for, as it is recorded.
   std::optional<uint64_t> useful(uint64_t value) const {
-    uint64_t place = value - top_.stack_pointer;
+    uint64_t place = top_.offset_of(value);
     if (place <= kMaxTopSize)
       return place;
     if (value < StackWord::kNumber && contains(code_, value))

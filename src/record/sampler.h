@@ -60,8 +60,17 @@ struct SamplerOptions {
 // The top of a user stack, as it was sampled.
 struct StackTop {
   uint64_t stack_pointer = 0;
-  std::span<const uint64_t> words;           // from the stack pointer on
+  std::span<const uint64_t> words;  // from the stack pointer on
+  uint64_t handler_size = 0;  // bytes of them that are of a signal handler's stack, if not all:
+  uint64_t interrupted = 0;   // from here on lie the others
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
+
+  // Where a place of the stack lies among the words, in bytes; beyond them too.
+  uint64_t offset_of(uint64_t place) const {
+    uint64_t offset = place - stack_pointer;
+    bool is_interrupted = handler_size != 0 && offset >= handler_size;
+    return is_interrupted && place >= interrupted ? place - interrupted + handler_size : offset;
+  }
 };
 
 // Takes the samples of a scope, and tells what happens there beside: what is mapped, named,

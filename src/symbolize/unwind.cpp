@@ -50,12 +50,14 @@ public:
   }
 
   // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
-  // of runtime.goexit: before it lies another function.
+  // of runtime.goexit, and handlers of signals to that of the code that ends them: before it
+  // lies another function.
   LocationId returned_to(LocationId id) {
-    if (rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id))
-      return id;
-    LocationId itself = interrupted(id);
-    return is_root(itself) ? itself : id;
+    if (!known_[to_index(id)].returned_to) {
+      LocationId found = find_returned_to(id);
+      known_[to_index(id)].returned_to = found;
+    }
+    return *known_[to_index(id)].returned_to;
   }
 
   // The same place, but interrupted there and not returned to.
@@ -75,8 +77,18 @@ private:
   struct Known {
     bool has_rule = false;
     std::optional<bool> may_be_returned_to;
+    std::optional<LocationId> returned_to;
     std::optional<UnwindRule> rule;
   };
+
+  LocationId find_returned_to(LocationId id) {
+    if (rules_.is_signal_return(profile_.locations[to_index(id)]))
+      return interrupted(id);
+    if (rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id))
+      return id;
+    LocationId itself = interrupted(id);
+    return is_root(itself) ? itself : id;
+  }
 
   bool is_root(LocationId id) {
     std::optional<UnwindRule> at = rule(id);

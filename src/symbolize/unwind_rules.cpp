@@ -64,6 +64,8 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
   const OpenImage& image = open(location);
+  if (!location.is_return && elf::is_signal_return(image.image, *location.image_address))
+    return kSignalReturn;
   ImageAddress address = call_of(location);
   // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
   auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
@@ -85,6 +87,11 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
   if (is_go || !image.call_frames)
     return {};
   return image.call_frames->caller_register(call_of(location), number, cfa, state);
+}
+
+bool UnwindRules::is_signal_return(const Location& location) {
+  return location.image_address &&
+         elf::is_signal_return(open(location).image, *location.image_address);
 }
 
 bool UnwindRules::may_be_returned_to(const Location& location) {

@@ -31,6 +31,9 @@ public:
   // and what lies there is not the call of runtime.deferreturn.
   bool may_be_returned_to(const Location& location);
 
+  // Whether a handler of a signal returns there, which nothing calls.
+  bool is_signal_return(const Location& location);
+
 private:
   struct OpenImage;
   OpenImage& open(const Location& location);

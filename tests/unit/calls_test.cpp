@@ -56,3 +56,27 @@ TEST_CASE("calls: what cannot be looked at is believed") {
     CHECK(elf::may_follow_call(*image, ImageAddress{address}));
   CHECK(is_believed("\x90\x90\x90\x90\x90\x90\x90", EM_S390));
 }
+
+TEST_CASE("calls: what a signal handler returns to") {
+  using namespace std::string_literals;
+  auto count = [](const std::string& code, uint16_t machine = EM_X86_64) {
+    ImageSpec spec{.machine = machine, .parts = {}};
+    spec.parts.push_back({.name = ".text",
+                          .contents = std::string(32, '\x90') + code,
+                          .address = 0x1000,
+                          .segment_flags = PF_R | PF_X});
+    std::string file = build_image(spec);
+    elf::Image image = *elf::parse(as_bytes(file));
+    std::string offsets;
+    for (uint64_t i = 0; i < 32 + code.size(); i++)
+      if (elf::is_signal_return(image, ImageAddress{0x1000 + i}))
+        offsets += fmt::format("{} ", i - 32);
+    return offsets;
+  };
+  CHECK(count("\x48\xc7\xc0\x0f\0\0\0\x0f\x05\x90"s) == "0 7 9 ");
+  CHECK(count("\xb8\x0f\0\0\0\x0f\x05\x90"s) == "0 5 7 ");
+  CHECK(count("\xb8\x0e\0\0\0\x0f\x05\x90"s).empty());  // another call
+  CHECK(count("\xb8\x0f\0\0\0\x0f\x34\x90"s).empty());
+  CHECK(count("\xb8\x0f\0\0\0\x0f"s).empty());
+  CHECK(count("\xb8\x0f\0\0\0\x0f\x05\x90"s, EM_386).empty());
+}

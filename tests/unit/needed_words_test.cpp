@@ -46,7 +46,8 @@ std::vector<StackWord> needed(const Case& given, const RuleOf& rule_of) {
   sample.user_stack = given.stack;
   sample.frame_offset = given.frame_offset;
   std::vector<StackWord> words;
-  find_needed_words(sample, {kStackPointer, given.top}, kCode, rule_of, words);
+  find_needed_words(sample, {.stack_pointer = kStackPointer, .words = given.top}, kCode,
+                    rule_of, words);
   return words;
 }
 
@@ -118,12 +119,34 @@ std::vector<StackWord> needed_registers(const Case& given,
   sample.frame_offset = given.frame_offset;
   std::vector<StackWord> words;
   VdsoCode code;
-  find_needed_registers(sample, {kStackPointer + 0x18, given.top, registers}, kCode, code,
-                        words);
+  StackTop top = {
+      .stack_pointer = kStackPointer + 0x18, .words = given.top, .registers = registers};
+  find_needed_registers(sample, top, kCode, code, words);
   return words;
 }
 
 }  // namespace
+
+TEST_CASE("needed words: behind the stack of a signal handler lies the interrupted one") {
+  constexpr uint64_t kInterrupted = kStackPointer - 0x100000;
+  std::vector<uint64_t> top = {kStackPointer + 8, kInterrupted + 16,  caller(kFramed),
+                               kInterrupted + 24, kStackPointer + 16, caller(kRoot)};
+  StackTop stack = {.stack_pointer = kStackPointer,
+                    .words = top,
+                    .handler_size = 16,
+                    .interrupted = kInterrupted};
+  CHECK(stack.offset_of(kStackPointer) == 0);
+  CHECK(stack.offset_of(kStackPointer + 8) == 8);
+  CHECK(stack.offset_of(kInterrupted) == 16);
+  CHECK(stack.offset_of(kInterrupted + 0x8000) == 0x8010);
+  CHECK(stack.offset_of(kInterrupted - 8) > kMaxTopSize);
+  std::vector<uint64_t> chain = {leaf(kFramed)};
+  RecordedSample sample;
+  sample.user_stack = chain;
+  std::vector<StackWord> words;
+  find_needed_words(sample, stack, kCode, kNoRules, words);
+  CHECK(words == Words{{0, 8}, {8, 32}, {16, caller(kFramed)}, {24, 40}, {40, caller(kRoot)}});
+}
 
 TEST_CASE("needed words: registers are taken if a rule asks for them") {
   constexpr uint64_t kTop = kStackPointer + 0x18;

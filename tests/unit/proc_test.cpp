@@ -4,6 +4,7 @@
 
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
+#include "proc/fpu_state.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
@@ -189,4 +190,16 @@ TEST_CASE("cgroups: where their hierarchy is mounted") {
   // Whole lines only: of a mount point that is cut off the type is missing.
   for (size_t size = 0; size < line.find("cgroup2 none") + 7; size++)
     CHECK_FALSE(proc::find_cgroup_mount(line.substr(0, size)));
+}
+
+TEST_CASE("fpu state: as much as the processor has, and what the first had") {
+  std::vector<uint32_t> sizes = proc::fpu_state_sizes(3);
+#if defined(__x86_64__)
+  REQUIRE(!sizes.empty());
+  CHECK(sizes.back() == 512);
+  CHECK(std::ranges::all_of(sizes, [](uint32_t size) { return size >= 512 && size < 65536; }));
+  CHECK(proc::fpu_state_sizes(1).size() == 1);
+#else
+  CHECK(sizes.empty());
+#endif
 }

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gosym::proc {
+
+// How many bytes the kernel may need to save the state of the FPU for a signal handler, the
+// usual first, at most `limit` numbers. None for machines other than x86-64.
+std::vector<uint32_t> fpu_state_sizes(size_t limit);
+
+}  // namespace gosym::proc
