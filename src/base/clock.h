@@ -12,4 +12,8 @@ inline uint64_t clock_ns(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+inline uint64_t monotonic_ns() {
+  return clock_ns(CLOCK_MONOTONIC);
+}
+
 }  // namespace gosym

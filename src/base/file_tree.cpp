@@ -1,7 +1,7 @@
 #include "base/file_tree.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -25,6 +24,9 @@ Shown<T> shown(const T& value) {
     return value;
 }
 
+// What print() does, of arguments that are safe to print.
+void print_shown(std::FILE* stream, fmt::string_view format, fmt::format_args args);
+
 // Writes to a standard stream. Text that is given as an argument may come from anywhere, the
 // name of a file for one, so that it is made printable here, once for all messages; only the
 // format may have line feeds.
@@ -34,9 +36,7 @@ Shown<T> shown(const T& value) {
 template <class... Args>
 void print(std::FILE* stream, fmt::format_string<Shown<std::remove_cvref_t<Args>>...> format,
            Args&&... args) {
-  fmt::memory_buffer text;
-  fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(shown(args)...));
-  (void)std::fwrite(text.data(), 1, text.size(), stream);
+  print_shown(stream, format, fmt::make_format_args(shown(args)...));
 }
 
 }  // namespace gosym

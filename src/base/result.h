@@ -1,11 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace gosym {
 
@@ -54,25 +55,27 @@ Error system_error(std::string_view what, int cause);
 struct Ok {};
 
 // A value, or the reason there is none: the part of std::expected that we use, which g++ 12 and
-// clang 14 do not have yet.
+// clang 14 do not have yet. No std::variant, which takes most of a second more to compile in
+// each of the larger files.
 template <class T = Ok>
 class [[nodiscard]] Result {
 public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
 
-  explicit operator bool() const { return state_.index() == 0; }
+  explicit operator bool() const { return value_.has_value(); }
 
-  T& operator*() & { return std::get<0>(state_); }
-  const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
-  T* operator->() { return &std::get<0>(state_); }
-  const T* operator->() const { return &std::get<0>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
-  const Error& error() const& { return std::get<1>(state_); }
+  T& operator*() & { return value_.value(); }
+  const T& operator*() const& { return value_.value(); }
+  T&& operator*() && { return std::move(value_).value(); }
+  T* operator->() { return &value_.value(); }
+  const T* operator->() const { return &value_.value(); }
+  Error&& error() && { return std::move(*error_); }
+  const Error& error() const& { return *error_; }
 
 private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::unique_ptr<Error> error_;  // null if there is a value
 };
 
 }  // namespace gosym

@@ -1,6 +1,6 @@
 #include "base/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -138,6 +138,12 @@ std::string hex(std::string_view bytes) {
   return result;
 }
 
+void append_number(uint64_t number, int base, std::string& text) {
+  std::array<char, 64> digits{};  // base 2 takes all
+  auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number, base);
+  text.append(digits.data(), end);
+}
+
 std::string human_size(uint64_t bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024)
@@ -235,6 +241,16 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
       return pieces;
     text.remove_prefix(end + 1);
   }
+}
+
+std::string joined(std::span<const std::string> items, std::string_view separator) {
+  std::string text;
+  for (const std::string& item : items) {
+    if (&item != items.data())
+      text += separator;
+    text += item;
+  }
+  return text;
 }
 
 std::string_view take_line(std::string_view& text) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ std::string valid_utf8(std::string_view text);
 
 // Lower case, two digits a byte.
 std::string hex(std::string_view bytes);
+
+// Quicker than any format, for output of a hundred thousand lines.
+void append_number(uint64_t number, int base, std::string& text);
 
 // 311 B, 4.1 KiB, 73.2 MiB.
 std::string human_size(uint64_t bytes);
@@ -51,6 +55,10 @@ std::string_view base_name(std::string_view path);
 
 // The pieces between separators; no text has one piece, which is empty.
 std::vector<std::string_view> split(std::string_view text, char separator);
+
+// The items with the separator between them. Not fmt::join, with which a file takes two seconds
+// more to compile.
+std::string joined(std::span<const std::string> items, std::string_view separator);
 
 // Cuts off and returns the text before the first newline; all of it when there is none.
 std::string_view take_line(std::string_view& text);

@@ -11,6 +11,7 @@
 #include "profile/replay.h"
 #include "raw/archived_files.h"
 #include "raw/reader.h"
+#include "raw/sample_batch.h"
 #include "raw/writer.h"
 #include "record/found_file.h"
 #include "record/image_pieces.h"

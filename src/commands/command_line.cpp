@@ -128,7 +128,7 @@ std::string help_text(const Program& program, const Command& command) {
 std::string check_choice(const std::vector<std::string>& choices, const std::string& text) {
   if (std::ranges::find(choices, text) != choices.end())
     return {};
-  return fmt::format("'{}' is not one of {}", printable(text), fmt::join(choices, ", "));
+  return fmt::format("'{}' is not one of {}", printable(text), joined(choices, ", "));
 }
 
 // What the library gives a flag for its value.
@@ -212,7 +212,7 @@ std::string missing_command(const Program& program, const std::vector<std::strin
   for (const Command& command : program.commands)
     names.push_back(command.name);
   return fmt::format("no command: {} or {}",
-                     fmt::join(std::span(names).first(names.size() - 1), ", "), names.back());
+                     joined(std::span(names).first(names.size() - 1), ", "), names.back());
 }
 
 // The library's words are "--pid: 1 required  missing" and "json was given a disallowed flag

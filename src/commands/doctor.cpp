@@ -61,11 +61,11 @@ std::string capabilities(uint64_t owned) {
                  {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
                  {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
                  {CAP_SYSLOG, "CAP_SYSLOG"}};
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const auto& capability : kUseful)
     if ((owned >> capability.number & 1) != 0)
-      names.push_back(capability.name);
-  return fmt::format("{}", fmt::join(names, " "));
+      names.emplace_back(capability.name);
+  return joined(names, " ");
 }
 
 void print_system() {

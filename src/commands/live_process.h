@@ -1,15 +1,16 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "commands/answer.h"
 #include "profile/profile.h"
-#include "record/recorder.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {

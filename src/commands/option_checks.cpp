@@ -1,6 +1,6 @@
 #include "commands/option_checks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.h"
 

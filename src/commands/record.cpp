@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
@@ -160,7 +161,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
          summary.archive_problems.front());
   if (!summary.unknown_go_versions.empty())
     warn(options, "goroutines are not told, and stacks may end in C code, for programs by {}",
-         printable(fmt::format("{}", fmt::join(summary.unknown_go_versions, ", "))));
+         printable(joined(summary.unknown_go_versions, ", ")));
   if (summary.lacks_kernel_symbols)
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());

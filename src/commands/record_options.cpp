@@ -23,21 +23,21 @@ Error usage_error(std::string message) {
 Result<> check_scope(const RecordOptions& options) {
   if (!options.command.empty() && options.command.front().starts_with('-'))
     return usage_error(fmt::format("unknown option '{}'", printable(options.command.front())));
-  std::vector<std::string_view> kinds;
+  std::vector<std::string> kinds;
   for (auto [is_given, name] : {std::pair(!options.pids.empty(), "-p PID"),
                                 {!options.tids.empty(), "-t TID"},
                                 {!options.cgroups.empty(), "--cgroup"},
                                 {options.is_system_wide, "-a"},
                                 {!options.command.empty(), "a command"}})
     if (is_given)
-      kinds.push_back(name);
+      kinds.emplace_back(name);
   if (kinds.empty() && options.cpus.empty())
     return Error("nothing to record: no -p PID, no -a, no command")
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
   if (kinds.size() < 2)
     return Ok{};
-  Error error = usage_error(fmt::format("{} exclude one another", fmt::join(kinds, " and ")));
+  Error error = usage_error(fmt::format("{} exclude one another", joined(kinds, " and ")));
   if (!options.command.empty())
     error = std::move(error).with_hint(
         "to record for a time, as perf does with 'sleep 10': -d 10s");
@@ -205,9 +205,10 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   plan.archive = archive_mode(options.archive);
   sampler.has_user = !options.is_kernel_only;
   sampler.has_kernel = !options.is_user_only;
-  for (auto done : {check_scope(options), check_rest(options)})
-    if (!done)
-      return std::move(done).error();
+  if (auto checked = check_scope(options); !checked)
+    return std::move(checked).error();
+  if (auto checked = check_rest(options); !checked)
+    return std::move(checked).error();
   if (auto set = set_scope(options, sampler.scope); !set)
     return std::move(set).error();
   auto kind = parse_sampler(options.sampler);

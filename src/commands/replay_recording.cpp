@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "raw/sample_batch.h"
+
 namespace gosym {
 
 namespace {

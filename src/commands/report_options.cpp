@@ -46,7 +46,7 @@ OptionGroup output_options(ReportOptions& options) {
            {.names = "-f,--format",
             .value = "FORMAT",
             .help = fmt::format("Form of the output: {} (default: text)",
-                                fmt::join(format_names(), ", ")),
+                                joined(format_names(), ", ")),
             .set = into(options.format),
             .choices = format_names()},
            {.names = "-o,--output",

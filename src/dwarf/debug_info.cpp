@@ -1,6 +1,6 @@
 #include "dwarf/debug_info.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <tsl/robin_map.h>
 

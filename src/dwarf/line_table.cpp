@@ -1,7 +1,7 @@
 #include "dwarf/line_table.h"
 
 #include <dwarf.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

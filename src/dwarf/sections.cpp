@@ -1,6 +1,6 @@
 #include "dwarf/sections.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gelf.h>
 
 #include "base/reader.h"

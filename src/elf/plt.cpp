@@ -1,6 +1,6 @@
 #include "elf/plt.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "output/folded.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ public:
   }
 
   void write(const Write& write) const {
-    fmt::memory_buffer text;
+    std::string text;
     bool is_read = true;
     for (size_t i = 0; i < lines_.size() && is_read;) {
       uint64_t amount = 0;
@@ -55,7 +54,9 @@ public:
           text.push_back(';');
         text.append(texts_[frames.get()]);
       }
-      fmt::format_to(std::back_inserter(text), FMT_COMPILE(" {}\n"), amount);
+      text.push_back(' ');
+      append_number(amount, 10, text);
+      text.push_back('\n');
       is_read = write({text.data(), text.size()});
       text.clear();
     }

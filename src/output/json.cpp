@@ -1,6 +1,6 @@
 #include "output/json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

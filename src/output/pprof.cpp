@@ -1,6 +1,6 @@
 #include "output/pprof.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <tsl/robin_map.h>
 
 #include <map>

@@ -1,9 +1,10 @@
 #include "output/text.h"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <set>
@@ -38,7 +39,12 @@ std::string value_text(const Profile& profile, uint64_t amount) {
 
 std::string utc_time(uint64_t realtime_ns) {
   auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+  std::tm parts{};
+  std::array<char, 64> text{};  // a year of 64 bits of seconds has 12 digits
+  if (!gmtime_r(&time, &parts))
+    return "?";
+  size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
 }
 
 struct Process {
@@ -79,7 +85,7 @@ std::string list_processes(const Profile& profile, size_t limit) {
                                 process.pid, percent(process.amount, profile.total_amount())));
   if (shown < processes.size())
     items.push_back(fmt::format("and {} more", processes.size() - shown));
-  return fmt::format("{}", fmt::join(items, ", "));
+  return joined(items, ", ");
 }
 
 // "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %", ids as short as docker shows them.
@@ -98,7 +104,7 @@ std::string list_containers(const Profile& profile) {
       items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, profile.total_amount())));
   if (items.size() < sorted.size())
     items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
-  return fmt::format("{}", fmt::join(items, ", "));
+  return joined(items, ", ");
 }
 
 // "handler (12), name (4)": each key of labels with the number of its values.
@@ -117,7 +123,7 @@ std::string list_labels(const Profile& profile) {
       items.push_back(fmt::format("{} ({})", printable(key), with_commas(count)));
   if (items.size() < counts.size())
     items.push_back(fmt::format("and {} more", counts.size() - items.size()));
-  return fmt::format("{}", fmt::join(items, ", "));
+  return joined(items, ", ");
 }
 
 // "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
@@ -134,8 +140,11 @@ std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
   }
   if (cpus.empty())
     return {};
+  std::vector<std::string> numbers;
+  for (uint32_t cpu : cpus)
+    numbers.push_back(std::to_string(cpu));
   std::string which = cpus.size() > 4 ? fmt::format("{} CPUs", cpus.size())
-                                      : fmt::format("CPU {}", fmt::join(cpus, " and "));
+                                      : fmt::format("CPU {}", joined(numbers, " and "));
   return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
 }
 

@@ -1,6 +1,6 @@
 #include "output/unnamed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>
@@ -155,7 +155,7 @@ std::string make_source_note(const Profile& profile) {
   for (const auto& [source, count] : sources)
     if (percent(count, all) >= kLeastShown)
       items.push_back(fmt::format("{} {:.1f} %", source, percent(count, all)));
-  return items.empty() ? "" : fmt::format("names from  {}\n", fmt::join(items, ", "));
+  return items.empty() ? "" : fmt::format("names from  {}\n", joined(items, ", "));
 }
 
 std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top) {

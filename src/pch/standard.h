@@ -1,6 +1,7 @@
 // Compiled once and taken by all of the library: what most of its files include, and what takes
 // longest to read. A file includes what it uses all the same; this changes nothing but time.
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <functional>

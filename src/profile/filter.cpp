@@ -1,6 +1,6 @@
 #include "profile/filter.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -63,6 +63,13 @@ std::string seconds(uint64_t nanoseconds) {
   return fmt::format("{}", static_cast<double>(nanoseconds) / 1e9);
 }
 
+std::string comma_list(const std::vector<uint32_t>& numbers) {
+  std::vector<std::string> items;
+  for (uint32_t number : numbers)
+    items.push_back(std::to_string(number));
+  return joined(items, ",");
+}
+
 }  // namespace
 
 Result<TimeRange> parse_time_range(std::string_view text) {
@@ -98,19 +105,19 @@ bool Filter::keeps(const RecordedSample& sample, std::string_view comm, std::str
 std::string Filter::to_string() const {
   std::vector<std::string> options;
   if (!pids.empty())
-    options.push_back(fmt::format("--pid {}", fmt::join(pids, ",")));
+    options.push_back("--pid " + comma_list(pids));
   if (!tids.empty())
-    options.push_back(fmt::format("--tid {}", fmt::join(tids, ",")));
+    options.push_back("--tid " + comma_list(tids));
   if (!comms.empty())
-    options.push_back(fmt::format("--comm {}", fmt::join(comms, ",")));
+    options.push_back("--comm " + joined(comms, ","));
   if (!cgroups.empty())
-    options.push_back(fmt::format("--cgroup {}", fmt::join(cgroups, ",")));
+    options.push_back("--cgroup " + joined(cgroups, ","));
   for (const std::string& label : labels)
     options.push_back(fmt::format("--label {}", label));
   if (time != TimeRange())
     options.push_back(fmt::format("--time {},{}", time.begin == 0 ? "" : seconds(time.begin),
                                   time.end == UINT64_MAX ? "" : seconds(time.end)));
-  return fmt::format("{}", fmt::join(options, " "));
+  return joined(options, " ");
 }
 
 }  // namespace gosym

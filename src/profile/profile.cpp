@@ -1,6 +1,6 @@
 #include "profile/profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cassert>
 

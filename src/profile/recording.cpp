@@ -1,6 +1,6 @@
 #include "profile/recording.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace gosym {
 

@@ -1,9 +1,15 @@
 #include "profile/replay.h"
 
 #include <elf.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <string>
+
+#include "base/sequence_pool.h"
+#include "profile/kernel_history.h"
+#include "profile/process_history.h"
+#include "profile/sample_counter.h"
 
 namespace gosym {
 
@@ -69,8 +75,109 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
   return std::nullopt;
 }
 
-Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-               std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions)
+class Replay::Tables {
+public:
+  Tables(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
+         std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions);
+
+  std::string_view comm(const RecordedSample& sample);
+  std::string_view cgroup(const RecordedSample& sample) const;
+  uint32_t number_stack(std::span<const uint64_t> stack) { return raw_stacks_.intern(stack); }
+  uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.intern(top); }
+  uint32_t number_labels(std::span<const Label> labels);
+  void add(const RecordedSample& sample, const Numbers& numbers);
+  uint64_t memory() const;
+  Profile finish() &&;
+
+private:
+  // Keys of the tables below, made of integers of one size because they are hashed by bytes.
+  struct Setting {
+    uint32_t program;
+    uint32_t map_count;
+    uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
+    uint32_t end;
+    uint32_t bridge;
+    bool operator==(const Setting&) const = default;
+  };
+  struct SeenStack {
+    uint32_t setting;  // there are few, and the table of all stacks is half as large
+    uint32_t kernel;
+    uint32_t user;
+    uint32_t top;
+    uint32_t frame_offset;
+    bool operator==(const SeenStack&) const = default;
+  };
+  struct SeenAddress {
+    uint64_t address;
+    uint32_t program;
+    uint32_t map_count;
+    uint64_t is_return;
+    bool operator==(const SeenAddress&) const = default;
+  };
+  struct SeenTop {
+    uint32_t program;
+    uint32_t map_count;
+    uint64_t top;
+    bool operator==(const SeenTop&) const = default;
+  };
+  struct LocationKey {
+    uint64_t address;
+    MappingId mapping;
+    StringId kernel_name;
+    uint64_t is_return;
+    bool operator==(const LocationKey&) const = default;
+  };
+  struct MappingKey {
+    uint64_t image;
+    uint64_t start;
+    uint64_t limit;
+    uint64_t file_offset;
+    uint64_t perf_map;
+    bool operator==(const MappingKey&) const = default;
+  };
+
+  LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
+  StackId add_stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset);
+  uint32_t top(AddressSpace space, uint32_t raw_top);
+  // `count` is that of a setting.
+  LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
+  LocationId location(const LocationKey& key);
+  MappingId mapping_at(AddressSpace space, uint64_t address);
+  uint32_t image_of(const MapEvent& event);
+  uint32_t perf_map_of(const MapEvent& event) const;
+
+  Distinctions distinctions_;
+  tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
+  KernelHistory kernel_history_;
+  ProcessHistory history_;
+  tsl::robin_map<ImageId, RecordedImage> recorded_;
+  tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
+  SequencePool<uint64_t> raw_stacks_;
+  SequencePool<StackWord> raw_tops_;
+  SequencePool<TopWord> words_of_tops_;
+  size_t word_locations_ = 0;  // that were made for words of tops
+  SequencePool<ProfileLabel> label_sets_;
+  std::string unknown_comm_;           // that comm() gave last
+  std::vector<LocationId> resolved_;   // scratch of add_stack()
+  std::vector<TopWord> resolved_top_;  // scratch of top()
+
+  tsl::robin_map<Setting, uint32_t, BytesHash> settings_;
+  tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
+  tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
+  std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
+  tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
+  SampleCounter samples_;
+  tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
+  tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
+  tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
+  tsl::robin_map<ImageId, uint32_t> images_;
+  tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
+  Profile profile_;
+};
+
+Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
+                       std::vector<Event> events, std::span<const RecordedPerfMap> perf_maps,
+                       Distinctions distinctions)
     : distinctions_(distinctions),
       cgroups_(cgroups_in(events)),
       kernel_history_(events),
@@ -86,24 +193,19 @@ Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vecto
   perf_maps_.erase(AddressSpace::kUnknown);
 }
 
-std::string_view Replay::comm(const RecordedSample& sample) {
+std::string_view Replay::Tables::comm(const RecordedSample& sample) {
   std::string_view name = history_.comm(sample.pid, sample.tid, sample.time);
   if (!name.empty())
     return name;
   return unknown_comm_ = fmt::format(":{}", sample.tid);
 }
 
-std::string_view Replay::cgroup(const RecordedSample& sample) const {
+std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
   auto known = cgroups_.find(sample.cgroup);
   return known == cgroups_.end() ? std::string_view() : known->second;
 }
 
-void Replay::add(const RecordedSample& sample) {
-  add(sample, {number_stack(sample.kernel_stack), number_stack(sample.user_stack),
-               number_top(sample.words), number_labels(sample.labels)});
-}
-
-void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
+void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
   Setting setting = {space.program, space.map_count,
                      sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
@@ -126,8 +228,8 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
                 .weight = sample.weight});
 }
 
-StackId Replay::add_stack(const Setting& setting, const Numbers& numbers,
-                          uint64_t frame_offset) {
+StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers,
+                                  uint64_t frame_offset) {
   AddressSpace space = {setting.program, setting.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -159,7 +261,7 @@ StackId Replay::add_stack(const Setting& setting, const Numbers& numbers,
   return id;
 }
 
-uint32_t Replay::number_labels(std::span<const Label> labels) {
+uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
   resolved_labels_.clear();
   for (const Label& label : labels)
     resolved_labels_.push_back(
@@ -167,7 +269,7 @@ uint32_t Replay::number_labels(std::span<const Label> labels) {
   return label_sets_.intern(resolved_labels_);
 }
 
-uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
+uint32_t Replay::Tables::top(AddressSpace space, uint32_t raw_top) {
   auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, raw_top}, 0);
   if (!is_new)
     return known->second;
@@ -192,7 +294,7 @@ uint32_t Replay::top(AddressSpace space, uint32_t raw_top) {
   return known.value() = words_of_tops_.intern(resolved_top_);
 }
 
-LocationId Replay::user_location(AddressSpace space, uint64_t address, bool is_return) {
+LocationId Replay::Tables::user_location(AddressSpace space, uint64_t address, bool is_return) {
   SeenAddress seen = {address, space.program, space.map_count, is_return};
   auto [known, is_new] = seen_addresses_.try_emplace(seen);
   if (is_new)
@@ -200,13 +302,13 @@ LocationId Replay::user_location(AddressSpace space, uint64_t address, bool is_r
   return known->second;
 }
 
-LocationId Replay::kernel_location(uint32_t count, uint64_t address, bool is_return) {
+LocationId Replay::Tables::kernel_location(uint32_t count, uint64_t address, bool is_return) {
   uint64_t call = address - (is_return ? 1 : 0);
   std::string_view name = kernel_history_.find(call, count);
   return location({address, kKernelMapping, profile_.strings.intern(name), is_return});
 }
 
-LocationId Replay::location(const LocationKey& key) {
+LocationId Replay::Tables::location(const LocationKey& key) {
   auto next = static_cast<LocationId>(profile_.locations.size());
   auto [slot, is_new] = locations_.try_emplace(key, next);
   if (!is_new)
@@ -227,7 +329,7 @@ LocationId Replay::location(const LocationKey& key) {
   return next;
 }
 
-MappingId Replay::mapping_at(AddressSpace space, uint64_t address) {
+MappingId Replay::Tables::mapping_at(AddressSpace space, uint64_t address) {
   const MapEvent* event = history_.find(space, address);
   if (!event)
     return kNoMapping;
@@ -248,7 +350,7 @@ MappingId Replay::mapping_at(AddressSpace space, uint64_t address) {
   return slot->second;
 }
 
-uint32_t Replay::image_of(const MapEvent& event) {
+uint32_t Replay::Tables::image_of(const MapEvent& event) {
   auto next = static_cast<uint32_t>(profile_.images.size());
   auto recorded = recorded_.find(event.image);
   bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
@@ -263,12 +365,12 @@ uint32_t Replay::image_of(const MapEvent& event) {
 }
 
 // The last one that the process told while it ran the program that mapped this.
-uint32_t Replay::perf_map_of(const MapEvent& event) const {
+uint32_t Replay::Tables::perf_map_of(const MapEvent& event) const {
   auto known = perf_maps_.find(history_.address_space(event.pid, event.time).program);
   return known == perf_maps_.end() ? 0 : known->second;
 }
 
-uint64_t Replay::memory() const {
+uint64_t Replay::Tables::memory() const {
   auto of = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   auto of_table = [](const auto& table) {
     using Entry = typename std::remove_cvref_t<decltype(table)>::value_type;
@@ -284,7 +386,7 @@ uint64_t Replay::memory() const {
          of(profile_.stack_states) + profile_.strings.memory();
 }
 
-Profile Replay::finish() && {
+Profile Replay::Tables::finish() && {
   profile_.samples = std::move(samples_).take();
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
@@ -294,6 +396,51 @@ Profile Replay::finish() && {
     profile_.top_begin.push_back(static_cast<uint32_t>(profile_.top_words.size()));
   }
   return std::move(profile_);
+}
+
+Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
+               std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions)
+    : tables_(std::make_unique<Tables>(std::move(info), std::move(images), std::move(events),
+                                       perf_maps, distinctions)) {}
+
+Replay::Replay(Replay&&) noexcept = default;
+Replay::~Replay() = default;
+
+std::string_view Replay::comm(const RecordedSample& sample) {
+  return tables_->comm(sample);
+}
+
+std::string_view Replay::cgroup(const RecordedSample& sample) const {
+  return tables_->cgroup(sample);
+}
+
+uint32_t Replay::number_stack(std::span<const uint64_t> stack) {
+  return tables_->number_stack(stack);
+}
+
+uint32_t Replay::number_top(std::span<const StackWord> top) {
+  return tables_->number_top(top);
+}
+
+uint32_t Replay::number_labels(std::span<const Label> labels) {
+  return tables_->number_labels(labels);
+}
+
+void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
+  tables_->add(sample, numbers);
+}
+
+void Replay::add(const RecordedSample& sample) {
+  add(sample, {number_stack(sample.kernel_stack), number_stack(sample.user_stack),
+               number_top(sample.words), number_labels(sample.labels)});
+}
+
+uint64_t Replay::memory() const {
+  return tables_->memory();
+}
+
+Profile Replay::finish() && {
+  return std::move(*tables_).finish();
 }
 
 }  // namespace gosym

@@ -16,29 +16,20 @@ enum class StringId : uint32_t {};
 // "".
 class StringPool {
 public:
-  StringPool() { intern(""); }
+  StringPool();
+  ~StringPool();
   StringPool(const StringPool&) = delete;
   StringPool& operator=(const StringPool&) = delete;
-  StringPool(StringPool&&) = default;
-  StringPool& operator=(StringPool&&) = default;
+  StringPool(StringPool&&) noexcept;
+  StringPool& operator=(StringPool&&) noexcept;
 
-  StringId intern(std::string_view text) {
-    if (auto known = ids_.find(text); known != ids_.end())
-      return known->second;
-    auto id = static_cast<StringId>(texts_.size());
-    ids_.emplace(texts_.emplace_back(text), id);
-    text_size_ += text.size();
-    return id;
-  }
+  StringId intern(std::string_view text);
 
   // Valid as long as the pool, wherever it is moved.
   std::string_view operator[](StringId id) const { return texts_[static_cast<size_t>(id)]; }
   size_t size() const { return texts_.size(); }
   // In bytes, about.
-  uint64_t memory() const {
-    constexpr uint64_t kEntry = sizeof(std::string_view) + 2 * sizeof(uint64_t);
-    return text_size_ + texts_.size() * sizeof(std::string) + ids_.bucket_count() * kEntry;
-  }
+  uint64_t memory() const;
 
 private:
   uint64_t text_size_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "raw/messages.h"
+#include "raw/sample_batch.h"
 
 namespace gosym::raw {
 

@@ -14,6 +14,7 @@
 #include "raw/event_selection.h"
 #include "raw/format.h"
 #include "raw/messages.h"
+#include "raw/sample_batch.h"
 
 namespace gosym::raw {
 

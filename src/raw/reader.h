@@ -6,9 +6,11 @@
 #include "base/result.h"
 #include "profile/recording.h"
 #include "raw/input.h"
-#include "raw/sample_batch.h"
 
 namespace gosym::raw {
+
+class SampleBatch;  // sample_batch.h
+class StackTree;    // stack_tree.h
 
 // A recording, of which the samples and the pieces of files stay where they are until they are
 // asked for one chunk at a time (read_samples, read_piece).

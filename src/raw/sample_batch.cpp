@@ -115,6 +115,11 @@ uint32_t intern(std::span<const T> sequence, std::vector<T>& elements,
 
 }  // namespace
 
+SampleBatch::SampleBatch() = default;
+SampleBatch::SampleBatch(SampleBatch&&) noexcept = default;
+SampleBatch& SampleBatch::operator=(SampleBatch&&) noexcept = default;
+SampleBatch::~SampleBatch() = default;
+
 void SampleBatch::add(const RecordedSample& sample) {
   rows_.push_back(
       {.time = sample.time,

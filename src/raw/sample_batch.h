@@ -39,6 +39,11 @@ public:
     uint64_t cgroup;
   };
 
+  SampleBatch();
+  SampleBatch(SampleBatch&&) noexcept;
+  SampleBatch& operator=(SampleBatch&&) noexcept;
+  ~SampleBatch();
+
   void add(const RecordedSample& sample);
   // Forgets all samples, but keeps the memory for the next ones.
   void clear();

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "raw/messages.h"
+#include "raw/sample_batch.h"
 
 namespace gosym::raw {
 
@@ -36,6 +37,8 @@ void Writer::FreeContext::operator()(ZSTD_CCtx_s* context) const {
 Writer::Writer(OutputFile output) : output_(std::move(output)), zstd_(ZSTD_createCCtx()) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write(2)
 }
+
+Writer::~Writer() = default;
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
                                                const RecordingInfo& info) {
@@ -90,7 +93,7 @@ Result<> Writer::write_events(std::span<const Event> events) {
 }
 
 Result<> Writer::write_samples(const SampleBatch& batch) {
-  return write_chunk(ChunkType::kSamples, batch.encode(stacks_));
+  return write_chunk(ChunkType::kSamples, batch.encode(*stacks_));
 }
 
 Result<> Writer::write_vdso(std::string_view image) {
@@ -136,7 +139,7 @@ Result<> Writer::write_header() {
     return system_error("cannot get random bytes", errno);
   uint32_t first_tree = 0;
   std::memcpy(&first_tree, header.id.data(), sizeof(first_tree));
-  stacks_ = GrowingTree(first_tree);
+  stacks_ = std::make_unique<GrowingTree>(first_tree);
   header.checksum = checksum(header);
   std::string text;
   append(header, text);

@@ -11,11 +11,13 @@
 #include "raw/format.h"
 #include "raw/output_file.h"
 #include "raw/reader.h"
-#include "raw/sample_batch.h"
 
 struct ZSTD_CCtx_s;
 
 namespace gosym::raw {
+
+class GrowingTree;
+class SampleBatch;
 
 // Appends chunks to a recording (format.h specifies them). Each is compressed, goes out in one
 // write(2), and leaves a file that reads up to there whatever happens next. Written images and
@@ -33,6 +35,7 @@ public:
   // Adds to a recording that has been read from there, behind its last whole chunk.
   static Result<std::unique_ptr<Writer>> append_to(const std::string& path,
                                                    const Recording& recording);
+  ~Writer();
 
   Result<> write_image(const RecordedImage& image);
   Result<> write_events(std::span<const Event> events);
@@ -64,7 +67,7 @@ private:
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
   std::string compressed_;  // these two are kept for their memory
   std::string chunk_;
-  GrowingTree stacks_;
+  std::unique_ptr<GrowingTree> stacks_;
   uint64_t sequence_ = 0;
   uint64_t bytes_written_ = 0;
   std::optional<Error> failure_;

@@ -69,7 +69,7 @@ Result<EventType> parse_event_type(std::string_view name) {
   if (auto config = raw_config(name))
     return EventType{std::string(name), PERF_TYPE_RAW, *config, true};
   return errorf("--event: '{}' is none of {}, rNNN", printable(name),
-                fmt::join(event_type_names(), ", "))
+                joined(event_type_names(), ", "))
       .with_hint(name.find(':') != name.npos ? "for :u and :k see --user-only and --kernel-only"
                                              : "see 'gosym record --help'")
       .with_exit_status(kUsage);

@@ -1,6 +1,6 @@
 #include "record/kernel_symbols.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -68,8 +68,8 @@ std::string KernelSymbols::take() {
 void KernelSymbols::append(size_t first, size_t end, std::string& lines) const {
   for (size_t i = first; i < end; i++) {
     size_t text_end = i + 1 < symbols_.size() ? symbols_[i + 1].text : texts_.size();
-    fmt::format_to(
-        std::back_inserter(lines), "{:x} t {}\n", symbols_[i].address,
+    lines += fmt::format(
+        "{:x} t {}\n", symbols_[i].address,
         std::string_view(texts_).substr(symbols_[i].text, text_end - symbols_[i].text));
   }
 }

@@ -10,6 +10,7 @@
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
+#include "raw/sample_batch.h"
 #include "record/needed_words.h"
 #include "record/snapshot.h"
 
@@ -53,10 +54,6 @@ private:
 
 }  // namespace
 
-uint64_t monotonic_ns() {
-  return clock_ns(CLOCK_MONOTONIC);
-}
-
 Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
     : options_(std::move(options)),
       followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
@@ -66,6 +63,8 @@ Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
     if (auto status = proc::status_of(tid))
       followed_.insert(status->pid);
 }
+
+Recorder::~Recorder() = default;
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
                                                  ArchiveMode archive) {

@@ -20,7 +20,9 @@
 
 namespace gosym {
 
-uint64_t monotonic_ns();
+namespace raw {
+class SampleBatch;
+}
 
 // Joins samples and side-band events into a recording. The caller decides when:
 //
@@ -53,6 +55,7 @@ public:
   // Everything is set up and the side-band runs; no sample is taken yet.
   static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options,
                                                 ArchiveMode archive = ArchiveMode::kAuto);
+  ~Recorder();
 
   Result<> create(const std::string& path);
 

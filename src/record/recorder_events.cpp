@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+#include "raw/sample_batch.h"
 #include "record/recorder.h"
 
 namespace gosym {

@@ -41,11 +41,11 @@ bool has(const proc::Status& status, int capability) {
   return (status.capabilities >> capability & 1) != 0;
 }
 
-std::vector<std::string_view> missing_capabilities(const proc::Status& status) {
-  std::vector<std::string_view> missing;
+std::vector<std::string> missing_capabilities(const proc::Status& status) {
+  std::vector<std::string> missing;
   for (const Capability& capability : kNeeded)
     if (!has(status, capability.number) && !has(status, CAP_SYS_ADMIN))
-      missing.push_back(capability.name);
+      missing.emplace_back(capability.name);
   return missing;
 }
 
@@ -77,7 +77,7 @@ Error explain_refusal(const proc::Status& status) {
   if (!is_first_user_namespace())
     return Error("not in the first user namespace").with_hint(std::string(how_to_grant()));
   if (auto missing = missing_capabilities(status); !missing.empty())
-    return errorf("missing {}", fmt::join(missing, " and "))
+    return errorf("missing {}", joined(missing, " and "))
         .with_hint(std::string(how_to_grant()));
   if (auto obstacle = find_obstacle(status))
     return *obstacle;

@@ -118,6 +118,10 @@ std::optional<Bytes> first_record(Bytes data) {
   return slice(data, 0, *size);
 }
 
+uint64_t time_of(const SidebandRecord& record) {
+  return std::visit([](const auto& r) { return r.time; }, record);
+}
+
 Result<SidebandRecord> parse_sideband_record(Bytes data) {
   Reader header(data);
   uint32_t type = header.u32();

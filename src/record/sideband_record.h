@@ -84,9 +84,7 @@ using SidebandRecord =
     std::variant<OtherRecord, LostRecords, ThrottleRecord, RawMapping, CommEvent, ForkEvent,
                  ExitEvent, KernelCodeEvent, CgroupEvent>;
 
-inline uint64_t time_of(const SidebandRecord& record) {
-  return std::visit([](const auto& r) { return r.time; }, record);
-}
+uint64_t time_of(const SidebandRecord& record);
 
 // `data` is exactly one record.
 Result<SidebandRecord> parse_sideband_record(Bytes data);

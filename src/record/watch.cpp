@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
+#include "record/recorder.h"
 
 namespace gosym {
 

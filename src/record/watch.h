@@ -6,10 +6,11 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "record/recorder.h"
 #include "record/target.h"
 
 namespace gosym {
+
+class Recorder;
 
 // Why a recording ends.
 enum class Stop {

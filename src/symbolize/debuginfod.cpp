@@ -14,15 +14,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
 
 namespace gosym {
 
 namespace {
-
-using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 // What the worker says. It is asked with the bytes of a build id, tells progress, and answers.
 struct Message {
@@ -131,19 +129,23 @@ void clear_progress(std::FILE* terminal) {
   std::fflush(terminal);
 }
 
-// What is left of `limit` since `start`; not negative.
-milliseconds remaining(Clock::time_point start, milliseconds limit) {
-  auto passed = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
-  return std::max(limit - passed, milliseconds{0});
+// What is left of `limit` since `start`, in nanoseconds as these are.
+uint64_t remaining(uint64_t start, uint64_t limit) {
+  return limit - std::min(limit, monotonic_ns() - start);
 }
 
-// Waits until there is something to read; false if the time is over.
-bool wait_readable(int fd, milliseconds limit) {
-  Clock::time_point start = Clock::now();
+// As poll(2) takes it, and not less: it would be called again and again.
+int to_milliseconds(uint64_t nanoseconds) {
+  return static_cast<int>(std::min<uint64_t>(nanoseconds / 1'000'000 + 1, INT_MAX));
+}
+
+// Waits until there is something to read; false if the time is over, nanoseconds.
+bool wait_readable(int fd, uint64_t limit) {
+  uint64_t start = monotonic_ns();
   pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
   int ready = 0;
   do
-    ready = poll(&wanted, 1, static_cast<int>(remaining(start, limit).count()));
+    ready = poll(&wanted, 1, to_milliseconds(remaining(start, limit)));
   while (ready < 0 && errno == EINTR);
   return ready > 0;
 }
@@ -151,15 +153,16 @@ bool wait_readable(int fd, milliseconds limit) {
 // The answer to what was asked, progress being shown until then.
 Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
                                 std::string_view name, std::FILE* terminal) {
-  Clock::time_point start = Clock::now();
-  Clock::time_point last_news = start;
+  uint64_t start = monotonic_ns();
+  uint64_t last_news = start;
   Message message;
   uint64_t received = 0;
   while (true) {
-    auto limit = std::min(remaining(last_news, limits.silence), remaining(start, limits.total));
-    if (limit.count() == 0 || !wait_readable(worker, limit))
+    uint64_t limit =
+        std::min(remaining(last_news, limits.silence_ns), remaining(start, limits.total_ns));
+    if (limit == 0 || !wait_readable(worker, limit))
       return errorf("{} in {:.1f} s", received == 0 ? "no answer" : human_size(received),
-                    std::chrono::duration<double>(Clock::now() - start).count());
+                    static_cast<double>(monotonic_ns() - start) / 1e9);
     if (recv(worker, &message, sizeof(message), 0) != sizeof(message))
       return Error("libdebuginfod crashed");
     if (message.kind != Message::Kind::kProgress)
@@ -168,7 +171,7 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
     if (message.received > kMaxReceived)
       return errorf("sends more than {}", human_size(kMaxReceived));
     if (message.received > received)
-      last_news = Clock::now();
+      last_news = monotonic_ns();
     received = message.received;
   }
 }

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -24,8 +24,8 @@ public:
   // How long to wait for a file. After that no server is asked again: each of the files that
   // are still to come would be waited for in vain.
   struct Limits {
-    std::chrono::milliseconds silence{10'000};  // since anything new of it arrived
-    std::chrono::milliseconds total{120'000};
+    uint64_t silence_ns = 10'000'000'000;  // since anything new of it arrived
+    uint64_t total_ns = 120'000'000'000;
   };
 
   // `urls` are those of the servers, separated by spaces. Progress is shown on `terminal`;

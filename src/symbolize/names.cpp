@@ -1,6 +1,6 @@
 #include "symbolize/names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.h"
 #include "symbolize/demangle.h"

@@ -3,6 +3,7 @@
 #include "raw/archived_files.h"
 #include "raw/messages.h"
 #include "raw/reader.h"
+#include "raw/sample_batch.h"
 
 using namespace gosym;
 

@@ -10,6 +10,7 @@
 #include "../unit/plt_builder.h"
 #include "base/mapped_file.h"
 #include "raw/messages.h"
+#include "raw/sample_batch.h"
 #include "raw/writer.h"
 
 using namespace gosym;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "raw/sample_batch.h"
 #include "raw/writer.h"
 #include "temporary_directory.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "proc/process.h"
 #include "record/event_type.h"

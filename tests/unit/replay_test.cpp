@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "profile/kernel_history.h"
+#include "profile/process_history.h"
 #include "symbolize/unwind.h"
 
 using namespace gosym;
