@@ -31,6 +31,9 @@ constexpr uint64_t kPatienceForTurn = 1'000'000'000;
 
 constexpr uint64_t kMaxHung = 8;
 
+// Their messages fit into the buffers of the socket, with any paths.
+constexpr size_t kMaxAhead = 16;
+
 // The kernel's PATH_MAX, which no path of a mapping exceeds.
 constexpr size_t kMaxPath = 4096;
 // What is recorded of a file: a hundred segments and a few hundred bytes, as a rule.
@@ -51,6 +54,16 @@ void put(char (&place)[N], std::string_view text) {
 template <size_t N>
 std::string text_in(const char (&place)[N]) {
   return {place, strnlen(place, N)};
+}
+
+// Disks have numbers of their own, other file systems those of nobody: major 0.
+bool is_unnamed(uint64_t device) {
+  return major(device) == 0 && device != 0;
+}
+
+bool is_same(const RawMapping& a, const RawMapping& b) {
+  return a.pid == b.pid && a.start == b.start && a.length == b.length && a.file == b.file &&
+         a.path == b.path;
 }
 
 }  // namespace
@@ -84,10 +97,11 @@ struct FileHelper::Reply {
 
 namespace {
 
-// One message; a descriptor goes with it if there is one.
+// One message, without the part of its last field that is not used; a descriptor goes with it
+// if there is one.
 template <class Message>
-bool send_message(int channel, const Message& message, int fd) {
-  iovec part = {const_cast<Message*>(&message), sizeof(message)};
+bool send_message(int channel, const Message& message, size_t size, int fd) {
+  iovec part = {const_cast<Message*>(&message), size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
   header.msg_iov = &part;
@@ -101,11 +115,13 @@ bool send_message(int channel, const Message& message, int fd) {
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
   }
-  return sendmsg(channel, &header, MSG_NOSIGNAL) == sizeof(message);
+  return sendmsg(channel, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
+// What is not sent of its last field is zero.
 template <class Message>
-bool receive_message(int channel, Message& message, UniqueFd& fd) {
+bool receive_message(int channel, Message& message, size_t least, UniqueFd& fd) {
+  memset(&message, 0, sizeof(message));
   iovec part = {&message, sizeof(message)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
@@ -121,7 +137,7 @@ bool receive_message(int channel, Message& message, UniqueFd& fd) {
     memcpy(&received, CMSG_DATA(rights), sizeof(received));
     fd = UniqueFd(received);
   }
-  return size == sizeof(message);
+  return size >= static_cast<ssize_t>(least);
 }
 
 UniqueFd in_memory(const std::string& text) {
@@ -175,6 +191,7 @@ bool FileHelper::start() {
 // Where it waits in the kernel for one who does not answer, it stays.
 void FileHelper::stop() {
   channel_ = UniqueFd();
+  asked_.clear();
   if (pid_ == 0)
     return;
   kill(pid_, SIGKILL);
@@ -186,10 +203,10 @@ void FileHelper::serve(int channel) {
   static Request request;
   static Reply reply;
   UniqueFd none;
-  while (receive_message(channel, request, none)) {
+  while (receive_message(channel, request, offsetof(Request, path), none)) {
     memset(&reply, 0, sizeof(reply));
     UniqueFd found = answer(request, reply);
-    if (!send_message(channel, reply, found.get()))
+    if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, found.get()))
       return;
   }
 }
@@ -212,6 +229,10 @@ UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
       put(reply.problem, text.error().message());
     return text ? in_memory(*text) : UniqueFd();
   }
+  return answer_mapped(mapping, reply);
+}
+
+UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, Reply& reply) {
   auto opened = look_at_mapped_file(mapping);
   if (!opened) {
     put(reply.problem, opened.error().message());
@@ -222,24 +243,24 @@ UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
   reply.size = opened->size;
   reply.mtime_ns = opened->mtime_ns;
   reply.is_at_path = opened->is_at_path;
-  if (opened->contents) {
-    std::string image = raw::encode(opened->contents->image);
-    if (image.size() > sizeof(reply.image)) {
-      put(reply.problem, "its headers are too large");
-      return {};
-    }
-    memcpy(reply.image, image.data(), image.size());
-    reply.image_size = static_cast<uint32_t>(image.size());
-    reply.has_image = true;
-    if (const auto& program = opened->contents->go_program) {
-      reply.has_go_program = true;
-      put(reply.go_version, program->version);
-      reply.go_offset = program->offset;
-      reply.has_go_offset_at = program->offset_at.has_value();
-      reply.go_offset_at = program->offset_at.value_or(0);
-    }
+  if (!opened->contents)
+    return std::move(opened->file);
+  std::string image = raw::encode(opened->contents->image);
+  if (image.size() > sizeof(reply.image)) {
+    put(reply.problem, "its headers are too large");
+    return {};
   }
-  return std::move(opened->file);
+  memcpy(reply.image, image.data(), image.size());
+  reply.image_size = static_cast<uint32_t>(image.size());
+  reply.has_image = true;
+  if (const auto& program = opened->contents->go_program) {
+    reply.has_go_program = true;
+    put(reply.go_version, program->version);
+    reply.go_offset = program->offset;
+    reply.has_go_offset_at = program->offset_at.has_value();
+    reply.go_offset_at = program->offset_at.value_or(0);
+  }
+  return {};
 }
 
 void FileHelper::hurry(uint64_t nanoseconds) {
@@ -271,27 +292,73 @@ bool FileHelper::wait_for_reply() {
   }
 }
 
-// Disks have numbers of their own, other file systems those of nobody: major 0.
-Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
-  bool is_unnamed = major(request.device) == 0 && request.device != 0;
-  if (slow_.contains(request.device) || (is_unnamed && hung_count_ >= kMaxHung))
+std::optional<Error> FileHelper::refusal(uint64_t device) const {
+  if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
     return Error("on a file system that takes too long to answer");
   if (clock_ns(CLOCK_MONOTONIC) >= end_)
     return Error("not looked at: the recording had ended");
-  UniqueFd found;
-  if (!start() || !send_message(channel_.get(), request, -1)) {
+  return std::nullopt;
+}
+
+void FileHelper::fill(Request& request, const RawMapping& mapping) {
+  request.look = Look::kMapped;
+  request.pid = mapping.pid;
+  request.start = mapping.start;
+  request.length = mapping.length;
+  request.device = mapping.file.device;
+  request.inode = mapping.file.inode;
+  put(request.path, mapping.path);
+}
+
+bool FileHelper::send(const Request& request) {
+  size_t size = offsetof(Request, path) + strnlen(request.path, kMaxPath);
+  return start() && send_message(channel_.get(), request, size, -1);
+}
+
+void FileHelper::ask_ahead(const RawMapping& mapping) {
+  static Request request;
+  if (asked_.size() >= kMaxAhead || refusal(mapping.file.device))
+    return;
+  fill(request, mapping);
+  if (send(request))
+    asked_.push_back(mapping);
+  else
+    stop();
+}
+
+// Of what was asked ahead and is not wanted after all.
+void FileHelper::forget_asked() {
+  static Request request;
+  static Reply reply;
+  while (!asked_.empty()) {
+    fill(request, asked_.front());
+    asked_.pop_front();
+    (void)take_reply(request, reply);
+  }
+}
+
+Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
+  if (auto refused = refusal(request.device))
+    return *refused;
+  forget_asked();
+  if (!send(request)) {
     stop();
     return Error("cannot be looked at: no helper process");
   }
+  return take_reply(request, reply);
+}
+
+Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
+  UniqueFd found;
   if (wait_for_reply()) {
-    if (receive_message(channel_.get(), reply, found))
+    if (receive_message(channel_.get(), reply, offsetof(Reply, image), found))
       return found;
     stop();
     return Error("cannot be looked at: the helper process has ended");
   }
   stop();
   hung_count_++;
-  if (is_unnamed)
+  if (is_unnamed(request.device))
     slow_.insert(request.device);
   return Error("on a file system that takes too long to answer");
 }
@@ -299,15 +366,11 @@ Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
 Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   static Request request;
   static Reply reply;
-  request = {.look = Look::kMapped,
-             .pid = mapping.pid,
-             .start = mapping.start,
-             .length = mapping.length,
-             .device = mapping.file.device,
-             .inode = mapping.file.inode,
-             .path = {}};
-  put(request.path, mapping.path);
-  auto file = ask(request, reply);
+  fill(request, mapping);
+  bool is_asked = !asked_.empty() && is_same(asked_.front(), mapping);
+  if (is_asked)
+    asked_.pop_front();
+  auto file = is_asked ? take_reply(request, reply) : ask(request, reply);
   if (!file)
     return std::move(file).error();
   if (reply.problem[0] != '\0')
@@ -319,32 +382,37 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
                        .mtime_ns = reply.mtime_ns,
                        .is_at_path = reply.is_at_path,
                        .contents = {}};
-  if (!reply.has_image)
-    return opened;
+  if (reply.has_image)
+    if (auto read = read_contents_of(reply, opened); !read)
+      return std::move(read).error();
+  if (!opened.file && !opened.contents)
+    return Error("cannot be read");
+  return opened;
+}
+
+// It was made by who parses files of strangers.
+Result<> FileHelper::read_contents_of(const Reply& reply, OpenedFile& opened) {
   auto image = raw::decode_image(
       std::as_bytes(std::span(reply.image, std::min<size_t>(reply.image_size, kMaxImage))));
   if (!image)
     return std::move(image).error();
   opened.contents = FileContents{*std::move(image), std::nullopt};
-  if (reply.has_go_program) {
-    std::string version = text_in(reply.go_version);
-    opened.contents->go_program = {
-        version, go::runtime_layout(version), reply.go_offset,
-        reply.has_go_offset_at ? std::optional(reply.go_offset_at) : std::nullopt};
-  }
-  return opened;
+  if (!reply.has_go_program)
+    return Ok{};
+  std::string version = text_in(reply.go_version);
+  opened.contents->go_program = {
+      version, go::runtime_layout(version), reply.go_offset,
+      reply.has_go_offset_at ? std::optional(reply.go_offset_at) : std::nullopt};
+  return Ok{};
 }
 
 UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
   static Request request;
   static Reply reply;
-  request = {.look = Look::kFile,
-             .pid = 0,
-             .start = 0,
-             .length = 0,
-             .device = key.device,
-             .inode = key.inode,
-             .path = {}};
+  request = {};
+  request.look = Look::kFile;
+  request.device = key.device;
+  request.inode = key.inode;
   put(request.path, path);
   auto file = ask(request, reply);
   return file ? *std::move(file) : UniqueFd();

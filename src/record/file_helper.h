@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <set>
 
 #include "record/file_looks.h"
@@ -23,6 +24,10 @@ public:
   FileHelper(const FileHelper&) = delete;
   FileHelper& operator=(const FileHelper&) = delete;
 
+  // What open_mapped() will be called for next, in this order: to wait once for all of them is
+  // enough. Of many only the first are asked for.
+  void ask_ahead(const RawMapping& mapping);
+
   // As the functions of file_looks.h.
   Result<OpenedFile> open_mapped(const RawMapping& mapping);
   UniqueFd open_at(const std::string& path, const FileKey& key);
@@ -39,14 +44,22 @@ private:
   struct Reply;
 
   bool start();
+  bool send(const Request& request);
   void stop();
   Result<UniqueFd> ask(const Request& request, Reply& reply);
+  Result<UniqueFd> take_reply(const Request& request, Reply& reply);
+  std::optional<Error> refusal(uint64_t device) const;
+  void forget_asked();
+  static void fill(Request& request, const RawMapping& mapping);
   bool wait_for_reply();
   bool is_held_up() const;
   static void serve(int channel);
   static UniqueFd answer(const Request& request, Reply& reply);
+  static UniqueFd answer_mapped(const RawMapping& mapping, Reply& reply);
+  static Result<> read_contents_of(const Reply& reply, OpenedFile& opened);
 
-  int pid_ = 0;  // 0: none runs
+  int pid_ = 0;                   // 0: none runs
+  std::deque<RawMapping> asked_;  // ahead; their replies come first
   UniqueFd channel_;
   uint64_t end_ = UINT64_MAX;  // of all looks
   std::set<uint64_t> slow_;    // devices

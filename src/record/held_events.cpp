@@ -57,16 +57,17 @@ void HeldEvents::forget(uint32_t pid) {
   auto known = processes_.find(pid);
   if (known == processes_.end())
     return;
-  clear_mappings(known->second);
-  thread_count_ -= known->second.threads.size();
+  clear(known->second);
   processes_.erase(known);
 }
 
-void HeldEvents::clear_mappings(Process& process) {
+void HeldEvents::clear(Process& process) {
+  if (process.before)
+    clear(*process.before);
   for (const RawMapping& mapping : process.mappings)
     memory_ -= memory_of(mapping);
-  process.mappings.clear();
-  process.inherited.reset();
+  thread_count_ -= process.threads.size();
+  process = {};
 }
 
 // True if it is news.
@@ -99,16 +100,27 @@ void HeldEvents::on(RawMapping& mapping, Records& out) {
     out.emplace_back(std::move(mapping));
 }
 
+void HeldEvents::begin_program(Process& process, const CommEvent& exec) {
+  bool is_out = process.is_out;
+  if (process.before)
+    clear(*std::exchange(process.before, nullptr));
+  if (is_out) {
+    clear(process);
+  } else {
+    auto before = std::make_unique<Process>(std::move(process));
+    process = {};
+    process.before = std::move(before);
+  }
+  process.exec = exec;
+  process.is_out = is_out;
+  process.is_whole = true;
+}
+
 void HeldEvents::on(CommEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
   Process& of = process(event.pid);
   if (event.is_exec) {
-    clear_mappings(of);
-    thread_count_ -= of.threads.size();
-    of.threads.clear();
-    of.fork = {};
-    of.exec = event;
-    of.is_whole = true;
+    begin_program(of, event);
   }
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
     of.is_whole = false;
@@ -121,6 +133,7 @@ void HeldEvents::on(CommEvent& event, Records& out) {
   thread_count_ += is_new ? 1 : 0;
   bool is_news = event.is_exec || thread.name != event.comm;
   thread.name = event.comm;
+  thread.has_ended = false;
   thread.time = is_new ? event.time : thread.time;
   thread.is_out |= of.is_out && (event.is_exec || event.tid == event.pid);
   if (thread.is_out && is_news)
@@ -170,16 +183,31 @@ void HeldEvents::on(ExitEvent& event, Records& out) {
   auto thread = known->second.threads.find(event.tid);
   if (thread == known->second.threads.end())
     return;
-  bool is_out = thread->second.is_out;
-  known->second.threads.erase(thread);
-  thread_count_--;
-  if (is_out)
+  thread->second.has_ended = true;
+  ended_.push_back({event.pid, event.tid, event.time});
+  if (thread->second.is_out)
     out.emplace_back(event);
+}
+
+void HeldEvents::forget_ended(uint64_t time) {
+  for (; !ended_.empty() && ended_.front().time <= time; ended_.pop_front()) {
+    auto process = processes_.find(ended_.front().pid);
+    if (process == processes_.end())
+      continue;
+    auto thread = process->second.threads.find(ended_.front().tid);
+    if (thread == process->second.threads.end() || !thread->second.has_ended)
+      continue;
+    process->second.threads.erase(thread);
+    thread_count_--;
+  }
 }
 
 bool HeldEvents::is_over(uint32_t pid) const {
   auto known = processes_.find(pid);
-  return known == processes_.end() || (known->second.is_whole && known->second.threads.empty());
+  return known == processes_.end() ||
+         (known->second.is_whole &&
+          std::ranges::all_of(known->second.threads,
+                              [](const auto& thread) { return thread.second.has_ended; }));
 }
 
 void HeldEvents::give_out(uint32_t pid) {
@@ -217,7 +245,7 @@ void HeldEvents::release_if_wanted(uint32_t pid, Records& out) {
   if (want == wanted_.end() || known == processes_.end())
     return;
   if (!known->second.is_out)
-    release(pid, known->second, out);
+    release(pid, want->second.time, known->second, out);
   for (uint32_t tid : want->second.tids)
     release(pid, tid, known->second, out);
 }
@@ -231,7 +259,7 @@ void HeldEvents::release(uint64_t until, Records& out) {
     }
     Process& of = process(pid);
     if (!of.is_out)
-      release(pid, of, out);
+      release(pid, want.time, of, out);
     if (!std::exchange(of.is_whole, true))
       unknown_.emplace(pid, want.time);
     for (uint32_t tid : want.tids)
@@ -240,8 +268,13 @@ void HeldEvents::release(uint64_t until, Records& out) {
   }
 }
 
-void HeldEvents::release(uint32_t pid, Process& process, Records& out) {
+void HeldEvents::release(uint32_t pid, uint64_t sample_time, Process& process, Records& out) {
   process.is_out = true;
+  if (process.before) {
+    if (sample_time < process.exec.time)
+      release(pid, sample_time, *process.before, out);
+    clear(*std::exchange(process.before, nullptr));
+  }
   if (process.fork.pid != 0) {
     out.emplace_back(process.fork);
     for (RawMapping mapping : process.inherited ? *process.inherited : Mappings{}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -42,6 +43,9 @@ public:
   void lose_track();
   void lose_track(uint32_t pid);
 
+  // Of threads that had ended by then all samples have come.
+  void forget_ended(uint64_t time);
+
   // It has ended, and so have all its threads as far as is known.
   bool is_over(uint32_t pid) const;
   void forget(uint32_t pid);
@@ -52,6 +56,7 @@ private:
     uint64_t time = 0;  // from then on it is known
     std::string name;   // empty: not known
     bool is_out = false;
+    bool has_ended = false;
   };
   using Mappings = std::vector<RawMapping>;
   struct Process {
@@ -60,6 +65,7 @@ private:
     std::shared_ptr<const Mappings> inherited;  // null: none
     Mappings mappings;                          // since then
     std::map<uint32_t, Thread> threads;
+    std::unique_ptr<Process> before;  // as it was before `exec`, of which samples may come
     bool is_out = false;
     bool is_whole = false;  // nothing is missing
   };
@@ -76,9 +82,10 @@ private:
   Process& process(uint32_t pid);
   std::shared_ptr<const Mappings> all_mappings(Process& process);
   bool keep(Process& process, const RawMapping& mapping);
-  void clear_mappings(Process& process);
+  void clear(Process& process);
   void release_if_wanted(uint32_t pid, Records& out);
-  void release(uint32_t pid, Process& process, Records& out);
+  void begin_program(Process& process, const CommEvent& exec);
+  void release(uint32_t pid, uint64_t sample_time, Process& process, Records& out);
   static void release(uint32_t pid, uint32_t tid, Process& process, Records& out);
 
   struct Want {
@@ -88,7 +95,13 @@ private:
   std::unordered_map<uint32_t, Process> processes_;
   std::unordered_map<uint32_t, Want> wanted_;
   std::map<uint32_t, uint64_t> unknown_;
-  size_t memory_ = 0;  // of mappings, about
+  struct Ended {
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t time;
+  };
+  std::deque<Ended> ended_;  // threads, in order of time
+  size_t memory_ = 0;        // of mappings, about
   size_t thread_count_ = 0;
 };
 

@@ -7,6 +7,15 @@
 
 namespace gosym {
 
+void ImageCatalog::prepare(std::span<const SidebandRecord> records) {
+  if (!helper_)
+    return;
+  for (const SidebandRecord& record : records)
+    if (const auto* mapping = std::get_if<RawMapping>(&record);
+        mapping && mapping->file.inode != 0)
+      helper_->ask_ahead(*mapping);
+}
+
 ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
   if (mapping.file.inode == 0)
     return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -26,6 +27,10 @@ public:
 
   // With a helper, which must outlive the catalog, files are opened by that.
   explicit ImageCatalog(FileHelper* helper = nullptr) : helper_(helper) {}
+
+  // What will be identified, in this order, among other things: with a helper it is asked for
+  // all of that at once.
+  void prepare(std::span<const SidebandRecord> records);
 
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
   // image says why.

@@ -22,10 +22,11 @@ namespace {
 // wake-up and the writing included.
 constexpr uint64_t kChunkTime = 900'000'000;
 
-// Of the 50 ms between two looks at the rings: neither large files nor many new ones, each of
-// which is opened to know it again, make samples wait for long.
+// Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
 constexpr uint64_t kArchiveTime = 20'000'000;
-constexpr uint64_t kEventsTime = 20'000'000;
+
+// Who asks for the end does not wait longer for what happened before.
+constexpr uint64_t kAllEventsTime = 200'000'000;
 
 // At the start, for what is mapped in all processes; and at the end, for what happened last.
 constexpr uint64_t kSnapshotTime = 1'000'000'000;
@@ -181,17 +182,15 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
 }
 
 Result<> Recorder::collect() {
-  if (uint64_t known = drain_sideband(); keep_events(known, known + kEventsTime))
-    kept_until_ = known;
+  held_.forget_ended(kept_until_);
+  uint64_t known = drain_sideband();
+  kept_until_ = keep_events(known, known + kAllEventsTime);
   drain_samples();
   if (auto forgotten = forget_ended(); !forgotten)
     return forgotten;
   uint64_t now = drain_sideband();
-  while (!keep_events(now, monotonic_ns() + kEventsTime)) {
-    drain_sideband();
-    drain_samples();
-  }
-  held_.release(now, given_);
+  kept_until_ = keep_events(now, now + kAllEventsTime);
+  held_.release(kept_until_, given_);
   keep_given();
   read_unknown();
   if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
@@ -358,7 +357,7 @@ Recorder::Summary Recorder::summary() const {
   return {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
-      .lost_events = counted.lost_events,
+      .lost_events = counted.lost_events + dropped_events_,
       .unfollowed = sampler_->counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),

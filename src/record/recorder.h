@@ -96,9 +96,7 @@ private:
   void keep(RecordedSample sample, const StackTop& top);
   // Gives the time up to which it has all.
   uint64_t drain_sideband();
-  // Takes events up to one time, in order, as long as the other one has not come. True if there
-  // are no more.
-  bool keep_events(uint64_t until, uint64_t deadline);
+  uint64_t keep_events(uint64_t until, uint64_t deadline);
   void note_losses();
   void read_unknown();
   void read_again(uint32_t pid, uint64_t since);
@@ -163,6 +161,7 @@ private:
   std::map<uint32_t, Rereading> to_read_;
   std::map<uint32_t, uint64_t> read_at_;  // when that was done last
   uint64_t lost_events_ = 0;              // when it was looked at last
+  uint64_t dropped_events_ = 0;           // there were too many at once
   uint64_t last_drain_ = 0;
   // Samples of code of which nothing was known then: how many, and one of their addresses.
   struct Unplaced {

@@ -14,6 +14,13 @@ namespace {
 constexpr uint64_t kReadAgainAfter = 1'000'000'000;
 constexpr uint64_t kReadTime = 10'000'000;
 
+// Of the 50 ms between two looks at the rings: many new files, each of which is opened to know
+// it again, do not make samples wait for long.
+constexpr uint64_t kEventsTime = 20'000'000;
+
+// As many as rings of 20 CPUs hold. Who makes more at once than can be taken is not heard.
+constexpr size_t kMaxPending = 200'000;
+
 // More processes than have samples in any second; those beyond are read of when they have more.
 constexpr size_t kMaxToRead = 4096;
 
@@ -23,7 +30,11 @@ uint64_t Recorder::drain_sideband() {
   uint64_t now = monotonic_ns();
   size_t known = pending_.size();
   sampler_->drain_events(pending_);
-  std::span fresh = std::span(pending_).subspan(known);
+  if (pending_.size() > kMaxPending) {
+    dropped_events_ += pending_.size() - kMaxPending;
+    pending_.resize(kMaxPending);
+  }
+  std::span fresh = std::span(pending_).subspan(std::min(known, pending_.size()));
   std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
   for (const SidebandRecord& record : fresh) {
     code_.apply(record);
@@ -43,7 +54,7 @@ void Recorder::note_losses() {
     if (sampled_.contains(pid))
       to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
   }
-  uint64_t lost = sampler_->lost_events();
+  uint64_t lost = sampler_->lost_events() + dropped_events_;
   if (std::exchange(lost_events_, lost) == lost)
     return;
   held_.lose_track();
@@ -54,14 +65,29 @@ void Recorder::note_losses() {
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
 // overtaken by what lies in the last: a process is told before its parent's fork. Only up to
 // the moment before the first was read is the account complete.
-bool Recorder::keep_events(uint64_t until, uint64_t deadline) {
+//
+// In between the rings are read, so that samples need not wait for long; what they have is
+// taken the next time. So there is an end, and at the deadline an earlier one. Gives the time
+// up to which all has been taken.
+uint64_t Recorder::keep_events(uint64_t until, uint64_t deadline) {
   std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
+  auto end = std::ranges::upper_bound(pending_, until, {},
+                                      [](const auto& record) { return time_of(record); });
+  auto count = static_cast<size_t>(end - pending_.begin());
   size_t taken = 0;
-  while (taken < pending_.size() && time_of(pending_[taken]) <= until &&
-         monotonic_ns() < deadline)
+  uint64_t look_at = monotonic_ns() + kEventsTime;
+  for (uint64_t now = 0; taken < count && now < deadline; now = monotonic_ns()) {
+    if (now >= look_at) {
+      drain_sideband();
+      drain_samples();
+      look_at = monotonic_ns() + kEventsTime;
+    }
     take(pending_[taken++]);
+  }
+  if (taken < count)
+    until = time_of(pending_[taken]) - 1;
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(taken));
-  return pending_.empty() || time_of(pending_.front()) > until;
+  return until;
 }
 
 void Recorder::take(SidebandRecord& record) {
@@ -72,6 +98,8 @@ void Recorder::take(SidebandRecord& record) {
 }
 
 void Recorder::keep_given() {
+  if (given_.size() > 1)
+    images_.prepare(given_);
   for (SidebandRecord& record : given_)
     std::visit([this](auto& event) { keep(std::move(event)); }, record);
   given_.clear();

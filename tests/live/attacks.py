@@ -109,6 +109,39 @@ def set_user_program():
     assert named_share(file, "attack") > 0.8, call(GOSYM, "report", file).out
 
 
+def measured(*words):
+    """Its status and output, how long it took, and the most memory that it had."""
+    begin = time.monotonic()
+    with open(WORK / "said", "w") as said:
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=said,
+                                   stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return (process.returncode, (WORK / "said").read_text(), time.monotonic() - begin,
+            usage.ru_maxrss << 10)
+
+
+def sparse_files():
+    """What a header claims costs neither the recorder nor who looks at the file later."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    folder.chmod(0o777)
+    with contextlib.ExitStack() as programs:
+        for mode in ["elf", "go"]:
+            programs.enter_context(running(*as_nobody(build_attack(), mode), cwd=folder))
+        programs.enter_context(running(build_spin()))
+        file = WORK / "sparse.raw"
+        for words in [["record", "-F", 499, "-a", "-d", "2s", "-o", file], ["inspect", folder / "elf"],
+                      ["inspect", folder / "go"], ["resolve", folder / "elf", "0x1000"],
+                      ["resolve", folder / "go", "0x1000"], ["report", file]]:
+            status, said, took, memory = measured(GOSYM, *words)
+            print(f"# {words[0]} {words[-1]}: {took:.1f} s, {memory >> 20} MiB, status {status}")
+            assert took < 2 + ENDS_WITHIN, (words, took)
+            assert memory < 128 << 20, (words, memory)
+            assert status in (0, 1), (words, said)
+    assert named_share(file, "spin") > 0.9
+    assert any(stack.comm == "attack" for stack in folded(file))
+
+
 @contextlib.contextmanager
 def hanging_program():
     """The pid of a program whose file system has stopped to answer."""
@@ -169,7 +202,11 @@ def unusable():
 
 
 def beside_all(seconds):
-    with running(build_spin()), attacked_by(*ALL):
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    folder.chmod(0o777)
+    with running(build_spin()), attacked_by(*ALL), hanging_program(), \
+            running(*as_nobody(build_attack(), "elf"), cwd=folder), \
+            running(*as_nobody(build_attack(), "go"), cwd=folder):
         file = WORK / "beside.raw"
         begin = time.monotonic()
         recorder = subprocess.Popen([GOSYM, "record", "-a", "-d", f"{seconds}s", "-o", file],
@@ -192,6 +229,7 @@ if __name__ == "__main__":
          ("a process has its names beside who fills rings", names_of_a_process),
          ("a program of other rights is named", set_user_program),
          ("a recording that cannot be used says so", unusable),
+         ("files that claim terabytes", sparse_files),
          ("a file that hangs, with -a", functools.partial(hanging_file, "-a")),
          ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
          ("names, mappings and protections that change all the time",

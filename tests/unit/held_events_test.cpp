@@ -110,6 +110,30 @@ TEST_CASE("held events: a sample from before an exec has what was there then") {
                                              "10: 7/7 is sh", "12: 7/7 runs ls"});
 }
 
+TEST_CASE("held events: samples that come late have what was there before an exec and an end") {
+  Held held;
+  held.add(exec(1, 5, "sh"));
+  held.add(mapping(1, 6, 0x1000, "/bin/sh"));
+  held.add(fork(1, 7, 10));
+  held.add(exec(7, 12, "ls"));
+  held.add(mapping(7, 13, 0x1000, "/bin/ls"));
+  held.add(ExitEvent{14, 7, 7});
+  held.events.forget_ended(13);
+  held.events.want(7, 7, 11);
+  CHECK(held.release() == Texts{"10: 1 forks 7", "10: 7 maps 0x1000 /bin/sh", "10: 7/7 is sh",
+                                "12: 7/7 runs ls", "13: 7 maps 0x1000 /bin/ls",
+                                "12: 7/7 is ls"});
+  CHECK(held.events.is_over(7));
+
+  held.add(fork(1, 8, 20));
+  held.add(ExitEvent{21, 8, 8});
+  held.events.want(8, 8, 20);
+  CHECK(held.release() == Texts{"20: 1 forks 8", "20: 8 maps 0x1000 /bin/sh", "20: 8/8 is sh"});
+  held.events.forget_ended(21);
+  held.events.want(8, 8, 22);
+  CHECK(held.release().empty());
+}
+
 TEST_CASE("held events: a child that does not execute has its parent's mappings") {
   Held held;
   held.add(exec(1, 5, "server"));
