@@ -119,9 +119,10 @@ void tell_details(const raw::Recording& recording, const Profile& profile,
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));
   print(stderr,
-        "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut\n",
+        "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut, {} with "
+        "unknown ends\n",
         with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
-        with_commas(profile.unwound.cut));
+        with_commas(profile.unwound.cut), with_commas(profile.unwound.unknown));
   tell_labels(profile);
   tell_cgroups(profile);
   tell_losses(profile);

@@ -38,6 +38,17 @@ bool may_follow_call(const Image& image, ImageAddress address) {
                                      : ends_with_x86_call(as_text(code->first(length)));
 }
 
+bool is_context_start(const Image& image, ImageAddress address) {
+  auto loaded = image.machine == EM_X86_64 ? image.loaded_from(address) : std::nullopt;
+  std::string_view code = as_text(loaded.value_or(Bytes{}));
+  // mov %rbx, %rsp; mov (%rsp), %rdi, or pop %rdi; test %rdi, %rdi
+  if (code.starts_with("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff") ||
+      code.starts_with("\x48\x89\xdc\x5f\x48\x85\xff"))
+    return true;
+  // xor %rdi, %rdi; call _exit; hlt
+  return code.starts_with("\x48\x31\xff\xe8") && code.size() > 8 && code[8] == '\xf4';
+}
+
 bool is_signal_return(const Image& image, ImageAddress address) {
   if (image.machine != EM_X86_64)
     return false;

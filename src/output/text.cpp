@@ -173,11 +173,18 @@ std::string make_loss(const Profile& profile) {
 // Threads of the Go runtime have a stack like this now and then; a few change no figure.
 std::string make_cut(const Profile& profile) {
   constexpr double kNoticed = 1;
-  double share = percent(profile.unwound.cut, profile.total_count());
-  if (share < kNoticed)
-    return {};
-  return fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",
-                     share);
+  double cut = percent(profile.unwound.cut, profile.total_count());
+  double unknown = percent(profile.unwound.unknown, profile.total_count());
+  std::string text;
+  if (cut >= kNoticed)
+    text += fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",
+                        cut);
+  if (unknown >= kNoticed)
+    text += fmt::format(
+        "unknown    {:.1f} % of the stacks end in code without unwind tables: callers may be "
+        "missing\n",
+        unknown);
+  return text;
 }
 
 // What was done to the stacks; nothing if they are as the frame pointers told them.

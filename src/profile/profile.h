@@ -173,6 +173,7 @@ struct ProfileLabel {
 struct UnwindCounts {
   uint64_t repaired = 0;  // a caller was put in that the chain skipped
   uint64_t cut = 0;       // it ends before its root
+  uint64_t unknown = 0;   // it ends in code of which nobody knows whether it is a root
   uint64_t bridged = 0;   // it goes on from another stack to the goroutine's
 };
 

@@ -105,13 +105,17 @@ public:
       end_ = StackEnd::kBadFrame;
     }
     check_root();
-    if (lacks_callers && end_ == StackEnd::kRoot)
+    if (lacks_callers) {
+      is_unknown_ = false;
       end_ = StackEnd::kBadFrame;
+    }
   }
 
   std::span<const Address> stack() const { return stack_; }
   bool is_repaired() const { return is_repaired_; }
-  bool is_cut() const { return end_ != StackEnd::kRoot; }
+  bool is_cut() const { return !is_unknown_ && end_ != StackEnd::kRoot; }
+  // It ends in code without a rule: that may have callers or none.
+  bool is_unknown() const { return is_unknown_; }
 
 private:
   using FramePointer = UnwindRule::FramePointer;
@@ -276,7 +280,7 @@ private:
     return frame;
   }
 
-  // A frame pointer of 0 is the end of a chain, but a register of 0 may be anything.
+  // Whether the thread may have left its stack there, as functions without a rule do.
   bool may_be_root(Address id) {
     std::optional<UnwindRule> rule = code_.rule(id);
     return !rule || rule->return_kind == ReturnAddress::kNone;
@@ -356,8 +360,14 @@ private:
     frame_ = saved;
   }
 
+  // The end of a chain proves nothing: a register of 0 may be anything.
   void check_root() {
-    if (end_ == StackEnd::kRoot && !may_be_root(stack_.back()))
+    std::optional<UnwindRule> rule = code_.rule(stack_.back());
+    bool is_root = rule && rule->return_kind == ReturnAddress::kNone;
+    is_unknown_ = !rule && end_ != StackEnd::kLimit;
+    if (is_root)
+      end_ = StackEnd::kRoot;
+    else if (end_ == StackEnd::kRoot)
       end_ = StackEnd::kBadFrame;
   }
 
@@ -397,6 +407,7 @@ private:
   bool is_on_chain_ = true;        // the chain goes on from `frame_`
   bool has_met_chain_ = false;     // the last caller was the next of the chain
   bool is_repaired_ = false;
+  bool is_unknown_ = false;
   bool has_root_ = false;
 };
 

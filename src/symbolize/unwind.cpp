@@ -82,7 +82,8 @@ private:
   };
 
   LocationId find_returned_to(LocationId id) {
-    if (rules_.is_signal_return(profile_.locations[to_index(id)]))
+    const Location& location = profile_.locations[to_index(id)];
+    if (rules_.is_signal_return(location) || rules_.is_context_start(location))
       return interrupted(id);
     if (rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id))
       return id;
@@ -178,6 +179,7 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     profile.unwound.repaired += walk.is_repaired() ? counts[to_index(id)] : 0;
     profile.unwound.bridged += goroutine.empty() ? 0 : counts[to_index(id)];
     profile.unwound.cut += walk.is_cut() ? counts[to_index(id)] : 0;
+    profile.unwound.unknown += walk.is_unknown() ? counts[to_index(id)] : 0;
   };
   if (!rewrite_stacks(profile, append, profile.memory_limit))
     return false;

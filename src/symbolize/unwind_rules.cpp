@@ -1,10 +1,23 @@
 #include "symbolize/unwind_rules.h"
 
+#include <algorithm>
+#include <array>
+
 #include "dwarf/call_frames.h"
 #include "elf/calls.h"
+#include "elf/symbol_table.h"
 #include "go/unwind_rule.h"
 
 namespace gosym {
+
+namespace {
+
+// Functions of C libraries that begin a stack, where they have no unwind tables.
+constexpr auto kRoots = std::to_array<std::string_view>(
+    {"_FPC_proc_start", "__clone", "__libc_start_main", "__start_context", "_dlstart", "_start",
+     "_start_c", "clone", "libc_start_main_stage2"});
+
+}  // namespace
 
 // What an image has to say; nothing if it cannot be opened, which the symbolizer tells.
 struct UnwindRules::OpenImage {
@@ -12,6 +25,7 @@ struct UnwindRules::OpenImage {
   elf::Image image;
   std::optional<go::Module> go_module;
   std::unique_ptr<dwarf::CallFrames> call_frames;
+  std::optional<elf::SymbolTable> symbols;  // read when they are asked for
 
   void read(elf::Image parsed) {
     image = std::move(parsed);
@@ -19,6 +33,22 @@ struct UnwindRules::OpenImage {
       if (auto module = go::read_module(image, file->writable_bytes()); module)
         go_module = *std::move(module);
     call_frames = dwarf::CallFrames::open(image);
+  }
+
+  // Of code without a rule.
+  bool is_root(ImageAddress address) {
+    constexpr uint64_t kMaxStartSize = 64;
+    if (to_integer(address) - to_integer(image.entry) < kMaxStartSize)
+      return true;
+    const elf::Section* section = image.find_section(SHT_SYMTAB);
+    if (!section)
+      return false;
+    if (!symbols)
+      symbols = elf::SymbolTable::read(image, *section);
+    auto symbol = symbols->find(address);
+    if (!symbol)
+      symbol = symbols->guess(address);
+    return symbol && std::ranges::count(kRoots, symbol->name) > 0;
   }
 };
 
@@ -63,13 +93,19 @@ ImageAddress call_of(const Location& location) {
 std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
-  const OpenImage& image = open(location);
+  OpenImage& image = open(location);
   if (!location.is_return && elf::is_signal_return(image.image, *location.image_address))
     return kSignalReturn;
+  if (!location.is_return && elf::is_context_start(image.image, *location.image_address))
+    return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   ImageAddress address = call_of(location);
   // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
   auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
-  return rule || !image.call_frames ? rule : image.call_frames->find(address);
+  if (!rule && image.call_frames)
+    rule = image.call_frames->find(address);
+  if (!rule && !image.go_module && image.is_root(address))
+    rule = UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+  return rule;
 }
 
 std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,
@@ -92,6 +128,11 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
 bool UnwindRules::is_signal_return(const Location& location) {
   return location.image_address &&
          elf::is_signal_return(open(location).image, *location.image_address);
+}
+
+bool UnwindRules::is_context_start(const Location& location) {
+  return location.image_address &&
+         elf::is_context_start(open(location).image, *location.image_address);
 }
 
 bool UnwindRules::may_be_returned_to(const Location& location) {

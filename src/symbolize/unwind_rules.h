@@ -21,7 +21,9 @@ public:
               const HeldFiles& held);
   ~UnwindRules();
 
-  // For the code at a location; none if nobody knows.
+  // For the code at a location; none if nobody knows. Where a stack begins is known by more
+  // than the tables: by the code of a coroutine's start, the entry of the program, and names in
+  // the C library where that has no tables, as musl's.
   std::optional<UnwindRule> find(const Location& location);
   // As dwarf::CallFrames has them.
   std::optional<CallerFrame> evaluate(const Location& location, MachineState& state);
@@ -33,6 +35,8 @@ public:
 
   // Whether a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);
+  // Whether a stack begins there, to which nothing leads by a call.
+  bool is_context_start(const Location& location);
 
 private:
   struct OpenImage;

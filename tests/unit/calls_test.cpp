@@ -80,3 +80,23 @@ TEST_CASE("calls: what a signal handler returns to") {
   CHECK(count("\xb8\x0f\0\0\0\x0f"s).empty());
   CHECK(count("\xb8\x0f\0\0\0\x0f\x05\x90"s, EM_386).empty());
 }
+
+TEST_CASE("calls: where coroutines begin") {
+  using namespace std::string_literals;
+  auto is_start = [](std::string code, uint16_t machine = EM_X86_64) {
+    ImageSpec spec{.machine = machine, .parts = {}};
+    spec.parts.push_back({.name = ".text",
+                          .contents = std::move(code),
+                          .address = 0x1000,
+                          .segment_flags = PF_R | PF_X});
+    std::string file = build_image(spec);
+    return elf::is_context_start(*elf::parse(as_bytes(file)), ImageAddress{0x1000});
+  };
+  CHECK(is_start("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff"));
+  CHECK(is_start("\x48\x89\xdc\x5f\x48\x85\xff"));
+  CHECK(is_start("\x48\x31\xff\xe8\1\2\3\4\xf4"));
+  CHECK_FALSE(is_start("\x48\x31\xff\xe8\1\2\3\4\x90"));
+  CHECK_FALSE(is_start("\x48\x31\xff\xe8\1\2\3\4"));
+  CHECK_FALSE(is_start("\x48\x89\xdc\x5f\x48\x85"));
+  CHECK_FALSE(is_start("\x48\x89\xdc\x5f\x48\x85\xff", EM_386));
+}

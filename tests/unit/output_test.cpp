@@ -122,12 +122,15 @@ TEST_CASE("text: a library that names some of its code is told from one that nam
 
 TEST_CASE("text: what was done to stacks is told, and once") {
   Profile profile = make_demo_profile();
-  profile.unwound = {.repaired = 4, .cut = 2};
+  profile.unwound = {.repaired = 4, .cut = 2, .unknown = 1};
   std::string text = make_text(profile, 0);
   CHECK(text.find("\ncut short  25.0 % of the stacks lack callers: total % is too low\n") !=
         std::string::npos);
   CHECK(text.find("\nstacks: 50.0 % completed with callers that frame pointers leave out\n") !=
         std::string::npos);
+  CHECK(text.find(
+            "\nunknown    12.5 % of the stacks end in code without unwind tables: callers may "
+            "be missing\n") != std::string::npos);
   CHECK(text.find("cut short") == text.rfind("cut short"));
 }
 

@@ -95,7 +95,8 @@ TEST_CASE("unwind: what follows no call is no caller") {
   Unwound chain =
       unwound({.stack = {leaf(kUnknown), caller(kUnknown), leaf(kFramed), caller(kRoot)}});
   CHECK(chain.stack == "unknown unknown<");
-  CHECK(chain.counts.cut == 1);
+  CHECK(chain.counts.unknown == 1);
+  CHECK(chain.counts.cut == 0);
 }
 
 TEST_CASE("unwind: the root need not follow a call, and nothing comes after it") {
@@ -130,7 +131,20 @@ TEST_CASE("unwind: a stack without user code is whole, unless that was lost") {
 TEST_CASE("unwind: a chain that ends where no root is was cut short") {
   CHECK(unwound({.stack = {leaf(kUnknown), caller(kFramed)}}).counts.cut == 1);
   CHECK(unwound({.stack = {leaf(kUnknown), caller(kRoot)}}).counts.cut == 0);
-  CHECK(unwound({.stack = {leaf(kUnknown), caller(kUnknown)}}).counts.cut == 0);
+}
+
+TEST_CASE("unwind: whether code without a rule is a root nobody knows") {
+  for (StackEnd end : {StackEnd::kRoot, StackEnd::kBadFrame, StackEnd::kUnreadable}) {
+    Unwound found = unwound({.stack = {leaf(kUnknown), caller(kUnknown)}, .end = end});
+    CHECK(found.counts.cut == 0);
+    CHECK(found.counts.unknown == 1);
+  }
+  // What was left out of it had callers.
+  Unwound deep =
+      unwound({.stack = {leaf(kUnknown), caller(kUnknown)}, .end = StackEnd::kLimit});
+  CHECK(deep.counts.cut == 1);
+  CHECK(deep.counts.unknown == 0);
+  CHECK(unwound({.stack = {leaf(kUnknown), caller(kRoot)}}).counts.unknown == 0);
 }
 
 TEST_CASE("unwind: words that lead down or round end the walk") {
