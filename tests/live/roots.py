@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Whether stacks of native code reach their roots, by counting their outermost frames; and whether
+the report counts as many that do not.
+"""
+import functools
+import math
+import re
+import shutil
+
+from common import FIXTURES, Skip, compiled, gosym, is_kernel, new_place, parse_folded, run
+
+STACKS = FIXTURES / "stacks"
+HERTZ = 499
+TARGET = 0.003  # of the samples with user frames: without a root
+BELIEVED = 0.001  # difference of what is counted here and what the report says
+
+START = {"_start", "clone3", "__clone3", "clone", "__clone"}
+CIPHERS = ["-evp aes-256-gcm", "-evp chacha20-poly1305", "-evp aes-256-cbc", "rsa2048",
+           "-evp sha256", "ecdhp256"]
+
+
+def recorded(*command):
+    """Of a command, from its first instruction on."""
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", HERTZ, "-o", file, "--", *command)
+    return file
+
+
+def user_stacks(file):
+    for stack in parse_folded(gosym("report", "-q", file, "--folded").out):
+        if frames := [frame for frame in stack.frames if not is_kernel(frame)]:
+            yield frames, stack.count
+
+
+def has_root(frames):
+    """Stripped programs have no name for _start, but what it calls has one."""
+    return frames[0] in START or frames[1:2] == ["__libc_start_main"]
+
+
+def allowed(share, total):
+    """So many of them, three standard deviations of noise included."""
+    return share * total + 3 * math.sqrt(max(share * total, 1))
+
+
+def reach(file, is_whole):
+    """Fails unless nearly all stacks are whole, and the report says the same of them."""
+    stacks = list(user_stacks(file))
+    total = sum(count for _, count in stacks)
+    lacking = [(frames, count) for frames, count in stacks if not is_whole(frames)]
+    counted = sum(count for _, count in lacking)
+    told = re.search(r"([\d,]+) cut, ([\d,]+) with unknown ends",
+                     gosym("report", "-v", file).err)
+    claimed = sum(int(number.replace(",", "")) for number in told.groups())
+    print(f"# {total} samples, {counted} without a root, {claimed} told")
+    examples = [";".join(frames[:4]) for frames, _ in lacking[:3]]
+    assert total > HERTZ / 3, f"only {total} samples"
+    assert counted <= allowed(TARGET, total), f"{counted} of {total} lack a root: {examples}"
+    assert abs(counted - claimed) <= allowed(BELIEVED, total), f"{claimed} told, not {counted}"
+
+
+def build(source, compiler, *flags):
+    return compiled(compiler, "-w", *flags, STACKS / source, output=new_place(source[:-2]))
+
+
+def chain(compiler, *flags):
+    """The leaf is at the end of all its callers, or has tail calls in their place."""
+    program = build("chain.c", compiler, "-fno-optimize-sibling-calls", "-fno-inline", *flags)
+    names = ["main", "deep", "first", "second", "third"]
+
+    def is_whole(frames):
+        plain = {frame.partition(".")[0] for frame in frames}  # of clones as well
+        shown = [name for name in names if name in plain]
+        return has_root(frames) and ("leaf" not in frames or shown == names)
+
+    reach(recorded(program, 1), is_whole)
+
+
+def handler(stack):
+    """What a handler interrupted is its caller, whichever stack it runs on."""
+    program = build("handler.c", "gcc", "-O2")
+
+    def is_whole(frames):
+        is_handler = "on_signal" in frames
+        return has_root(frames) and (not is_handler or "interrupted" in frames)
+
+    file = recorded(program, 1, stack)
+    assert sum(count for frames, count in user_stacks(file) if "on_signal" in frames) > 100
+    reach(file, is_whole)
+
+
+def fiber():
+    """makecontext leads to the function that begins a stack."""
+    program = build("fiber.c", "gcc", "-O2")
+    reach(recorded(program, 1), lambda frames: has_root(frames) or frames[1:2] == ["fiber_main"])
+
+
+def cipher(arguments):
+    if not shutil.which("openssl"):
+        raise Skip("no openssl")
+    reach(recorded("openssl", "speed", "-seconds", 1, "-bytes", 8192, *arguments.split()),
+          has_root)
+
+
+BUILDS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O3"), ("gcc", "-O2", "-static-pie"),
+          ("gcc", "-O2", "-flto"), ("g++", "-O2", "-xc++"), ("clang", "-O0"), ("clang", "-O2")]
+
+run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *flags))
+     for flags in BUILDS] +
+    [(f"handlers on {stack} stack lead to what they interrupted",
+      functools.partial(handler, word))
+     for stack, word in [("the same", "same"), ("another", "alternate")]] +
+    [("a coroutine's stack begins with its function", fiber)] +
+    [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
+     for arguments in CIPHERS])
