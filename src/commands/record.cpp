@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file_limit.h"
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
@@ -117,7 +118,15 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
   }
 }
 
+// The kernel ends the perf events of whoever executes such a file, as it would show what it is.
+bool may_not_be_read(const std::string& command) {
+  auto file = find_executable(command);
+  return file && access(file->c_str(), R_OK) != 0;
+}
+
 std::string why_no_samples(const RecordOptions& options) {
+  if (!options.command.empty() && may_not_be_read(options.command.front()))
+    return "a program that its user may not read is sampled for root only, by BPF";
   if (!options.event.empty() && !measures_time(options.event, 0))
     return fmt::format("{} did not occur, or not often enough", printable(options.event));
   return options.command.empty() ? "what was recorded did not use the CPU; is it idle?"
@@ -227,6 +236,7 @@ Error give_up(Error error, const HeldCommand* command, Watch& watch,
 }
 
 Result<int> record(const RecordOptions& options) {
+  raise_file_limit();  // each process that is named takes a descriptor
   UniqueFd parent = open_parent();
   auto plan = make_plan(options);
   if (!plan)

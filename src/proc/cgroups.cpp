@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/mapped_file.h"
@@ -44,6 +45,72 @@ std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
       return unescape(before[4]);
   }
   return std::nullopt;
+}
+
+namespace {
+
+// Of a file system for cgroups where /proc/self/cgroup has a line "N:CONTROLLERS:PATH".
+struct Hierarchy {
+  std::string mount;
+  std::string limit_file;
+  std::string path;
+};
+
+// v2 has no number and no controllers in that line, v1 both; the mount of v1 is found by its
+// controller in the options of the file system.
+std::optional<Hierarchy> hierarchy_of(std::string_view line, std::string_view mountinfo) {
+  std::vector<std::string_view> fields = split(line, ':');
+  if (fields.size() < 3)
+    return std::nullopt;
+  std::string path(fields[2]);
+  if (fields[1].empty()) {
+    auto mount = find_cgroup_mount(mountinfo);
+    return mount ? std::optional(Hierarchy{*mount, "memory.max", path}) : std::nullopt;
+  }
+  if (fields[1] != "memory")
+    return std::nullopt;
+  while (!mountinfo.empty()) {
+    std::string_view mount = take_line(mountinfo);
+    size_t dash = mount.find(" - cgroup ");
+    if (dash == mount.npos || !mount.ends_with("memory"))
+      continue;
+    std::vector<std::string_view> before = split(mount.substr(0, dash), ' ');
+    if (before.size() >= 5)
+      return Hierarchy{unescape(before[4]), "memory.limit_in_bytes", path};
+  }
+  return std::nullopt;
+}
+
+// Of the cgroup and of those above it.
+uint64_t least_limit(Hierarchy hierarchy) {
+  constexpr size_t kMaxText = 4096;
+  uint64_t least = UINT64_MAX;
+  while (true) {
+    auto text =
+        read_file(fmt::format("{}{}/{}", hierarchy.mount, hierarchy.path, hierarchy.limit_file),
+                  kMaxText);
+    std::string_view rest = text ? std::string_view(*text) : "";
+    if (auto limit = parse_decimal(take_line(rest)))  // "max" is none
+      least = std::min(least, *limit);
+    size_t slash = hierarchy.path.rfind('/');
+    if (slash == std::string::npos)
+      return least;
+    hierarchy.path.resize(slash);
+  }
+}
+
+}  // namespace
+
+uint64_t memory_limit() {
+  constexpr size_t kMaxText = 1 << 20;
+  auto cgroups = read_file("/proc/self/cgroup", kMaxText);
+  auto mounts = read_file("/proc/self/mountinfo", kMaxMountInfo);
+  uint64_t least = UINT64_MAX;
+  std::string_view rest = cgroups && mounts ? std::string_view(*cgroups) : "";
+  while (!rest.empty())
+    if (auto hierarchy = hierarchy_of(take_line(rest), *mounts))
+      least = std::min(least, least_limit(*hierarchy));
+  return least;
 }
 
 std::vector<uint32_t> processes_of_cgroup(const std::string& directory) {

@@ -30,6 +30,10 @@ std::optional<std::string> cgroup_mount();
 // All that are there now, below the mount; none if there is no such hierarchy.
 std::vector<Cgroup> cgroups();
 
+// How much memory this process and others of its cgroup may take together, by the least limit
+// of its cgroup and of those above it, of v2 or v1; UINT64_MAX if there is none.
+uint64_t memory_limit();
+
 // The processes in a cgroup, by its directory, and in those below it.
 std::vector<uint32_t> processes_of_cgroup(const std::string& directory);
 

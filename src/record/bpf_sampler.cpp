@@ -14,6 +14,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "proc/cgroups.h"
 #include "proc/cpus.h"
 #include "proc/fpu_state.h"
 #include "proc/process.h"
@@ -34,11 +35,13 @@ namespace {
 // over what is sampled. At 10 kHz of stacks of 16 KiB the largest holds 100 ms; a quarter of it
 // lost 44 of 200,000 samples while 20 processes wanted two CPUs.
 uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
-  constexpr uint64_t kMaxFramesSize = 2048;   // of all but the deepest stacks
-  constexpr uint64_t kMaxMemory = 256 << 20;  // of all rings, save that each has the least size
+  constexpr uint64_t kMaxFramesSize = 2048;  // of all but the deepest stacks
+  // Of all rings, save that each has the least size; and of what a cgroup may take, an eighth.
+  constexpr uint64_t kMaxMemory = 256 << 20;
+  uint64_t memory = std::min(kMaxMemory, proc::memory_limit() / 8);
   uint64_t stack_size =
       options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
-  uint64_t share = std::bit_floor(kMaxMemory / std::max<size_t>(cpu_count, 1));
+  uint64_t share = std::bit_floor(memory / std::max<size_t>(cpu_count, 1));
   uint64_t limit = std::clamp<uint64_t>(share, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE);
   uint64_t wanted = std::bit_ceil(options.frequency * (kMaxFramesSize + stack_size));
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));

@@ -161,6 +161,7 @@ private:
   std::map<uint32_t, Rereading> to_read_;
   std::map<uint32_t, uint64_t> read_at_;  // when that was done last
   uint64_t lost_events_ = 0;              // when it was looked at last
+  size_t fresh_count_ = 0;                // of events, at the last look at the rings
   uint64_t dropped_events_ = 0;           // there were too many at once
   uint64_t last_drain_ = 0;
   // Samples of code of which nothing was known then: how many, and one of their addresses.

@@ -42,6 +42,7 @@ uint64_t Recorder::drain_sideband() {
     if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec)
       code_rules_.forget(comm->pid);
   }
+  fresh_count_ = fresh.size();
   note_losses();
   last_drain_ = now;
   return now;

@@ -1,7 +1,10 @@
 #include "record/sampler.h"
 
+#include <sys/resource.h>
+
 #include "base/exit_status.h"
 #include "base/file_limit.h"
+#include "proc/cpus.h"
 #include "record/bpf_sampler.h"
 #include "record/call_chain_sampler.h"
 
@@ -24,11 +27,25 @@ Result<> check_cpus(const SamplerOptions& options) {
   return Error("--cpu: single CPUs are sampled by BPF alone").with_exit_status(kUsage);
 }
 
+// What the least recording takes: 30 for BPF's programs and maps, the output and whatever is
+// looked at, and 4 a CPU. libbpf would say of a program without its maps that it is wrong.
+Result<> check_file_limit() {
+  uint64_t least = 30 + 4 * proc::online_cpus().size();
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= least)
+    return Ok{};
+  return errorf("{} open files are allowed, and it takes {}", limit.rlim_cur, least)
+      .with_hint("raise the limit of open files: ulimit -n 65536")
+      .with_exit_status(kUnsupported);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
   // A process may have thousands of threads and CPUs, each with its event.
   raise_file_limit();
+  if (auto enough = check_file_limit(); !enough)
+    return std::move(enough).error();
   auto has_all_cpus = check_cpus(options);
   if (options.kind == SamplerKind::kPerf && !has_all_cpus)
     return std::move(has_all_cpus).error();

@@ -22,7 +22,12 @@ namespace gosym {
 
 namespace {
 
+// Whether it is there that /proc could not say.
 Error no_process(uint32_t pid) {
+  if (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM)
+    return errorf("process {} cannot be looked at: too many open files, or no /proc", pid)
+        .with_hint("raise the limit of open files: ulimit -n 65536")
+        .with_exit_status(kUnsupported);
   return errorf("process {} does not exist", pid).with_exit_status(kNoTarget);
 }
 

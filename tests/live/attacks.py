@@ -201,6 +201,60 @@ def unusable():
     assert "gosym: warning: this recording cannot be used: " in told, told
 
 
+def few_descriptors():
+    """Too few are told as what they are; what is enough, is."""
+    with running(build_spin()) as pid:
+        for count in (12, 16, 24, 32):
+            for target in (["-p", pid], ["--", build_spin()]):
+                done = call("prlimit", f"--nofile={count}", GOSYM, "record", "-q", "-d", "1s", "-o",
+                            WORK / "few.raw", *target, check=False)
+                assert done.status == 4, done
+                assert "open files" in done.err and "ulimit -n" in done.err, done.err
+                assert "bug of gosym" not in done.err and "does not exist" not in done.err, done.err
+        enough = 64 + 8 * os.cpu_count()
+        call("prlimit", f"--nofile={enough}", GOSYM, "record", "-d", "1s", "-o", WORK / "few.raw", "-p", pid)
+    assert named_share(WORK / "few.raw", "spin") > 0.9
+
+
+def execute_only():
+    """Whoever may not read a program has no samples of it without BPF, and is told so."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    folder.chmod(0o777)
+    program = folder / "closed"
+    program.write_bytes(build_spin().read_bytes())
+    program.chmod(0o111)
+    done = call(*as_nobody(GOSYM), "record", "-d", "1s", "--", program, check=False, cwd=folder)
+    assert "no samples: a program that its user may not read is sampled for root only" in done.err, done.err
+    assert "too little CPU" not in done.err, done.err
+    call(GOSYM, "record", "-q", "-F", 499, "-d", "1s", "-o", folder / "root.raw", "--", program)
+    assert named_share(folder / "root.raw", "closed") > 0.9
+
+
+@contextlib.contextmanager
+def memory_cgroup(size):
+    """The file that takes a process into a cgroup with so much memory."""
+    for mount, limit in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]:
+        group = pathlib.Path(mount, f"gosym-test-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            try:
+                (group / limit).write_text(str(size))
+                yield group / "cgroup.procs"
+                return
+            finally:
+                wait_for(lambda: not (group / "cgroup.procs").read_text(), "end of all in the cgroup")
+                group.rmdir()
+    raise Skip("no cgroups with a limit of memory")
+
+
+def little_memory():
+    with memory_cgroup(64 << 20) as processes, running(build_spin()):
+        for hertz in (99, 4999, "max"):
+            command = f"echo $$ > {processes}; exec {GOSYM} record -q -a -F {hertz} -d 2s -o {WORK}/little.raw"
+            call("sh", "-c", command)
+            assert named_share(WORK / "little.raw", "spin") > 0.9
+
+
 def beside_all(seconds):
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     folder.chmod(0o777)
@@ -232,6 +286,9 @@ if __name__ == "__main__":
          ("files that claim terabytes", sparse_files),
          ("a file that hangs, with -a", functools.partial(hanging_file, "-a")),
          ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
+         ("few file descriptors", few_descriptors),
+         ("a program that may not be read", execute_only),
+         ("a cgroup with little memory", little_memory),
          ("names, mappings and protections that change all the time",
           functools.partial(everything_ends, CHURN)),
          ("processes, threads and programs that come and go",
