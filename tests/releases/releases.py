@@ -16,6 +16,7 @@ import sys
 import judges
 import layout
 import toolchain
+import whole_stacks
 from judges import Score
 from toolchain import Way, minor
 
@@ -31,7 +32,7 @@ MACHINES = ["386", "arm64", "arm", "ppc64le", "s390x", "riscv64"]
 BUILDS = {"PIE": PIE, "external": EXTERNAL, "trimpath": TRIMPATH,
           **{machine: Way(machine=machine) for machine in MACHINES}}
 COLUMNS = ["runtime", "stripped", "no sections", "names", "gofmt names", "gofmt lines", "check",
-           "layout", *BUILDS]
+           "layout", "fib roots", "live roots", *BUILDS]
 
 
 def own_program(release):
@@ -70,11 +71,18 @@ def runtime_layout(release):
     return {"layout": layout.of(release)} if minor(release) >= layout.FIRST else {}
 
 
+def live_roots(release):
+    return {"fib roots": whole_stacks.of(release, "fib", 3),
+            "live roots": whole_stacks.of(release, "all", 3)}
+
+
 def jobs(releases):
     for release in releases:
         yield release, own_program
         yield release, shipped_programs
         yield release, runtime_layout
+        if ALL:
+            yield release, live_roots
         for column in BUILDS if ALL else list(BUILDS)[:1]:
             yield release, other_build, column
 

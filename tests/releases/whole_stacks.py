@@ -1,0 +1,56 @@
+"""Whether the stacks of a program of some release are whole and true: told by counting frames, and
+by who calls whom in its source, not by what gosym says of itself.
+"""
+import collections
+
+import toolchain
+from common import FIXTURES, folded, is_kernel, record, running
+from judges import Score
+from toolchain import Way
+
+# The first function of a goroutine, of a thread, and of the program; and where a goroutine left its
+# stack for good, as the runtime's own traceback has it (topofstack).
+ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_go", "_rt0_amd64_linux",
+         "runtime.clone", "runtime.mcall", "runtime.morestack"}
+
+# The callers of the program's own functions that call each other only directly.
+CALLERS = {
+    "main.fib": {"main.fib", "main.recursion", "main.recovers.func1"},
+    "main.grow": {"main.grow", "main.growing.func1", "main.growing.gowrap1"},
+    "main.fails": {"main.fails", "main.recovers"},
+    "main.recovers": {"main.panics"},
+    "main.deferred": {"main.defers"},
+    **{f"main.{name}": {"main.main"} for name in [
+        "recursion", "closures", "methods", "defers", "panics", "growing", "channels", "leaves",
+        "maps"]},
+}
+
+
+def of(release, work, seconds):
+    """Samples without a root, and with a caller that cannot be, of all with user frames."""
+    program = toolchain.build(release, FIXTURES / "go_stacks", Way(link="-s -w"))
+    with running(program, work, 600_000) as pid:
+        recording = record("-p", pid, seconds=seconds, hertz=997)
+    counts, example = collections.Counter(), ""
+    for stack in folded(recording):
+        frames = [frame for frame in stack.frames if not is_kernel(frame)]
+        if not frames:
+            continue
+        counts["total"] += stack.count
+        fault = fault_of(frames)
+        counts[fault] += stack.count
+        if fault:
+            example = example or f"{fault}: {' '.join(frames[-12:])}"
+    return Score(counts["wrong"], counts["missing"], counts["total"], 0, example)
+
+
+def fault_of(frames):
+    """Of frames, outermost first: "wrong", "missing" or none."""
+    goexits = [at for at, frame in enumerate(frames) if frame == "runtime.goexit"]
+    if any(at > 0 for at in goexits):
+        return "wrong"
+    own = [frame for frame in frames if frame.startswith("main.")]
+    for caller, function in zip(own, own[1:]):
+        if caller not in CALLERS.get(function, {caller}):
+            return "wrong"
+    return "" if frames[0] in ROOTS else "missing"
