@@ -22,9 +22,10 @@ namespace gosym {
 
 namespace {
 
-// Whether it is there that /proc could not say.
+// Whether it is there that /proc could not say. To kill(2) process 0 is the caller's group.
 Error no_process(uint32_t pid) {
-  if (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM)
+  bool is_there = pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+  if (is_there)
     return errorf("process {} cannot be looked at: too many open files, or no /proc", pid)
         .with_hint("raise the limit of open files: ulimit -n 65536")
         .with_exit_status(kUnsupported);
