@@ -33,11 +33,11 @@ def share_with_root(stacks, root):
 
 
 def told_as_cut(file):
-    """The share of samples that the report says are cut short."""
+    """The share of samples that the report says are cut short, or of unknown ends."""
     told = gosym("report", "-v", file)
     total = re.match(r"([\d,]+) samples", told.out)[1]
-    cut = re.search(r"([\d,]+) cut$", told.err, re.MULTILINE)[1]
-    return int(cut.replace(",", "")) / int(total.replace(",", ""))
+    cut = re.search(r"([\d,]+) cut, ([\d,]+) with unknown ends$", told.err, re.MULTILINE)
+    return sum(int(part.replace(",", "")) for part in cut.groups()) / int(total.replace(",", ""))
 
 
 def leads_to_start(mode):
