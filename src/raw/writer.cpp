@@ -133,7 +133,7 @@ Result<> Writer::write_end(uint64_t time) {
 
 Result<> Writer::write_header() {
   FileHeader header;
-  header.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  header.monotonic_ns = monotonic_ns();
   header.realtime_ns = clock_ns(CLOCK_REALTIME);
   if (getentropy(header.id.data(), header.id.size()) != 0)
     return system_error("cannot get random bytes", errno);

@@ -42,8 +42,6 @@ constexpr size_t kMaxText = 256;
 constexpr size_t kMaxVersion = 64;
 constexpr size_t kMaxMaps = 64 << 20;
 
-enum class Look : uint32_t { kMapped, kFile, kTmp, kMaps };
-
 template <size_t N>
 void put(char (&place)[N], std::string_view text) {
   size_t size = std::min(text.size(), N - 1);
@@ -67,6 +65,8 @@ bool is_same(const RawMapping& a, const RawMapping& b) {
 }
 
 }  // namespace
+
+enum class FileHelper::Look : uint32_t { kMapped, kFile, kTmp, kMaps };
 
 struct FileHelper::Request {
   Look look;
@@ -264,7 +264,7 @@ UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, Reply& reply) {
 }
 
 void FileHelper::hurry(uint64_t nanoseconds) {
-  end_ = std::min(end_, clock_ns(CLOCK_MONOTONIC) + nanoseconds);
+  end_ = std::min(end_, monotonic_ns() + nanoseconds);
 }
 
 // Not one that only waits for its turn on a CPU.
@@ -274,10 +274,10 @@ bool FileHelper::is_held_up() const {
 }
 
 bool FileHelper::wait_for_reply() {
-  uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+  uint64_t begin = monotonic_ns();
   uint64_t limit = kPatience;
   while (true) {
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t now = monotonic_ns();
     uint64_t end = std::min(begin + limit, end_);
     if (now >= end) {
       if (now >= end_ || limit == kPatienceForTurn || is_held_up())
@@ -295,7 +295,7 @@ bool FileHelper::wait_for_reply() {
 std::optional<Error> FileHelper::refusal(uint64_t device) const {
   if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
     return Error("on a file system that takes too long to answer");
-  if (clock_ns(CLOCK_MONOTONIC) >= end_)
+  if (monotonic_ns() >= end_)
     return Error("not looked at: the recording had ended");
   return std::nullopt;
 }
@@ -351,8 +351,11 @@ Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
 Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
   UniqueFd found;
   if (wait_for_reply()) {
-    if (receive_message(channel_.get(), reply, offsetof(Reply, image), found))
+    if (receive_message(channel_.get(), reply, offsetof(Reply, image), found)) {
+      if (reply.problem[0] != '\0')
+        return Error(printable(text_in(reply.problem)));
       return found;
+    }
     stop();
     return Error("cannot be looked at: the helper process has ended");
   }
@@ -373,8 +376,6 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   auto file = is_asked ? take_reply(request, reply) : ask(request, reply);
   if (!file)
     return std::move(file).error();
-  if (reply.problem[0] != '\0')
-    return Error(printable(text_in(reply.problem)));
   OpenedFile opened = {.file = *std::move(file),
                        .device = reply.device,
                        .inode = reply.inode,
@@ -406,39 +407,29 @@ Result<> FileHelper::read_contents_of(const Reply& reply, OpenedFile& opened) {
   return Ok{};
 }
 
-UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
+// What has a descriptor as its whole answer.
+Result<UniqueFd> FileHelper::ask_for(Look look, const RawMapping& of) {
   static Request request;
   static Reply reply;
-  request = {};
-  request.look = Look::kFile;
-  request.device = key.device;
-  request.inode = key.inode;
-  put(request.path, path);
-  auto file = ask(request, reply);
+  fill(request, of);
+  request.look = look;
+  return ask(request, reply);
+}
+
+UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
+  auto file = ask_for(Look::kFile, {.file = key, .path = path});
   return file ? *std::move(file) : UniqueFd();
 }
 
 UniqueFd FileHelper::open_tmp(uint32_t pid) {
-  static Request request;
-  static Reply reply;
-  request = {};
-  request.look = Look::kTmp;
-  request.pid = pid;
-  auto directory = ask(request, reply);
+  auto directory = ask_for(Look::kTmp, {.pid = pid});
   return directory ? *std::move(directory) : UniqueFd();
 }
 
 Result<std::string> FileHelper::read_maps(uint32_t pid) {
-  static Request request;
-  static Reply reply;
-  request = {};
-  request.look = Look::kMaps;
-  request.pid = pid;
-  auto file = ask(request, reply);
+  auto file = ask_for(Look::kMaps, {.pid = pid});
   if (!file)
     return std::move(file).error();
-  if (reply.problem[0] != '\0')
-    return Error(printable(text_in(reply.problem)));
   if (!*file)
     return std::string();
   return read_file(file->get(), kMaxMaps);

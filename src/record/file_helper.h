@@ -40,6 +40,7 @@ public:
   uint64_t hung_count() const { return hung_count_; }
 
 private:
+  enum class Look : uint32_t;
   struct Request;
   struct Reply;
 
@@ -47,6 +48,7 @@ private:
   bool send(const Request& request);
   void stop();
   Result<UniqueFd> ask(const Request& request, Reply& reply);
+  Result<UniqueFd> ask_for(Look look, const RawMapping& of);
   Result<UniqueFd> take_reply(const Request& request, Reply& reply);
   std::optional<Error> refusal(uint64_t device) const;
   void forget_asked();

@@ -119,9 +119,8 @@ void HeldEvents::begin_program(Process& process, const CommEvent& exec) {
 void HeldEvents::on(CommEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
   Process& of = process(event.pid);
-  if (event.is_exec) {
+  if (event.is_exec)
     begin_program(of, event);
-  }
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
     of.is_whole = false;
     if (of.is_out)

@@ -14,6 +14,11 @@ struct SampledAddress {
   bool operator==(const SampledAddress&) const = default;
 };
 
+// Whose rule is asked for: behind a call another function may begin.
+uint64_t place_of(SampledAddress address) {
+  return address.value - (address.is_return ? 1 : 0);
+}
+
 // The code of the functions, as far as rules are known.
 class KnownCode {
 public:
@@ -22,7 +27,7 @@ public:
   explicit KnownCode(const RuleOf& rule_of) : rule_of_(rule_of) {}
 
   std::optional<UnwindRule> rule(Address address) {
-    auto rule = rule_of_(address.value - (address.is_return ? 1 : 0));
+    auto rule = rule_of_(place_of(address));
     has_unknown_ |= !rule;
     return rule;
   }
@@ -157,10 +162,6 @@ public:
   }
 
 private:
-  static uint64_t place_of(Address address) {
-    return address.value - (address.is_return ? 1 : 0);
-  }
-
   SampledCode& code_;
 };
 

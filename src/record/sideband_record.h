@@ -47,8 +47,8 @@ struct RawMapping {
   uint64_t start = 0;
   uint64_t length = 0;
   uint64_t file_offset = 0;
-  FileKey file;
-  std::string path;  // may end in " (deleted)"
+  FileKey file = {};
+  std::string path = {};  // may end in " (deleted)"
 };
 
 // The ring was full.

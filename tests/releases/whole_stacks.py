@@ -46,8 +46,7 @@ def of(release, work, seconds):
 
 def fault_of(frames):
     """Of frames, outermost first: "wrong", "missing" or none."""
-    goexits = [at for at, frame in enumerate(frames) if frame == "runtime.goexit"]
-    if any(at > 0 for at in goexits):
+    if "runtime.goexit" in frames[1:]:
         return "wrong"
     own = [frame for frame in frames if frame.startswith("main.")]
     for caller, function in zip(own, own[1:]):
