@@ -13,12 +13,12 @@ namespace gosym {
 namespace {
 
 std::atomic<uint64_t> cut_pages = 0;
-std::uintptr_t page_size = 4096;
+std::uintptr_t page_bytes = 4096;
 
 bool put_zeros(void* place) {
   auto address = reinterpret_cast<std::uintptr_t>(place);
-  auto* page = reinterpret_cast<void*>(address - address % page_size);
-  return mmap(page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+  auto* page = reinterpret_cast<void*>(address - address % page_bytes);
+  return mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
               -1, 0) != MAP_FAILED;
 }
 
@@ -38,7 +38,7 @@ void handle_bus_error(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 void outlive_cut_files() {
-  page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction action {};
   action.sa_sigaction = handle_bus_error;
   action.sa_flags = SA_SIGINFO;

@@ -21,7 +21,7 @@ namespace gosym {
 
 namespace {
 
-struct Options {
+struct ArchiveOptions {
   std::string recording = "cpu.raw";
   std::string symfs;
   bool is_quiet = false;
@@ -78,7 +78,7 @@ Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& s
 }
 
 // Why the file is not in the recording now; empty if it is.
-Result<std::string> archive(const RecordedImage& image, const Options& options,
+Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& options,
                             raw::Writer& writer) {
   auto pieces = open_pieces(image, options.symfs);
   if (!pieces)
@@ -92,7 +92,7 @@ Result<std::string> archive(const RecordedImage& image, const Options& options,
   return std::string();
 }
 
-Result<int> run(const Options& options) {
+Result<int> run_archive(const ArchiveOptions& options) {
   if (options.recording == "-")
     return Error("a stream cannot be added to: name a file")
         .with_hint("see 'gosym archive --help'")
@@ -134,7 +134,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Command make_archive() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ArchiveOptions>();
   std::vector<Option> all = {
       {.names = "FILE",
        .help = "Recording to add to (default: cpu.raw)",
@@ -147,7 +147,7 @@ Command make_archive() {
           .examples =
               "  gosym archive                      make cpu.raw readable elsewhere\n"
               "  gosym archive --symfs ./root old.raw\n",
-          .run = [options] { return run(*options); }};
+          .run = [options] { return run_archive(*options); }};
 }
 
 }  // namespace gosym

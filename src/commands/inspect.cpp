@@ -13,7 +13,7 @@ namespace {
 
 using Show = Result<int> (*)(const ImageSymbols&, const InspectOptions&);
 
-struct Options : InspectOptions {
+struct AskedInspection : InspectOptions {
   Show show = show_summary;
 };
 
@@ -37,7 +37,7 @@ constexpr View kViews[] = {
     {"--sections", "List the sections with their sizes", show_sections},
 };
 
-Result<int> run(const Options& options) {
+Result<int> run_inspect(const AskedInspection& options) {
   auto symbols = ImageSymbols::open(options.binary);
   auto status =
       symbols ? options.show(**symbols, options) : Result<int>(std::move(symbols).error());
@@ -47,7 +47,7 @@ Result<int> run(const Options& options) {
 }
 
 // Each view is the answer to a question of its own.
-std::vector<Option> view_options(Options& options) {
+std::vector<Option> view_options(AskedInspection& options) {
   std::vector<Option> views;
   std::vector<std::string> names;
   for (const View& view : kViews) {
@@ -78,7 +78,7 @@ Result<const go::Module*> require_module(const ImageSymbols& symbols) {
 }
 
 Command make_inspect() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskedInspection>();
   std::vector<Option> rest = {{.names = "BINARY",
                                .help = "ELF file to look into",
                                .set = into(options->binary),
@@ -102,7 +102,7 @@ Command make_inspect() {
               "  gosym inspect --function main.main ./server\n"
               "  gosym inspect --check ./server\n"
               "  gosym inspect --json --build-info ./server | jq .settings\n",
-          .run = [options] { return run(*options); }};
+          .run = [options] { return run_inspect(*options); }};
 }
 
 }  // namespace gosym

@@ -36,19 +36,19 @@ void print_text(const go::BuildInfo& info) {
     print(stdout, "build\t{}={}\n", printable(key), printable(value));
 }
 
-void write(JsonWriter& json, const go::ModuleVersion& module) {
+void write_json(JsonWriter& json, const go::ModuleVersion& module) {
   json.field("path", module.path);
   json.field("version", module.version);
   json.field("sum", module.sum);
 }
 
-void write(JsonWriter& json, const go::BuildModule& module) {
+void write_json(JsonWriter& json, const go::BuildModule& module) {
   json.begin_object();
-  write(json, module.required);
+  write_json(json, module.required);
   if (module.replacement) {
     json.key("replacement");
     json.begin_object();
-    write(json, *module.replacement);
+    write_json(json, *module.replacement);
     json.end_object();
   }
   json.end_object();
@@ -60,11 +60,11 @@ void print_json(const go::BuildInfo& info) {
   json.field("version", info.go_version);
   json.field("path", info.path);
   json.key("module");
-  write(json, info.main);
+  write_json(json, info.main);
   json.key("dependencies");
   json.begin_array();
   for (const go::BuildModule& module : info.dependencies)
-    write(json, module);
+    write_json(json, module);
   json.end_array();
   json.key("settings");
   json.begin_object();

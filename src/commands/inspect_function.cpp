@@ -76,14 +76,14 @@ void print_text(const FunctionView& view) {
     print_text(call);
 }
 
-void write(JsonWriter& json, const FunctionView::Field& field) {
+void write_json(JsonWriter& json, const FunctionView::Field& field) {
   if (field.number)
     json.field(field.name, *field.number);
   else
     json.field(field.name, field.text);
 }
 
-void write(JsonWriter& json, const FunctionView& view, const FunctionView::Table& table) {
+void write_json(JsonWriter& json, const FunctionView& view, const FunctionView::Table& table) {
   json.begin_object();
   json.field("name", table.name);
   json.field("meaning", table.meaning);
@@ -105,7 +105,7 @@ void write(JsonWriter& json, const FunctionView& view, const FunctionView::Table
   json.end_object();
 }
 
-void write(JsonWriter& json, const FunctionView::Funcdata& data) {
+void write_json(JsonWriter& json, const FunctionView::Funcdata& data) {
   json.begin_object();
   json.field("index", data.index);
   json.field("meaning", data.meaning);
@@ -113,7 +113,7 @@ void write(JsonWriter& json, const FunctionView::Funcdata& data) {
   json.end_object();
 }
 
-void write(JsonWriter& json, const FunctionView::InlinedCall& call) {
+void write_json(JsonWriter& json, const FunctionView::InlinedCall& call) {
   json.begin_object();
   json.field("index", call.index);
   json.field("depth", call.depth);
@@ -141,13 +141,13 @@ void print_json(const FunctionView& view) {
   json.field("begin", as_hex(view.begin));
   json.field("end", as_hex(view.end));
   for (const FunctionView::Field& field : view.fields)
-    write(json, field);
+    write_json(json, field);
   write_array(json, "tables", view.tables,
-              [&](const FunctionView::Table& table) { write(json, view, table); });
+              [&](const FunctionView::Table& table) { write_json(json, view, table); });
   write_array(json, "funcdata", view.funcdata,
-              [&](const FunctionView::Funcdata& data) { write(json, data); });
+              [&](const FunctionView::Funcdata& data) { write_json(json, data); });
   write_array(json, "inlined", view.inlined,
-              [&](const FunctionView::InlinedCall& call) { write(json, call); });
+              [&](const FunctionView::InlinedCall& call) { write_json(json, call); });
   json.end_object();
   print(stdout, "{}\n", json.text());
 }

@@ -10,10 +10,6 @@ namespace gosym {
 
 namespace {
 
-using go::Format;
-using go::Function;
-using go::Module;
-
 // Functions have five pcdata at the most up to Go 1.27. A record that says more is damaged.
 constexpr uint32_t kMaxPcdata = 16;
 
@@ -45,7 +41,7 @@ std::string flags_text(uint8_t flags) {
   return fmt::format("{:#x}{}{}", flags, names, names.empty() ? "" : ")");
 }
 
-std::string_view file_at_entry(const go::Pclntab& table, const Function& function) {
+std::string_view file_at_entry(const go::Pclntab& table, const go::Function& function) {
   auto number = table.value(function, function.pcfile, function.entry);
   return number ? table.file(function, *number) : std::string_view();
 }
@@ -65,7 +61,8 @@ public:
   std::vector<FunctionView::Field> fields;
 };
 
-std::vector<FunctionView::Field> fields_of(const Module& module, const Function& function) {
+std::vector<FunctionView::Field> fields_of(const go::Module& module,
+                                           const go::Function& function) {
   const go::Pclntab& table = module.table;
   Fields to;
   to.offset("record", function.offset);
@@ -76,30 +73,30 @@ std::vector<FunctionView::Field> fields_of(const Module& module, const Function&
     to.text("arguments_size", "unknown");
   else
     to.count("arguments_size", static_cast<uint32_t>(function.arguments_size));
-  if (table.format() >= Format::kGo1_12)
+  if (table.format() >= go::Format::kGo1_12)
     to.offset("deferreturn", function.deferreturn);
   to.offset("pcsp", function.pcsp);
   to.offset("pcfile", function.pcfile);
   to.offset("pcln", function.pcln);
   to.count("pcdata_count", table.pcdata_count(function));
-  if (table.format() >= Format::kGo1_16 && function.unit == 0xffffffff)
+  if (table.format() >= go::Format::kGo1_16 && function.unit == go::kNoUnit)
     to.text("unit", "none");
-  else if (table.format() >= Format::kGo1_16)
+  else if (table.format() >= go::Format::kGo1_16)
     to.count("unit", function.unit);
   if (table.has_start_lines())
     to.count("start_line", function.start_line);
-  if (table.format() >= Format::kGo1_10)
+  if (table.format() >= go::Format::kGo1_10)
     to.count("id", function.id);
   to.text("kind", kind_name(go::kind_of(table, module.wrapper_id, function.id,
                                         table.name(function.name_offset),
                                         file_at_entry(table, function))));
-  if (table.format() >= Format::kGo1_16)
+  if (table.format() >= go::Format::kGo1_16)
     to.fields.push_back({"flags", function.flags, flags_text(function.flags)});
   to.count("funcdata_count", table.funcdata_count(function));
   return to.fields;
 }
 
-void add_table(const Module& module, const Function& function, std::string name,
+void add_table(const go::Module& module, const go::Function& function, std::string name,
                std::string_view meaning, uint32_t offset, FunctionView& view) {
   if (offset == 0)
     return;
@@ -110,7 +107,7 @@ void add_table(const Module& module, const Function& function, std::string name,
                          {}});
 }
 
-void add_tables(const Module& module, const Function& function, FunctionView& view) {
+void add_tables(const go::Module& module, const go::Function& function, FunctionView& view) {
   const go::Pclntab& table = module.table;
   add_table(module, function, "pcsp", "", function.pcsp, view);
   add_table(module, function, "pcfile", "", function.pcfile, view);
@@ -125,7 +122,7 @@ void add_tables(const Module& module, const Function& function, FunctionView& vi
 }
 
 // Where the offsets of funcdata count from; none if it is not known.
-std::optional<ImageAddress> gofunc_address(const Module& module) {
+std::optional<ImageAddress> gofunc_address(const go::Module& module) {
   if (!module.table.has_offsets())
     return ImageAddress{0};
   auto table = module.image->loaded_from(module.table_address);
@@ -137,7 +134,7 @@ std::optional<ImageAddress> gofunc_address(const Module& module) {
                       static_cast<uint64_t>(module.gofunc.data() - table->data())};
 }
 
-void add_funcdata(const Module& module, const Function& function, FunctionView& view) {
+void add_funcdata(const go::Module& module, const go::Function& function, FunctionView& view) {
   const go::Pclntab& table = module.table;
   auto base = gofunc_address(module);
   for (uint32_t i = 0; base && i < table.funcdata_count(function); i++)
@@ -149,7 +146,8 @@ void add_funcdata(const Module& module, const Function& function, FunctionView& 
 using Tree = std::map<uint32_t, go::InlinedCall>;
 
 // The calls that have code, and up to Go 1.19 those around them.
-Tree read_tree(const Module& module, const Function& function, const go::PcTable& indices) {
+Tree read_tree(const go::Module& module, const go::Function& function,
+               const go::PcTable& indices) {
   Bytes bytes = go::inline_tree_of(module, function);
   Tree tree;
   for (const go::PcValue& row : indices.rows) {
@@ -182,7 +180,7 @@ struct Positions {
   go::PcTable lines;
 };
 
-FunctionView::InlinedCall view_call(const Module& module, const Function& function,
+FunctionView::InlinedCall view_call(const go::Module& module, const go::Function& function,
                                     const Positions& positions, const go::InlinedCall& call) {
   const go::Pclntab& table = module.table;
   bool by_pc = table.has_start_lines();
@@ -196,7 +194,7 @@ FunctionView::InlinedCall view_call(const Module& module, const Function& functi
   return view;
 }
 
-void add_inlined(const Module& module, const Function& function, FunctionView& view) {
+void add_inlined(const go::Module& module, const go::Function& function, FunctionView& view) {
   auto offset = go::inline_index_table(module.table, function);
   if (!offset)
     return;
@@ -230,7 +228,7 @@ void add_inlined(const Module& module, const Function& function, FunctionView& v
 
 }  // namespace
 
-std::optional<FunctionView> view_function(const Module& module, uint32_t index) {
+std::optional<FunctionView> view_function(const go::Module& module, uint32_t index) {
   auto function = module.table.function(index);
   auto begin = module.address_of(module.table.entry(index));
   if (!function || !begin)

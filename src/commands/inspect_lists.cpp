@@ -49,11 +49,11 @@ void append_text(const FunctionRange& function, std::string& text) {
 }
 
 void print_text(const std::vector<FunctionRange>& functions) {
-  constexpr size_t kChunk = 65536;
+  constexpr size_t kPrintedAtOnce = 65536;
   std::string text;
   for (const FunctionRange& function : functions) {
     append_text(function, text);
-    if (text.size() < kChunk && &function != &functions.back())
+    if (text.size() < kPrintedAtOnce && &function != &functions.back())
       continue;
     (void)std::fwrite(text.data(), 1, text.size(), stdout);
     text.clear();

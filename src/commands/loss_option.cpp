@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gosym {
@@ -24,17 +25,14 @@ std::optional<double> parse_loss(const std::string& text) {
   std::string_view digits = text;
   if (digits.ends_with('%'))
     digits.remove_suffix(1);
-  double percent = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  double number = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  return is_number && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
+  return is_number && number >= 0 && number <= 100 ? std::optional(number) : std::nullopt;
 }
 
 double loss_percent(const RecordingStats& stats) {
-  uint64_t taken = stats.samples + stats.lost_samples;
-  return taken == 0
-             ? 0
-             : 100.0 * static_cast<double>(stats.lost_samples) / static_cast<double>(taken);
+  return percent(stats.lost_samples, stats.samples + stats.lost_samples);
 }
 
 }  // namespace gosym

@@ -24,7 +24,7 @@ namespace gosym {
 
 namespace {
 
-Result<raw::Recording> read(const ReportOptions& options) {
+Result<raw::Recording> read_input(const ReportOptions& options) {
   auto recording = raw::read(options.input);
   if (recording || options.input == "-")
     return recording;
@@ -70,7 +70,8 @@ Result<> check_output(const std::string& path) {
   return Ok{};
 }
 
-Result<> write(const Profile& profile, const Format& format, const ReportOptions& options) {
+Result<> write_profile(const Profile& profile, const Format& format,
+                       const ReportOptions& options) {
   auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
@@ -95,7 +96,7 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 
-Result<int> run(const ReportOptions& options) {
+Result<int> run_report(const ReportOptions& options) {
   keep_freed_memory();
   const Format& format = *find_format(options.format);
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
@@ -112,7 +113,7 @@ Result<int> run(const ReportOptions& options) {
     return std::move(files).error();
   if (auto checked = check_output(options.output); !checked)
     return std::move(checked).error();
-  auto recording = read(options);
+  auto recording = read_input(options);
   if (!recording)
     return std::move(recording).error();
   bool tells_threads = options.format == "pprof";  // by their numbers
@@ -136,7 +137,7 @@ Result<int> run(const ReportOptions& options) {
                                        name_forms(options, format), *files);
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
-  auto written = write(profile, format, options);
+  auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();
 
@@ -164,7 +165,7 @@ Command make_report() {
               "  gosym report --comm nginx --time 2,5 old.raw\n",
           .run = [options] {
             options->filter.time = *parse_time_range(options->time);
-            return run(*options);
+            return run_report(*options);
           }};
 }
 

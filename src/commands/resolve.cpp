@@ -23,7 +23,7 @@ namespace gosym {
 
 namespace {
 
-struct Options {
+struct ResolveOptions {
   std::string binary;
   std::vector<std::string> addresses;
   std::optional<uint32_t> pid;
@@ -112,7 +112,7 @@ void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresse
   }
 }
 
-Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
+Result<Ask> ask_binary(const ResolveOptions& options, const DebugFileOptions& files) {
   auto opened = ImageSymbols::open(options.binary, files);
   if (!opened)
     return std::move(opened).error().context(fmt::format("'{}'", printable(options.binary)));
@@ -128,7 +128,7 @@ Result<Ask> ask_binary(const Options& options, const DebugFileOptions& files) {
       });
 }
 
-Result<Ask> ask_process(const Options& options, const DebugFileOptions& files) {
+Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& files) {
   auto opened = LiveProcess::open(*options.pid);
   if (!opened)
     return std::move(opened).error();
@@ -147,7 +147,7 @@ Result<Ask> ask_process(const Options& options, const DebugFileOptions& files) {
   });
 }
 
-void print_answer(Answer& answer, const Options& options, JsonWriter& json) {
+void print_answer(Answer& answer, const ResolveOptions& options, JsonWriter& json) {
   // The outermost call is the function that holds the code.
   if (options.no_inlines && !answer.calls.empty())
     answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
@@ -159,12 +159,13 @@ void print_answer(Answer& answer, const Options& options, JsonWriter& json) {
     print_text(answer, options.name_form.value_or(NameForm::kShort));
 }
 
-Result<> resolve(std::span<const uint64_t> addresses, const Ask& ask, const Options& options) {
+Result<> resolve(std::span<const uint64_t> addresses, const Ask& ask,
+                 const ResolveOptions& options) {
   JsonWriter json;
   return ask(addresses, [&](Answer& answer) { print_answer(answer, options, json); });
 }
 
-Result<> resolve_input(const Ask& ask, const Options& options) {
+Result<> resolve_input(const Ask& ask, const ResolveOptions& options) {
   AddressLines lines(STDIN_FILENO);
   while (true) {
     std::fflush(stdout);
@@ -190,7 +191,7 @@ Result<std::vector<uint64_t>> parse_addresses(const std::vector<std::string>& wo
   return addresses;
 }
 
-Result<int> run(const Options& options) {
+Result<int> run_resolve(const ResolveOptions& options) {
   if (options.binary.empty() && !options.pid)
     return Error("BINARY is required, or --pid PID")
         .with_hint("see 'gosym resolve --help'")
@@ -212,7 +213,7 @@ Result<int> run(const Options& options) {
 }
 
 // With --pid there is no BINARY: the first word is an address as well.
-Options without_binary(Options options) {
+ResolveOptions without_binary(ResolveOptions options) {
   if (!options.binary.empty())
     options.addresses.insert(options.addresses.begin(), std::move(options.binary));
   options.binary.clear();
@@ -222,7 +223,7 @@ Options without_binary(Options options) {
 }  // namespace
 
 Command make_resolve() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ResolveOptions>();
   std::vector<Option> common = {
       {.names = "BINARY",
        .help = "ELF file to look in; it may be stripped",
@@ -256,7 +257,9 @@ Command make_resolve() {
               "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
               "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
               "  gosym resolve --pid 4242 7f0c3a2b1e40\n",
-          .run = [options] { return run(options->pid ? without_binary(*options) : *options); }};
+          .run = [options] {
+            return run_resolve(options->pid ? without_binary(*options) : *options);
+          }};
 }
 
 }  // namespace gosym

@@ -16,7 +16,7 @@ struct Stub : PltStub {
   uint64_t slot = 0;
 };
 
-struct Relocation {
+struct SlotRelocation {
   uint64_t slot = 0;
   uint64_t symbol = 0;
   uint64_t addend = 0;
@@ -62,7 +62,7 @@ struct Machine {
   size_t max_size;
   SlotReader read_slot;
 };
-constexpr Machine kMachines[] = {
+constexpr Machine kSlotMachines[] = {
     {EM_X86_64, 8, 16, read_slot_x86_64},
     {EM_AARCH64, 4, 24, read_slot_aarch64},
 };
@@ -112,8 +112,8 @@ void find_stubs(const Image& image, const Section& section, const Machine& machi
   }
 }
 
-Relocation read_relocation(Reader& in, const Image& image) {
-  Relocation relocation;
+SlotRelocation read_slot_relocation(Reader& in, const Image& image) {
+  SlotRelocation relocation;
   relocation.slot = in.word(image.pointer_size);
   uint64_t info = in.word(image.pointer_size);
   relocation.symbol = image.pointer_size == 8 ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
@@ -127,7 +127,7 @@ class Namer {
 public:
   explicit Namer(const Image& image) : image_(image), room_(image.file.size()) {}
 
-  std::string name(const Section& section, const Relocation& relocation) {
+  std::string name(const Section& section, const SlotRelocation& relocation) {
     std::string text = relocation.symbol == 0 ? local_name(ImageAddress{relocation.addend})
                                               : imported_name(section, relocation.symbol);
     if (text.size() > room_)
@@ -170,7 +170,7 @@ void name_stubs(const Image& image, const Section& section, std::vector<Stub>& s
                 Namer& namer) {
   Reader in(image.contents(section).value_or(Bytes{}), image.order);
   while (in.remaining() >= size_t{3} * image.pointer_size) {
-    Relocation relocation = read_relocation(in, image);
+    SlotRelocation relocation = read_slot_relocation(in, image);
     auto stub = std::ranges::lower_bound(stubs, relocation.slot, {}, &Stub::slot);
     if (stub != stubs.end() && stub->slot == relocation.slot && stub->name.empty())
       if (std::string name = namer.name(section, relocation); !name.empty())
@@ -181,8 +181,8 @@ void name_stubs(const Image& image, const Section& section, std::vector<Stub>& s
 }  // namespace
 
 std::vector<PltStub> read_plt(const Image& image) {
-  const auto* machine = std::ranges::find(kMachines, image.machine, &Machine::machine);
-  if (machine == std::end(kMachines))
+  const auto* machine = std::ranges::find(kSlotMachines, image.machine, &Machine::machine);
+  if (machine == std::end(kSlotMachines))
     return {};
   std::vector<Stub> stubs;
   for (const Section& section : choose_sections(image, holds_stubs))

@@ -12,7 +12,7 @@ struct MachineTypes {
   uint32_t relative;
   uint32_t symbol;
 };
-constexpr MachineTypes kMachines[] = {
+constexpr MachineTypes kRelocationTypes[] = {
     {EM_X86_64, R_X86_64_RELATIVE, R_X86_64_64},
     {EM_AARCH64, R_AARCH64_RELATIVE, R_AARCH64_ABS64},
     {EM_386, R_386_RELATIVE, R_386_32},
@@ -149,8 +149,9 @@ bool relocate(const Image& image, std::span<std::byte> file) {
   if (image.type != ET_DYN || file.data() != image.file.data() ||
       file.size() != image.file.size())
     return false;
-  const auto* types = std::ranges::find(kMachines, image.machine, &MachineTypes::machine);
-  if (types == std::end(kMachines))
+  const auto* types =
+      std::ranges::find(kRelocationTypes, image.machine, &MachineTypes::machine);
+  if (types == std::end(kRelocationTypes))
     return false;
   Dynamic dynamic = read_dynamic(image);
   bool has_changed = apply(image, file, *types, dynamic, /*has_addend=*/true);

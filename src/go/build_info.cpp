@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMagic("\xff Go buildinf:", 14);
 constexpr uint8_t kInline = 2;
-constexpr uint64_t kAlignment = 16;
+constexpr uint64_t kInfoAlignment = 16;
 constexpr uint64_t kFrameSize = 16;
 
 // The record begins so early in its place: Go's own debug/buildinfo looks no further either. A
@@ -25,7 +25,7 @@ constexpr size_t kMaxVersionSize = 256;
 constexpr uint64_t kInlineHeaderSize = 48;
 
 std::optional<Bytes> find_record(Bytes bytes) {
-  for (uint64_t i = 0; i < std::min<uint64_t>(bytes.size(), kMaxSearch); i += kAlignment)
+  for (uint64_t i = 0; i < std::min<uint64_t>(bytes.size(), kMaxSearch); i += kInfoAlignment)
     if (as_text(bytes.subspan(i)).starts_with(kMagic))
       return bytes.subspan(i);
   return std::nullopt;

@@ -6,8 +6,6 @@ namespace gosym::go {
 
 namespace {
 
-constexpr uint32_t kNone = 0xffffffff;
-
 // Sixteen bytes of a file make up for one row at the most (measured); more than one a byte are
 // in tables that were made to keep us busy.
 constexpr uint64_t kRowsPerByte = 1;
@@ -68,7 +66,7 @@ void FunctionChecker::check_record() {
   expect(kName, is_name(name),
          [&] { return fmt::format("the name is at {:#x}", function_.name_offset); });
   const PclntabHeader& header = table_.header();
-  if (table_.format() >= Format::kGo1_16 && function_.unit != kNone)
+  if (table_.format() >= Format::kGo1_16 && function_.unit != kNoUnit)
     expect(kUnit, function_.unit < (header.files - header.units) / 4,
            [&] { return fmt::format("the unit is {}", function_.unit); });
   expect(kReturn, function_.deferreturn <= size,

@@ -21,7 +21,7 @@ uint64_t entry_size(Format format) {
 
 // The compiler's own budget stops far below: the deepest chain seen has 21 calls. Each costs a
 // walk through the tables of the function.
-constexpr int kMaxDepth = 1000;
+constexpr int kMaxNesting = 1000;
 
 struct Position {
   std::string_view file;
@@ -63,7 +63,7 @@ bool expand(const Module& module, const Function& function, Position& position,
   const Pclntab& table = module.table;
   Bytes tree = inline_tree_of(module, function);
   for (int depth = 0; position.inline_index >= 0; depth++) {
-    if (depth == kMaxDepth)
+    if (depth == kMaxNesting)
       return false;
     auto index = static_cast<uint32_t>(position.inline_index);
     auto inlined = read_inlined_call(table, tree, index);

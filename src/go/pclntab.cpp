@@ -352,7 +352,7 @@ std::string_view Pclntab::file(const Function& function, int32_t number) const {
     bool is_one = number > 0 && static_cast<uint32_t>(number) < header_.file_count && offset;
     return is_one ? text_at(names_, *offset) : std::string_view();
   }
-  if (function.unit == kNone || number < 0)
+  if (function.unit == kNoUnit || number < 0)
     return {};
   uint64_t index = uint64_t{function.unit} + static_cast<uint32_t>(number);
   uint32_t offset = load<uint32_t>(units_, index * 4, order_).value_or(kNone);

@@ -88,6 +88,8 @@ struct PclntabHeader {
   uint64_t functions = 0;
 };
 
+constexpr uint32_t kNoUnit = 0xffffffff;
+
 // A function record. Offsets of tables are into pcvalues.
 struct Function {
   uint64_t entry = 0;
@@ -98,7 +100,7 @@ struct Function {
   uint32_t pcsp = 0;
   uint32_t pcfile = 0;
   uint32_t pcln = 0;
-  uint32_t unit = 0;
+  uint32_t unit = 0;        // kNoUnit: without files
   uint32_t start_line = 0;  // 0: not recorded (before Go 1.20), or written by hand in assembly
   uint8_t id = 0;           // 0: not recorded (before Go 1.10), or nothing special
   uint8_t flags = 0;        // from Go 1.17 on: 1 root of a stack, 2 sets SP freely, 4 assembly

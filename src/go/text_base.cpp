@@ -8,7 +8,7 @@ namespace {
 
 // The least alignment of functions of all ports of Go (arm). Others leave gaps of up to
 // twice 16.
-constexpr uint64_t kAlignment = 4;
+constexpr uint64_t kFunctionAlignment = 4;
 constexpr uint64_t kMaxGap = 32;
 // Enough that nothing but the right place fits them by chance, and few enough to be quick.
 constexpr size_t kMaxGaps = 256;
@@ -70,8 +70,9 @@ std::optional<ImageAddress> derive_text_base(const elf::Image& image, const Pcln
   std::vector<uint64_t> places;
   for (const auto& [address, code] : image.loaded_segments(PF_X)) {
     uint64_t start = to_integer(address);
-    uint64_t first = (kAlignment - start % kAlignment) % kAlignment;
-    for (uint64_t i = first; i + size <= code.size() && places.size() < 2; i += kAlignment)
+    uint64_t first = (kFunctionAlignment - start % kFunctionAlignment) % kFunctionAlignment;
+    for (uint64_t i = first; i + size <= code.size() && places.size() < 2;
+         i += kFunctionAlignment)
       if (is_filled(code.subspan(i, size), gaps))
         places.push_back(start + i);
   }

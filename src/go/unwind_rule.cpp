@@ -147,7 +147,7 @@ FramePointer find_frame_pointer(const Module& module, const Function& function, 
 }
 
 // Stacks grow to 1 GB at the most (runtime.maxstacksize).
-constexpr int32_t kMaxDepth = 1'000'000'000;
+constexpr int32_t kMaxStackDepth = 1'000'000'000;
 
 UnwindRule rule_of_x86(int32_t depth, int32_t word) {
   UnwindRule rule;
@@ -168,7 +168,7 @@ UnwindRule rule_of_arm64(int32_t depth) {
 
 std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth) {
   // Below 0 the return address has been taken off the stack, to some register.
-  if (depth < 0 || depth > kMaxDepth)
+  if (depth < 0 || depth > kMaxStackDepth)
     return std::nullopt;
   switch (machine) {
     case EM_X86_64:

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "output/unnamed.h"
 #include "profile/container.h"
@@ -22,10 +23,6 @@ constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
 constexpr size_t kMaxLabelsShown = 10;
 // A longer name pushes the rest of its own row, not that of all rows.
 constexpr size_t kMaxNameWidth = 56;
-
-double percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
 
 double seconds(uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;

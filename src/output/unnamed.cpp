@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gosym {
@@ -121,10 +122,6 @@ std::string_view kind_of(FrameSource source) {
 }
 
 constexpr double kLeastShown = 0.05;  // less is rounded to 0.0 %
-
-double percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
 
 }  // namespace
 

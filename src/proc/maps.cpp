@@ -35,7 +35,7 @@ bool are_rights(std::string_view text) {
   return true;
 }
 
-std::string unescape(std::string_view path) {
+std::string unescape_newlines(std::string_view path) {
   constexpr std::string_view kNewline = "\\012";
   std::string result;
   while (true) {
@@ -69,7 +69,7 @@ std::optional<MapsEntry> parse_maps_line(std::string_view line) {
       .device =
           makedev(static_cast<uint32_t>(device->first), static_cast<uint32_t>(device->second)),
       .inode = *inode,
-      .path = unescape(line),
+      .path = unescape_newlines(line),
   };
 }
 

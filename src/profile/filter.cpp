@@ -59,7 +59,7 @@ bool keeps_cgroup(const std::vector<std::string>& wanted, std::string_view cgrou
          });
 }
 
-std::string seconds(uint64_t nanoseconds) {
+std::string seconds_text(uint64_t nanoseconds) {
   return fmt::format("{}", static_cast<double>(nanoseconds) / 1e9);
 }
 
@@ -115,8 +115,9 @@ std::string Filter::to_string() const {
   for (const std::string& label : labels)
     options.push_back(fmt::format("--label {}", label));
   if (time != TimeRange())
-    options.push_back(fmt::format("--time {},{}", time.begin == 0 ? "" : seconds(time.begin),
-                                  time.end == UINT64_MAX ? "" : seconds(time.end)));
+    options.push_back(fmt::format("--time {},{}",
+                                  time.begin == 0 ? "" : seconds_text(time.begin),
+                                  time.end == UINT64_MAX ? "" : seconds_text(time.end)));
   return joined(options, " ");
 }
 

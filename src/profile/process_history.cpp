@@ -22,7 +22,7 @@ size_t count_until(const Elements& elements, uint64_t time, Time time_of_element
 
 ProcessHistory::ProcessHistory(std::vector<Event> events) : events_(std::move(events)) {
   // Stable: an exec and the mappings that follow it may bear the same time.
-  std::ranges::stable_sort(events_, {}, time_of);
+  std::ranges::stable_sort(events_, {}, [](const Event& event) { return time_of(event); });
   for (const Event& event : events_)
     std::visit([this](const auto& e) { apply(e); }, event);
 

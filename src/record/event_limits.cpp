@@ -13,12 +13,12 @@ constexpr double kPerNanosecond = 100 / 1e9;
 
 // As many processes a machine has, at the most, where nobody changed kernel.pid_max; and of
 // those that are gone, though nobody heard of it.
-constexpr size_t kMaxProcesses = 65536;
+constexpr size_t kMaxCounted = 65536;
 
 }  // namespace
 
 EventLimits::Allowance& EventLimits::of(uint32_t pid) {
-  if (processes_.size() >= kMaxProcesses)
+  if (processes_.size() >= kMaxCounted)
     processes_.clear();
   return processes_.try_emplace(pid, Allowance{.left = kBurst}).first->second;
 }

@@ -15,7 +15,7 @@ void describe(const elf::Image& parsed, RecordedImage& image) {
   image.segments = load_segments(parsed);
 }
 
-Result<> read(int file, FileContents& contents) {
+Result<> read_contents(int file, FileContents& contents) {
   auto copy = SparseCopy::open(file);
   if (!copy)
     return std::move(copy).error();
@@ -35,7 +35,7 @@ FileContents read_contents(const UniqueFd& file, const struct stat& status) {
   contents.image.inode = status.st_ino;
   contents.image.size = static_cast<uint64_t>(status.st_size);
   contents.image.mtime_ns = mtime_ns(status);
-  if (auto done = read(file.get(), contents); !done)
+  if (auto done = read_contents(file.get(), contents); !done)
     contents.image.problem = done.error().message();
   return contents;
 }

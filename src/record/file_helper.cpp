@@ -59,7 +59,7 @@ bool is_unnamed(uint64_t device) {
   return major(device) == 0 && device != 0;
 }
 
-bool is_same(const RawMapping& a, const RawMapping& b) {
+bool asks_same(const RawMapping& a, const RawMapping& b) {
   return a.pid == b.pid && a.start == b.start && a.length == b.length && a.file == b.file &&
          a.path == b.path;
 }
@@ -370,7 +370,7 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   static Request request;
   static Reply reply;
   fill(request, mapping);
-  bool is_asked = !asked_.empty() && is_same(asked_.front(), mapping);
+  bool is_asked = !asked_.empty() && asks_same(asked_.front(), mapping);
   if (is_asked)
     asked_.pop_front();
   auto file = is_asked ? take_reply(request, reply) : ask(request, reply);

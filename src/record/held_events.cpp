@@ -10,7 +10,7 @@ namespace {
 // A busy host has a thousand processes with twenty mappings of 200 bytes, 4 MB.
 constexpr size_t kMaxMemory = 32 << 20;
 constexpr size_t kMaxThreads = 100'000;
-constexpr size_t kMaxProcesses = 50'000;
+constexpr size_t kMaxHeld = 50'000;
 
 // Of one process, to compare a new one with.
 constexpr size_t kMaxMappings = 1024;
@@ -27,7 +27,7 @@ bool overlap(const RawMapping& a, const RawMapping& b) {
   return a.start < limit_of(b) && b.start < limit_of(a);
 }
 
-bool is_same(const RawMapping& a, const RawMapping& b) {
+bool is_same_place(const RawMapping& a, const RawMapping& b) {
   return a.start == b.start && a.length == b.length && a.file_offset == b.file_offset &&
          a.file.device == b.file.device && a.file.inode == b.file.inode && a.path == b.path;
 }
@@ -46,7 +46,7 @@ void HeldEvents::add(SidebandRecord record, Records& out) {
 }
 
 HeldEvents::Process& HeldEvents::process(uint32_t pid) {
-  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) {
+  if (processes_.size() >= kMaxHeld && !processes_.contains(pid)) {
     processes_.clear();
     memory_ = thread_count_ = 0;
   }
@@ -75,7 +75,7 @@ bool HeldEvents::keep(Process& process, const RawMapping& mapping) {
   const RawMapping* known = last_at(process.mappings, mapping);
   if (!known && process.inherited)
     known = last_at(*process.inherited, mapping);
-  if (known && is_same(*known, mapping))
+  if (known && is_same_place(*known, mapping))
     return false;
   // What is hidden for good.
   std::erase_if(process.mappings, [&](const RawMapping& old) {
