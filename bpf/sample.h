@@ -5,9 +5,16 @@
 
 #include <linux/types.h>
 
-// Deeper stacks are cut at the root's end. The Go runtime itself prints at most 100 frames of a
-// stack and C programs rarely pass 500; a walk of 1024 took 50 us where it was measured.
-#define GOSYM_MAX_USER_FRAMES 1024
+// Of deeper stacks the middle is left out: the outer frames are kept in a ring, the last of
+// which are those next to the root. Few programs pass 500 frames.
+#define GOSYM_INNER_FRAMES 768
+#define GOSYM_OUTER_FRAMES 256  // a power of two
+#define GOSYM_MAX_USER_FRAMES (GOSYM_INNER_FRAMES + GOSYM_OUTER_FRAMES)
+
+// Where a walk ends, without the root, and how many frames all walks of a second may pass: the
+// sampler sets a limit by the frequency.
+#define GOSYM_MAX_WALK (128 * 1024)
+#define GOSYM_MAX_WALKS (99 * GOSYM_MAX_WALK)
 
 // How often a walk may go on at a lower address: from the stack of a signal handler to that of
 // Go's scheduler, and from there to a goroutine's.
@@ -114,6 +121,10 @@ struct gosym_sample {
   __u32 top_size;
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
+  // Frames that were left out between the inner and the outer ones. Where they are, the index
+  // of the outermost in the ring is known by their number; `bridge` counts them.
+  __u32 missing;
+  __u32 unused;
   // Bytes of the top that are of the stack for signal handlers; behind them lies the top of
   // the interrupted stack, from `interrupted` on. 0: there is no such stack.
   __u32 handler_size;

@@ -53,16 +53,10 @@ struct {
   __array(values, struct ring);
 } rings SEC(".maps");
 
-static __always_inline void take_user_stack(struct gosym_sample* sample,
+static __always_inline void walk_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
                                             const struct goroutine* goroutine) {
-  sample->user_depth = 0;
-  sample->bridge = 0;
-  sample->has_gap = 0;
-  sample->user_end = GOSYM_END_ROOT;
-  if (!has_user || registers.ip == 0)
-    return;
   sample->stack[0] = registers.ip;
   sample->user_depth = 1;
   sample->stack_pointer = registers.sp;
@@ -77,6 +71,24 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   } else {
     walk_stack(registers.fp, registers.sp);
   }
+}
+
+static __always_inline void take_user_stack(struct gosym_sample* sample,
+                                            struct registers registers,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine) {
+  sample->user_depth = 0;
+  sample->missing = 0;
+  sample->bridge = 0;
+  sample->has_gap = 0;
+  sample->user_end = GOSYM_END_ROOT;
+  if (!has_user || registers.ip == 0)
+    return;
+  walk_user_stack(sample, registers, program, goroutine);
+  if (sample->user_depth <= GOSYM_MAX_USER_FRAMES)
+    return;
+  sample->missing = sample->user_depth - GOSYM_MAX_USER_FRAMES;
+  sample->user_depth = GOSYM_MAX_USER_FRAMES;
 }
 
 static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sample) {

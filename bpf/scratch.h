@@ -23,14 +23,24 @@ static __always_inline struct gosym_sample* scratch_sample(void) {
   return bpf_map_lookup_elem(&scratch, &cpu);
 }
 
-// False if there is no room. The index is hidden from the compiler, which would derive it from
-// other variables in ways that the verifier cannot follow.
+// Set before the program is loaded: the most frames that a walk passes.
+const volatile __u32 max_walk = GOSYM_MAX_WALK;
+
+// Where the frame with this number is kept.
+static __always_inline __u64 place_of_frame(__u64 number) {
+  if (number < GOSYM_INNER_FRAMES)
+    return number;
+  return GOSYM_INNER_FRAMES + ((number - GOSYM_INNER_FRAMES) & (GOSYM_OUTER_FRAMES - 1));
+}
+
+// False if the stack is too deep. The number is hidden from the compiler, which would derive it
+// from other variables in ways that the verifier cannot follow.
 static __always_inline bool append(struct gosym_sample* sample, __u64 address) {
   __u64 depth = sample->user_depth;
   asm volatile("" : "+r"(depth));
-  if (depth >= GOSYM_MAX_USER_FRAMES)
+  if (depth >= max_walk)
     return false;
-  sample->stack[depth] = address;
+  sample->stack[place_of_frame(depth)] = address;
   sample->user_depth = depth + 1;
   return true;
 }

@@ -6,6 +6,7 @@
 #include "code.h"
 #include "handler_stack.h"
 #include "sample.h"
+#include "scratch.h"
 
 // Set before the program is loaded.
 //
@@ -19,7 +20,7 @@ const volatile __u8 trusts_chain = 1;
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
 static __always_inline bool chain_holds(const struct gosym_sample* sample) {
-  __u32 last = sample->user_depth - 1;
+  __u64 last = place_of_frame((__u64)sample->user_depth + sample->missing - 1);
   return sample->user_end == GOSYM_END_ROOT && !sample->has_gap &&
          last < GOSYM_MAX_USER_FRAMES && is_goexit(sample->stack[last]);
 }

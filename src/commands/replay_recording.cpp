@@ -23,6 +23,8 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .goid = row.goid,
           .labels = batch.labels(row.label_set),
           .bridge = row.bridge,
+          .gap = row.gap,
+          .missing = row.missing,
           .weight = row.weight,
           .cgroup = row.cgroup};
 }

@@ -195,7 +195,8 @@ private:
       protozero::pbf_writer out(out_, field::kLocation);
       out.add_uint64(field::kLocationId, i + 1);
       out.add_uint64(field::kLocationMapping, to_index(location.mapping));
-      out.add_uint64(field::kAddress, location.call_of(address));
+      if (location.unnamed != Unnamed::kLeftOut)
+        out.add_uint64(field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
         write_line(out, to_index(frame.function) + 1, frame.line);
       bool may_be_named_later =
@@ -213,7 +214,10 @@ private:
 
   // The id of the function that stands for all code without a name for this reason.
   uint64_t reason_function(const Location& location) {
-    std::string text = unnamed_group(location.unnamed, profile_.image_of(location.mapping));
+    std::string text =
+        location.unnamed == Unnamed::kLeftOut
+            ? profile_.unnamed_text(location)
+            : unnamed_group(location.unnamed, profile_.image_of(location.mapping));
     auto next = profile_.functions.size() + reasons_.size() + 1;
     return reasons_.try_emplace(string(text), next).first->second;
   }

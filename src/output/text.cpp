@@ -172,7 +172,14 @@ std::string make_cut(const Profile& profile) {
   constexpr double kNoticed = 1;
   double cut = percent(profile.unwound.cut, profile.total_count());
   double unknown = percent(profile.unwound.unknown, profile.total_count());
+  double deep = percent(profile.unwound.deep, profile.total_count());
   std::string text;
+  if (deep >= kNoticed)
+    text += fmt::format(
+        "deep       {:.1f} % of the stacks have more frames than are kept: their middle is "
+        "left "
+        "out\n",
+        deep);
   if (cut >= kNoticed)
     text += fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",
                         cut);

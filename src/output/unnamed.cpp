@@ -42,6 +42,8 @@ std::string_view remedy_of(Unnamed unnamed) {
       return "its symbol tables leave this code out";
     case Unnamed::kNoKernelSymbols:
       return "record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2";
+    case Unnamed::kLeftOut:
+      return "the stack is deeper than a sample holds";
   }
   assert(false);
   return {};
@@ -74,7 +76,8 @@ Census count_frames(const Profile& profile, StackPart part) {
   Census census;
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
-    if (profile.is_kernel(location) != (part == StackPart::kKernel) || visits[i] == 0)
+    if (profile.is_kernel(location) != (part == StackPart::kKernel) || visits[i] == 0 ||
+        location.unnamed == Unnamed::kLeftOut)
       continue;
     census.frames += visits[i] * std::max(location.frame_count, 1u);
     uint32_t image = profile.mappings[to_index(location.mapping)].image;
@@ -139,6 +142,8 @@ std::string make_source_note(const Profile& profile) {
   uint64_t all = 0;
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
+    if (location.unnamed == Unnamed::kLeftOut)
+      continue;
     for (const Frame& frame : profile.frames_of(location))
       counts[kind_of(frame.source)] += visits[i];
     if (location.frame_count == 0)

@@ -67,7 +67,7 @@ private:
     uint32_t image = profile_.mappings[to_index(location.mapping)].image;
     for (const Frame& frame : profile_.frames_of(location))
       rows_.push_back(row({name_of(frame.function), 1, 0, image}, frame.function));
-    if (location.frame_count == 0)
+    if (location.frame_count == 0 && location.unnamed != Unnamed::kLeftOut)
       rows_.push_back(row({StringId{}, 0, static_cast<uint32_t>(location.unnamed), image},
                           FunctionTotal::kNone));
     rows_begin_.push_back(rows_.size());

@@ -64,6 +64,8 @@ std::string_view to_string(Unnamed reason) {
       return "no symbol";
     case Unnamed::kNoKernelSymbols:
       return "kernel";
+    case Unnamed::kLeftOut:
+      return "left out";
   }
   assert(false);
   return {};
@@ -109,6 +111,8 @@ const ProfileImage& Profile::image_of(MappingId id) const {
 
 std::string Profile::unnamed_text(const Location& location) const {
   uint64_t address = to_integer(location.address);
+  if (location.unnamed == Unnamed::kLeftOut)
+    return fmt::format("… {} frames …", address);
   if (is_kernel(location))
     return fmt::format("[kernel {:#x}]", address);
   uint64_t offset = location.image_address

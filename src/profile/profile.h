@@ -110,6 +110,7 @@ enum class Unnamed : uint8_t {
   kStripped,         // the file has no symbol table, or none but the dynamic one
   kNoSymbol,         // the file has symbols, but none for this address
   kNoKernelSymbols,  // the recording has no symbols of the kernel
+  kLeftOut,          // no code: so many frames as `address` says, from the middle of a stack
 };
 
 std::string_view to_string(Unnamed reason);
@@ -159,6 +160,8 @@ struct StackState {
   // How many of its last locations are of a goroutine's own stack, when the thread was on
   // another one.
   uint32_t goroutine_depth = 0;
+  // Which of the locations of its user code stands for frames that are left out; 0: none does.
+  uint32_t gap = 0;
 };
 
 // As Label has it.
@@ -174,6 +177,7 @@ struct UnwindCounts {
   uint64_t repaired = 0;  // a caller was put in that the chain skipped
   uint64_t cut = 0;       // it ends before its root
   uint64_t unknown = 0;   // it ends in code of which nobody knows whether it is a root
+  uint64_t deep = 0;      // frames of its middle are left out
   uint64_t bridged = 0;   // it goes on from another stack to the goroutine's
 };
 
@@ -227,7 +231,7 @@ struct Profile {
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
 
   // What to show for a location without frames: "[stripped libc.so.6+0x2724a]", with the image
-  // address, or "[no mapping 0x7f...]", with the runtime address.
+  // address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames …".
   std::string unnamed_text(const Location& location) const;
 
   // Samples weigh the same in most profiles. In others each stands for a number of events of

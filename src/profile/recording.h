@@ -236,6 +236,10 @@ struct RecordedSample {
   // the runtime, or of C code. The frames up to there need not be all. 0: there is no such
   // place.
   uint32_t bridge = 0;
+  // Of a stack that is deeper than a sample holds the middle is left out: `missing` frames
+  // before the one with the index `gap` in the user stack. 0: none is missing.
+  uint32_t gap = 0;
+  uint32_t missing = 0;
   uint64_t weight = 0;  // events that it stands for; 0: as the recording's info says
   uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
 };

@@ -61,6 +61,15 @@ tsl::robin_map<uint64_t, std::string> cgroups_in(std::span<const Event> events) 
   return cgroups;
 }
 
+// To two digits: stacks that differ in what is left out of them would otherwise seldom be the
+// same.
+uint32_t rounded(uint32_t missing) {
+  uint32_t unit = 1;
+  while (missing / unit >= 100)
+    unit *= 10;
+  return (missing + unit / 2) / unit * unit;
+}
+
 }  // namespace
 
 std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
@@ -97,6 +106,8 @@ private:
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t end;
     uint32_t bridge;
+    uint32_t gap;
+    uint32_t missing;  // as it is shown
     bool operator==(const Setting&) const = default;
   };
   struct SeenStack {
@@ -142,6 +153,7 @@ private:
   // `count` is that of a setting.
   LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
   LocationId location(const LocationKey& key);
+  LocationId left_out(uint32_t missing);
   MappingId mapping_at(AddressSpace space, uint64_t address);
   uint32_t image_of(const MapEvent& event);
   uint32_t perf_map_of(const MapEvent& event) const;
@@ -168,6 +180,7 @@ private:
   tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
   SampleCounter samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
+  tsl::robin_map<uint32_t, LocationId> left_out_;  // by the number of frames
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
   tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
   tsl::robin_map<ImageId, uint32_t> images_;
@@ -207,9 +220,13 @@ std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
-  Setting setting = {space.program, space.map_count,
+  Setting setting = {space.program,
+                     space.map_count,
                      sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
-                     static_cast<uint32_t>(sample.user_end), sample.bridge};
+                     static_cast<uint32_t>(sample.user_end),
+                     sample.bridge,
+                     sample.gap,
+                     rounded(sample.missing)};
   auto number = settings_.try_emplace(setting, static_cast<uint32_t>(settings_.size()));
   SeenStack seen = {number.first->second, numbers.kernel_stack, numbers.user_stack, numbers.top,
                     static_cast<uint32_t>(sample.frame_offset)};
@@ -241,9 +258,15 @@ StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers
   is_return = false;
   auto end = static_cast<StackEnd>(setting.end);
   size_t goroutine_begin = SIZE_MAX;
+  size_t kernel_depth = resolved_.size();
+  size_t gap = 0;
   std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
   for (size_t i = 0; i < user.size(); i++) {
     LocationId id = user_location(space, user[i], is_return);
+    if (i == setting.gap && i > 0) {
+      gap = resolved_.size() - kernel_depth;
+      resolved_.push_back(left_out(setting.missing));
+    }
     if (i == setting.bridge && i > 0)
       goroutine_begin = resolved_.size();
     if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
@@ -256,8 +279,9 @@ StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
-  profile_.stack_states.push_back(
-      {frame_offset, top(space, numbers.top), end, static_cast<uint32_t>(goroutine_depth)});
+  profile_.stack_states.push_back({frame_offset, top(space, numbers.top), end,
+                                   static_cast<uint32_t>(goroutine_depth),
+                                   static_cast<uint32_t>(gap)});
   return id;
 }
 
@@ -327,6 +351,17 @@ LocationId Replay::Tables::location(const LocationKey& key) {
     location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
   profile_.locations.push_back(location);
   return next;
+}
+
+LocationId Replay::Tables::left_out(uint32_t missing) {
+  auto next = static_cast<LocationId>(profile_.locations.size());
+  auto [slot, is_new] = left_out_.try_emplace(missing, next);
+  if (is_new) {
+    profile_.locations.emplace_back();
+    profile_.locations.back().address = RuntimeAddress{missing};
+    profile_.locations.back().unnamed = Unnamed::kLeftOut;
+  }
+  return slot->second;
 }
 
 MappingId Replay::Tables::mapping_at(AddressSpace space, uint64_t address) {

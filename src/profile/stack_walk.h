@@ -41,10 +41,14 @@ class StackWalk {
 public:
   using Address = typename Code::Address;
 
-  // `chain` is what the frame pointers led to: the leaf, and return addresses. It must outlive
-  // this, and so must `code`.
+  // `chain` is what the frame pointers led to: the leaf, and return addresses, as far as none
+  // are left out. It must outlive this, and so must `code`.
   StackWalk(Code& code, Words words, std::span<const Address> chain, const StackState& state)
-      : code_(code), words_(std::move(words)), chain_(chain.subspan(1)), end_(state.end) {
+      : code_(code),
+        words_(std::move(words)),
+        chain_(chain.subspan(1)),
+        ends_in_gap_(state.gap != 0),
+        end_(state.end) {
     if (state.frame_offset != kNoFrame)
       frame_ = state.frame_offset;
     stack_.reserve(chain.size() + 8);
@@ -62,6 +66,8 @@ public:
 
   // Goes to the caller of the last function of the stack; false if it cannot be told.
   bool step() {
+    if (ends_in_gap_ && taken_ == chain_.size())
+      return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
@@ -109,6 +115,21 @@ public:
       is_unknown_ = false;
       end_ = StackEnd::kBadFrame;
     }
+  }
+
+  // From what is left of a stack before a gap to what is left behind it. `gap` stands for what
+  // is missing.
+  void go_on_behind(Address gap, std::span<const Address> rest, StackEnd end) {
+    if (!is_on_chain_ || taken_ != chain_.size())
+      return;
+    ends_in_gap_ = false;
+    end_ = end;
+    chain_ = rest;
+    taken_ = 0;
+    frame_.reset();
+    stack_.push_back(gap);
+    follow_chain();
+    check_root();
   }
 
   std::span<const Address> stack() const { return stack_; }
@@ -396,6 +417,7 @@ private:
   Code& code_;
   Words words_;
   std::span<const Address> chain_;  // without the leaf
+  bool ends_in_gap_;                // behind the chain frames are left out
   StackEnd end_;
   std::vector<Address> stack_;
   std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked

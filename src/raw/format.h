@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// The cpu.raw file, version 2.1. It holds addresses and what is needed to name them later;
+// The cpu.raw file, version 2.2. It holds addresses and what is needed to name them later;
 // names only of code that no file will have then: the kernel's, and what was made at run time;
 // and files that may be gone by then.
 //
@@ -146,6 +146,11 @@
 //      20 weight: packed sint64, as field 3: the events that the sample stands for; 0: what
 //         INFO says of each
 //      21 cgroup: packed sint64, as field 3: the id of a cgroup of v2, or 0
+//     Since 2.2 the same of stacks that are deeper than a sample holds, whose middle is left
+//     out; both or none of these:
+//      30 gap: packed uint32, the index in the user stack before which frames are missing; 0:
+//         there is no such place
+//      31 missing: packed uint32, how many: 0 where `gap` is 0, else 1 to 2^30
 //   5 KALLSYMS, how the kernel names the code that samples were taken in; all of them,
 //     in order, are one text. Up to 1.3 one that has all
 //       1 text: bytes, lines of /proc/kallsyms
@@ -205,7 +210,7 @@ namespace gosym::raw {
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
 inline constexpr uint16_t kMajorVersion = 2;
-inline constexpr uint16_t kMinorVersion = 1;
+inline constexpr uint16_t kMinorVersion = 2;
 inline constexpr uint16_t kOldestMajorVersion = 1;  // that is read
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
@@ -281,6 +286,9 @@ inline constexpr size_t kMaxStackAddresses = kMaxSmallPayloadSize;
 // Addresses of a stack; twice as many as the first recorder writes. A compressed chunk of a few
 // bytes could otherwise hold a stack of millions that each of its samples passes through.
 inline constexpr uint32_t kMaxStackSize = 2048;
+
+// Frames that are left out of a stack: stacks of 16 GiB have no more.
+inline constexpr uint32_t kMaxMissing = 1 << 30;
 
 // What a recorder reads of a file at a time: a few milliseconds in which samples wait.
 inline constexpr size_t kUsualPieceSize = 1 << 20;

@@ -35,6 +35,8 @@ public:
     uint64_t goid;
     uint32_t label_set;
     uint32_t bridge;
+    uint32_t gap;
+    uint32_t missing;
     uint64_t weight;
     uint64_t cgroup;
   };

@@ -36,6 +36,8 @@ struct Columns {
   std::vector<uint32_t> top;
   std::vector<uint32_t> frame;
   std::vector<uint32_t> bridge;
+  std::vector<uint32_t> gap;
+  std::vector<uint32_t> missing;
   std::vector<uint64_t> goid;
   std::vector<uint32_t> label_set;
   std::vector<uint64_t> weight;
@@ -123,6 +125,10 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_column(in, columns.frame);
     case kBridge:
       return read_column(in, columns.bridge);
+    case kGap:
+      return read_column(in, columns.gap);
+    case kMissing:
+      return read_column(in, columns.missing);
     case kGoid:
       return read_differences(in, columns.goid);
     case kLabelSet:
@@ -194,6 +200,14 @@ void drop_beyond_cut(const std::vector<bool>& are_cut, Columns& columns) {
     if (i < column.size())
       column[i] = 0;
   };
+  auto clear_beyond = [&](uint32_t size, size_t i) {
+    if (i < columns.bridge.size() && columns.bridge[i] >= size)
+      clear(columns.bridge, i);
+    if (i < columns.gap.size() && columns.gap[i] >= size) {
+      clear(columns.gap, i);
+      clear(columns.missing, i);
+    }
+  };
   for (size_t i = 0; i < columns.user_end.size(); i++) {
     bool is_cut_in_kernel = are_cut[columns.kernel_stack[i]];
     uint32_t stack = columns.user_stack[i];
@@ -201,10 +215,11 @@ void drop_beyond_cut(const std::vector<bool>& are_cut, Columns& columns) {
       continue;
     columns.user_end[i] = static_cast<uint32_t>(StackEnd::kUnreadable);
     if (is_cut_in_kernel)
-      for (auto* column : {&columns.user_stack, &columns.top, &columns.frame, &columns.bridge})
+      for (auto* column : {&columns.user_stack, &columns.top, &columns.frame, &columns.bridge,
+                           &columns.gap, &columns.missing})
         clear(*column, i);
-    else if (i < columns.bridge.size() && columns.bridge[i] >= columns.stack_sizes[stack - 1])
-      clear(columns.bridge, i);
+    else
+      clear_beyond(columns.stack_sizes[stack - 1], i);
   }
 }
 
@@ -293,12 +308,28 @@ Result<> check_columns(const Columns& columns) {
   return Ok{};
 }
 
-// The columns that recorders before 1.2 or 1.3 did not write.
+Result<> check_gaps(const Columns& columns) {
+  if (columns.gap.size() != columns.missing.size())
+    return errorf("gaps of {} stacks, and what is missing in {}", columns.gap.size(),
+                  columns.missing.size());
+  for (size_t i = 0; i < columns.gap.size(); i++) {
+    uint32_t gap = columns.gap[i];
+    uint32_t stack = columns.user_stack[i];
+    uint32_t size = stack == 0 ? 0 : columns.stack_sizes[stack - 1];
+    bool is_sound =
+        gap == 0 ? columns.missing[i] == 0 : gap < size && columns.missing[i] - 1 < kMaxMissing;
+    if (!is_sound)
+      return errorf("{} frames missing before frame {} of {}", columns.missing[i], gap, size);
+  }
+  return Ok{};
+}
+
+// The columns that recorders before 1.2, 1.3 or 2.2 did not write.
 Result<> check_later_columns(const Columns& columns) {
   size_t count = columns.time.size();
-  for (size_t size :
-       {columns.top.size(), columns.frame.size(), columns.bridge.size(), columns.goid.size(),
-        columns.label_set.size(), columns.weight.size(), columns.cgroup.size()})
+  for (size_t size : {columns.top.size(), columns.frame.size(), columns.bridge.size(),
+                      columns.gap.size(), columns.missing.size(), columns.goid.size(),
+                      columns.label_set.size(), columns.weight.size(), columns.cgroup.size()})
     if (size != 0 && size != count)
       return errorf("columns of {} and of {} samples", count, size);
   for (uint32_t top : columns.top)
@@ -315,6 +346,8 @@ Result<> check_later_columns(const Columns& columns) {
         bridge != 0 && (stack == 0 || bridge >= columns.stack_sizes[stack - 1]))
       return errorf("a goroutine's stack from frame {} on, where there are {}", bridge,
                     stack == 0 ? 0 : columns.stack_sizes[stack - 1]);
+  if (auto sound = check_gaps(columns); !sound)
+    return sound;
   return columns.label_sets.check();
 }
 
@@ -389,6 +422,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
   columns.top.resize(count);
   columns.frame.resize(count);
   columns.bridge.resize(count);
+  columns.gap.resize(count);
+  columns.missing.resize(count);
   columns.goid.resize(count);
   columns.label_set.resize(count);
   columns.weight.resize(count);
@@ -413,6 +448,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
                            .goid = columns.goid[i],
                            .label_set = columns.label_set[i],
                            .bridge = columns.bridge[i],
+                           .gap = columns.gap[i],
+                           .missing = columns.missing[i],
                            .weight = columns.weight[i],
                            .cgroup = columns.cgroup[i]});
   return batch;

@@ -35,6 +35,8 @@ enum SampleField : uint32_t {
   kRegisterSizes,
   kRegisters,
   kRegisterValues,
+  kGap,
+  kMissing,
 };
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word

@@ -54,6 +54,31 @@ Result<UniqueFd> create_ring(uint32_t size) {
   return map;
 }
 
+// What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
+// takes milliseconds.
+uint32_t max_walk(const SamplerOptions& options) {
+  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(options.frequency, 1);
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
+}
+
+// The frames of the user as the stack has them: the outer ones were kept in a ring.
+std::vector<uint64_t> unrolled(std::span<const uint64_t> frames, uint32_t missing) {
+  std::vector<uint64_t> stack(frames.begin(), frames.end());
+  if (missing > 0 && stack.size() == GOSYM_MAX_USER_FRAMES) {
+    auto outer = stack.begin() + GOSYM_INNER_FRAMES;
+    std::rotate(outer, outer + missing % GOSYM_OUTER_FRAMES, stack.end());
+  }
+  return stack;
+}
+
+// The index of a frame that was the n-th of a walk; of one that is missing that of the next.
+uint32_t index_of(uint32_t number, uint32_t missing) {
+  if (missing == 0 || number <= GOSYM_INNER_FRAMES)
+    return number;
+  return std::max<uint32_t>(number - std::min(number, missing), GOSYM_INNER_FRAMES);
+}
+
 // From the stack pointer; none if it lies elsewhere.
 uint64_t frame_offset(const gosym_sample& sample, const StackTop& top) {
   uint64_t offset = top.offset_of(sample.frame_pointer);
@@ -162,6 +187,7 @@ void BpfSampler::configure() {
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
   bool has_words_only = options_.stack_mode == StackMode::kWords;
   bool has_chain_only = options_.stack_mode == StackMode::kFramePointers;
+  settings.max_walk = max_walk(options_);
   settings.trusts_chain = !has_words_only;
   settings.top_size = has_words_only ? options_.stack_size : kLeafTopSize;
   settings.broken_top_size = has_chain_only ? kLeafTopSize : options_.stack_size;
@@ -348,6 +374,7 @@ void BpfSampler::hand_over(Bytes record) const {
                   .words = stack.subspan(depth + labels_size / 8),
                   .handler_size = sample.handler_size,
                   .interrupted = sample.interrupted};
+  std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
   std::vector<uint64_t> registers = general_registers(sample);
   top.registers = registers;
@@ -359,12 +386,14 @@ void BpfSampler::hand_over(Bytes record) const {
           .cpu = sample.cpu,
           .user_end = static_cast<StackEnd>(sample.user_end),
           .kernel_stack = stack.subspan(sample.user_depth, sample.kernel_depth),
-          .user_stack = stack.first(sample.user_depth),
+          .user_stack = user_stack,
           .frame_offset = frame_offset(sample, top),
           .words = {},
           .goid = sample.goid,
           .labels = labels,
-          .bridge = sample.bridge,
+          .bridge = index_of(sample.bridge, sample.missing),
+          .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
+          .missing = sample.missing,
           .weight = has_weights() ? sample.weight : 0,
           .cgroup = sample.cgroup,
       },

@@ -117,10 +117,20 @@ private:
 
 std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   std::vector<SampledAddress> chain;
-  size_t own = sample.bridge ? sample.bridge : sample.user_stack.size();
-  for (uint64_t address : sample.user_stack.first(std::min(own, sample.user_stack.size())))
+  size_t own = sample.user_stack.size();
+  for (size_t end : {sample.bridge, sample.gap})
+    own = end != 0 ? std::min(own, end) : own;
+  for (uint64_t address : sample.user_stack.first(own))
     chain.push_back({address, !chain.empty()});
   return chain;
+}
+
+StackState state_of(const RecordedSample& sample) {
+  return {.frame_offset = sample.frame_offset,
+          .top = 0,
+          .end = sample.user_end,
+          .goroutine_depth = 0,
+          .gap = sample.gap};
 }
 
 // Where the stack of the first function begins that has no known rule, or `none`.
@@ -131,7 +141,7 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
     return none;
   KnownCode code(rule_of);
   StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
-                 StackState{.frame_offset = sample.frame_offset, .end = sample.user_end});
+                 state_of(sample));
   while (true) {
     uint64_t begin = walk.stack_pointer();
     bool goes_on = walk.step();
@@ -213,8 +223,7 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   UsefulWords words(top, ranges, sample.frame_offset);
   AllCode all(code);
   StackWalk walk(all, NotedRegisters(words, top, needed),
-                 std::span<const SampledAddress>(chain),
-                 StackState{.frame_offset = sample.frame_offset, .end = sample.user_end});
+                 std::span<const SampledAddress>(chain), state_of(sample));
   for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
   }
   put_in_order(needed);

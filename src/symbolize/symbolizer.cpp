@@ -189,6 +189,8 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
   FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
+    if (location.unnamed == Unnamed::kLeftOut)
+      continue;
     location.unnamed = Unnamed::kUnmapped;
     if (location.mapping != kNoMapping)
       by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);

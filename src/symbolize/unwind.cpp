@@ -139,6 +139,21 @@ private:
   std::span<const TopWord> words_;
 };
 
+// A part of a chain: all of it, or what is left before and behind a gap.
+struct Part {
+  Part(std::span<const LocationId> chain, size_t gap_at) : before(chain) {
+    if (gap_at == 0 || gap_at >= chain.size())
+      return;
+    before = chain.first(gap_at);
+    gap = chain[gap_at];
+    behind = chain.subspan(gap_at + 1);
+  }
+
+  std::span<const LocationId> before;
+  std::optional<LocationId> gap;
+  std::span<const LocationId> behind = {};
+};
+
 size_t kernel_depth(const Profile& profile, std::span<const LocationId> stack) {
   auto is_user = [&](LocationId id) {
     return !profile.is_kernel(profile.locations[to_index(id)]);
@@ -170,13 +185,20 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     }
     std::span<const LocationId> user = recorded.subspan(kernel.size());
     std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
-    StackWalk walk(code, Words(profile.top(state.top)),
-                   user.first(user.size() - goroutine.size()), state);
+    Part own(user.first(user.size() - goroutine.size()), state.gap);
+    Part other(goroutine,
+               state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
+    StackWalk walk(code, Words(profile.top(state.top)), own.before, state);
     walk.run();
-    if (!goroutine.empty())
-      walk.go_on_with(goroutine, state.end);
+    if (own.gap)
+      walk.go_on_behind(*own.gap, own.behind, state.end);
+    if (!other.before.empty())
+      walk.go_on_with(other.before, state.end);
+    if (other.gap)
+      walk.go_on_behind(*other.gap, other.behind, state.end);
     stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
     profile.unwound.repaired += walk.is_repaired() ? counts[to_index(id)] : 0;
+    profile.unwound.deep += state.gap == 0 ? 0 : counts[to_index(id)];
     profile.unwound.bridged += goroutine.empty() ? 0 : counts[to_index(id)];
     profile.unwound.cut += walk.is_cut() ? counts[to_index(id)] : 0;
     profile.unwound.unknown += walk.is_unknown() ? counts[to_index(id)] : 0;

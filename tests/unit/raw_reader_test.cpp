@@ -116,7 +116,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 2);
-  CHECK(recording.minor == 1);
+  CHECK(recording.minor == 2);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
@@ -211,13 +211,13 @@ TEST_CASE("raw file: each field of the header made wrong") {
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
     CHECK(newer.error().message() ==
-          "raw format 3.1 is newer than this gosym reads (up to 2.x)");
+          "raw format 3.2 is newer than this gosym reads (up to 2.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }
   SUBCASE("no major version") {
     header.major = 0;
-    CHECK(parse_error(with_header(file, header)) == "raw format 0.1 is unknown");
+    CHECK(parse_error(with_header(file, header)) == "raw format 0.2 is unknown");
   }
   SUBCASE("older major version") {
     header.major = 1;

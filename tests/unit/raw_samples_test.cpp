@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bytes.h"
+#include "raw/format.h"
 #include "raw/sample_batch.h"
 
 using namespace gosym;
@@ -37,8 +38,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
     return x.time == y.time && x.pid == y.pid && x.tid == y.tid && x.cpu == y.cpu &&
            x.user_end == y.user_end && same_stack(x.kernel_stack, y.kernel_stack) &&
            same_stack(x.user_stack, y.user_stack) && x.frame_offset == y.frame_offset &&
-           x.goid == y.goid && x.bridge == y.bridge && x.weight == y.weight &&
-           x.cgroup == y.cgroup &&
+           x.goid == y.goid && x.bridge == y.bridge && x.gap == y.gap &&
+           x.missing == y.missing && x.weight == y.weight && x.cgroup == y.cgroup &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top), b.top(y.top));
   });
@@ -62,6 +63,8 @@ struct Columns {
   std::vector<uint32_t> top = {0, 2};
   std::vector<uint32_t> frame = {0, 16 + 1};
   std::vector<uint32_t> bridge = {0, 1};
+  std::vector<uint32_t> gap;
+  std::vector<uint32_t> missing;
   std::vector<int64_t> goid = {7, -7};
   std::vector<uint32_t> label_set = {0, 1};
   size_t label_count = 1;
@@ -91,6 +94,8 @@ struct Columns {
     out.add_packed_uint32(27, register_sizes.begin(), register_sizes.end());
     out.add_packed_uint32(28, registers.begin(), registers.end());
     out.add_packed_uint64(29, register_values.begin(), register_values.end());
+    out.add_packed_uint32(30, gap.begin(), gap.end());
+    out.add_packed_uint32(31, missing.begin(), missing.end());
     out.add_packed_uint32(9, user_end.begin(), user_end.end());
     return payload;
   }
@@ -385,6 +390,37 @@ TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
   CHECK(error_with([](Columns& c) { c.label_count = 64; }).empty());
   CHECK(error_with([](Columns& c) { c.label_count = 65; }) ==
         "a set of 65 labels, where 64 are allowed");
+}
+
+TEST_CASE("samples: what is left out of deep stacks comes back, or is refused") {
+  SampleBatch batch;
+  batch.add(sample(1, {}, kUser));
+  RecordedSample deep = sample(2, {}, kUser);
+  deep.gap = 1;
+  deep.missing = raw::kMaxMissing;
+  batch.add(deep);
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->rows()[1].missing == raw::kMaxMissing);
+
+  auto error_with = [](std::vector<uint32_t> gap, std::vector<uint32_t> missing) {
+    Columns columns;
+    columns.gap = std::move(gap);
+    columns.missing = std::move(missing);
+    auto result = columns.decode();
+    return result ? std::string() : result.error().message();
+  };
+  CHECK(error_with({1, 0}, {7, 0}).empty());
+  CHECK(error_with({1}, {7}) == "columns of 2 and of 1 samples");
+  CHECK(error_with({1, 0}, {}) == "gaps of 2 stacks, and what is missing in 0");
+  CHECK(error_with({2, 0}, {7, 0}) == "7 frames missing before frame 2 of 2");
+  CHECK(error_with({1, 0}, {0, 0}) == "0 frames missing before frame 1 of 2");
+  CHECK(error_with({1, 0}, {raw::kMaxMissing + 1, 0}) ==
+        "1073741825 frames missing before frame 1 of 2");
+  CHECK(error_with({0, 0}, {7, 0}) == "7 frames missing before frame 0 of 2");
 }
 
 TEST_CASE("samples: weights and cgroups may be missing, but not wrong") {

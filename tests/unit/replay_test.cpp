@@ -482,6 +482,27 @@ TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack end
   CHECK(frames_of(profile, StackId{2}).size() == 1);
 }
 
+TEST_CASE("replay: what is left out of a stack is a place in it, its number of two digits") {
+  const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020};
+  Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")));
+  RecordedSample sample = sample_of(1, 1, user);
+  sample.gap = 2;
+  for (uint32_t missing : {3976u, 4049u, 4051u, 99u, 1u << 30}) {
+    sample.missing = missing;
+    replay.add(sample);
+  }
+  Profile profile = std::move(replay).finish();
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < profile.stack_count(); i++) {
+    std::span<const LocationId> stack = profile.stack(StackId{i});
+    REQUIRE(stack.size() == 4);
+    CHECK(profile.stack_states[i].gap == 2);
+    texts.push_back(profile.unnamed_text(profile.locations[to_index(stack[2])]));
+  }
+  CHECK(texts == std::vector<std::string>{"… 4000 frames …", "… 4100 frames …", "… 99 frames …",
+                                          "… 1100000000 frames …"});
+}
+
 TEST_CASE("replay: no samples, empty stacks") {
   Profile none = Replay({}, {}, {}).finish();
   CHECK(none.samples.empty());

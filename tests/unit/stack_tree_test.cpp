@@ -83,7 +83,8 @@ TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
   const Stack user = {2, 1};
   last.add({.time = 2, .kernel_stack = kernel, .user_stack = user, .frame_offset = 8});
   const Stack deep = {4, 3, 2, 1};
-  last.add({.time = 3, .kernel_stack = {}, .user_stack = deep, .bridge = 3});
+  last.add(
+      {.time = 3, .kernel_stack = {}, .user_stack = deep, .bridge = 3, .gap = 2, .missing = 5});
   std::string payload = last.encode(grown);
 
   StackTree read;
@@ -100,6 +101,8 @@ TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
   CHECK(std::ranges::equal(batch->stack(batch->rows()[3].kernel_stack), Stack{9}));
   CHECK(batch->rows()[3].frame_offset == kNoFrame);
   CHECK(batch->rows()[4].bridge == 0);
+  CHECK(batch->rows()[4].gap == 0);
+  CHECK(batch->rows()[4].missing == 0);
 }
 
 TEST_CASE("stack tree: nodes of a new tree are not those of the one before") {

@@ -214,3 +214,39 @@ TEST_CASE("unwind: a stack that the kernel alone has stays as it is") {
   CHECK(profile.stack(profile.samples[0].stack).size() == 2);
   CHECK(profile.unwound.cut == 0);
 }
+
+TEST_CASE("unwind: a stack goes on behind what is left out of it") {
+  std::vector<uint64_t> deep = {leaf(kFramed), caller(kFramed), caller(kSized), caller(kRoot)};
+  Unwound found = unwound({.stack = deep, .frame_offset = 16, .gap = 2});
+  CHECK(found.stack == "framed framed< ... sized< root<");
+  CHECK(found.counts.cut == 0);
+  CHECK(found.counts.deep == 1);
+
+  Unwound joined = unwound(
+      {.stack = {leaf(kFramed), caller(kRoot), caller(kSized), caller(kFramed), caller(kRoot)},
+       .frame_offset = 16,
+       .gap = 3,
+       .bridge = 2});
+  CHECK(joined.stack == "framed root< sized< ... framed< root<");
+  CHECK(joined.counts.cut == 0);
+  Unwound at_join = unwound({.stack = {leaf(kFramed), caller(kRoot), caller(kRoot)},
+                             .frame_offset = 16,
+                             .gap = 2,
+                             .bridge = 2});
+  CHECK(at_join.stack == "framed root< ... root<");
+}
+
+TEST_CASE(
+    "unwind: words do not lead into what is left out, and a chain left has no other end") {
+  Unwound found = unwound({.stack = {leaf(kFrameless), caller(kFramed), caller(kRoot)},
+                           .frame_offset = 8,
+                           .words = {{0, caller(kSized)}, {16, caller(kFrameless)}},
+                           .gap = 2});
+  CHECK(found.stack == "frameless sized<");
+  CHECK(found.counts.cut == 1);
+  Unwound beyond = unwound({.stack = {leaf(kFramed), caller(kSized), caller(kRoot)},
+                            .frame_offset = 0,
+                            .words = {{40, caller(kFrameless)}, {48, caller(kRoot)}},
+                            .gap = 2});
+  CHECK(beyond.stack == "framed sized< ... root<");
+}

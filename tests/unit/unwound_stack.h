@@ -75,10 +75,13 @@ struct Sampled {
   uint64_t frame_offset = kNoFrame;
   std::vector<StackWord> words{};
   StackEnd end = StackEnd::kRoot;
+  uint32_t gap = 0;  // of ten frames
+  uint32_t bridge = 0;
 };
 
 struct Unwound {
-  std::string stack;  // "framed root<": innermost first, with "<" behind callers
+  // "framed root<": innermost first, with "<" behind callers, and "..." for what is left out
+  std::string stack;
   UnwindCounts counts;
 };
 
@@ -97,7 +100,10 @@ inline Unwound unwound(const Sampled& sampled) {
               .kernel_stack = {},
               .user_stack = sampled.stack,
               .frame_offset = sampled.frame_offset,
-              .words = sampled.words});
+              .words = sampled.words,
+              .bridge = sampled.bridge,
+              .gap = sampled.gap,
+              .missing = sampled.gap == 0 ? 0u : 10u});
   Profile profile = std::move(replay).finish();
   unwind(profile, unwind_vdso(), {});
 
@@ -105,6 +111,10 @@ inline Unwound unwound(const Sampled& sampled) {
   REQUIRE(profile.samples.size() == 1);
   for (LocationId id : profile.stack(profile.samples[0].stack)) {
     const Location& location = profile.locations[to_index(id)];
+    if (location.unnamed == Unnamed::kLeftOut) {
+      result.stack.append(" ...");
+      continue;
+    }
     uint64_t place = (to_integer(location.address) - kLoaded - FrameSpec::kCode) / 0x100;
     result.stack.append(result.stack.empty() ? "" : " ")
         .append(kNames.at(place))
