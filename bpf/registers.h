@@ -12,6 +12,7 @@
 
 #include "kernel.h"
 #include "sample.h"
+#include "user_memory.h"
 
 struct registers {
   __u64 ip;
@@ -46,6 +47,12 @@ static __always_inline struct registers read_registers(struct pt_regs___kernel* 
   return (struct registers){BPF_CORE_READ(saved, pc), BPF_CORE_READ(saved, sp),
                             BPF_CORE_READ(saved, regs[29])};
 #endif
+}
+
+// Go's compiler, up to 1.20, calls duffzero and duffcopy with the frame pointer below the stack
+// pointer, where it has saved the caller's: 16 bytes before the call, and so 8 within it.
+static __always_inline __u64 above_red_zone(__u64 fp, __u64 sp) {
+  return fp + 8 == sp || fp + 16 == sp ? read_word(fp) : fp;
 }
 
 // A kernel thread has no user stack, and a task within exec has none that can be believed: its

@@ -147,6 +147,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
     saved = saved_registers(task);
     registers = lacks_user_stack(task) ? (struct registers){} : read_registers(saved);
   }
+  registers.fp = above_red_zone(registers.fp, registers.sp);
   if (has_user)
     take_registers(ctx, saved, sample);
   struct gosym_go_program* program =

@@ -144,8 +144,7 @@ std::string_view version_at(const elf::Image& image, Bytes data, uint64_t offset
 
 }  // namespace
 
-std::optional<std::string_view> find_runtime_version(const elf::Image& image,
-                                                     const Pclntab& table) {
+std::optional<std::string_view> find_runtime_version(const elf::Image& image) {
   std::string_view found;
   for (const elf::LoadedBytes& part : image.loaded_segments(PF_W)) {
     if (part.bytes.size() > kMaxVersionSearch)
@@ -158,7 +157,13 @@ std::optional<std::string_view> find_runtime_version(const elf::Image& image,
         found = version;
     }
   }
-  return may_write(found, table.format()) ? std::optional(found) : std::nullopt;
+  return found.empty() ? std::nullopt : std::optional(found);
+}
+
+std::optional<std::string_view> find_runtime_version(const elf::Image& image,
+                                                     const Pclntab& table) {
+  auto found = find_runtime_version(image);
+  return found && may_write(*found, table.format()) ? found : std::nullopt;
 }
 
 std::vector<elf::FileExtent> version_extents(const elf::Image& image) {

@@ -58,6 +58,8 @@ std::optional<BuildInfo> read_build_info(const elf::Image& image);
 // the version was no variable. Borrows from the image.
 std::optional<std::string_view> find_runtime_version(const elf::Image& image,
                                                      const Pclntab& table);
+// The same without a table to compare with.
+std::optional<std::string_view> find_runtime_version(const elf::Image& image);
 
 // What of a file read_build_info needs for the Go version alone, for one who does not have the
 // whole file: as far as the bytes that are there lead, and so to be asked again with those that

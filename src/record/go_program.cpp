@@ -22,6 +22,21 @@ std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& imag
   return info ? std::optional<std::string>(info->go_version) : std::nullopt;
 }
 
+// The same of programs of Go 1.5 to 1.12, which have no record of it, but all of these
+// sections. What is not of that release after all has no goroutine where the sampler looks for
+// it.
+std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& image) {
+  for (const char* name : {".gopclntab", ".rodata", ".noptrdata", ".data"}) {
+    const elf::Section* section = image.find_section(name);
+    if (!section)
+      return std::nullopt;
+    if (section->name != ".gopclntab")
+      copy.read({.offset = section->offset, .size = section->size});
+  }
+  auto version = go::find_runtime_version(image);
+  return version ? std::optional<std::string>(*version) : std::nullopt;
+}
+
 std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
                                                  const elf::Segment& code, uint64_t& left) {
   std::vector<std::byte> buffer(kPieceSize);
@@ -42,9 +57,10 @@ std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
 }  // namespace
 
 std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image) {
-  bool may_be_go = image.machine == EM_X86_64 && image.pointer_size == 8 &&
-                   (image.sections.empty() || image.find_section(".go.buildinfo"));
-  auto version = may_be_go ? read_version(copy, image) : std::nullopt;
+  if (image.machine != EM_X86_64 || image.pointer_size != 8)
+    return std::nullopt;
+  bool may_have_record = image.sections.empty() || image.find_section(".go.buildinfo");
+  auto version = may_have_record ? read_version(copy, image) : find_version(copy, image);
   if (!version)
     return std::nullopt;
   uint64_t left = kMaxCode;
