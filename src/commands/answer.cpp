@@ -55,7 +55,9 @@ void write_frame(const Call& call, FrameSource source, NameForm form, JsonWriter
 }  // namespace
 
 void print_text(const Answer& answer, NameForm form) {
+  constexpr size_t kUsually = 512;
   std::string text;
+  text.reserve(kUsually);
   append_address(answer.address, text);
   if (answer.calls.empty())
     text += fmt::format(" ?? ({}){}\n", printable(answer.reason), place(answer));

@@ -2,15 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <cstring>
 #include <string>
 
-// Most text needs no escape, and is then copied by the vector. Version 1.1.0 takes 0x1a to 0x1f
-// for text there, so that it may be given plain text only.
-#if defined(__SSE2__)
-#define RAPIDJSON_SSE2
-#elif defined(__ARM_NEON)
-#define RAPIDJSON_NEON
-#endif
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -61,17 +55,23 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-struct JsonWriter::State {
+struct JsonWriter::State : rapidjson::Writer<rapidjson::StringBuffer> {
   rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
 
+  State() { Reset(buffer); }
+
+  // Most text needs no escape and is copied whole: the library looks at each character.
   void write(std::string_view text) {
-    if (is_plain(text)) {
-      writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    if (!is_plain(text) || text.find('"') != text.npos || text.find('\\') != text.npos) {
+      std::string json = quoted(text);
+      RawValue(json.data(), json.size(), rapidjson::kStringType);
       return;
     }
-    std::string json = quoted(text);
-    writer.RawValue(json.data(), json.size(), rapidjson::kStringType);
+    Prefix(rapidjson::kStringType);
+    char* place = buffer.Push(text.size() + 2);
+    *place = '"';
+    std::memcpy(place + 1, text.data(), text.size());
+    place[text.size() + 1] = '"';
   }
 };
 
@@ -79,16 +79,16 @@ JsonWriter::JsonWriter() : state_(std::make_unique<State>()) {}
 JsonWriter::~JsonWriter() = default;
 
 void JsonWriter::begin_object() {
-  state_->writer.StartObject();
+  state_->StartObject();
 }
 void JsonWriter::end_object() {
-  state_->writer.EndObject();
+  state_->EndObject();
 }
 void JsonWriter::begin_array() {
-  state_->writer.StartArray();
+  state_->StartArray();
 }
 void JsonWriter::end_array() {
-  state_->writer.EndArray();
+  state_->EndArray();
 }
 
 void JsonWriter::key(std::string_view name) {
@@ -98,24 +98,24 @@ void JsonWriter::value(std::string_view text) {
   state_->write(text);
 }
 void JsonWriter::value(bool flag) {
-  state_->writer.Bool(flag);
+  state_->Bool(flag);
 }
 void JsonWriter::value(uint64_t number) {
-  state_->writer.Uint64(number);
+  state_->Uint64(number);
 }
 void JsonWriter::value(uint32_t number) {
-  state_->writer.Uint(number);
+  state_->Uint(number);
 }
 void JsonWriter::value(int32_t number) {
-  state_->writer.Int(number);
+  state_->Int(number);
 }
 void JsonWriter::value(double number) {
-  state_->writer.Double(number);
+  state_->Double(number);
 }
 
 void JsonWriter::clear() {
   state_->buffer.Clear();
-  state_->writer.Reset(state_->buffer);
+  state_->Reset(state_->buffer);
 }
 
 std::string_view JsonWriter::text() const {
