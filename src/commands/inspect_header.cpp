@@ -9,7 +9,7 @@ namespace gosym {
 
 namespace {
 
-struct Part {
+struct HeaderPart {
   std::string_view name;
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -18,7 +18,7 @@ struct Part {
 struct Header {
   go::TablePlace place;
   std::vector<go::HeaderField> fields;
-  std::vector<Part> parts;
+  std::vector<HeaderPart> parts;
   const go::Module* module = nullptr;  // none if the table cannot be used
 };
 
@@ -29,13 +29,13 @@ uint64_t functab_size(const go::Pclntab& table) {
 
 // From Go 1.16 on the tables lie one after the other; before, those of names, pc-values and
 // records are mixed.
-std::vector<Part> parts_of(const go::Module& module) {
+std::vector<HeaderPart> parts_of(const go::Module& module) {
   const go::Pclntab& table = module.table;
   const go::PclntabHeader& header = table.header();
   if (table.format() < go::Format::kGo1_16)
     return {{"functab", header.functions, functab_size(table)},
             {"files", header.files, header.file_count * 4}};
-  std::vector<Part> parts = {
+  std::vector<HeaderPart> parts = {
       {"names", header.names, header.units - header.names},
       {"units", header.units, header.files - header.units},
       {"files", header.files, header.pc_values - header.files},
@@ -116,7 +116,7 @@ void print_text(const elf::Image& image, const Header& header) {
           value_text(field));
   if (!header.parts.empty())
     print(stdout, "\n{:>8} {:>10} {:>10}  TABLE\n", "OFFSET", "IN FILE", "SIZE");
-  for (const Part& part : header.parts)
+  for (const HeaderPart& part : header.parts)
     print(stdout, "{:#8x} {:#10x} {:#10x}  {}\n", part.offset, start + part.offset, part.size,
           part.name);
 }
@@ -132,7 +132,7 @@ void write_field(JsonWriter& json, const go::HeaderField& field) {
   json.end_object();
 }
 
-void write_part(JsonWriter& json, const Part& part) {
+void write_part(JsonWriter& json, const HeaderPart& part) {
   json.begin_object();
   json.field("name", part.name);
   json.field("offset", part.offset);
@@ -167,7 +167,7 @@ void print_json(const elf::Image& image, const Header& header, const std::string
   json.end_array();
   json.key("tables");
   json.begin_array();
-  for (const Part& part : header.parts)
+  for (const HeaderPart& part : header.parts)
     write_part(json, part);
   json.end_array();
   json.end_object();

@@ -1,8 +1,19 @@
 #include "dwarf/scopes.h"
 
+#include <fmt/core.h>
+
 #include "base/bytes.h"
 
 namespace gosym::dwarf {
+
+namespace {
+
+bool is_call_operator(Dwarf_Die& function) {
+  const char* name = dwarf_diename(&function);
+  return name != nullptr && std::string_view(name) == "operator()";
+}
+
+}  // namespace
 
 Scopes Scopes::read(Dwarf_Die unit, Budget& left) {
   Scopes scopes;
@@ -24,7 +35,7 @@ void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
       case DW_TAG_class_type:
       case DW_TAG_structure_type:
       case DW_TAG_union_type:
-        return add(child, enter(child, scope), depth + 1, left);
+        return add(child, enter(child, scope, left), depth + 1, left);
       case DW_TAG_lexical_block:
         return add(child, scope, depth + 1, left);
       default:
@@ -33,14 +44,32 @@ void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
   });
 }
 
-size_t Scopes::enter(Dwarf_Die& die, size_t outer) {
+size_t Scopes::enter(Dwarf_Die& die, size_t outer, Budget& left) {
   const char* name = dwarf_diename(&die);
   if (name == nullptr && dwarf_tag(&die) == DW_TAG_namespace)
     name = "(anonymous namespace)";
-  if (name == nullptr)
+  if (name == nullptr && dwarf_tag(&die) == DW_TAG_subprogram)
     return outer;
-  scopes_.push_back({outer, name});
+  if (name == nullptr)
+    return enter_unnamed(die, outer, left);
+  scopes_.push_back({.outer = outer, .name = name});
   return scopes_.size() - 1;
+}
+
+size_t Scopes::enter_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
+  bool is_lambda = false;
+  for_each_child(type, left.die_bytes, [&](Dwarf_Die& child) {
+    is_lambda |= dwarf_tag(&child) == DW_TAG_subprogram && is_call_operator(child);
+  });
+  Scope& around = scopes_[outer];
+  uint32_t number = is_lambda ? ++around.lambdas : ++around.unnamed_types;
+  scopes_.push_back(
+      {.outer = outer, .name = is_lambda ? "lambda" : "unnamed type", .number = number});
+  return scopes_.size() - 1;
+}
+
+std::string Scopes::text_of(const Scope& scope) {
+  return scope.number == 0 ? scope.name : fmt::format("{{{}#{}}}", scope.name, scope.number);
 }
 
 std::string Scopes::prefix_of(Dwarf_Die function) const {
@@ -48,7 +77,7 @@ std::string Scopes::prefix_of(Dwarf_Die function) const {
   std::string prefix;
   for (size_t scope = found == functions_.end() ? 0 : found->second;
        scope != 0 && prefix.size() < kMaxNameSize; scope = scopes_[scope].outer)
-    prefix.insert(0, std::string(scopes_[scope].name) + "::");
+    prefix.insert(0, text_of(scopes_[scope]) + "::");
   return prefix;
 }
 

@@ -17,7 +17,8 @@ public:
   static Scopes read(Dwarf_Die unit, Budget& left);
 
   // What is before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty if
-  // it is in no scope, or has a linker's name.
+  // it is in no scope, or has a linker's name. g++ gives lambdas no name: the first one in
+  // main() is "main::{lambda#1}::", as c++filt would say without its parameters.
   std::string prefix_of(Dwarf_Die function) const;
   // What it takes in memory, about.
   uint64_t memory_size() const;
@@ -25,11 +26,17 @@ public:
 private:
   struct Scope {
     size_t outer = 0;
-    const char* name = nullptr;  // libdw owns it
+    const char* name = nullptr;  // libdw owns it, but of types without a name
+    // Of a type without a name: which it is of its kind in the scope around it, from 1 on.
+    uint32_t number = 0;
+    uint32_t lambdas = 0;  // directly in this scope
+    uint32_t unnamed_types = 0;
   };
 
   void add(Dwarf_Die parent, size_t scope, int depth, Budget& left);
-  size_t enter(Dwarf_Die& die, size_t outer);
+  size_t enter(Dwarf_Die& die, size_t outer, Budget& left);
+  size_t enter_unnamed(Dwarf_Die& type, size_t outer, Budget& left);
+  static std::string text_of(const Scope& scope);
 
   std::vector<Scope> scopes_;  // the first is that of the unit
   tsl::robin_map<void*, size_t> functions_;

@@ -97,12 +97,60 @@ bool begins_arguments(std::string_view before, bool is_rust) {
          (last >= 'A' && last <= 'Z') || (last >= 'a' && last <= 'z') || (last & 0x80) != 0;
 }
 
+constexpr int kMaxNesting = 4;  // of arguments in which lambdas are looked for
+
+std::string shorten_templates(std::string_view name, bool is_rust, int nesting);
+
+// As g++, clang and Rust name them: "{lambda(int)#1}", "main::$_0", "{closure#0}".
+bool has_lambda(std::string_view text) {
+  return text.find("lambda") != text.npos || text.find("$_") != text.npos ||
+         text.find("closure") != text.npos;
+}
+
+// The arguments of a template: at commas outside all brackets. Empty if brackets do not pair.
+std::vector<std::string_view> split_arguments(std::string_view text) {
+  std::vector<std::string_view> arguments;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); i++) {
+    std::string_view rest = text.substr(i);
+    if (rest.starts_with("->"))
+      i++;
+    else if (std::string_view("<([{").find(text[i]) != std::string_view::npos)
+      depth++;
+    else if (std::string_view(">)]}").find(text[i]) != std::string_view::npos)
+      depth--;
+    if (depth == 0 && rest.starts_with(", ")) {
+      arguments.push_back(text.substr(begin, i - begin));
+      begin = i + 2;
+    }
+  }
+  arguments.push_back(text.substr(begin));
+  return depth == 0 ? arguments : std::vector<std::string_view>();
+}
+
+// A function that calls a lambda, of std::function for one, differs by nothing else from those
+// that call others: "void (), main::{lambda()#1}" -> "..., main::{lambda()#1}".
+std::string shorten_arguments(std::string_view text, bool is_rust, int nesting) {
+  std::string result = "...";
+  if (nesting == kMaxNesting || !has_lambda(text))
+    return result;
+  auto arguments = split_arguments(text);
+  if (arguments.size() == 1)
+    return shorten_templates(text, is_rust, nesting + 1);
+  for (std::string_view argument : arguments)
+    if (has_lambda(argument))
+      result += ", " + shorten_templates(argument, is_rust, nesting + 1);
+  return result;
+}
+
 // "std::map<int, char>::at" -> "std::map<...>::at"
-std::string shorten_templates(std::string_view name, bool is_rust) {
+std::string shorten_templates(std::string_view name, bool is_rust, int nesting = 0) {
   constexpr std::string_view kOperator = "operator";
   std::string result;
   int depth = 0;
-  int kept = 0;  // of "<" that begin a type
+  int kept = 0;      // of "<" that begin a type
+  size_t begin = 0;  // of the arguments
   for (size_t i = 0; i < name.size();) {
     size_t size = 1;
     if (!is_rust && name.substr(i).starts_with(kOperator))
@@ -111,15 +159,15 @@ std::string shorten_templates(std::string_view name, bool is_rust) {
       size = 2;
     std::string_view piece = name.substr(i, size);
     i += size;
-    if (piece == ">" && depth > 0)
-      depth--;
-    else if (piece == ">" && kept > 0)
+    if (piece == ">" && depth > 0 && --depth == 0)
+      result += shorten_arguments(name.substr(begin, i - 1 - begin), is_rust, nesting);
+    else if (piece == ">" && depth == 0 && kept > 0)
       kept--;
     bool begins = piece == "<" && (depth > 0 || begins_arguments(result, is_rust));
     if (depth == 0)
       result += piece;
     if (begins && depth++ == 0)
-      result += "...";
+      begin = i;
     kept += piece == "<" && !begins ? 1 : 0;
   }
   return depth == 0 && kept == 0 ? result : std::string(name);
@@ -145,6 +193,12 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
   int options = DMGL_ANSI | (is_short ? 0 : DMGL_PARAMS);
   auto result = run(cplus_demangle_v3_callback, text.c_str(), options);
   return result && is_short ? shorten_templates(*result, /*is_rust=*/false) : result;
+}
+
+std::string shorten_native(std::string_view name) {
+  if (name.size() > kMaxOutput || name.find('<') == name.npos)
+    return std::string(name);
+  return shorten_templates(name, /*is_rust=*/name.find(" as ") != name.npos);
 }
 
 }  // namespace gosym

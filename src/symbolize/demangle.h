@@ -9,7 +9,12 @@ namespace gosym {
 // The name in the source of what a compiler of C++ (Itanium ABI), Rust (both of its schemes) or
 // D mangled: "_ZN3foo3barEi" -> "foo::bar(int)". None if it is none of these, or so long that
 // no person would read it. With `is_short` without parameters, and for C++ with "<...>" for
-// what templates were given: "std::vector<...>::push_back".
+// what templates were given: "std::vector<...>::push_back"; but lambdas stay, as functions that
+// call them differ by nothing else: "std::_Function_handler<...,
+// main::{lambda()#1}>::_M_invoke".
 std::optional<std::string> demangle(std::string_view name, bool is_short);
+
+// The same of a name that was never mangled, as debugging information has some.
+std::string shorten_native(std::string_view name);
 
 }  // namespace gosym

@@ -57,7 +57,10 @@ std::string shorten(std::string_view name) {
 }
 
 std::string native_name(std::string_view name, bool is_short) {
-  return demangle(name, is_short).value_or(std::string(name));
+  auto demangled = demangle(name, is_short);
+  if (demangled)
+    return *std::move(demangled);
+  return is_short ? shorten_native(name) : std::string(name);
 }
 
 // Go's table also has the functions of C++ that its linker took in, those of the race detector

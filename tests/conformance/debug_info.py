@@ -135,6 +135,20 @@ def stripped():
     assert ours(program, addresses) == expected
 
 
+def lambdas():
+    """The name of the function that a lambda is compiled into has its number."""
+    program = WORK / "lambdas"
+    call("g++", "-std=c++20", "-O1", "-g", FIXTURES / "lambdas.cpp", "-o", program)
+    for number in "12":
+        line = re.search(rf"(?m)^(\w+) (\w+) . .*main::{{lambda\(int\)#{number}}}>::_M_invoke",
+                         call("nm", "-C", "-S", program).out)
+        begin, size = int(line[1], 16), int(line[2], 16)
+        names = {name for frames in ours(program, range(begin, begin + size))
+                 for name, *_ in frames if name.startswith("main::")}
+        assert names == {f"main::{{lambda#{number}}}::operator()",
+                         "main::{unnamed type#1}::plus"}, names
+
+
 def rust():
     program = WORK / "rust"
     call("rustc", "--edition", "2021", "-O", "-g", "-o", program, FIXTURES / "shapes.rs")
@@ -168,7 +182,8 @@ run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
       lambda compiler=compiler, version=version: cpp(compiler, f"-gdwarf-{version}"))
      for compiler in ("g++", "clang++") for version in (4, 5)] +
     [("libc with its debug file: as llvm-symbolizer has it", libc),
-     ("C++ stripped, with a separate debug file: as before", stripped)] +
+     ("C++ stripped, with a separate debug file: as before", stripped),
+     ("lambdas of g++: as the symbol table tells them apart", lambdas)] +
     [("Rust: as llvm-symbolizer has it", rust)] * (shutil.which("rustc") is not None) +
     [(f"Go {version} without its function table: as llvm-symbolizer has it",
       lambda version=version: go_program(version)) for version in ("1.19", "1.27")], root=False)

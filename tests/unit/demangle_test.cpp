@@ -62,3 +62,29 @@ TEST_CASE("demangle: one that stands for gigabytes stays as it is") {
   CHECK(demangle(name, false) == std::nullopt);
   CHECK(demangle("_ZN" + std::string(20000, '3') + "E", false) == std::nullopt);
 }
+
+TEST_CASE("demangle: lambdas tell functions that call them apart") {
+  CHECK(shown("_ZZ4mainENKUlvE_clEv") ==
+        "main::{lambda()#1}::operator() | main::{lambda()#1}::operator()() const");
+  CHECK(shown("_ZNSt17_Function_handlerIFvvEZ4mainEUlvE_E9_M_invokeERKSt9_Any_data")
+            .starts_with("std::_Function_handler<..., main::{lambda()#1}>::_M_invoke | "));
+  CHECK(shown("_ZSt8__invokeIRZ4mainEUlvE0_JEET_v").starts_with("std::__invoke<"));
+  auto short_form = [](std::string_view name) {
+    return display_name(name, FrameSource::kDwarf, NameForm::kShort);
+  };
+  CHECK(short_form("std::__invoke_impl<long int, main(int, char**)::<lambda(int)>&, int>") ==
+        "std::__invoke_impl<..., main(int, char**)::<lambda(int)>&>");
+  CHECK(short_form("call<std::less<int>, a::{lambda(b<int>)#2}>") ==
+        "call<..., a::{lambda(b<...>)#2}>");
+  CHECK(short_form("one<a::{lambda()#1}>::run") == "one<a::{lambda()#1}>::run");
+  CHECK(short_form("std::less<int>::operator()") == "std::less<...>::operator()");
+  CHECK(short_form("Box::operator<") == "Box::operator<");
+  CHECK(short_form("Box::operator<=>") == "Box::operator<=>");
+  CHECK(short_form("<str as ToString>::to_string") == "<str as ToString>::to_string");
+  CHECK(short_form("broken<a, {lambda>") == "broken<...>");
+  CHECK(short_form("broken<lambda, b)>") == "broken<...>");
+  std::string nested = "f";
+  for (int i = 0; i < 100; i++)
+    nested += "<lambda, a";
+  CHECK(short_form(nested + std::string(100, '>')).starts_with("f<..., lambda"));
+}
