@@ -138,5 +138,8 @@ struct gosym_sample {
 
 struct gosym_counters {
   __u64 stored;
-  __u64 lost;  // no room in the ring
+  __u64 lost;       // no room in the ring
+  __u64 lost_ns;    // of CPU time that these stand for, if a clock is sampled
+  __u64 skipped;    // ticks of a clock that did not come before those of targets
+  __u64 last_tick;  // as time, of any program; 0: none yet
 };

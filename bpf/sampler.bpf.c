@@ -18,6 +18,7 @@
 #include "sample.h"
 #include "stack_top.h"
 #include "targets.h"
+#include "ticks.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -101,11 +102,10 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
 }
 
 // The reader comes by itself often enough; it is woken only when a ring fills faster.
-static __always_inline void output(struct gosym_sample* sample) {
+static __always_inline void output(struct gosym_sample* sample, struct gosym_counters* counts) {
   __u32 cpu = sample->cpu;
   void* ring = bpf_map_lookup_elem(&rings, &cpu);
-  struct gosym_counters* counts = bpf_map_lookup_elem(&counters, &cpu);
-  if (!ring || !counts)
+  if (!ring)
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
                8 * ((__u64)sample->user_depth + sample->kernel_depth) +
@@ -114,33 +114,43 @@ static __always_inline void output(struct gosym_sample* sample) {
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;
   __u64 flags = is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-  if (bpf_ringbuf_output(ring, sample, size, flags) == 0)
+  if (bpf_ringbuf_output(ring, sample, size, flags) == 0) {
     __sync_fetch_and_add(&counts->stored, 1);
-  else
+  } else {
     __sync_fetch_and_add(&counts->lost, 1);
+    __sync_fetch_and_add(&counts->lost_ns,
+                         tick_ns && sample->weight ? sample->weight : tick_ns);
+  }
 }
 
 SEC("perf_event")
 int take_sample(struct bpf_perf_event_data* ctx) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
   __u32 pid = pid_tgid >> 32;
-  if (pid == 0 || !is_target(pid, (__u32)pid_tgid))
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct gosym_counters* counts = bpf_map_lookup_elem(&counters, &cpu);
+  if (!counts)
+    return 0;
+  __u64 time = bpf_ktime_get_ns();
+  __u64 due = take_tick(counts, time);
+  bool is_in_kernel = is_kernel_address(PT_REGS_IP(&ctx->regs));
+  if (pid == 0 || (is_in_kernel ? !has_kernel : !has_user) || !is_target(pid, (__u32)pid_tgid))
     return 0;
 
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
-  sample->time = bpf_ktime_get_ns();
+  __sync_fetch_and_add(&counts->skipped, due - 1);
+  sample->time = time;
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
-  sample->cpu = bpf_get_smp_processor_id();
-  sample->weight = ctx->sample_period;
+  sample->cpu = cpu;
+  sample->weight = tick_ns ? time_of_ticks(due) : ctx->sample_period;
   sample->cgroup = bpf_get_current_cgroup_id();
   sample->kernel_depth = 0;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
                                 PT_REGS_FP(&ctx->regs)};
-  bool is_in_kernel = is_kernel_address(registers.ip);
   struct pt_regs___kernel* saved = 0;
   if (is_in_kernel) {
     struct task_struct* task = (void*)bpf_get_current_task();
@@ -166,7 +176,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   }
   struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
   take_top(sample, goroutine.g0_sp, &handler);
-  output(sample);
+  output(sample, counts);
   return 0;
 }
 

@@ -138,11 +138,16 @@ bool is_unusable(const Recorder::Summary& summary) {
   return summary.lost_events > 0 && summary.unplaced > summary.samples / 2;
 }
 
-void print_warnings(const Recorder::Summary& summary, const RecordOptions& options) {
+void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
+                    const RecordOptions& options) {
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
          with_commas(summary.lost_samples),
          with_commas(summary.samples + summary.lost_samples));
+  if (summary.skipped_percent > 0)
+    warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
+         with_commas(summary.samples + summary.lost_samples + summary.skipped),
+         summary.skipped_percent, why_skipped(info));
   if (summary.lost_events > 0)
     warn(options, "{} events lost: some functions will have no names",
          with_commas(summary.lost_events));
@@ -178,17 +183,20 @@ void print_warnings(const Recorder::Summary& summary, const RecordOptions& optio
     warn(options, "no samples: {}", why_no_samples(options));
 }
 
-void print_summary(const Recorder::Summary& summary, const RecordOptions& options) {
-  print_warnings(summary, options);
+void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
+                   const RecordOptions& options) {
+  print_warnings(summary, info, options);
   if (options.is_quiet)
     return;
-  print(stderr, "recorded {} {} of {} {} in {:.1f} s, {} lost, {} -> {}\n",
-        with_commas(summary.samples), summary.samples == 1 ? "sample" : "samples",
-        with_commas(summary.process_count),
-        summary.process_count == 1 ? "process" : "processes",
-        static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
-        human_size(summary.file_size),
-        options.output == "-" ? "standard output" : printable(options.output));
+  print(
+      stderr, "recorded {} {} of {} {} in {:.1f} s, {} lost{}, {} -> {}\n",
+      with_commas(summary.samples), summary.samples == 1 ? "sample" : "samples",
+      with_commas(summary.process_count), summary.process_count == 1 ? "process" : "processes",
+      static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
+      summary.skipped_percent == 0 ? ""
+                                   : fmt::format(", {} skipped", with_commas(summary.skipped)),
+      human_size(summary.file_size),
+      options.output == "-" ? "standard output" : printable(options.output));
   if (summary.archived > 0)
     print(stderr, "archived {} {} in it\n", summary.archived,
           summary.archived == 1 ? "file" : "files");
@@ -278,7 +286,7 @@ Result<int> record(const RecordOptions& options) {
     return give_up(std::move(finished).error(), command, *watch, options);
   tell_stop(*stop, options);
   Recorder::Summary summary = (*recorder)->summary();
-  print_summary(summary, options);
+  print_summary(summary, (*recorder)->info(), options);
   int status = command ? end_command(*stop, *command, *watch) : kSuccess;
   bool has_lost_too_much = loss_percent((*recorder)->stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);

@@ -23,11 +23,13 @@ double recovered_percent(const raw::Recording& recording) {
 void tell_losses(const Profile& profile) {
   for (const Loss& loss : profile.losses)
     print(stderr,
-          "lost        {:.1f} to {:.1f} s, CPU {}: {} samples, {} events; throttled {:.3f} s\n",
+          "lost        {:.1f} to {:.1f} s, CPU {}: {} samples, {} events; throttled {:.3f} s; "
+          "{} ticks skipped\n",
           static_cast<double>(loss.begin) / 1e9, static_cast<double>(loss.end) / 1e9,
           loss.counts.cpu, with_commas(loss.counts.lost_samples),
           with_commas(loss.counts.lost_events),
-          static_cast<double>(loss.counts.throttled_ns) / 1e9);
+          static_cast<double>(loss.counts.throttled_ns) / 1e9,
+          with_commas(loss.counts.skipped));
 }
 
 void tell_cgroups(const Profile& profile) {
@@ -93,6 +95,8 @@ void tell_loss(const RecordingStats& stats, const ReportOptions& options) {
   if (stats.lost_samples > 0 && options.format != "text")
     warn(options, "{} of {} samples lost", with_commas(stats.lost_samples),
          with_commas(stats.lost_samples + stats.samples));
+  if (stats.skipped_percent() > 0 && options.format != "text")
+    warn(options, "{:.1f} % of the ticks skipped", stats.skipped_percent());
 }
 
 void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options) {

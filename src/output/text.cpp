@@ -145,22 +145,37 @@ std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
   return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
 }
 
+// Samples of perf_event stand for no others, and what they lack is known at the end only.
+std::string make_skipped(const Profile& profile) {
+  const RecordingStats& stats = profile.stats;
+  uint64_t skipped = stats.sum_of(&CpuCounts::skipped);
+  bool is_missing = profile.info.sampler == "perf";
+  return fmt::format(
+      "skipped    {} of {} ticks ({:.1f} %){}: {}\n", with_commas(skipped),
+      with_commas(stats.samples + stats.lost_samples + skipped), stats.skipped_percent(),
+      is_missing ? fmt::format(", {:.2f} s of CPU time", seconds(skipped * profile.period()))
+                 : when_lost(profile, &CpuCounts::skipped),
+      why_skipped(profile.info));
+}
+
 std::string make_loss(const Profile& profile) {
   const RecordingStats& stats = profile.stats;
-  uint64_t throttled = 0;
-  for (const CpuCounts& cpu : stats.cpus)
-    throttled += cpu.throttled_ns;
+  uint64_t throttled = stats.sum_of(&CpuCounts::throttled_ns);
+  uint64_t lost_ns = stats.sum_of(&CpuCounts::lost_ns);
   std::string text;
   uint64_t taken = stats.samples + stats.lost_samples;
   if (stats.lost_samples > 0)
-    text += fmt::format("lost       {} of {} samples ({:.1f} %){}\n",
-                        with_commas(stats.lost_samples), with_commas(taken),
-                        percent(stats.lost_samples, taken),
-                        when_lost(profile, &CpuCounts::lost_samples));
+    text += fmt::format(
+        "lost       {} of {} samples ({:.1f} %){}{}\n", with_commas(stats.lost_samples),
+        with_commas(taken), percent(stats.lost_samples, taken),
+        lost_ns > 0 ? fmt::format(", {:.2f} s of CPU time", seconds(lost_ns)) : "",
+        when_lost(profile, &CpuCounts::lost_samples));
   if (stats.lost_events > 0)
     text += fmt::format("lost       {} events; mappings and names may be missing{}\n",
                         with_commas(stats.lost_events),
                         when_lost(profile, &CpuCounts::lost_events));
+  if (stats.skipped_percent() > 0)
+    text += make_skipped(profile);
   if (throttled > 0)
     text += fmt::format("throttled  {:.2f} s of CPU time without samples, by the kernel{}\n",
                         seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns));

@@ -133,6 +133,11 @@ uint64_t Profile::period() const {
   return info.frequency == 0 ? info.period : 1'000'000'000 / info.frequency;
 }
 
+uint64_t Profile::skipped_in(uint64_t weight) const {
+  uint64_t tick = period();
+  return measures_time() && tick > 0 && weight > tick ? weight / tick - 1 : 0;
+}
+
 uint64_t Profile::total_count() const {
   uint64_t total = 0;
   for (const SampleCount& sample : samples)

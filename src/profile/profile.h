@@ -192,6 +192,7 @@ struct SampleCount {
   uint64_t goid = 0;       // only if it was asked for
   StringId cgroup{};       // path of the thread's; empty: unknown
   uint64_t weight = 0;     // events that they stand for, in a weighted profile
+  uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
 };
 
 struct Profile {
@@ -234,14 +235,16 @@ struct Profile {
   // address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames …".
   std::string unnamed_text(const Location& location) const;
 
-  // Samples weigh the same in most profiles. In others each stands for a number of events of
-  // its own, and what is to be compared are these.
+  // Samples weigh the same in most profiles, save for ticks that were skipped before them. In
+  // others each stands for a number of events of its own, and what is to be compared are these.
   bool is_weighted() const { return info.period == 0 && !measures_time(); }
   uint64_t amount(const SampleCount& sample) const {
-    return is_weighted() ? sample.weight : sample.count;
+    return is_weighted() ? sample.weight : sample.count + sample.skipped;
   }
   // Whether samples stand for CPU time, in nanoseconds, or else for events.
   bool measures_time() const { return gosym::measures_time(info.event, info.period); }
+  // Ticks of a clock that did not come and that a sample of so many nanoseconds stands for.
+  uint64_t skipped_in(uint64_t weight) const;
   // What an amount of 1 stands for.
   uint64_t period() const;
   uint64_t total_count() const;  // of samples

@@ -12,4 +12,27 @@ std::string event_text(const RecordingInfo& info) {
   return fmt::format("{}, one in {}", info.event, info.period);
 }
 
+uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
+  uint64_t sum = 0;
+  for (const CpuCounts& counts : cpus)
+    sum += counts.*what;
+  return sum;
+}
+
+double RecordingStats::skipped_percent() const {
+  constexpr double kFew = 10;
+  constexpr double kFewPercent = 1;
+  auto skipped = static_cast<double>(sum_of(&CpuCounts::skipped));
+  double ticks = static_cast<double>(samples) + static_cast<double>(lost_samples) + skipped;
+  double percent = ticks == 0 ? 0 : 100 * skipped / ticks;
+  return skipped < kFew || percent < kFewPercent ? 0 : percent;
+}
+
+std::string why_skipped(const RecordingInfo& info) {
+  if (info.sampler == "perf" && info.has_user != info.has_kernel)
+    return info.has_user ? "they came in the kernel, or not at all"
+                         : "they came in user code, or not at all";
+  return "sampling, or the machine, took longer than one";
+}
+
 }  // namespace gosym

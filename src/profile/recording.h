@@ -240,7 +240,8 @@ struct RecordedSample {
   // before the one with the index `gap` in the user stack. 0: none is missing.
   uint32_t gap = 0;
   uint32_t missing = 0;
-  uint64_t weight = 0;  // events that it stands for; 0: as the recording's info says
+  // Events that it stands for, nanoseconds of a clock; 0: as the recording's info says.
+  uint64_t weight = 0;
   uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
 };
 
@@ -251,6 +252,8 @@ struct CpuCounts {
   uint64_t lost_samples = 0;  // no room in a ring
   uint64_t lost_events = 0;   // side-band events the kernel had no room for
   uint64_t throttled_ns = 0;  // that the kernel took no samples, for they took too much time
+  uint64_t skipped = 0;       // ticks of a clock that did not come while targets ran
+  uint64_t lost_ns = 0;       // of CPU time that the lost samples stand for, of a clock
 
   bool operator==(const CpuCounts&) const = default;
 };
@@ -269,6 +272,14 @@ struct RecordingStats {
   uint64_t lost_samples = 0;         // no room in a ring
   uint64_t lost_events = 0;          // side-band events the kernel had no room for
   std::vector<CpuCounts> cpus = {};  // the same by CPU; empty before format 1.3
+
+  uint64_t sum_of(uint64_t CpuCounts::*what) const;
+  // Percent of the ticks that should have come; 0 if they are few: a busy machine skips some
+  // now and then, which changes no figure.
+  double skipped_percent() const;
 };
+
+// Why there is no sample of ticks.
+std::string why_skipped(const RecordingInfo& info);
 
 }  // namespace gosym

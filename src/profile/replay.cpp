@@ -242,7 +242,8 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                 .label_set = numbers.label_set,
                 .goid = distinctions_.has_goids ? sample.goid : 0,
                 .cgroup = profile_.strings.intern(cgroup(sample)),
-                .weight = sample.weight});
+                .weight = sample.weight,
+                .skipped = profile_.skipped_in(sample.weight)});
 }
 
 StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers,

@@ -25,6 +25,7 @@ public:
     }
     same->count += sample.count;
     same->weight += sample.weight;
+    same->skipped += sample.skipped;
   }
 
   std::vector<SampleCount> take() && { return std::move(samples_); }

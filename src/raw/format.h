@@ -144,7 +144,8 @@
 //       1 key: string             2 value: string; at most 256 bytes each
 //     Since 1.3, one entry a sample, or none at all, in each of these:
 //      20 weight: packed sint64, as field 3: the events that the sample stands for; 0: what
-//         INFO says of each
+//         INFO says of each. Since 2.2 also of clocks, in nanoseconds, where ticks before it
+//         did not come
 //      21 cgroup: packed sint64, as field 3: the id of a cgroup of v2, or 0
 //     Since 2.2 the same of stacks that are deeper than a sample holds, whose middle is left
 //     out; both or none of these:
@@ -165,6 +166,8 @@
 //     a CPU, of at most 8192:
 //       1 cpu: uint32      2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 throttled_ns: uint64
+//       Since 2.2: 6 skipped: uint64, ticks of a clock that did not come
+//       7 lost_ns: uint64, of CPU time that lost samples of a clock stand for
 //   8 IMAGE_CONTENTS, since 1.3: a piece of the file of an image
 //       1 image: uint32, an id    2 offset: uint64, in the file    3 bytes: bytes
 //       4 total: uint64           5 problem: string

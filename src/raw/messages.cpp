@@ -141,6 +141,8 @@ void visit(auto& field, Either<CpuCounts> auto& counts) {
   field(3, counts.lost_samples);
   field(4, counts.lost_events);
   field(5, counts.throttled_ns);
+  field(6, counts.skipped);
+  field(7, counts.lost_ns);
 }
 
 void visit(auto& field, Either<RecordingStats> auto& stats) {

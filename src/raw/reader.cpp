@@ -92,6 +92,9 @@ Result<> add_image(Result<RecordedImage> decoded, Parsing& parsing) {
   return Ok{};
 }
 
+// A busy machine skips one of so many ticks now and then: that is no loss.
+constexpr uint64_t kFewSkipped = 100;
+
 using CountsByCpu = std::map<uint32_t, CpuCounts>;
 
 // What has been counted on a CPU since the counts before.
@@ -103,6 +106,8 @@ CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
   counts.lost_samples -= old->second.lost_samples;
   counts.lost_events -= old->second.lost_events;
   counts.throttled_ns -= old->second.throttled_ns;
+  counts.skipped -= old->second.skipped;
+  counts.lost_ns -= old->second.lost_ns;
   return counts;
 }
 
@@ -121,7 +126,9 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
     before[counts.cpu] = counts;
   for (const CpuCounts& counts : decoded->cpus) {
     CpuCounts lost = counted_since(counts, before);
-    if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0)
+    bool has_skipped = lost.skipped > lost.samples / kFewSkipped;
+    if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0 &&
+        !has_skipped)
       continue;
     uint64_t begin = last.time == 0 ? parsing.recording.monotonic_ns : last.time;
     parsing.recording.losses.push_back({begin, decoded->time, lost});

@@ -133,6 +133,7 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
   if (!event)
     return std::move(event).error();
   sampler->event_ = *std::move(event);
+  sampler->bpf_->bss->tick_ns = tick_of(sampler->event_, options);
   if (auto opened = sampler->open_sideband(); !opened)
     return std::move(opened).error();
   sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
@@ -244,7 +245,12 @@ Result<> BpfSampler::open_sideband() {
 }
 
 Result<> BpfSampler::open_event(uint32_t cpu) {
-  UniqueFd event = open_perf_event(sampling_event(event_, options_), cpu);
+  perf_event_attr attr = sampling_event(event_, options_);
+  if (is_clock()) {  // the program is to see all ticks, to miss those that are not
+    attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
+    forget_tick(cpu);
+  }
+  UniqueFd event = open_perf_event(attr, cpu);
   if (!event && errno == ENODEV)  // it has just gone offline
     return Ok{};
   if (!event)
@@ -257,6 +263,16 @@ Result<> BpfSampler::open_event(uint32_t cpu) {
     return adopted;
   events_[cpu] = std::move(event);
   return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
+}
+
+// It was while the CPU was there the last time.
+void BpfSampler::forget_tick(uint32_t cpu) {
+  gosym_counters counts{};
+  int map = bpf_map__fd(bpf_->maps.counters);
+  if (bpf_map_lookup_elem(map, &cpu, &counts) != 0 || counts.last_tick == 0)
+    return;
+  counts.last_tick = 0;
+  bpf_map_update_elem(map, &cpu, &counts, BPF_ANY);
 }
 
 Result<> BpfSampler::open_ring(uint32_t cpu) {
@@ -394,7 +410,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .bridge = index_of(sample.bridge, sample.missing),
           .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
           .missing = sample.missing,
-          .weight = has_weights() ? sample.weight : 0,
+          .weight = is_clock() || has_weights() ? sample.weight : 0,
           .cgroup = sample.cgroup,
       },
       top);
@@ -410,7 +426,9 @@ BpfSampler::Counters BpfSampler::counters() const {
                              .samples = counts.stored,
                              .lost_samples = counts.lost,
                              .lost_events = events.lost,
-                             .throttled_ns = events.throttled_ns});
+                             .throttled_ns = events.throttled_ns,
+                             .skipped = counts.skipped,
+                             .lost_ns = counts.lost_ns});
   }
   return counters;
 }

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/unique_fd.h"
+#include "record/perf_event.h"
 #include "record/sampler.h"
 #include "record/sideband.h"
 
@@ -46,12 +47,14 @@ private:
   std::vector<uint32_t> wanted_cpus() const;
   Result<> open_sideband();
   Result<> open_event(uint32_t cpu);
+  void forget_tick(uint32_t cpu);
   Result<> open_ring(uint32_t cpu);
   Result<> watch(int ring);
   // Where neither a fixed time nor a fixed number of events lies between two samples.
   bool has_weights() const {
     return options_.period == 0 && !measures_time(event_.name, options_.period);
   }
+  bool is_clock() const { return tick_of(event_, options_) != 0; }
   static int on_sample(void* context, void* data, size_t size) noexcept;
   void hand_over(Bytes record) const;
 

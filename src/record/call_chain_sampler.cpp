@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -65,6 +66,15 @@ bool is_denied(int cause) {
   return cause == EACCES || cause == EPERM;
 }
 
+// Nanoseconds, of clocks; those of threads that inherited the events are in it.
+uint64_t counted_by(std::span<const int> events) {
+  uint64_t sum = 0;
+  for (int event : events)
+    if (uint64_t count = 0; read(event, &count, sizeof(count)) == sizeof(count))
+      sum += count;
+  return sum;
+}
+
 uint64_t max_frames() {
   constexpr uint64_t kDefault = 127;
   return parse_decimal(proc::setting("/proc/sys/kernel/perf_event_max_stack"))
@@ -83,6 +93,15 @@ CallChainSampler::CallChainSampler(const SamplerOptions& options, std::string ob
 }
 
 CallChainSampler::~CallChainSampler() = default;
+
+std::vector<int> CallChainSampler::Cpu::fds() const {
+  std::vector<int> fds;
+  for (const UniqueFd& event : events)
+    fds.push_back(event.get());
+  if (ring)
+    fds.push_back(ring->fd());
+  return fds;
+}
 
 Result<std::unique_ptr<Sampler>> CallChainSampler::open(const SamplerOptions& options,
                                                         std::string obstacle) {
@@ -180,7 +199,7 @@ Result<> CallChainSampler::join_ring(UniqueFd event, Cpu& cpu) {
   if (cpu.ring) {
     if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.ring->fd()) != 0)
       return system_error("cannot share the ring of a perf event", errno);
-    events_.push_back(std::move(event));
+    cpu.events.push_back(std::move(event));
     return Ok{};
   }
   auto ring = PerfRing::map(std::move(event), ring_size(cpus_.size()));
@@ -202,16 +221,17 @@ Result<> CallChainSampler::start() {
   for (auto& [number, cpu] : cpus_) {
     cpu.counts = {.cpu = number};
     cpu.has_begun = false;
+    cpu.counted_at_start = counted_by(cpu.fds());
   }
   return Ok{};
 }
 
 void CallChainSampler::stop() {
-  for (const UniqueFd& event : events_)
-    ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
-  for (const auto& [number, cpu] : cpus_)
-    if (cpu.ring)
-      ioctl(cpu.ring->fd(), PERF_EVENT_IOC_DISABLE, 0);
+  for (auto& [number, cpu] : cpus_) {
+    for (int event : cpu.fds())
+      ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    cpu.counted_ns = counted_by(cpu.fds()) - cpu.counted_at_start;
+  }
 }
 
 void CallChainSampler::read_rings() {
@@ -315,9 +335,20 @@ uint64_t CallChainSampler::lost_events() const {
 
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
-  for (const auto& [number, cpu] : cpus_)
+  for (const auto& [number, cpu] : cpus_) {
     counters.cpus.push_back(cpu.counts);
+    counters.cpus.back().skipped = skipped_on(cpu);
+    counters.cpus.back().lost_ns = cpu.counts.lost_samples * tick_of(event_, options_);
+  }
   return counters;
+}
+
+// The clocks count on where they are not to be sampled, in the kernel or in user code.
+uint64_t CallChainSampler::skipped_on(const Cpu& cpu) const {
+  uint64_t tick = tick_of(event_, options_);
+  uint64_t came = cpu.counts.samples + cpu.counts.lost_samples;
+  uint64_t due = tick == 0 ? 0 : cpu.counted_ns / tick;
+  return due - std::min(came, due);
 }
 
 std::string CallChainSampler::shortcomings() const {

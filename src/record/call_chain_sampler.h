@@ -51,6 +51,11 @@ private:
     Throttling throttling;
     bool has_begun = false;  // a record has come since start()
     std::unique_ptr<PerfRing> ring;
+    std::vector<UniqueFd> events;   // besides that of the ring
+    uint64_t counted_ns = 0;        // by all events of a clock, until stop()
+    uint64_t counted_at_start = 0;  // before start()
+
+    std::vector<int> fds() const;
   };
   struct Sample {
     CallChain chain;
@@ -70,6 +75,7 @@ private:
   void read_ring(Cpu& cpu);
   void take(Bytes record, Cpu& cpu);
   static void note(const ThrottleRecord& throttle, Cpu& cpu);
+  uint64_t skipped_on(const Cpu& cpu) const;
   RecordedSample recorded(const Sample& sample) const;
 
   SamplerOptions options_;
@@ -78,7 +84,6 @@ private:
   bool lacks_kernel_ = false;  // it was asked for, but is not allowed
   uint64_t max_frames_ = 0;
   std::map<uint32_t, Cpu> cpus_;
-  std::vector<UniqueFd> events_;  // besides those of the rings
   UniqueFd epoll_;
 
   // Read from the rings and not yet drained.

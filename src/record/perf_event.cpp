@@ -59,6 +59,16 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
   return attr;
 }
 
+// As the kernel counts it.
+uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
+  bool is_clock =
+      event.type == PERF_TYPE_SOFTWARE &&
+      (event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK);
+  if (!is_clock)
+    return 0;
+  return options.period != 0 ? options.period : 1'000'000'000 / options.frequency;
+}
+
 UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread) {
   return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, thread,
                                            static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));

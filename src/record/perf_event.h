@@ -20,6 +20,9 @@ void tell_of_processes(perf_event_attr& attr);
 // A timed event that takes samples as the options say, not enabled yet.
 perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options);
 
+// Nanoseconds from one sample to the next, of a clock; 0: the event is none.
+uint64_t tick_of(const EventType& event, const SamplerOptions& options);
+
 inline constexpr pid_t kAnyThread = -1;
 
 // On a CPU, for a thread or for whatever runs there. errno says why there is none.

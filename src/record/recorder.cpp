@@ -364,6 +364,8 @@ Recorder::Summary Recorder::summary() const {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
       .lost_events = counted.lost_events + dropped_events_,
+      .skipped = counted.sum_of(&CpuCounts::skipped),
+      .skipped_percent = counted.skipped_percent(),
       .unfollowed = sampler_->counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),

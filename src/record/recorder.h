@@ -37,6 +37,8 @@ public:
     uint64_t samples = 0;
     uint64_t lost_samples = 0;
     uint64_t lost_events = 0;
+    uint64_t skipped = 0;  // ticks of a clock of which there is no sample
+    double skipped_percent = 0;
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
     uint64_t hung_looks = 0;            // at files that did not answer in time

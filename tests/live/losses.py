@@ -99,6 +99,32 @@ def every_loss_is_counted():
         assert gosym("report", "--max-loss", limit, file, check=False).status == status
 
 
+def told(text, pattern):
+    """The sum of the numbers that a pattern finds in a report."""
+    return sum(float(number.replace(",", "")) for number in re.findall(pattern, text, re.MULTILINE))
+
+
+def ticks_that_do_not_come(*options):
+    """Where each would come before the last is done with: the CPU time is there for all that."""
+    with running(build_spin()) as pid:
+        before = cpu_ticks(pid)
+        with recording("-F", "max", *options, "-p", pid) as (recorder, file):
+            wait_for(lambda: cpu_ticks(pid) > before + 200, "work")
+            recorder.send_signal(signal.SIGINT)
+            said = recorder.communicate(timeout=60)[1]
+            used = (cpu_ticks(pid) - before) / os.sysconf("SC_CLK_TCK")
+    report = gosym("report", file).out
+    stored = told(report, r"^[\d,]+ samples of cpu-clock at \d+ Hz: ([\d.]+) s of CPU time")
+    missing = told(report, r"^(?:lost|skipped) .*\), ([\d.]+) s of CPU time")
+    skipped = told(report, r"^skipped +([\d,]+) of")
+    print(f"# {used:.2f} s used, {stored:.2f} stored, {missing:.2f} missing, {skipped:.0f} ticks skipped")
+    assert 0.75 * used < stored + missing < 1.1 * used, report
+    every = facts(file)["samples"] + facts(file)["lost"] + skipped
+    if skipped > 0.01 * every:
+        assert re.search(r"ticks \(\d+\.\d %\) gave no sample: ", said), said
+        assert re.search(r"^recorded .* lost, [\d,]+ skipped, ", said, re.MULTILINE), said
+
+
 def throttling_is_told():
     with busy_cpus(), recording("-q", "-a", "-F", "9999") as (_, file):
         with sysctl("perf_event_max_sample_rate", "1000"):
@@ -151,5 +177,7 @@ def wait_for_chunks(file, count):
 # Whatever else is pinned to that CPU, or measures it, would suffer from the last one.
 run([("at 10 kHz on all CPUs nothing is lost", nothing_is_lost),
      ("what a stopped recorder loses is counted", every_loss_is_counted),
+     ("ticks that do not come are told", ticks_that_do_not_come),
+     ("and those of perf_event", lambda: ticks_that_do_not_come("--sampler", "perf")),
      ("throttling is told", throttling_is_told)] +
     [("CPUs come and go", cpus_come_and_go)] * ("hotplug" in sys.argv))

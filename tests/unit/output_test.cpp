@@ -81,6 +81,44 @@ TEST_CASE("text: when and where samples were lost") {
                   "4.0 s on CPU 1\n") != text.npos);
 }
 
+TEST_CASE("text: ticks that did not come, and samples that stand for them") {
+  Profile profile = make_demo_profile();
+  profile.stats.samples = 88;
+  profile.stats.lost_samples = 12;
+  profile.stats.cpus = {{0, 88, 12, 0, 0, 50, 600'000'000}, {1, 0, 0, 0, 0, 50, 0}};
+  profile.losses = {{1'000'000'000, 2'000'000'000, {0, 88, 12, 0, 0, 50, 600'000'000}}};
+  profile.samples.front().skipped = 100;
+  std::string text = make_text(profile, 1);
+  CHECK(text.starts_with("8 samples of cpu-clock at 100 Hz: 1.08 s of CPU time in 2.50 s\n"));
+  CHECK(text.find(
+            "lost       12 of 100 samples (12.0 %), 0.60 s of CPU time, from 1.0 to 2.0 s on "
+            "CPU 0\n") != text.npos);
+  CHECK(text.find(
+            "skipped    100 of 200 ticks (50.0 %), from 1.0 to 2.0 s on CPU 0: sampling, or "
+            "the machine, took longer than one\n") != text.npos);
+
+  profile.info.sampler = "perf";
+  profile.info.has_kernel = false;
+  CHECK(make_text(profile, 1)
+            .find("skipped    100 of 200 ticks (50.0 %), 1.00 s of CPU time: they "
+                  "came in the kernel, or not at all\n") != text.npos);
+
+  SUBCASE("few are none") {
+    profile.stats.cpus.front().skipped = 0;
+    profile.stats.cpus.back().skipped = 9;
+    CHECK(make_text(profile, 1).find("skipped") == text.npos);
+  }
+  SUBCASE("what a sample stands for is whole ticks") {
+    CHECK(profile.skipped_in(0) == 0);
+    CHECK(profile.skipped_in(10'000'000) == 0);
+    CHECK(profile.skipped_in(30'000'000) == 2);
+    profile.info.frequency = UINT64_MAX;
+    CHECK(profile.skipped_in(30'000'000) == 0);
+    profile.info.frequency = 0;
+    CHECK(profile.skipped_in(30'000'000) == 0);
+  }
+}
+
 TEST_CASE("outputs: events that are counted, and not time") {
   Profile profile = make_demo_profile();
   profile.info.event = "page-faults";

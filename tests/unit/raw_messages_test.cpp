@@ -176,7 +176,7 @@ TEST_CASE("raw messages: every field of a piece of a file comes back") {
 }
 
 TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
-  std::vector<CpuCounts> cpus = {{0, 1, 1, 0, 5}, {3, 1, 2, 4, 0}};
+  std::vector<CpuCounts> cpus = {{0, 1, 1, 0, 5, 6, 7}, {3, 1, 2, 4, 0}};
   auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4, cpus})));
   REQUIRE(stats);
   CHECK(stats->cpus == cpus);

@@ -116,7 +116,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
   CHECK(recording.major == 2);
-  CHECK(recording.minor == 2);
+  CHECK(recording.minor == raw::kMinorVersion);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
   CHECK(recording.file_size == some_file().size());
