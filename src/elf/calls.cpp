@@ -64,4 +64,15 @@ bool is_signal_return(const Image& image, ImageAddress address) {
   return false;
 }
 
+std::optional<UnwindRule> rule_at_jump(const Image& image, ImageAddress address) {
+  auto loaded = image.machine == EM_X86_64 ? image.loaded_from(address) : std::nullopt;
+  std::string_view code = as_text(loaded.value_or(Bytes{}));
+  for (std::string_view prefix : {"\xf3\x0f\x1e\xfa", "\xf2"})  // endbr64, bnd
+    if (code.starts_with(prefix))
+      code.remove_prefix(prefix.size());
+  if (!code.starts_with("\xff\x25"))
+    return std::nullopt;
+  return UnwindRule{.cfa = {Anchor::kStackPointer, 8}, .return_address = {Anchor::kCfa, -8}};
+}
+
 }  // namespace gosym::elf

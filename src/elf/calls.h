@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/unwind_rule.h"
 #include "elf/image.h"
 
 namespace gosym::elf {
@@ -16,5 +17,10 @@ bool is_context_start(const Image& image, ImageAddress address);
 // Whether the code there is what a signal handler returns to, the system call that restores the
 // interrupted registers, or is within it, or right behind. On x86-64 only: elsewhere false.
 bool is_signal_return(const Image& image, ImageAddress address);
+
+// How to find the caller where the code is, or comes to next, `jmp *slot(%rip)`, as in stubs of
+// the procedure linkage table, of which lld writes no unwind table: nothing was pushed since
+// the call. None for other code. On x86-64 only: elsewhere none.
+std::optional<UnwindRule> rule_at_jump(const Image& image, ImageAddress address);
 
 }  // namespace gosym::elf

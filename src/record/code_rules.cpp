@@ -8,6 +8,7 @@
 #include "base/cut_files.h"
 #include "base/mapped_file.h"
 #include "dwarf/call_frames.h"
+#include "elf/calls.h"
 #include "go/module.h"
 #include "go/unwind_rule.h"
 #include "profile/replay.h"
@@ -87,7 +88,9 @@ struct CodeRules::Program {
 
   Rule find(ImageAddress address) const {
     Rule rule = find_go(address);
-    return rule || !frames ? rule : frames->find(address);
+    if (!rule && frames)
+      rule = frames->find(address);
+    return rule ? rule : elf::rule_at_jump(image, address);
   }
 
   // Does what looks at the file. If some of it was gone, so is all that is known.

@@ -103,6 +103,8 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
   if (!rule && image.call_frames)
     rule = image.call_frames->find(address);
+  if (!rule)
+    rule = elf::rule_at_jump(image.image, address);
   if (!rule && !image.go_module && image.is_root(address))
     rule = UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   return rule;

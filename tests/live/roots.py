@@ -94,6 +94,16 @@ def fiber():
     reach(recorded(program, 1), lambda frames: has_root(frames) or frames[1:2] == ["fiber_main"])
 
 
+def stub(linker, *flags):
+    """A stub of the procedure linkage table has its callers, where a tenth of the samples are."""
+    program = build("stub.c", "gcc", "-O2", "-fno-builtin", f"-fuse-ld={linker}", *flags)
+    file = recorded(program, 1)
+    stubs = sum(count for frames, count in user_stacks(file) if frames[-1] == "imaxabs@plt")
+    assert stubs > 10, f"only {stubs} samples in the stub"
+    reach(file, lambda frames: has_root(frames) and ("imaxabs@plt" not in frames or
+                                                     {"main", "calls", "call"} <= set(frames)))
+
+
 def cipher(arguments):
     if not shutil.which("openssl"):
         raise Skip("no openssl")
@@ -109,6 +119,10 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
     [(f"handlers on {stack} stack lead to what they interrupted",
       functools.partial(handler, word))
      for stack, word in [("the same", "same"), ("another", "alternate")]] +
+    [(f"stubs by {linker}, {flag}: they have their callers",
+      functools.partial(stub, linker, flag))
+     for linker in ("bfd", "lld")
+     for flag in ("-fomit-frame-pointer", "-fno-omit-frame-pointer")] +
     [("a coroutine's stack begins with its function", fiber)] +
     [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
      for arguments in CIPHERS])

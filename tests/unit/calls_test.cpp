@@ -100,3 +100,26 @@ TEST_CASE("calls: where coroutines begin") {
   CHECK_FALSE(is_start("\x48\x89\xdc\x5f\x48\x85"));
   CHECK_FALSE(is_start("\x48\x89\xdc\x5f\x48\x85\xff", EM_386));
 }
+
+TEST_CASE("calls: a jump through a slot has its caller at the stack pointer") {
+  auto rule = [](const std::string& code, uint16_t machine = EM_X86_64) {
+    ImageSpec spec{.machine = machine, .parts = {}};
+    spec.parts.push_back(
+        {.name = ".text", .contents = code, .address = 0x1000, .segment_flags = PF_R | PF_X});
+    std::string file = build_image(spec);
+    elf::Image image = *elf::parse(as_bytes(file));
+    return elf::rule_at_jump(image, ImageAddress{0x1000});
+  };
+  for (std::string jump : {"\xff\x25\1\2\3\4", "\xf3\x0f\x1e\xfa\xff\x25\1\2\3\4",
+                           "\xf2\xff\x25\1\2\3\4", "\xf3\x0f\x1e\xfa\xf2\xff\x25\1\2\3\4"}) {
+    auto found = rule(jump);
+    REQUIRE(found);
+    CHECK(found->cfa == StackPlace{Anchor::kStackPointer, 8});
+    CHECK(found->return_address == StackPlace{Anchor::kCfa, -8});
+    CHECK_FALSE(rule(jump, EM_AARCH64));
+  }
+  CHECK_FALSE(rule("\xff\x15\1\2\3\4"));       // call *x(%rip)
+  CHECK_FALSE(rule("\x68\1\0\0\0\xff\x25"s));  // push first
+  CHECK_FALSE(rule("\xff"));
+  CHECK_FALSE(rule("\xf3\x0f\x1e\xfa"));
+}
