@@ -29,18 +29,26 @@ __noinline bool follows_call(__u64 address) {
 #endif
 }
 
-// Whether the call before `return_address` may have been to the function that `pc` lies in.
-__noinline bool may_call(__u64 return_address, __u64 pc) {
-  const __u64 max_function_size = 1 << 20;
+// What the call before a return address names; 0 if there is none that does.
+__noinline __u64 called_by_name(__u64 return_address) {
+#if defined(__TARGET_ARCH_x86)
   struct __attribute__((packed)) {
     __u8 opcode;
     __s32 distance;
   } call;
-  if (!follows_call(return_address) ||
-      bpf_probe_read_user(&call, sizeof(call), (void*)(return_address - sizeof(call))))
-    return false;
-  __u64 target = return_address + call.distance;
-  return call.opcode != 0xe8 || pc - target < max_function_size;
+  if (bpf_probe_read_user(&call, sizeof(call), (void*)(return_address - sizeof(call))))
+    return 0;
+  return call.opcode == 0xe8 ? return_address + call.distance : 0;
+#else
+  return 0;
+#endif
+}
+
+// Whether the call before `return_address` may have been to the function that `pc` lies in.
+__noinline bool may_call(__u64 return_address, __u64 pc) {
+  const __u64 max_function_size = 1 << 20;
+  __u64 target = called_by_name(return_address);
+  return follows_call(return_address) && (!target || pc - target < max_function_size);
 }
 
 // Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the

@@ -154,13 +154,17 @@ __noinline __u64 walk_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end) {
   return 0;
 }
 
-// The first place from `begin` on that looks like a saved frame pointer with a return address.
-__noinline __u64 find_frame(__u64 begin, __u64 end) {
+// The first place from `begin` on that looks like a saved frame pointer with a return address,
+// behind a call of the function that `pc` lies in: cgocall, which is small and called by name.
+// What an earlier call has left there looks the same otherwise.
+__noinline __u64 find_frame(__u64 begin, __u64 end, __u64 pc) {
+  const __u64 max_size = 4096;
   const int max_words = 64;  // of cgocall's frame
   for (int i = 0; i < max_words; i++) {
     __u64 place = begin + i * 8;
     __u64 next = read_word(place);
-    if (next > place && next < end && !(next & 7) && follows_call(read_word(place + 8)))
+    if (next > place && next < end && !(next & 7) &&
+        pc - called_by_name(read_word(place + 8)) < max_size)
       return place;
   }
   return 0;

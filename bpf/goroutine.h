@@ -57,7 +57,9 @@ static __always_inline struct goroutine find_goroutine(const struct gosym_go_pro
   found.high = read_word(current + 8);
   found.is_on_stack = stack_pointer >= found.low && stack_pointer < found.high;
   found.g0_high = read_word(g0 + 8);
-  if (g != g0 || found.is_on_stack)
+  // systemstack says that it has left the thread's stack before it does.
+  bool is_on_g0 = g == g0 || (stack_pointer >= read_word(g0) && stack_pointer < found.g0_high);
+  if (!is_on_g0 || found.is_on_stack)
     return found;
   found.sp = read_word(current + program->g_sched_sp);
   found.pc = read_word(current + program->g_sched_sp + 8);

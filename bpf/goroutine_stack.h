@@ -12,7 +12,7 @@ static __always_inline __u64 push_top(struct gosym_sample* sample,
                                       const struct goroutine* goroutine, __u64 top, __u64 sp,
                                       __u64 bp) {
   append(sample, top);
-  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high);
+  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high, top);
 }
 
 // Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,

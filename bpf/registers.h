@@ -14,12 +14,6 @@
 #include "sample.h"
 #include "user_memory.h"
 
-struct registers {
-  __u64 ip;
-  __u64 sp;
-  __u64 fp;
-};
-
 // On x86-64 and arm64 the kernel has the upper half of the address space.
 static __always_inline bool is_kernel_address(__u64 address) {
   return (__s64)address < 0;
@@ -47,12 +41,6 @@ static __always_inline struct registers read_registers(struct pt_regs___kernel* 
   return (struct registers){BPF_CORE_READ(saved, pc), BPF_CORE_READ(saved, sp),
                             BPF_CORE_READ(saved, regs[29])};
 #endif
-}
-
-// Go's compiler, up to 1.20, calls duffzero and duffcopy with the frame pointer below the stack
-// pointer, where it has saved the caller's: 16 bytes before the call, and so 8 within it.
-static __always_inline __u64 above_red_zone(__u64 fp, __u64 sp) {
-  return fp + 8 == sp || fp + 16 == sp ? read_word(fp) : fp;
 }
 
 // A kernel thread has no user stack, and a task within exec has none that can be believed: its

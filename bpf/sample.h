@@ -74,9 +74,9 @@ struct gosym_go_program {
   __u64 offset_at;  // address of a word with that offset, or 0
   __u16 g_m;
   __u16 g_sched_sp;
-  __u16 g_sched_bp;
+  __u16 g_sched_bp;  // 0: code keeps no frame pointers
   __u16 g_goid;
-  __u16 g_labels;
+  __u16 g_labels;  // 0: there are none
   __u16 m_gsignal;
   __u16 m_curg;
   __u8 has_label_map;
@@ -125,10 +125,11 @@ struct gosym_sample {
   // of the outermost in the ring is known by their number; `bridge` counts them.
   __u32 missing;
   __u32 unused;
-  // Bytes of the top that are of the stack for signal handlers; behind them lies the top of
-  // the interrupted stack, from `interrupted` on. 0: there is no such stack.
-  __u32 handler_size;
-  __u64 interrupted;
+  // Bytes of the top that are of the stack for signal handlers, or of the thread's own if it
+  // works there for a goroutine; behind them lies the top of the stack that was interrupted, or
+  // of the goroutine's, from `outer` on. 0: there is no such stack.
+  __u32 inner_size;
+  __u64 outer;
   __u64 stack_pointer;  // of the user code; so are the others
   __u64 frame_pointer;
   __u64 registers[GOSYM_REGISTERS];

@@ -10,7 +10,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "goroutine_stack.h"
 #include "handler_stack.h"
 #include "kernel.h"
 #include "labels.h"
@@ -19,6 +18,7 @@
 #include "stack_top.h"
 #include "targets.h"
 #include "ticks.h"
+#include "user_stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -53,44 +53,6 @@ struct {
   __type(key, __u32);
   __array(values, struct ring);
 } rings SEC(".maps");
-
-static __always_inline void walk_user_stack(struct gosym_sample* sample,
-                                            struct registers registers,
-                                            const struct gosym_go_program* program,
-                                            const struct goroutine* goroutine) {
-  sample->stack[0] = registers.ip;
-  sample->user_depth = 1;
-  sample->stack_pointer = registers.sp;
-  sample->frame_pointer = registers.fp;
-  if (program && goroutine->has_left_stack) {
-    __u64 last = walk_part(registers.fp, registers.sp, goroutine->g0_high);
-    sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
-    __u64 frame_pointer = take_goroutine_top(sample, goroutine);
-    take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
-  } else if (program && goroutine->is_on_stack) {
-    take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
-  } else {
-    walk_stack(registers.fp, registers.sp);
-  }
-}
-
-static __always_inline void take_user_stack(struct gosym_sample* sample,
-                                            struct registers registers,
-                                            const struct gosym_go_program* program,
-                                            const struct goroutine* goroutine) {
-  sample->user_depth = 0;
-  sample->missing = 0;
-  sample->bridge = 0;
-  sample->has_gap = 0;
-  sample->user_end = GOSYM_END_ROOT;
-  if (!has_user || registers.ip == 0)
-    return;
-  walk_user_stack(sample, registers, program, goroutine);
-  if (sample->user_depth <= GOSYM_MAX_USER_FRAMES)
-    return;
-  sample->missing = sample->user_depth - GOSYM_MAX_USER_FRAMES;
-  sample->user_depth = GOSYM_MAX_USER_FRAMES;
-}
 
 static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sample) {
   __u32 depth = sample->user_depth;
@@ -157,13 +119,15 @@ int take_sample(struct bpf_perf_event_data* ctx) {
     saved = saved_registers(task);
     registers = lacks_user_stack(task) ? (struct registers){} : read_registers(saved);
   }
+  if (!has_user)
+    registers = (struct registers){};
   registers.fp = above_red_zone(registers.fp, registers.sp);
   if (has_user)
     take_registers(ctx, saved, sample);
   struct gosym_go_program* program =
-      has_goroutines && has_user ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
+      has_goroutines && registers.ip ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
   struct goroutine goroutine = {};
-  if (program && registers.ip)
+  if (program)
     goroutine = find_goroutine(program, registers.sp);
   take_user_stack(sample, registers, program, &goroutine);
   if (is_in_kernel && has_kernel)
@@ -172,10 +136,11 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   sample->goid = 0;
   if (program && goroutine.address) {
     sample->goid = read_word(goroutine.address + program->g_goid);
-    take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
+    if (program->g_labels)
+      take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
   }
   struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
-  take_top(sample, goroutine.g0_sp, &handler);
+  take_top(sample, &goroutine, &handler);
   output(sample, counts);
   return 0;
 }

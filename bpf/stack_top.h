@@ -4,6 +4,7 @@
 // The top of a user stack, in which callers are found that the frame pointers leave out.
 
 #include "code.h"
+#include "goroutine.h"
 #include "handler_stack.h"
 #include "sample.h"
 #include "scratch.h"
@@ -19,10 +20,14 @@ const volatile __u8 trusts_chain = 1;
 
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
-static __always_inline bool chain_holds(const struct gosym_sample* sample) {
+static __always_inline bool reaches_goexit(const struct gosym_sample* sample) {
   __u64 last = place_of_frame((__u64)sample->user_depth + sample->missing - 1);
-  return sample->user_end == GOSYM_END_ROOT && !sample->has_gap &&
-         last < GOSYM_MAX_USER_FRAMES && is_goexit(sample->stack[last]);
+  return sample->user_end == GOSYM_END_ROOT && last < GOSYM_MAX_USER_FRAMES &&
+         is_goexit(sample->stack[last]);
+}
+
+static __always_inline bool chain_holds(const struct gosym_sample* sample) {
+  return !sample->has_gap && reaches_goexit(sample);
 }
 
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
@@ -64,25 +69,43 @@ __noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
   return taken;
 }
 
+// Where the words of one stack end, and those of the one that it was left for begin.
+struct join {
+  __u64 end;  // 0: there is no other stack
+  __u64 outer;
+};
+
 // On the stack for handlers callers are found in its words: those that it interrupted are no
-// part of the chain.
-static __always_inline void take_top(struct gosym_sample* sample, __u64 end,
+// part of the chain. Where the chain of a goroutine that has left its stack is broken, they are
+// found in the words of that, from the return address that the switch left below its top.
+static __always_inline struct join find_join(const struct gosym_sample* sample,
+                                             const struct handler_stack* handler,
+                                             const struct goroutine* goroutine) {
+  if (handler->end)
+    return (struct join){handler->end, handler->interrupted};
+  if (goroutine->has_left_stack && !reaches_goexit(sample))
+    return (struct join){goroutine->g0_sp, goroutine->sp - 8};
+  return (struct join){};
+}
+
+static __always_inline void take_top(struct gosym_sample* sample,
+                                     const struct goroutine* goroutine,
                                      const struct handler_stack* handler) {
   sample->top_size = 0;
-  sample->handler_size = 0;
+  sample->inner_size = 0;
   if (sample->user_depth == 0 || (sample->stack_pointer & 7))
     return;
   __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
                 sizeof(struct gosym_label) * sample->label_count;
-  bool is_handler = handler->end != 0;
-  __u64 wanted = is_handler ? broken_top_size : wanted_top_size(sample, end) & ~7ull;
-  __u64 left = handler->end - sample->stack_pointer;
-  __u64 first = is_handler && left < wanted ? left & ~7ull : wanted;
+  struct join join = find_join(sample, handler, goroutine);
+  __u64 wanted = join.end ? broken_top_size : wanted_top_size(sample, goroutine->g0_sp) & ~7ull;
+  __u64 left = join.end - sample->stack_pointer;
+  __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
   __u64 taken = take_words(begin, sample->stack_pointer, first);
   sample->top_size = taken;
-  if (!is_handler || taken != left || !handler->interrupted)
+  if (!join.end || taken != left || !join.outer)
     return;
-  sample->handler_size = taken;
-  sample->interrupted = handler->interrupted;
-  sample->top_size += take_words(begin + taken, handler->interrupted, wanted - taken);
+  sample->inner_size = taken;
+  sample->outer = join.outer;
+  sample->top_size += take_words(begin + taken, join.outer, wanted - taken);
 }

@@ -13,6 +13,10 @@ struct Release {
 
 // g: m, sched.sp, sched.bp, goid, labels; m: gsignal, curg; map, callback.
 constexpr Release kReleases[] = {
+    {5, {48, 64, 0, 184, 0, 80, 160, false, 24}},
+    {6, {48, 64, 0, 192, 0, 80, 152, false, 24}},
+    {7, {48, 64, 112, 192, 0, 80, 152, false, 32}},
+    {8, {48, 64, 112, 192, 0, 80, 152, false, 32}},
     {9, {48, 56, 104, 152, 344, 80, 192, true, 32}},
     {10, {48, 56, 104, 152, 344, 80, 192, true, 32}},
     {11, {48, 56, 104, 152, 344, 80, 192, true, 32}},

@@ -14,9 +14,11 @@ namespace gosym::go {
 //       (m's g0) and for signal handlers (m's gsignal)
 //         0  bounds of the stack: lowest address, first address after it
 //            m, the thread that runs it
-//            sched, the registers that it left its stack with: sp, pc 8 bytes on, bp
+//            sched, the registers that it left its stack with: sp, pc 8 bytes on, and from
+//            Go 1.7 on, whose code keeps frame pointers, bp; else 0 is told of that
 //            goid, its number
-//            labels, of runtime/pprof: 0, or a pointer to a map or a slice
+//            labels, of runtime/pprof: 0, or a pointer to a map or a slice; 0 is told of
+//            releases before Go 1.9
 //   m   a thread
 //         0  g0
 //            gsignal

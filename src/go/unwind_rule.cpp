@@ -13,6 +13,8 @@ namespace {
 using FramePointer = UnwindRule::FramePointer;
 using ReturnAddress = UnwindRule::ReturnAddress;
 
+constexpr UnwindRule kStackBegins = {.return_kind = ReturnAddress::kNone};
+
 // Flags exist from Go 1.17 on. Before, the runtime knew such functions by ids, which changed
 // with every few releases.
 constexpr uint8_t kFlagRoot = 1;
@@ -47,6 +49,42 @@ bool is_scheduler_root(const Module& module, const Function& function, ImageAddr
   std::string_view name = module.table.name(function.name_offset);
   return (name == "runtime.mcall" || name == "runtime.morestack") &&
          elf::may_follow_call(*module.image, ImageAddress{to_integer(address) + 1});
+}
+
+// It goes to the stack of a goroutine for good: nothing there has called it.
+bool is_gogo(const Module& module, const Function& function) {
+  std::string_view name = module.table.name(function.name_offset);
+  return name == "runtime.gogo" || name == "gogo";
+}
+
+// Whether the code of a function that goes to another stack may be on that at `pc`: it has
+// loaded the stack pointer, or aligned it, and not loaded it again, to come back. What looks
+// like that within another instruction counts as well. cgocallback goes back and forth.
+bool may_have_switched(const Module& module, const Function& function, uint64_t pc) {
+  if (module.image->machine != EM_X86_64)
+    return true;
+  auto address = module.address_of(function.entry);
+  auto code = address ? module.image->loaded_from(*address) : std::nullopt;
+  if (!code || pc < function.entry || code->size() < pc - function.entry)
+    return true;
+  std::string_view name = module.table.name(function.name_offset);
+  bool comes_back = !name.starts_with("runtime.cgocallback");
+  bool has_switched = false;
+  for (uint64_t at = 0; at + 3 <= pc - function.entry; at++) {
+    uint8_t opcode = load<uint8_t>(*code, at + 1).value_or(0);
+    uint8_t operands = load<uint8_t>(*code, at + 2).value_or(0);
+    // The last bits of the prefix are of registers from %r8 on.
+    uint8_t prefix = load<uint8_t>(*code, at).value_or(0);
+    bool is_of_rsp = (prefix & 0xf9) == 0x48;
+    bool loads_rsp = (prefix & 0xfc) == 0x48 && opcode == 0x8b && (operands & 0x38) == 0x20;
+    bool is_copy = is_of_rsp && opcode == 0x89 && (operands & 0xc7) == 0xc4;
+    bool is_mask = is_of_rsp && (opcode == 0x83 || opcode == 0x81) && operands == 0xe4;
+    if (loads_rsp || is_copy)
+      has_switched = !has_switched || !comes_back;
+    else if (is_mask)
+      has_switched = true;
+  }
+  return has_switched;
 }
 
 // Where a function first moves its stack pointer.
@@ -192,11 +230,12 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if (!function)
     return std::nullopt;
   if (has(table, *function, kFlagRoot, kRoots) || is_scheduler_root(module, *function, address))
-    return UnwindRule{.return_kind = ReturnAddress::kNone};
+    return kStackBegins;
   if (is_sigreturn(module, *function))
     return kSignalReturn;
-  if (has(table, *function, kFlagSetsStackPointer, kSwitches))
-    return std::nullopt;
+  if (has(table, *function, kFlagSetsStackPointer, kSwitches) &&
+      may_have_switched(module, *function, *pc))
+    return is_gogo(module, *function) ? std::optional(kStackBegins) : std::nullopt;
 
   auto depth = table.value(*function, function->pcsp, *pc);
   auto rule = depth ? rule_of(module.image->machine, *depth) : std::nullopt;

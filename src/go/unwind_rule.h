@@ -30,7 +30,7 @@ namespace gosym::go {
 //
 // runtime.mcall and runtime.morestack are roots of the scheduler's stack once they have called
 // it. None for what is not Go's or not known, and for functions that switch from one stack to
-// another.
+// another once they may have done so.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
 // Whether a deferred function may return there though no call lies before: up to Go 1.17

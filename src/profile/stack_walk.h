@@ -55,6 +55,11 @@ public:
     stack_.push_back(chain.front());
   }
 
+  // That go_on_with() will be asked to go on with this. Where it lies near the end of a
+  // function without a rule that function has left the goroutine's stack: the frame pointer
+  // leads there as well, but past the function's caller.
+  void expect(Address goroutine) { goroutine_ = goroutine; }
+
   // Up to the root, or as far as anything leads. Only the steps ask for words.
   void run() {
     while (step()) {
@@ -69,6 +74,8 @@ public:
     if (ends_in_gap_ && taken_ == chain_.size())
       return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
+    if (!known && goroutine_ && find_word(*goroutine_))
+      return false;
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
       return false;
@@ -95,18 +102,26 @@ public:
   // Where the stack of its last function begins, from the stack pointer of the leaf.
   uint64_t stack_pointer() const { return stack_pointer_; }
 
-  // From a stack of the thread's to that of the goroutine it works for. Callers are missing in
-  // between unless the one ends in the function that went there from the other.
-  void go_on_with(std::span<const Address> goroutine, StackEnd end) {
+  // From a stack of the thread's to that of the goroutine it works for, whose words, if they
+  // were recorded, lie behind those of the thread's. Callers are missing in between unless the
+  // one ends in the function that went there from the other.
+  void go_on_with(std::span<const Address> goroutine, StackEnd end, bool ends_in_gap) {
     bool lacks_callers = !may_be_root(stack_.back());
+    std::optional<uint64_t> place = find_word(goroutine.front());
     end_ = end;
     chain_ = goroutine;
+    ends_in_gap_ = ends_in_gap;
     taken_ = 1;
     is_on_chain_ = true;
+    has_root_ = false;
+    goroutine_.reset();
     frame_.reset();
     if (code_.may_be_returned_to(chain_.front())) {
       stack_.push_back(chain_.front());
-      follow_chain();
+      if (place)
+        walk_from(*place + kWordSize);
+      if (!has_root_)
+        follow_chain();
     } else {
       end_ = StackEnd::kBadFrame;
     }
@@ -202,6 +217,25 @@ private:
     StackWalk& walk_;
     size_t function_;
   };
+
+  static constexpr uint64_t kWordSize = 8;
+
+  void walk_from(uint64_t stack_pointer) {
+    stack_pointer_ = stack_pointer;
+    while (step()) {
+    }
+  }
+
+  // The place of a return address near where the stack of the last function begins.
+  std::optional<uint64_t> find_word(Address address) const {
+    constexpr uint64_t kNear = 64;
+    for (uint64_t place = stack_pointer_; place <= stack_pointer_ + kNear; place += kWordSize) {
+      auto word = words_.at(place);
+      if (word && !word->place && !word->number && word->address == address)
+        return place;
+    }
+    return std::nullopt;
+  }
 
   std::optional<uint64_t> address_of(std::optional<uint64_t> place) {
     if (!base_) {
@@ -419,6 +453,7 @@ private:
   std::span<const Address> chain_;  // without the leaf
   bool ends_in_gap_;                // behind the chain frames are left out
   StackEnd end_;
+  std::optional<Address> goroutine_{};
   std::vector<Address> stack_;
   std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as

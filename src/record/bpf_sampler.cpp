@@ -388,8 +388,8 @@ void BpfSampler::hand_over(Bytes record) const {
                   depth + (labels_size + sample.top_size) / 8);
   StackTop top = {.stack_pointer = sample.stack_pointer,
                   .words = stack.subspan(depth + labels_size / 8),
-                  .handler_size = sample.handler_size,
-                  .interrupted = sample.interrupted};
+                  .inner_size = sample.inner_size,
+                  .outer = sample.outer};
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
   std::vector<uint64_t> registers = general_registers(sample);

@@ -51,8 +51,9 @@ private:
 };
 
 // The words of a top that may be of use. Where it was taken up to the frame that the frame
-// pointer leads to, that is all there is to know of frame pointers; others were saved below the
-// place that they point to.
+// pointer leads to, that is all there is to know of frame pointers: of places only this one may
+// be saved, by a function that has not set up its frame yet. Others were saved below the place
+// that they point to.
 class UsefulWords {
 public:
   UsefulWords(const StackTop& top, const std::vector<CodeRanges::Range>& code,
@@ -66,7 +67,8 @@ public:
     uint64_t place = top_.offset_of(value);
     if (contains(code_, value))
       return StackWord{offset, value};
-    if (!ends_at_frame_ && place <= kMaxTopSize && place > offset)
+    bool may_be_frame = !ends_at_frame_ || place == 8 * top_.words.size();
+    if (may_be_frame && place <= kMaxTopSize && place > offset)
       return StackWord{offset, place};
     return std::nullopt;
   }
@@ -133,7 +135,8 @@ StackState state_of(const RecordedSample& sample) {
           .gap = sample.gap};
 }
 
-// Where the stack of the first function begins that has no known rule, or `none`.
+// Where the stack of the first function begins that has no known rule, or the words of another
+// stack may, of a goroutine's; or `none`.
 uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
               uint64_t none, std::vector<StackWord>& needed) {
   std::vector<SampledAddress> chain = chain_of(sample);
@@ -148,7 +151,7 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
     if (code.has_unknown())
       return begin;
     if (!goes_on)
-      return none;
+      return sample.bridge == 0 ? none : begin;
   }
 }
 

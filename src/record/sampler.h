@@ -61,15 +61,17 @@ struct SamplerOptions {
 struct StackTop {
   uint64_t stack_pointer = 0;
   std::span<const uint64_t> words;  // from the stack pointer on
-  uint64_t handler_size = 0;  // bytes of them that are of a signal handler's stack, if not all:
-  uint64_t interrupted = 0;   // from here on lie the others
+  // Bytes of them that are of a signal handler's stack, or of the thread's own, if not all: the
+  // others are of the stack that was left for it, from `outer` on.
+  uint64_t inner_size = 0;
+  uint64_t outer = 0;
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
 
   // Where a place of the stack lies among the words, in bytes; beyond them too.
   uint64_t offset_of(uint64_t place) const {
     uint64_t offset = place - stack_pointer;
-    bool is_interrupted = handler_size != 0 && offset >= handler_size;
-    return is_interrupted && place >= interrupted ? place - interrupted + handler_size : offset;
+    bool is_beyond = inner_size != 0 && offset >= inner_size;
+    return is_beyond && place >= outer ? place - outer + inner_size : offset;
   }
 };
 

@@ -140,8 +140,8 @@ private:
 };
 
 // A part of a chain: all of it, or what is left before and behind a gap.
-struct Part {
-  Part(std::span<const LocationId> chain, size_t gap_at) : before(chain) {
+struct ChainPart {
+  ChainPart(std::span<const LocationId> chain, size_t gap_at) : before(chain) {
     if (gap_at == 0 || gap_at >= chain.size())
       return;
     before = chain.first(gap_at);
@@ -185,15 +185,17 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     }
     std::span<const LocationId> user = recorded.subspan(kernel.size());
     std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
-    Part own(user.first(user.size() - goroutine.size()), state.gap);
-    Part other(goroutine,
-               state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
+    ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
+    ChainPart other(goroutine,
+                    state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
     StackWalk walk(code, Words(profile.top(state.top)), own.before, state);
+    if (!other.before.empty())
+      walk.expect(other.before.front());
     walk.run();
     if (own.gap)
       walk.go_on_behind(*own.gap, own.behind, state.end);
     if (!other.before.empty())
-      walk.go_on_with(other.before, state.end);
+      walk.go_on_with(other.before, state.end, other.gap.has_value());
     if (other.gap)
       walk.go_on_behind(*other.gap, other.behind, state.end);
     stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());

@@ -122,11 +122,11 @@ TEST_CASE("go unwind rules: flags tell roots and stack switches, up to Go 1.17 n
   for (GoLayout layout : kGoLayouts) {
     CAPTURE(static_cast<int>(layout));
     auto rule = [&](const std::string& name, uint8_t flags) {
-      Sample sample({{0, 0x10}});
+      Sample sample({{0, 0x10}}, "\x48\x89\xdc");  // mov %rbx, %rsp
       sample.program.layout = layout;
       sample.program.functions[0].name = name;
       sample.program.functions[0].flags = flags;
-      return sample.rule_at(0);
+      return sample.rule_at(3);
     };
     bool has_names = layout < GoLayout::k118;
     std::string frameless = layout == GoLayout::k12 ? "sp+8 cfa-8 lost" : kFrameless;
@@ -138,7 +138,29 @@ TEST_CASE("go unwind rules: flags tell roots and stack switches, up to Go 1.17 n
     }
     CHECK(rule("runtime.goexit", 0) == (has_names ? "root" : frameless));
     CHECK(rule("runtime.systemstack", 0) == (has_names ? "none" : frameless));
+    CHECK(rule("runtime.gogo", 0) == (has_names ? "root" : frameless));
   }
+}
+
+TEST_CASE("go unwind rules: functions that switch stacks are as others before and after") {
+  // mov %rsp, %r12; mov 0x38(%rdx), %rsp; and $-16, %rsp; mov %r12, %rsp; ret
+  const std::string code = "\x49\x89\xe4\x48\x8b\x62\x38\x48\x83\xe4\xf0\x4c\x89\xe4\xc3";
+  Sample sample({{0, 0x10}}, code);
+  sample.program.functions[0].name = "runtime.nanotime1";
+  sample.program.functions[0].flags = 2;
+  CHECK(sample.rule_at(0) == kFrameless);
+  CHECK(sample.rule_at(3) == kFrameless);
+  for (uint64_t at : {7u, 11u})
+    CHECK(sample.rule_at(at) == "none");
+  CHECK(sample.rule_at(14) == kFrameless);
+  sample.program.functions[0].name = "runtime.cgocallback";
+  CHECK(sample.rule_at(3) == kFrameless);
+  CHECK(sample.rule_at(14) == "none");
+
+  Sample aligned({{0, 0x10}}, "\x48\x83\xe4\xf0");
+  aligned.program.functions[0].name = "runtime.nanotime1";
+  aligned.program.functions[0].flags = 2;
+  CHECK(aligned.rule_at(4) == "none");
 }
 
 TEST_CASE("go unwind rules: signal handlers return to the registers that were saved") {

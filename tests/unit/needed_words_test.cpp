@@ -131,10 +131,8 @@ TEST_CASE("needed words: behind the stack of a signal handler lies the interrupt
   constexpr uint64_t kInterrupted = kStackPointer - 0x100000;
   std::vector<uint64_t> top = {kStackPointer + 8, kInterrupted + 16,  caller(kFramed),
                                kInterrupted + 24, kStackPointer + 16, caller(kRoot)};
-  StackTop stack = {.stack_pointer = kStackPointer,
-                    .words = top,
-                    .handler_size = 16,
-                    .interrupted = kInterrupted};
+  StackTop stack = {
+      .stack_pointer = kStackPointer, .words = top, .inner_size = 16, .outer = kInterrupted};
   CHECK(stack.offset_of(kStackPointer) == 0);
   CHECK(stack.offset_of(kStackPointer + 8) == 8);
   CHECK(stack.offset_of(kInterrupted) == 16);

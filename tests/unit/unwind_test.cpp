@@ -250,3 +250,22 @@ TEST_CASE(
                             .gap = 2});
   CHECK(beyond.stack == "framed sized< ... root<");
 }
+
+TEST_CASE("unwind: the words of a goroutine's stack lie behind those of the thread's") {
+  Sampled sampled = {.stack = {leaf(kSized), caller(kSized)},
+                     .words = {{24, caller(kRoot)},
+                               {32, leaf(kFramed)},
+                               {40, caller(kSized)},
+                               {72, caller(kFrameless)},
+                               {80, caller(kRoot)}},
+                     .bridge = 1};
+  Unwound found = unwound(sampled);
+  CHECK(found.stack == "sized root< sized< frameless< root<");
+  CHECK(found.counts.cut == 0);
+
+  // Without the place of what is returned to there is no more than the chain.
+  sampled.words[2].value = caller(kFramed);
+  found = unwound(sampled);
+  CHECK(found.stack == "sized root< sized<");
+  CHECK(found.counts.cut == 1);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// The chain of frame pointers of a user stack, whatever runs on it.
+
+#include "goroutine_stack.h"
+#include "scratch.h"
+#include "user_memory.h"
+
+static __always_inline void walk_user_stack(struct gosym_sample* sample,
+                                            struct registers registers,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine) {
+  sample->stack[0] = registers.ip;
+  sample->user_depth = 1;
+  sample->stack_pointer = registers.sp;
+  sample->frame_pointer = registers.fp;
+  if (program && goroutine->has_left_stack) {
+    bool has_frames = program->g_sched_bp != 0;
+    __u64 last = has_frames ? walk_part(registers.fp, registers.sp, goroutine->g0_high) : 0;
+    sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
+    __u64 frame_pointer = take_goroutine_top(sample, goroutine);
+    sample->user_end = GOSYM_END_BAD_FRAME;
+    if (has_frames)
+      take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
+  } else if (program && goroutine->is_on_stack) {
+    take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
+  } else {
+    walk_stack(registers.fp, registers.sp);
+  }
+}
+
+static __always_inline void take_user_stack(struct gosym_sample* sample,
+                                            struct registers registers,
+                                            const struct gosym_go_program* program,
+                                            const struct goroutine* goroutine) {
+  sample->user_depth = 0;
+  sample->missing = 0;
+  sample->bridge = 0;
+  sample->has_gap = 0;
+  sample->user_end = GOSYM_END_ROOT;
+  if (registers.ip == 0)
+    return;
+  walk_user_stack(sample, registers, program, goroutine);
+  if (sample->user_depth <= GOSYM_MAX_USER_FRAMES)
+    return;
+  sample->missing = sample->user_depth - GOSYM_MAX_USER_FRAMES;
+  sample->user_depth = GOSYM_MAX_USER_FRAMES;
+}
