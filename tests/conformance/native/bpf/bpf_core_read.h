@@ -1,0 +1,3 @@
+#pragma once
+
+#define BPF_CORE_READ(of, member) ((of)->member)

@@ -1,0 +1,33 @@
+#pragma once
+
+// What the BPF programs ask of the kernel, in a program of its own: for the walk over the stack
+// of a process that is stopped (../../step_stacks.h).
+
+#include <linux/types.h>
+#include <stddef.h>
+
+#define SEC(name)
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) __typeof__(value)* name
+#define __array(name, value) __typeof__(value)* name[]
+#define __noinline __attribute__((noinline, unused)) static
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline, unused))
+
+struct gosym_sample;
+struct task_struct;
+extern struct gosym_sample* native_sample;
+extern struct task_struct native_task;
+
+// Of the stopped process. Sets it to 0 where it fails.
+long bpf_probe_read_user(void* to, __u32 size, const void* from);
+
+static inline __u32 bpf_get_smp_processor_id(void) {
+  return 0;
+}
+static inline void* bpf_get_current_task(void) {
+  return &native_task;
+}
+static inline void* bpf_map_lookup_elem(void* map, const void* key) {
+  return native_sample;
+}

@@ -1,0 +1,33 @@
+// The walk of the BPF program over the stack of a process that is stopped, as a part of another
+// program.
+
+#include "native_walk.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+// What the sampler sets before the BPF program is loaded is set here.
+#define const
+#include "stack_top.h"
+#include "user_stack.h"
+#undef const
+
+struct gosym_sample* native_sample;
+struct task_struct native_task;
+
+void native_walk(struct gosym_sample* sample, struct native_state state,
+                 struct gosym_go_program* program) {
+  top_size = 1024;
+  broken_top_size = 16384;
+  native_sample = sample;
+  native_task.thread.fsbase = state.thread_pointer;
+  sample->kernel_depth = 0;
+  sample->label_count = 0;
+  struct registers registers = {state.ip, state.sp, above_red_zone(state.fp, state.sp)};
+  struct goroutine goroutine = {};
+  if (program)
+    goroutine = find_goroutine(program, registers.sp);
+  take_user_stack(sample, registers, program, &goroutine);
+  struct handler_stack none = {};
+  take_top(sample, &goroutine, &none);
+}
