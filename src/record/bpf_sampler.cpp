@@ -227,7 +227,7 @@ std::vector<uint32_t> BpfSampler::wanted_cpus() const {
   return cpus;
 }
 
-// A process may have mapped its code before it comes into a cgroup.
+// What a process mapped before it came into a cgroup is read when it has samples.
 Result<> BpfSampler::open_sideband() {
   const Scope& scope = options_.scope;
   std::vector<uint32_t> pids = scope.pids;
@@ -236,8 +236,11 @@ Result<> BpfSampler::open_sideband() {
       pids.push_back(status->pid);
   std::ranges::sort(pids);
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
-  bool is_for_all = scope.is_system_wide || !scope.cgroups.empty();
-  auto sideband = is_for_all ? Sideband::open_for_all() : Sideband::open_for(pids);
+  bool has_cgroups_only = !scope.cgroups.empty() && pids.empty();
+  bool is_for_all = scope.is_system_wide || (!scope.cgroups.empty() && !pids.empty());
+  auto sideband = is_for_all         ? Sideband::open_for_all()
+                  : has_cgroups_only ? Sideband::open_for_cgroups(scope.cgroups)
+                                     : Sideband::open_for(pids);
   if (!sideband)
     return std::move(sideband).error();
   sideband_ = *std::move(sideband);

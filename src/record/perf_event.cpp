@@ -69,9 +69,11 @@ uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
   return options.period != 0 ? options.period : 1'000'000'000 / options.frequency;
 }
 
-UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread) {
-  return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, thread,
-                                           static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread,
+                         unsigned long flags) {
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, thread, static_cast<int>(cpu), -1,
+                               flags | PERF_FLAG_FD_CLOEXEC)));
 }
 
 }  // namespace gosym

@@ -25,8 +25,10 @@ uint64_t tick_of(const EventType& event, const SamplerOptions& options);
 
 inline constexpr pid_t kAnyThread = -1;
 
-// On a CPU, for a thread or for whatever runs there. errno says why there is none.
-UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread = kAnyThread);
+// On a CPU, for a thread or for whatever runs there; with PERF_FLAG_PID_CGROUP the thread is a
+// descriptor of a cgroup's directory. errno says why there is none.
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread = kAnyThread,
+                         unsigned long flags = 0);
 
 // What the kernel says where there is no such counter.
 bool is_missing_event(int cause);

@@ -1,5 +1,6 @@
 #include "record/sideband.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
@@ -37,6 +38,13 @@ UniqueFd open_event_of_system(uint32_t cpu, bool is_for_all) {
   attr.ksymbol = 1;
   attr.cgroup = 1;
   return open_perf_event(attr, cpu);
+}
+
+// Of what runs there on a CPU.
+UniqueFd open_event_of_cgroup(uint32_t cpu, const UniqueFd& directory) {
+  perf_event_attr attr = silent_event();
+  tell_of_processes(attr);
+  return open_perf_event(attr, cpu, directory.get(), PERF_FLAG_PID_CGROUP);
 }
 
 UniqueFd open_event_of_thread(uint32_t cpu, uint32_t tid) {
@@ -79,6 +87,34 @@ Result<std::unique_ptr<Sideband>> Sideband::open_for(std::span<const uint32_t> p
   for (uint32_t pid : pids)
     (*sideband)->follow(pid);
   return sideband;
+}
+
+Result<std::unique_ptr<Sideband>> Sideband::open_for_cgroups(
+    std::span<const std::string> paths) {
+  auto sideband = open(false);
+  if (!sideband)
+    return open_for_all();
+  (*sideband)->is_for_cgroups_ = true;
+  for (const std::string& path : paths)
+    if (!(*sideband)->follow_cgroup(path))
+      return open_for_all();
+  return sideband;
+}
+
+// On all CPUs, or the account would not be whole.
+bool Sideband::follow_cgroup(const std::string& path) {
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory && has_room_for(1) && std::ranges::all_of(cpus_, [&](const auto& entry) {
+           const auto& [number, cpu] = entry;
+           return !cpu.targets || add_target(open_event_of_cgroup(number, directory), cpu);
+         });
+}
+
+bool Sideband::add_target(UniqueFd event, const CpuState& cpu) {
+  if (!event || ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.targets->fd()) != 0)
+    return false;
+  events_.push_back(std::move(event));
+  return true;
 }
 
 // Half of the descriptors, for others have a use for them too. Threads that begin from now on
@@ -128,7 +164,7 @@ Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
 // Threads that begin meanwhile either inherit the events of the one that made them, or are
 // there the next time.
 bool Sideband::follow(uint32_t pid) {
-  if (is_for_all_)
+  if (is_for_all_ || is_for_cgroups_)
     return true;
   bool is_there = false;
   bool has_new = true;
@@ -155,15 +191,9 @@ bool Sideband::follow_thread(uint32_t tid) {
   if (!has_room_for(1))
     return false;
   bool is_followed = false;
-  for (auto& [number, cpu] : cpus_) {
-    if (!cpu.targets)
-      continue;
-    UniqueFd event = open_event_of_thread(number, tid);
-    if (!event || ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.targets->fd()) != 0)
-      continue;
-    events_.push_back(std::move(event));
-    is_followed = true;
-  }
+  for (const auto& [number, cpu] : cpus_)
+    if (cpu.targets)
+      is_followed |= add_target(open_event_of_thread(number, tid), cpu);
   if (is_followed)
     threads_.insert(tid);
   return is_followed;

@@ -21,8 +21,9 @@ class PerfRing;
 //
 // Of all processes it has an event on each CPU. Of some it has one for each of their threads on
 // each CPU, which threads and children inherit: what strangers do, who can fill any ring, does
-// not come near theirs. What the kernel tells of nobody's, code of its own and new cgroups, is
-// told of everybody and has a ring of its own then.
+// not come near theirs. So it is of cgroups, with one for each of them. What the kernel tells
+// of nobody's, code of its own and new cgroups, is told of everybody and has a ring of its own
+// then.
 //
 // Nobody is woken for it: who makes events as fast as he can would keep the reader at work. To
 // be drained every 50 ms or so.
@@ -32,6 +33,9 @@ public:
   // Of these processes, with all their threads. Where descriptors do not suffice for an event
   // for each, it is of all processes.
   static Result<std::unique_ptr<Sideband>> open_for(std::span<const uint32_t> pids);
+  // Of what runs in these directories of cgroup v2, and below them; of all processes where the
+  // kernel has no such events: with cgroup v1 for perf_event.
+  static Result<std::unique_ptr<Sideband>> open_for_cgroups(std::span<const std::string> paths);
   ~Sideband();
 
   bool is_for_all() const { return is_for_all_; }
@@ -75,6 +79,8 @@ private:
   bool has_room_for(size_t thread_count) const;
   bool has_inherited(uint32_t tid) const;
   bool follow_thread(uint32_t tid);
+  bool follow_cgroup(const std::string& path);
+  bool add_target(UniqueFd event, const CpuState& cpu);
   void drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records);
   void drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records);
   void take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records);
@@ -83,6 +89,7 @@ private:
   static void note(const ThrottleRecord& throttle, CpuState& cpu);
 
   bool is_for_all_;
+  bool is_for_cgroups_ = false;
   std::map<uint32_t, CpuState> cpus_;
   std::set<uint32_t> threads_;  // that were followed from outside, not from their beginning
   // Theirs. To close one would end those of the threads and children that inherited it.

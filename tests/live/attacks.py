@@ -77,6 +77,43 @@ def names_of_a_process():
     assert named_share(file, "spin") > 0.99
 
 
+@contextlib.contextmanager
+def a_cgroup():
+    """Its directory, of cgroup v2."""
+    for mount in ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]:
+        group = pathlib.Path(mount, f"gosym-test-{os.getpid()}")
+        if not pathlib.Path(mount, "cgroup.controllers").exists():
+            continue
+        group.mkdir()
+        try:
+            yield group
+        finally:
+            wait_for(lambda: not (group / "cgroup.procs").read_text(), "end of all in the cgroup")
+            group.rmdir()
+        return
+    raise Skip("no cgroup v2")
+
+
+def events_of_a_cgroup():
+    """What happens outside of it is neither heard nor looked at."""
+    with a_cgroup() as group:
+        enter = f"echo $$ > {group}/cgroup.procs; exec {build_spin()}"
+        with attacked_by("comm", "comm", "mmap", "exec"), running(build_spin()) as mover:
+            (group / "cgroup.procs").write_text(str(mover))
+            with recording("-F", 499, "--cgroup", group) as (recorder, file):
+                with running("sh", "-c", enter) as pid:
+                    wait_for(lambda: cpu_ticks(pid) > 50 and cpu_ticks(mover) > 50, "work")
+                    opened = call("ls", "-l", f"/proc/{recorder.pid}/fd").out
+                    recorder.send_signal(signal.SIGINT)
+                    told = recorder.communicate(timeout=60)[1]
+        assert "attack" not in opened, opened
+        assert recorder.returncode == 0 and "events lost" not in told, told
+        assert named_share(file, "spin") > 0.99, call(GOSYM, "report", file).out
+        assert {stack.comm for stack in folded(file)} <= {"spin", "sh"}
+        listed = call(GOSYM, "report", "-v", file).err
+        assert "attack" not in listed, listed
+
+
 def everything_ends(modes):
     """With -a it ends in time, is small, and has the names of what was not at it."""
     with running(build_spin()), attacked_by(*modes):
@@ -281,6 +318,7 @@ if __name__ == "__main__":
         sys.exit()
     run([("a command has its names beside who fills rings", names_of_a_command),
          ("a process has its names beside who fills rings", names_of_a_process),
+     ("a cgroup has its names beside who fills rings", events_of_a_cgroup),
          ("a program of other rights is named", set_user_program),
          ("a recording that cannot be used says so", unusable),
          ("files that claim terabytes", sparse_files),
