@@ -256,7 +256,8 @@ Result<int> record(const RecordOptions& options) {
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(plan->sampler, plan->archive);
+  auto recorder = Recorder::open(plan->sampler, plan->archive,
+                                 plan->max_size == 0 ? UINT64_MAX : plan->max_size);
   if (!recorder)
     return std::move(recorder).error().context("cannot record");
   if (auto created = (*recorder)->create(options.output); !created)
@@ -297,19 +298,24 @@ Result<int> record(const RecordOptions& options) {
 
 Command make_record() {
   auto options = std::make_shared<RecordOptions>();
-  return {.name = "record",
-          .summary = "Sample running code into a file",
-          .usage = "[OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]",
-          .groups = record_options(*options),
-          .examples =
-              "  gosym record -p 4242 -d 10s          a running process, for 10 seconds\n"
-              "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
-              "  gosym record -- ./server --dev       a command, from start to end\n"
-              "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
-              "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
-              "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n",
-          .words = &options->command,
-          .run = [options] { return record(*options); }};
+  return {
+      .name = "record",
+      .summary = "Sample running code into a file",
+      .usage = "[OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]",
+      .groups = record_options(*options),
+      .examples =
+          "  gosym record -p 4242 -d 10s          a running process, for 10 seconds\n"
+          "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
+          "  gosym record -- ./server --dev       a command, from start to end\n"
+          "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
+          "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
+          "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
+          "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is "
+          "missing,\n5 no such process; 3 where not all was written (a full disk), more was "
+          "lost than\n--max-loss allows, or what was lost leaves most samples without "
+          "names.\n",
+      .words = &options->command,
+      .run = [options] { return record(*options); }};
 }
 
 }  // namespace gosym

@@ -2,8 +2,10 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/file_tree.h"
 #include "base/text.h"
@@ -22,6 +24,11 @@ size_t max_open() {
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(kMaxOpen, limit.rlim_cur / 4)
                                                : kMaxOpen;
 }
+
+// Before compression. Who deletes and runs file after file fills neither the disk nor the time
+// after a recording; whoever has `--archive=all` of a host comes nowhere near.
+constexpr uint64_t kMaxKept = uint64_t{4} << 30;
+constexpr uint64_t kMaxOfUser = 512 << 20;
 
 bool is_deleted(const UniqueFd& file) {
   struct stat status {};
@@ -107,9 +114,9 @@ void Archive::choose() {
   }
 }
 
-std::optional<ImagePiece> Archive::next() {
+std::optional<ImagePiece> Archive::next(uint64_t room) {
   while (!chosen_.empty()) {
-    auto next = next_of_first();
+    auto next = next_of_first(room);
     if (!next) {
       drop_first();
       continue;
@@ -136,14 +143,34 @@ void Archive::drop_first() {
   pieces_.reset();
 }
 
-std::optional<Result<ImagePiece>> Archive::next_of_first() {
+// Files of root and our own are not bounded one by one.
+Result<> Archive::make_room(uid_t owner, uint64_t size, uint64_t room) {
+  bool is_stranger = owner != 0 && owner != getuid();
+  uint64_t& of_owner = sizes_[owner];
+  if (size > room)
+    return Error("no room for it below --max-size");
+  if (is_stranger && of_owner + size > kMaxOfUser)
+    return errorf("with it more than {} of files of user {}", human_size(kMaxOfUser), owner);
+  if (size_ + size > kMaxKept)
+    return errorf("with it more than {} of files", human_size(kMaxKept));
+  of_owner += size;
+  size_ += size;
+  return Ok{};
+}
+
+std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
   if (!pieces_) {
     Chosen& chosen = chosen_.front();
     if (!chosen.file)
       return Error("more files than could be held open");
+    struct stat status {};
+    if (fstat(chosen.file.get(), &status) != 0)
+      return system_error("cannot be read", errno);
     auto opened = ImagePieces::open(chosen.image, std::move(chosen.file));
     if (!opened)
       return std::move(opened).error();
+    if (auto made = make_room(status.st_uid, opened->size(), room); !made)
+      return std::move(made).error();
     pieces_ = *std::move(opened);
   }
   return pieces_->next();

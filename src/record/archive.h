@@ -51,8 +51,9 @@ public:
 
   // Looks which of the wanted files have to be kept by now.
   void choose();
-  // The next piece of what was chosen, or why a file is not kept; none if there is no more.
-  std::optional<ImagePiece> next();
+  // The next piece of what was chosen, or why a file is not kept; none if there is no more. A
+  // file that is larger than `room`, in bytes, is not begun.
+  std::optional<ImagePiece> next(uint64_t room);
 
   // "'/opt/server': more files than could be held open"; one for each file that was chosen and
   // is not kept, or not all of it that names its code.
@@ -72,7 +73,8 @@ private:
   };
   bool is_due(const Held& held) const;
   void close_one();
-  std::optional<Result<ImagePiece>> next_of_first();
+  std::optional<Result<ImagePiece>> next_of_first(uint64_t room);
+  Result<> make_room(uid_t owner, uint64_t size, uint64_t room);
   void drop_first();
 
   UniqueFd find_again(const Held& held) const;
@@ -86,6 +88,8 @@ private:
   std::set<ImageId> wanted_;
   std::deque<Chosen> chosen_;
   std::optional<ImagePieces> pieces_;  // of the first chosen
+  std::map<uid_t, uint64_t> sizes_;    // of what is kept, by the owner of the files
+  uint64_t size_ = 0;                  // of all together
   std::vector<std::string> problems_;
 };
 

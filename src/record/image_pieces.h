@@ -16,6 +16,8 @@ public:
   // `file` is that of the image, open for reading. Fails if it is no ELF file or too large.
   static Result<ImagePieces> open(ImageId image, UniqueFd file);
 
+  uint64_t size() const { return parts_.size; }
+
   // None after the last one.
   std::optional<Result<ImagePiece>> next();
 

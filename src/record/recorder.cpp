@@ -58,11 +58,12 @@ private:
 
 }  // namespace
 
-Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
+Recorder::Recorder(SamplerOptions options, ArchiveMode archive, uint64_t max_size)
     : options_(std::move(options)),
       followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
       live_tids_(options_.scope.tids),
-      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_) {
+      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_),
+      max_size_(max_size) {
   for (uint32_t tid : live_tids_)
     if (auto status = proc::status_of(tid))
       followed_.insert(status->pid);
@@ -71,8 +72,8 @@ Recorder::Recorder(SamplerOptions options, ArchiveMode archive)
 Recorder::~Recorder() = default;
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
-                                                 ArchiveMode archive) {
-  std::unique_ptr<Recorder> recorder(new Recorder(options, archive));
+                                                 ArchiveMode archive, uint64_t max_size) {
+  std::unique_ptr<Recorder> recorder(new Recorder(options, archive, max_size));
   auto sampler = Sampler::open(options);
   if (!sampler)
     return std::move(sampler).error();
@@ -289,7 +290,7 @@ Result<> Recorder::write() {
 // As much of what has been chosen as there is time for.
 Result<> Recorder::write_archive(uint64_t until) {
   while (monotonic_ns() < until) {
-    auto piece = archive_.next();
+    auto piece = archive_.next(max_size_ - std::min(max_size_, writer_->bytes_written()));
     if (!piece)
       break;
     if (auto written = writer_->write_piece(*piece); !written)

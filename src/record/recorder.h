@@ -54,9 +54,11 @@ public:
     uint64_t file_size = 0;
   };
 
-  // Everything is set up and the side-band runs; no sample is taken yet.
+  // Everything is set up and the side-band runs; no sample is taken yet. Files for which there
+  // is no room in `max_size` bytes of the recording are not archived.
   static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options,
-                                                ArchiveMode archive = ArchiveMode::kAuto);
+                                                ArchiveMode archive = ArchiveMode::kAuto,
+                                                uint64_t max_size = UINT64_MAX);
   ~Recorder();
 
   Result<> create(const std::string& path);
@@ -83,7 +85,7 @@ public:
   std::string shortcomings() const { return sampler_->shortcomings(); }
 
 private:
-  Recorder(SamplerOptions options, ArchiveMode archive);
+  Recorder(SamplerOptions options, ArchiveMode archive, uint64_t max_size);
   bool is_followed(uint32_t pid) const;
   bool has_all_processes() const {
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
@@ -144,6 +146,7 @@ private:
   FileHelper helper_;
   ImageCatalog images_{&helper_};
   Archive archive_;
+  uint64_t max_size_;
   size_t archived_ = 0;
 
   // Drained and not yet written.

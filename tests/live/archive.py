@@ -290,6 +290,25 @@ def size_of_a_service():
     assert unnamed <= 0.01 * sum(count for _, count in counted), unnamed
 
 
+def archive_without_room():
+    """--max-size is for all of a recording."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    (folder / "data").write_bytes(os.urandom(20 << 20))
+    (folder / "large.s").write_text(f'.section .rodata\n.incbin "{folder}/data"\n')
+    program = folder / "large"
+    call("gcc", "-O1", "-w", "-DNAME=busy", "-DTURNS=1000", "-Dspin=main", FIXTURES / "spin.c",
+         folder / "large.s", "-o", program)
+    with running(program) as pid:
+        program.unlink()
+        told = []
+        for limit in ("2M", "100M"):
+            file = WORK / f"limit-{limit}.raw"
+            done = gosym("record", "-p", pid, "-d", "1s", "--max-size", limit, "-o", file)
+            told.append((done.err, file.stat().st_size))
+    assert told[0][1] < 2 << 20 and "no room for it below --max-size" in told[0][0], told
+    assert told[1][1] > 20 << 20 and "--max-size" not in told[1][0], told
+
+
 run([("a container that is gone, by the ids of its processes", a_container),
      ("a container that is gone, of the whole system", functools.partial(a_container, "-a")),
      ("a container that is gone, without archive", a_container_without_archive),
@@ -301,6 +320,7 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("ordinary programs are left where they are", ordinary_programs_are_left_where_they_are),
      ("all files", all_files),
      ("what is left out is told", what_is_left_out_is_told),
+     ("files for which there is no room", archive_without_room),
      ("gosym archive", afterwards),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),
      ("the size of a service", size_of_a_service)])

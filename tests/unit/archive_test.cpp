@@ -211,10 +211,10 @@ struct Held {
   void remove(uint32_t id) { std::filesystem::remove(folder / std::to_string(id)); }
 
   // "1 2": the images of which there are pieces, and what is told of others.
-  std::string chosen() {
+  std::string chosen(uint64_t room = UINT64_MAX) {
     archive.choose();
     std::string text;
-    while (auto piece = archive.next())
+    while (auto piece = archive.next(room))
       if (piece->total > 0 || !piece->problem.empty())
         text += (text.empty() ? "" : " ") +
                 std::to_string(static_cast<uint32_t>(piece->image)) +
@@ -245,6 +245,16 @@ TEST_CASE("archive: a file that stays where it is is left there") {
   Held held(ArchiveMode::kAuto);
   held.hold(1, 100);
   held.archive.want(100);
+  CHECK(held.chosen().empty());
+}
+
+TEST_CASE("archive: a file for which there is no room is told") {
+  Held held(ArchiveMode::kAuto);
+  held.hold(1, 100);
+  held.remove(1);
+  held.archive.want(100);
+  CHECK(held.chosen(10) == "1: no room for it below --max-size");
+  CHECK(held.archive.problems().size() == 1);
   CHECK(held.chosen().empty());
 }
 
