@@ -51,11 +51,20 @@ private:
     int64_t mtime_ns;
     auto operator<=>(const Version&) const = default;
   };
+  // The file of an image, held open: as long as that is so no other has its inode.
+  struct Held {
+    UniqueFd file;
+    ImageId image{};
+  };
+  std::optional<Identified> find_held(const RawMapping& mapping) const;
+  void hold(const RawMapping& mapping, const Version& version, const UniqueFd& file,
+            ImageId image);
   ImageId identify_unopened(const RawMapping& mapping, const std::string& problem);
-  ImageId add(const RawMapping& mapping, RecordedImage image);
+  ImageId add(const RawMapping& mapping, RecordedImage image, bool is_at_path);
 
   FileHelper* helper_;
   std::map<Version, ImageId> known_;
+  std::map<FileKey, Held> held_;
   std::map<FileKey, ImageId> latest_;  // for files that can no longer be opened
   std::map<ImageId, GoProgram> go_programs_;
   std::vector<RecordedImage> new_;

@@ -47,14 +47,15 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
     return open_found(found);
 
   std::string path = mapping.path;
-  if (strip_deleted(path))
-    return Error("deleted, and not open to us");
   if (UniqueFd root = find_root_of(mapping.pid))
     found = find_below(root, path);
   if (!is_file(found, mapping.file))
     found = find_file(path);
+  int cause = errno;
+  if (!is_file(found, mapping.file) && strip_deleted(path))
+    return Error("deleted, and not open to us");
   if (!found)
-    return system_error("cannot be found", errno);
+    return system_error("cannot be found", cause);
   if (!is_file(found, mapping.file))
     return Error("another file has its path now");
   return open_found(found);

@@ -162,6 +162,17 @@ def program_in_memory():
     is_explained(recording, "deleted", "memfd:hidden")
 
 
+def program_of_that_name():
+    """It ends as the kernel marks the paths of those that were deleted."""
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "plain (deleted)"
+    shutil.copy(build_fib(), program)
+    with running(program) as pid:
+        recording = record("-p", pid, seconds=1)
+    assert "fibNaive" in frames(recording), gosym("report", recording).out
+    program.unlink()
+    assert "fibNaive" not in frames(recording)
+
+
 run([(f"a library that was replaced before the {what}, {kind}", functools.partial(check, kind))
      for what, check in [("recording", replaced_before_it_was_recorded),
                          ("report", replaced_before_the_report)] for kind in BUILD_IDS] +
@@ -169,4 +180,5 @@ run([(f"a library that was replaced before the {what}, {kind}", functools.partia
      ("another file at the path in a mount namespace", another_file_in_a_mount_namespace),
      ("a library that was replaced, and is out of reach", replaced_and_out_of_reach),
      ("a program that was deleted", deleted_program),
+     ("a program whose name says that it was deleted", program_of_that_name),
      ("a program that is only in memory", program_in_memory)])
