@@ -2,7 +2,8 @@
 """What is possible with which rights, tried by users who have just these.
 
     rights.py GOSYM             tests
-    rights.py GOSYM --table     the matrix of capabilities and targets, as it is found
+    rights.py GOSYM --table     the matrices of capabilities and targets, and of capabilities, commands
+                                and files of others, as they are found
 
 A user without rights is `nobody`; capabilities come from the file, as `setcap` leaves them.
 """
@@ -268,40 +269,68 @@ SECRET = "secret_of_root"
 
 
 @functools.cache
-def secret_program():
-    """A program that root alone may read, where only root comes: it runs a function of that name."""
+def secret_program(mode=0o700):
+    """A program of root, where only root comes, or that others may execute but not read: it runs a
+    function of that name."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     call("gcc", "-O1", "-w", f"-DNAME={SECRET}", "-DTURNS=1000", "-Dspin=main", FIXTURES / "spin.c",
          "-o", folder / "secret")
-    (folder / "secret").chmod(0o700)
+    (folder / "secret").chmod(mode)
+    if mode & 0o001:
+        folder.chmod(0o711)
     return folder / "secret"
 
 
-def files_of_others(name):
-    """Whatever a program's file allows, its user reads with it what he may read without, no more."""
+def looks_at(secret, name):
+    """What a user with these capabilities gets of a program, its process and its recordings: the
+    commands, and what each said, or what its recording shows to a user without any."""
     runner = program_with(name)
     folder = new_folder()
-    secret = secret_program()
     of_root = folder / "root.raw"
     with running(secret) as pid:
         gosym("record", "-q", "--archive=none", "-p", pid, "-d", "1s", "-o", of_root)
         of_root.chmod(0o644)
         shutil.copy(of_root, folder / "mine.raw")
         os.chown(folder / "mine.raw", NOBODY, NOBODY)
-        said = [call(*runner, *command, check=False, cwd=folder) for command in (
-            ["inspect", secret], ["resolve", secret, "0x1149"], ["resolve", "--pid", pid, "0x1149"],
-            ["report", "root.raw"], ["report", "--debug-dir", secret.parent, "root.raw"],
-            ["archive", "mine.raw"], ["report", "--symfs", secret.parent, "root.raw"],
-            ["record", "-p", pid, "-d", "1s", "-o", "of_pid.raw"],
-            ["record", "-a", "-d", "1s", "--archive=all", "-o", "all.raw"],
-            ["record", "-o", secret.parent / "new.raw", "--", "true"],
-            ["record", "-d", "1s", "--", secret])]
+        for command in (
+                ["inspect", secret], ["resolve", secret, "0x1149"], ["resolve", "--pid", pid, "0x1149"],
+                ["report", "root.raw"], ["report", "--debug-dir", secret.parent, "root.raw"],
+                ["report", "--symfs", secret.parent, "root.raw"], ["archive", "mine.raw"], ["doctor"],
+                ["record", "-p", pid, "-d", "1s", "-o", "of_pid.raw"],
+                ["record", "-a", "-d", "1s", "--archive=all", "-o", "all.raw"],
+                ["record", "-o", secret.parent / "new.raw", "--", "true"],
+                ["record", "-d", "1s", "-o", "run.raw", "--", secret]):
+            done = call(*runner, *command, check=False, cwd=folder)
+            text = done.out + done.err
+            written = [folder / word for word in map(str, command)
+                       if word.endswith(".raw") and word != "root.raw" and (folder / word).exists()]
+            for recording in written:
+                recording.chmod(0o644)
+                shown = call(*program_with("none"), "report", "--folded", recording, check=False)
+                text += shown.out + shown.err
+            words = " ".join(str(word) for word in command if str(word) != str(pid))
+            yield words.replace(str(secret.parent), "DIR"), done.status, text
     assert not (secret.parent / "new.raw").exists()
-    for recording in folder.glob("*.raw"):  # whose contents a user can read
-        recording.chmod(0o644)
-        said.append(call(*program_with("none"), "report", "--folded", recording, check=False))
-    for done in said:
-        assert SECRET not in done.out + done.err, done
+
+
+def files_of_others(name):
+    """Whatever a program's file allows, its user reads with it what he may read without, no more."""
+    for mode in (0o700, 0o711):
+        for command, _, text in looks_at(secret_program(mode), name):
+            assert SECRET not in text, (oct(mode), command, text)
+
+
+def print_files_table():
+    """Of commands that name what nobody may read: their status, or what they showed of it."""
+    for mode in (0o700, 0o711):
+        names = [name for name in CAPABILITIES if name != "root"]
+        columns = [list(looks_at(secret_program(mode), name)) for name in names]
+        print(f"\na program of root, {mode:o}, its process and a recording of it by root:")
+        for i, name in enumerate(names):
+            print(f"  {chr(ord('A') + i)}: {name}")
+        for row in zip(*columns):
+            cells = ["SHOWN" if SECRET in text else str(status) for _, status, text in row]
+            print(f"  {row[0][0]:60}" + "".join(f"{cell:>6}" for cell in cells), flush=True)
 
 
 def doctor():
@@ -362,6 +391,7 @@ if __name__ == "__main__":
     WORK.chmod(0o755)
     if sys.argv[2:] == ["--table"]:
         print_table()
+        print_files_table()
         sys.exit()
     debian = int(call("sysctl", "-n", PARANOID).out) > 2  # whose default is 3
     with sysctl(PARANOID, 2) if debian else contextlib.nullcontext():
