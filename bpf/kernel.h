@@ -25,13 +25,17 @@ struct thread_struct {
   unsigned long fsbase;
 };
 
+struct mm_struct {
+  unsigned long start_stack;  // of the process's first thread
+};
+
 struct task_struct {
   int pid;   // of the thread
   int tgid;  // of the process
   unsigned int flags;
   unsigned int in_execve : 1;
   void* stack;
-  void* mm;
+  struct mm_struct* mm;
   struct signal_struct* signal;
   unsigned long sas_ss_sp;  // the stack that the thread has for signal handlers
   unsigned long sas_ss_size;

@@ -32,11 +32,11 @@ static __always_inline bool chain_holds(const struct gosym_sample* sample) {
 
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
 // below the innermost frame in it, or else whatever may be taken.
-// Above `end`, if that is not 0, lies nothing that called the code which was sampled.
+// Above `end`, if it is on the same stack, lies nothing that called the code which was sampled.
 static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, __u64 end) {
   if (!chain_holds(sample)) {
     __u64 below_end = end - sample->stack_pointer;
-    return end && below_end < broken_top_size ? below_end : broken_top_size;
+    return below_end < broken_top_size ? below_end : broken_top_size;
   }
   if (!trusts_chain)
     return top_size;
@@ -45,26 +45,32 @@ static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, 
 }
 
 // Takes words of a stack into the sample, behind `begin` bytes of what that holds. A page at a
-// time: the stack may end before. The number of bytes taken.
+// time: the stack may end before, and of a buffer in a large frame pages may not be there, as
+// nothing was written to them yet. Those are zeros. The number of bytes taken, up to the end of
+// the last page that is there.
 __noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
   const __u64 page = 4096;
+  const __u64 max_hole = 5 * page;  // pages that are not there cost most
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
   __u64 taken = 0;
-  for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096 && taken < wanted; i++) {
-    __u64 from = stack + taken;
+  __u64 passed = 0;
+  for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096; i++) {
+    if (passed >= wanted || passed - taken >= max_hole)
+      break;
+    __u64 from = stack + passed;
     __u64 size = page - (from & (page - 1));
-    if (size > wanted - taken)
-      size = wanted - taken;
-    __u64 at = begin + taken;
+    if (size > wanted - passed)
+      size = wanted - passed;
+    __u64 at = begin + passed;
     // The compiler knows these bounds and leaves the checks out; the verifier needs them.
     asm volatile("" : "+r"(at), "+r"(size));
     if (at > sizeof(sample->stack) - page || size > page)
       break;
-    if (bpf_probe_read_user((char*)sample->stack + at, size, (void*)from))
-      break;
-    taken += size;
+    passed += size;
+    if (!bpf_probe_read_user((char*)sample->stack + at, size, (void*)from))
+      taken = passed;
   }
   return taken;
 }
@@ -88,6 +94,13 @@ static __always_inline struct join find_join(const struct gosym_sample* sample,
   return (struct join){};
 }
 
+// Above this nothing lies on the thread's own stack that called the code which was sampled, if
+// that is the first thread of a process, or has left its stack for a goroutine's.
+static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
+  struct task_struct* task = (void*)bpf_get_current_task();
+  return goroutine->g0_sp ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
+}
+
 static __always_inline void take_top(struct gosym_sample* sample,
                                      const struct goroutine* goroutine,
                                      const struct handler_stack* handler) {
@@ -98,7 +111,8 @@ static __always_inline void take_top(struct gosym_sample* sample,
   __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
                 sizeof(struct gosym_label) * sample->label_count;
   struct join join = find_join(sample, handler, goroutine);
-  __u64 wanted = join.end ? broken_top_size : wanted_top_size(sample, goroutine->g0_sp) & ~7ull;
+  __u64 wanted =
+      join.end ? broken_top_size : wanted_top_size(sample, end_of_callers(goroutine)) & ~7ull;
   __u64 left = join.end - sample->stack_pointer;
   __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
   __u64 taken = take_words(begin, sample->stack_pointer, first);

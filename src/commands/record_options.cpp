@@ -287,7 +287,7 @@ OptionGroup sampling_options(RecordOptions& options) {
        {.names = "--call-graph",
         .value = "MODE[,SIZE]",
         .help = "How callers are found: fp, auto or dwarf, in SIZE bytes of the stack "
-                "(default: auto,16384)",
+                "(default: auto,32768)",
         .set = into(options.call_graph)},
        {.names = "-g",
         .help = "Accepted for compatibility with perf; call stacks are always recorded"},

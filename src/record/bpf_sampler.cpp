@@ -32,7 +32,7 @@ static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
 namespace {
 
 // A power of two, as the kernel wants it: for a second without a reader, who has no priority
-// over what is sampled. At 10 kHz of stacks of 16 KiB the largest holds 100 ms; a quarter of it
+// over what is sampled. At 10 kHz of stacks of 32 KiB the largest holds 50 ms; a quarter of it
 // lost 44 of 200,000 samples while 20 processes wanted two CPUs.
 uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
   constexpr uint64_t kMaxFramesSize = 2048;  // of all but the deepest stacks

@@ -22,7 +22,9 @@ namespace gosym {
 // not lead to the root of a goroutine.
 enum class StackMode : uint8_t { kFramePointers, kWords, kAuto };
 
-inline constexpr uint32_t kDefaultStackSize = 16 << 10;
+// Network code keeps buffers of 16 KiB in its frames, hiredis for one. Of a deeper stack
+// without frame pointers this takes 3.7 us a sample where 16 KiB took 2.2.
+inline constexpr uint32_t kDefaultStackSize = kMaxTopSize;
 
 // Bytes of a stack in which the return address of a leaf lies: all but 0.02 % of them were
 // found in as many, in programs of Go 1.19 to 1.27.

@@ -104,6 +104,12 @@ def stub(linker, *flags):
                                                      {"main", "calls", "call"} <= set(frames)))
 
 
+def large_frame():
+    """As code has it that reads from the network."""
+    program = build("large_frame.c", "gcc", "-O2")
+    reach(recorded(program, 1), has_root)
+
+
 def cipher(arguments):
     if not shutil.which("openssl"):
         raise Skip("no openssl")
@@ -123,6 +129,7 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
       functools.partial(stub, linker, flag))
      for linker in ("bfd", "lld")
      for flag in ("-fomit-frame-pointer", "-fno-omit-frame-pointer")] +
+    [("a frame of 20 KB: stacks reach the root", large_frame)] +
     [("a coroutine's stack begins with its function", fiber)] +
     [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
      for arguments in CIPHERS])
