@@ -13,12 +13,13 @@
 #undef const
 
 struct gosym_sample* native_sample;
-struct task_struct native_task;
+static struct mm_struct native_memory;  // without a known beginning of the stack
+struct task_struct native_task = {.mm = &native_memory};
 
 void native_walk(struct gosym_sample* sample, struct native_state state,
                  struct gosym_go_program* program) {
   top_size = 1024;
-  broken_top_size = 16384;
+  broken_top_size = GOSYM_MAX_TOP_SIZE;
   native_sample = sample;
   native_task.thread.fsbase = state.thread_pointer;
   sample->kernel_depth = 0;
