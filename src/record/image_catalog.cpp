@@ -16,10 +16,10 @@ namespace {
 
 // The programs and libraries of a host that are at work; others have a use for descriptors too.
 size_t max_held() {
-  constexpr rlim_t kMaxHeld = 256;
+  constexpr rlim_t kMaxHeldFiles = 256;
   rlimit limit{};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(kMaxHeld, limit.rlim_cur / 8)
-                                               : kMaxHeld;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(kMaxHeldFiles, limit.rlim_cur / 8)
+                                               : kMaxHeldFiles;
 }
 
 }  // namespace
