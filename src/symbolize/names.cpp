@@ -56,11 +56,13 @@ std::string shorten(std::string_view name) {
   return fmt::format("{}[...]{}", name.substr(0, first), name.substr(last + 1));
 }
 
-std::string native_name(std::string_view name, bool is_short) {
+std::string native_name(std::string_view name, FrameSource source, bool is_short) {
   auto demangled = demangle(name, is_short);
   if (demangled)
     return *std::move(demangled);
-  return is_short ? shorten_native(name) : std::string(name);
+  // Names in perf maps are of any language: Python's have "<locals>".
+  bool has_templates = source == FrameSource::kDwarf;
+  return is_short && has_templates ? shorten_native(name) : std::string(name);
 }
 
 // Go's table also has the functions of C++ that its linker took in, those of the race detector
@@ -85,10 +87,10 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
   bool is_short = form == NameForm::kShort;
   constexpr std::string_view kStub = "@plt";
   if (source == FrameSource::kPlt && name.ends_with(kStub))
-    return native_name(name.substr(0, name.size() - kStub.size()), is_short) +
+    return native_name(name.substr(0, name.size() - kStub.size()), source, is_short) +
            std::string(kStub);
   if (!is_go(source) || name.starts_with(kNativeInGo))
-    return native_name(name, is_short);
+    return native_name(name, source, is_short);
   size_t package = package_size(name);
   std::string_view rest = name.substr(package);
   return unescape(name.substr(0, package)) + (is_short ? shorten(rest) : std::string(rest));

@@ -83,6 +83,8 @@ TEST_CASE("demangle: lambdas tell functions that call them apart") {
   CHECK(short_form("<str as ToString>::to_string") == "<str as ToString>::to_string");
   CHECK(short_form("broken<a, {lambda>") == "broken<...>");
   CHECK(short_form("broken<lambda, b)>") == "broken<...>");
+  std::string python = "py::outer.<locals>.<genexpr>:/app/p.py";
+  CHECK(display_name(python, FrameSource::kPerfMap, NameForm::kShort) == python);
   std::string nested = "f";
   for (int i = 0; i < 100; i++)
     nested += "<lambda, a";
