@@ -57,15 +57,32 @@ bool is_gogo(const Module& module, const Function& function) {
   return name == "runtime.gogo" || name == "gogo";
 }
 
+// and $-16, %rsp
+bool aligns_stack(std::string_view code) {
+  return code.starts_with("\x48\x83\xe4") || code.starts_with("\x48\x81\xe4");
+}
+
+// jmp *%reg: Go's table of stack depths goes on behind it as if it came from there.
+bool has_jump(std::string_view code) {
+  for (size_t at = code.find('\xff'); at != code.npos; at = code.find('\xff', at + 1))
+    if (at + 1 < code.size() && (static_cast<uint8_t>(code[at + 1]) & 0xf8) == 0xe0)
+      return true;
+  return false;
+}
+
 // Whether the code of a function that goes to another stack may be on that at `pc`: it has
-// loaded the stack pointer, or aligned it, and not loaded it again, to come back. What looks
-// like that within another instruction counts as well. cgocallback goes back and forth.
+// loaded the stack pointer, or aligned it or is about to, and not loaded it again, to come
+// back. What looks like that within another instruction counts as well. cgocallback goes back
+// and forth.
 bool may_have_switched(const Module& module, const Function& function, uint64_t pc) {
   if (module.image->machine != EM_X86_64)
     return true;
   auto address = module.address_of(function.entry);
   auto code = address ? module.image->loaded_from(*address) : std::nullopt;
   if (!code || pc < function.entry || code->size() < pc - function.entry)
+    return true;
+  std::string_view passed = as_text(code->first(pc - function.entry));
+  if (aligns_stack(as_text(code->subspan(passed.size()))) || has_jump(passed))
     return true;
   std::string_view name = module.table.name(function.name_offset);
   bool comes_back = !name.starts_with("runtime.cgocallback");

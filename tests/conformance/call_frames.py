@@ -34,7 +34,7 @@ SPECIAL = {
         runtime.debugCallV2 runtime.mcall runtime.morestack runtime.morestack_noctxt
         runtime.nanotime1 runtime.sigfwd runtime.switchToCrashStack0 runtime.systemstack
         runtime.vgetrandom1 runtime.walltime syscall.rawVforkSyscall time.now""".split(),
-    "root": """runtime.goexit runtime.mcall runtime.morestack runtime.mstart runtime.rt0_go
+    "root": """gogo runtime.goexit runtime.mcall runtime.morestack runtime.mstart runtime.rt0_go
         runtime.sigtramp""".split(),
     "lost": ["runtime.debugCallV2"],
 }
