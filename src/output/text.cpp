@@ -191,9 +191,8 @@ std::string make_cut(const Profile& profile) {
   std::string text;
   if (deep >= kNoticed)
     text += fmt::format(
-        "deep       {:.1f} % of the stacks have more frames than are kept: their middle is "
-        "left "
-        "out\n",
+        "deep       {:.1f} % of the stacks have more frames than are kept: total % is too low "
+        "for functions in their middle\n",
         deep);
   if (cut >= kNoticed)
     text += fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",

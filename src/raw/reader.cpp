@@ -126,7 +126,7 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
     before[counts.cpu] = counts;
   for (const CpuCounts& counts : decoded->cpus) {
     CpuCounts lost = counted_since(counts, before);
-    bool has_skipped = lost.skipped > lost.samples / kFewSkipped;
+    bool has_skipped = lost.skipped > 1 + lost.samples / kFewSkipped;
     if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0 &&
         !has_skipped)
       continue;

@@ -6,8 +6,8 @@ import pathlib
 import re
 import tempfile
 
-from common import (FIXTURES, WORK, build_jit, call, folded, gosym, leaves, perf_map, record, run,
-                    running, running_jit, share, wait_for)
+from common import (FIXTURES, WORK, build_jit, call, folded, gosym, is_kernel, leaves, perf_map,
+                    record, run, running, running_jit, share, wait_for)
 
 FOREVER = 1 << 62
 A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
@@ -77,7 +77,10 @@ def own_namespaces_are_seen_through():
     # The program lies in the /tmp that is hidden: it is reached by where the shell is.
     file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
     gosym("record", "-q", "-o", file, "--", *command, cwd=WORK)
+    # Interrupts of other work on a busy machine come while it runs.
     counts = leaves(file, "--comm", "jit")
+    for leaf in list(filter(is_kernel, counts)):
+        del counts[leaf]
     assert share(counts, "inside") > 0.9, counts
     assert not perf_map(1).exists()
 
