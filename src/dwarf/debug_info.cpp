@@ -294,9 +294,9 @@ std::string_view DebugInfo::name_of(Dwarf_Die& function) {
   };
   for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
     if (const char* text = text_of_any(name))
-      return keep(text);
+      return keep(start_of(text));
   const char* name = text_of_any(DW_AT_name);
-  return name != nullptr ? keep(scope_of(function) + name) : "";
+  return name != nullptr ? keep(scope_of(function) + start_of(name)) : "";
 }
 
 std::string DebugInfo::scope_of(Dwarf_Die function) {

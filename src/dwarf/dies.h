@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "base/bytes.h"
 
 // Ways through the entries (DIEs) of debugging information that bear what strangers write
 // there.
@@ -20,6 +24,11 @@ struct Budget {
 
 // Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
 inline constexpr int kMaxDepth = 512;
+
+// Of a name, no more than shows that it is too long: strings may be as long as files.
+inline std::string start_of(const char* name) {
+  return {name, strnlen(name, kMaxNameSize + 1)};
+}
 
 // Calls `visit(begin, end)` for each piece of code that a DIE has, and takes one from `left`
 // for each. Any number of DIEs may be said to have the same long list: at 0 it ends.

@@ -19,6 +19,7 @@ Scopes Scopes::read(Dwarf_Die unit, Budget& left) {
   Scopes scopes;
   scopes.scopes_.emplace_back();
   scopes.add(unit, 0, 0, left);
+  scopes.entered_ = {};
   return scopes;
 }
 
@@ -35,7 +36,9 @@ void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
       case DW_TAG_class_type:
       case DW_TAG_structure_type:
       case DW_TAG_union_type:
-        return add(child, enter(child, scope, left), depth + 1, left);
+        if (auto inner = enter(child, scope, left))
+          add(child, *inner, depth + 1, left);
+        return;
       case DW_TAG_lexical_block:
         return add(child, scope, depth + 1, left);
       default:
@@ -44,19 +47,40 @@ void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
   });
 }
 
-size_t Scopes::enter(Dwarf_Die& die, size_t outer, Budget& left) {
+// Once each, whatever a file says of what comes next to what.
+std::optional<size_t> Scopes::enter(Dwarf_Die& die, size_t outer, Budget& left) {
+  if (entered_.contains(die.addr))
+    return std::nullopt;
+  auto known = scope_of_declaration(die);
+  size_t scope = known ? *known : make(die, outer, left);
+  entered_.emplace(die.addr, scope);
+  return scope;
+}
+
+// Of a function that is defined outside its class.
+std::optional<size_t> Scopes::scope_of_declaration(Dwarf_Die& die) const {
+  Dwarf_Attribute attribute;
+  Dwarf_Die declaration;
+  if (dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, &declaration) == nullptr)
+    return std::nullopt;
+  auto found = entered_.find(declaration.addr);
+  return found == entered_.end() ? std::nullopt : std::optional(found->second);
+}
+
+size_t Scopes::make(Dwarf_Die& die, size_t outer, Budget& left) {
   const char* name = dwarf_diename(&die);
   if (name == nullptr && dwarf_tag(&die) == DW_TAG_namespace)
     name = "(anonymous namespace)";
   if (name == nullptr && dwarf_tag(&die) == DW_TAG_subprogram)
     return outer;
   if (name == nullptr)
-    return enter_unnamed(die, outer, left);
+    return make_unnamed(die, outer, left);
   scopes_.push_back({.outer = outer, .name = name});
   return scopes_.size() - 1;
 }
 
-size_t Scopes::enter_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
+size_t Scopes::make_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
   bool is_lambda = false;
   for_each_child(type, left.die_bytes, [&](Dwarf_Die& child) {
     is_lambda |= dwarf_tag(&child) == DW_TAG_subprogram && is_call_operator(child);
@@ -69,7 +93,7 @@ size_t Scopes::enter_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
 }
 
 std::string Scopes::text_of(const Scope& scope) {
-  return scope.number == 0 ? scope.name : fmt::format("{{{}#{}}}", scope.name, scope.number);
+  return scope.number == 0 ? start_of(scope.name) : fmt::format("{{{}#{}}}", scope.name, scope.number);
 }
 
 std::string Scopes::prefix_of(Dwarf_Die function) const {

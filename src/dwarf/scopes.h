@@ -3,6 +3,7 @@
 #include <elfutils/libdw.h>
 #include <tsl/robin_map.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,15 @@ private:
   };
 
   void add(Dwarf_Die parent, size_t scope, int depth, Budget& left);
-  size_t enter(Dwarf_Die& die, size_t outer, Budget& left);
-  size_t enter_unnamed(Dwarf_Die& type, size_t outer, Budget& left);
+  std::optional<size_t> enter(Dwarf_Die& die, size_t outer, Budget& left);
+  std::optional<size_t> scope_of_declaration(Dwarf_Die& die) const;
+  size_t make(Dwarf_Die& die, size_t outer, Budget& left);
+  size_t make_unnamed(Dwarf_Die& type, size_t outer, Budget& left);
   static std::string text_of(const Scope& scope);
 
   std::vector<Scope> scopes_;  // the first is that of the unit
   tsl::robin_map<void*, size_t> functions_;
+  tsl::robin_map<void*, size_t> entered_;  // while it is read: the scope of each DIE
 };
 
 }  // namespace gosym::dwarf

@@ -8,6 +8,7 @@
 #include <csetjmp>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace gosym {
 

@@ -139,14 +139,22 @@ def lambdas():
     """The name of the function that a lambda is compiled into has its number."""
     program = WORK / "lambdas"
     call("g++", "-std=c++20", "-O1", "-g", FIXTURES / "lambdas.cpp", "-o", program)
-    for number in "12":
-        line = re.search(rf"(?m)^(\w+) (\w+) . .*main::{{lambda\(int\)#{number}}}>::_M_invoke",
-                         call("nm", "-C", "-S", program).out)
+
+    def names_in(scope, number):
+        place = re.escape(f"{scope}::{{lambda(int)#{number}}}>::_M_invoke")
+        line = re.search(rf"(?m)^(\w+) (\w+) . .*{place}", call("nm", "-C", "-S", program).out)
         begin, size = int(line[1], 16), int(line[2], 16)
-        names = {name for frames in ours(program, range(begin, begin + size))
-                 for name, *_ in frames if name.startswith("main::")}
+        return {name for frames in ours(program, range(begin, begin + size))
+                for name, *_ in frames if "_M_invoke" not in name and not name.startswith("std::")}
+
+    for number in "12":
+        names = names_in("main", number)
         assert names == {f"main::{{lambda#{number}}}::operator()",
                          "main::{unnamed type#1}::plus"}, names
+    for type_name in ("First", "Second"):
+        names = names_in(f"(anonymous namespace)::{type_name}::work(int)", "1")
+        expected = f"(anonymous namespace)::{type_name}::work::{{lambda#1}}::operator()"
+        assert names == {expected}, names
 
 
 def rust():
