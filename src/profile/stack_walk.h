@@ -106,7 +106,7 @@ public:
   // were recorded, lie behind those of the thread's. Callers are missing in between unless the
   // one ends in the function that went there from the other.
   void go_on_with(std::span<const Address> goroutine, StackEnd end, bool ends_in_gap) {
-    bool lacks_callers = !may_be_root(stack_.back());
+    lacks_callers_ = !may_be_root(stack_.back());
     std::optional<uint64_t> place = find_word(goroutine.front());
     end_ = end;
     chain_ = goroutine;
@@ -125,11 +125,7 @@ public:
     } else {
       end_ = StackEnd::kBadFrame;
     }
-    check_root();
-    if (lacks_callers) {
-      is_unknown_ = false;
-      end_ = StackEnd::kBadFrame;
-    }
+    check_end();
   }
 
   // From what is left of a stack before a gap to what is left behind it. `gap` stands for what
@@ -144,7 +140,7 @@ public:
     frame_.reset();
     stack_.push_back(gap);
     follow_chain();
-    check_root();
+    check_end();
   }
 
   std::span<const Address> stack() const { return stack_; }
@@ -219,6 +215,15 @@ private:
   };
 
   static constexpr uint64_t kWordSize = 8;
+
+  // A root does not make a stack whole that lacks callers before it.
+  void check_end() {
+    check_root();
+    if (!lacks_callers_)
+      return;
+    is_unknown_ = false;
+    end_ = StackEnd::kBadFrame;
+  }
 
   void walk_from(uint64_t stack_pointer) {
     stack_pointer_ = stack_pointer;
@@ -453,6 +458,7 @@ private:
   std::span<const Address> chain_;  // without the leaf
   bool ends_in_gap_;                // behind the chain frames are left out
   StackEnd end_;
+  bool lacks_callers_ = false;  // between the thread's stack and the goroutine's
   std::optional<Address> goroutine_{};
   std::vector<Address> stack_;
   std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked

@@ -128,11 +128,12 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
 }
 
 StackState state_of(const RecordedSample& sample) {
+  bool is_of_goroutine = sample.bridge != 0 && sample.bridge <= sample.gap;
   return {.frame_offset = sample.frame_offset,
           .top = 0,
           .end = sample.user_end,
           .goroutine_depth = 0,
-          .gap = sample.gap};
+          .gap = is_of_goroutine ? 0 : sample.gap};
 }
 
 // Where the stack of the first function begins that has no known rule, or the words of another

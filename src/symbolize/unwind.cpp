@@ -188,7 +188,9 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
     ChainPart other(goroutine,
                     state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
-    StackWalk walk(code, Words(profile.top(state.top)), own.before, state);
+    StackState own_state = state;
+    own_state.gap = own.gap ? state.gap : 0;
+    StackWalk walk(code, Words(profile.top(state.top)), own.before, own_state);
     if (!other.before.empty())
       walk.expect(other.before.front());
     walk.run();
