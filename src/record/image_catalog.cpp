@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/mapped_file.h"
 #include "record/file_helper.h"
 #include "record/image_file.h"
@@ -13,6 +14,10 @@
 namespace gosym {
 
 namespace {
+
+// Files that are held open keep their place on the disk when they are deleted, and their file
+// systems from being unmounted.
+constexpr uint64_t kMaxHoldTime = 10'000'000'000;
 
 // The programs and libraries of a host that are at work; others have a use for descriptors too.
 size_t max_held() {
@@ -29,6 +34,10 @@ size_t max_held() {
 void ImageCatalog::prepare(std::span<const SidebandRecord> records) {
   if (!helper_)
     return;
+  if (uint64_t now = monotonic_ns(); now - held_since_ > kMaxHoldTime) {
+    held_since_ = now;
+    held_.clear();
+  }
   for (const SidebandRecord& record : records)
     if (const auto* mapping = std::get_if<RawMapping>(&record);
         mapping && mapping->file.inode != 0 && !held_.contains(mapping->file))
