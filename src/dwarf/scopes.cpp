@@ -93,7 +93,8 @@ size_t Scopes::make_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
 }
 
 std::string Scopes::text_of(const Scope& scope) {
-  return scope.number == 0 ? start_of(scope.name) : fmt::format("{{{}#{}}}", scope.name, scope.number);
+  return scope.number == 0 ? start_of(scope.name)
+                           : fmt::format("{{{}#{}}}", scope.name, scope.number);
 }
 
 std::string Scopes::prefix_of(Dwarf_Die function) const {

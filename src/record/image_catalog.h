@@ -65,7 +65,7 @@ private:
   FileHelper* helper_;
   std::map<Version, ImageId> known_;
   std::map<FileKey, Held> held_;
-  uint64_t held_since_ = 0;  // no file was held before then
+  uint64_t held_since_ = 0;            // no file was held before then
   std::map<FileKey, ImageId> latest_;  // for files that can no longer be opened
   std::map<ImageId, GoProgram> go_programs_;
   std::vector<RecordedImage> new_;
