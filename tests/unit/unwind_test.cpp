@@ -269,3 +269,20 @@ TEST_CASE("unwind: the words of a goroutine's stack lie behind those of the thre
   CHECK(found.stack == "sized root< sized<");
   CHECK(found.counts.cut == 1);
 }
+
+TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own") {
+  Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot)},
+                     .words = {{24, caller(kFrameless)}, {32, caller(kRoot)}},
+                     .bridge = 1};
+  CHECK(unwound(sampled).stack == "sized frameless< root< sized< framed< root<");
+  sampled.gap = 2;
+  CHECK(unwound(sampled).stack == "sized frameless< root< sized< ... framed< root<");
+  sampled.gap = 3;
+  CHECK(unwound(sampled).stack == "sized frameless< root< sized< framed< ... root<");
+
+  sampled.words.clear();
+  for (uint32_t gap : {0, 2, 3}) {
+    sampled.gap = gap;
+    CHECK(unwound(sampled).counts.cut == 1);  // between the two stacks
+  }
+}
