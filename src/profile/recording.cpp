@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/percent.h"
+
 namespace gosym {
 
 std::string event_text(const RecordingInfo& info) {
@@ -20,12 +22,11 @@ uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
 }
 
 double RecordingStats::skipped_percent() const {
-  constexpr double kFew = 10;
+  constexpr uint64_t kFew = 10;
   constexpr double kFewPercent = 1;
-  auto skipped = static_cast<double>(sum_of(&CpuCounts::skipped));
-  double ticks = static_cast<double>(samples) + static_cast<double>(lost_samples) + skipped;
-  double percent = ticks == 0 ? 0 : 100 * skipped / ticks;
-  return skipped < kFew || percent < kFewPercent ? 0 : percent;
+  uint64_t skipped = sum_of(&CpuCounts::skipped);
+  double share = percent(skipped, samples + lost_samples + skipped);
+  return skipped < kFew || share < kFewPercent ? 0 : share;
 }
 
 std::string why_skipped(const RecordingInfo& info) {

@@ -293,19 +293,23 @@ Result<> BpfSampler::open_ring(uint32_t cpu) {
   return watch(fd);
 }
 
-void BpfSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
   const go::RuntimeLayout& layout = *program.layout;
-  gosym_go_program value = {.offset = static_cast<uint64_t>(program.offset),
-                            .offset_at = offset_at,
-                            .g_m = layout.g_m,
-                            .g_sched_sp = layout.g_sched_sp,
-                            .g_sched_bp = layout.g_sched_bp,
-                            .g_goid = layout.g_goid,
-                            .g_labels = layout.g_labels,
-                            .m_gsignal = layout.m_gsignal,
-                            .m_curg = layout.m_curg,
-                            .has_label_map = layout.has_label_map,
-                            .callback_frame = layout.callback_frame};
+  return {.offset = static_cast<uint64_t>(program.offset),
+          .offset_at = offset_at,
+          .g_m = layout.g_m,
+          .g_sched_sp = layout.g_sched_sp,
+          .g_sched_bp = layout.g_sched_bp,
+          .g_goid = layout.g_goid,
+          .g_labels = layout.g_labels,
+          .m_gsignal = layout.m_gsignal,
+          .m_curg = layout.m_curg,
+          .has_label_map = layout.has_label_map,
+          .callback_frame = layout.callback_frame};
+}
+
+void BpfSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+  gosym_go_program value = to_bpf(program, offset_at);
   bpf_map_update_elem(bpf_map__fd(bpf_->maps.go_programs), &pid, &value, BPF_ANY);
 }
 

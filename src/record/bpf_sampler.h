@@ -11,10 +11,14 @@
 #include "record/sampler.h"
 #include "record/sideband.h"
 
+struct gosym_go_program;
 struct ring_buffer;
 struct sampler_bpf;
 
 namespace gosym {
+
+// As the BPF program has it; the layout is known. For `offset_at` see bpf/sample.h.
+gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at);
 
 // Samples by the BPF program of bpf/sampler.bpf.c: a perf event on each online CPU runs it, and
 // it writes to a ring of that CPU.

@@ -8,6 +8,7 @@
 #include "base/unwind_rule.h"
 #include "profile/recording.h"
 #include "record/code_ranges.h"
+#include "record/code_rules.h"
 #include "record/sampler.h"
 
 namespace gosym {
@@ -21,6 +22,27 @@ public:
   virtual std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) = 0;
   virtual CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
                                          MachineState& state) = 0;
+};
+
+// That of one process.
+class ProcessCode : public SampledCode {
+public:
+  ProcessCode(CodeRules& rules, uint32_t pid) : rules_(rules), pid_(pid) {}
+
+  std::optional<UnwindRule> rule(uint64_t address) override {
+    return rules_.rule(pid_, address);
+  }
+  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
+    return rules_.evaluate(pid_, address, state);
+  }
+  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) override {
+    return rules_.caller_register(pid_, address, number, cfa, state);
+  }
+
+private:
+  CodeRules& rules_;
+  uint32_t pid_;
 };
 
 // How to find the caller of the function at an address; none where nobody can tell yet.

@@ -36,26 +36,6 @@ constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
 constexpr uint64_t kLastLooksTime = 400'000'000;
 
-class ProcessCode : public SampledCode {
-public:
-  ProcessCode(CodeRules& rules, uint32_t pid) : rules_(rules), pid_(pid) {}
-
-  std::optional<UnwindRule> rule(uint64_t address) override {
-    return rules_.rule(pid_, address);
-  }
-  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
-    return rules_.evaluate(pid_, address, state);
-  }
-  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
-                                 MachineState& state) override {
-    return rules_.caller_register(pid_, address, number, cfa, state);
-  }
-
-private:
-  CodeRules& rules_;
-  uint32_t pid_;
-};
-
 }  // namespace
 
 Recorder::Recorder(SamplerOptions options, ArchiveMode archive, uint64_t max_size)

@@ -24,10 +24,12 @@
 #include <memory>
 
 #include "base/file_tree.h"
+#include "base/mapped_file.h"
 #include "base/print.h"
 #include "native_walk.h"
 #include "proc/maps.h"
 #include "profile/replay.h"
+#include "record/bpf_sampler.h"
 #include "record/code_rules.h"
 #include "record/file_contents.h"
 #include "record/needed_words.h"
@@ -204,21 +206,9 @@ void add_mapping(const proc::MapsEntry& entry, Program& program) {
     FileContents contents = read_contents(file, status);
     contents.image.id = event.image = ImageId{static_cast<uint32_t>(program.images.size() + 1)};
     contents.image.path = entry.path;
-    if (contents.go_program && contents.go_program->layout) {
-      const go::RuntimeLayout& layout = *contents.go_program->layout;
+    if (contents.go_program && contents.go_program->layout)
       program.go = std::make_unique<gosym_go_program>(
-          gosym_go_program{.offset = static_cast<uint64_t>(contents.go_program->offset),
-                           .offset_at = contents.go_program->offset_at_in(event),
-                           .g_m = layout.g_m,
-                           .g_sched_sp = layout.g_sched_sp,
-                           .g_sched_bp = layout.g_sched_bp,
-                           .g_goid = layout.g_goid,
-                           .g_labels = layout.g_labels,
-                           .m_gsignal = layout.m_gsignal,
-                           .m_curg = layout.m_curg,
-                           .has_label_map = layout.has_label_map,
-                           .callback_frame = layout.callback_frame});
-    }
+          to_bpf(*contents.go_program, contents.go_program->offset_at_in(event)));
     program.images.push_back(std::move(contents.image));
     program.rules.map(event, program.go != nullptr, file);
   }
@@ -228,11 +218,10 @@ void add_mapping(const proc::MapsEntry& entry, Program& program) {
 std::unique_ptr<Program> read_program() {
   auto program = std::make_unique<Program>();
   UniqueFd file(open(fmt::format("/proc/{}/maps", stepped).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(1 << 20, '\0');
-  size_t size = 0;
-  for (ssize_t part = 1; part > 0; size += static_cast<size_t>(part))
-    part = std::max<ssize_t>(read(file.get(), text.data() + size, text.size() - size), 0);
-  auto entries = proc::parse_maps(std::string_view(text).substr(0, size));
+  auto text = read_file(file.get(), 1 << 20);
+  if (!text)
+    fail(text.error().message());
+  auto entries = proc::parse_maps(*text);
   if (!entries)
     fail(entries.error().message());
   for (const proc::MapsEntry& entry : *entries)
@@ -240,26 +229,6 @@ std::unique_ptr<Program> read_program() {
       add_mapping(entry, *program);
   return program;
 }
-
-class ProgramCode : public SampledCode {
-public:
-  explicit ProgramCode(CodeRules& rules) : rules_(rules) {}
-
-  std::optional<UnwindRule> rule(uint64_t address) override {
-    return rules_.rule(pid_, address);
-  }
-  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
-    return rules_.evaluate(pid_, address, state);
-  }
-  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
-                                 MachineState& state) override {
-    return rules_.caller_register(pid_, address, number, cfa, state);
-  }
-
-private:
-  CodeRules& rules_;
-  uint32_t pid_ = static_cast<uint32_t>(stepped);
-};
 
 // As the recorder makes it of what the BPF program has found.
 void add_sample(uint32_t number, const Thread& thread, Program& program, Replay& replay) {
@@ -289,7 +258,7 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
   std::vector<StackWord> needed;
   auto go_rule = [&](uint64_t at) { return program.rules.go_rule(recorded.pid, at); };
   find_needed_words(recorded, top, program.code, go_rule, needed);
-  ProgramCode code(program.rules);
+  ProcessCode code(program.rules, recorded.pid);
   find_needed_registers(recorded, top, program.code, code, needed);
   recorded.words = needed;
   replay.add(recorded);
