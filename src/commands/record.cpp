@@ -205,12 +205,12 @@ void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));
 }
 
-void tell_start(const Recorder& recorder, const RecordOptions& options) {
-  if (std::string shortcomings = recorder.shortcomings(); !shortcomings.empty())
+void tell_start(const Sampler& sampler, const RecordingInfo& info,
+                const RecordOptions& options) {
+  if (std::string shortcomings = sampler.shortcomings(); !shortcomings.empty())
     warn(options, "{}", shortcomings);
   if (options.is_verbose)
-    print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(recorder.info()),
-          recorder.info().cpu_count);
+    print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(info), info.cpu_count);
 }
 
 // Who did not ask for the end shall know why it came.
@@ -256,18 +256,22 @@ Result<int> record(const RecordOptions& options) {
 
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto recorder = Recorder::open(plan->sampler, plan->archive,
-                                 plan->max_size == 0 ? UINT64_MAX : plan->max_size);
-  if (!recorder)
-    return std::move(recorder).error().context("cannot record");
-  if (auto created = (*recorder)->create(options.output); !created)
-    return std::move(created).error();
+  auto sampler = Sampler::open(plan->sampler);
+  if (!sampler)
+    return std::move(sampler).error().context("cannot record");
+  RecordingInfo info = info_of(plan->sampler, **sampler);
+  auto writer = raw::Writer::create(options.output, info);
+  if (!writer)
+    return std::move(writer).error();
+  FileSink file(*std::move(writer));
+  Recorder recorder(plan->sampler, **sampler, file, plan->archive,
+                    plan->max_size == 0 ? UINT64_MAX : plan->max_size);
   // Before it looks at anything of others. The command was made before.
   forbid_new_privileges();
   drop_privileges();
-  if (auto started = (*recorder)->start(); !started)
+  if (auto started = recorder.start(); !started)
     return std::move(started).error();
-  tell_start(**recorder, options);
+  tell_start(**sampler, info, options);
   // From here on signals are ours; before, one ends us while an output waits for its reader.
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
   auto watch = Watch::open(std::move(parent), std::move(targets->processes), command);
@@ -281,15 +285,15 @@ Result<int> record(const RecordOptions& options) {
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
 
-  auto stop = record_until_stopped(**recorder, *watch, options);
-  auto finished = stop ? (*recorder)->finish() : std::move(stop).error();
+  auto stop = record_until_stopped(recorder, *watch, options);
+  auto finished = stop ? recorder.finish() : std::move(stop).error();
   if (!finished)
     return give_up(std::move(finished).error(), command, *watch, options);
   tell_stop(*stop, options);
-  Recorder::Summary summary = (*recorder)->summary();
-  print_summary(summary, (*recorder)->info(), options);
+  Recorder::Summary summary = recorder.summary();
+  print_summary(summary, info, options);
   int status = command ? end_command(*stop, *command, *watch) : kSuccess;
-  bool has_lost_too_much = loss_percent((*recorder)->stats()) > plan->max_loss;
+  bool has_lost_too_much = loss_percent(recorder.stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);
   return status == kSuccess && is_partial ? kPartial : status;
 }

@@ -36,56 +36,20 @@ constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
 constexpr uint64_t kLastLooksTime = 400'000'000;
 
+// Those named, and those of the threads that are.
+std::vector<uint32_t> target_processes(const Scope& scope) {
+  std::vector<uint32_t> pids = scope.pids;
+  for (uint32_t tid : scope.tids)
+    if (auto status = proc::status_of(tid))
+      pids.push_back(status->pid);
+  std::ranges::sort(pids);
+  pids.erase(std::ranges::unique(pids).begin(), pids.end());
+  return pids;
+}
+
 }  // namespace
 
-Recorder::Recorder(SamplerOptions options, ArchiveMode archive, uint64_t max_size)
-    : options_(std::move(options)),
-      followed_(options_.scope.pids.begin(), options_.scope.pids.end()),
-      live_tids_(options_.scope.tids),
-      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_),
-      max_size_(max_size) {
-  for (uint32_t tid : live_tids_)
-    if (auto status = proc::status_of(tid))
-      followed_.insert(status->pid);
-}
-
-Recorder::~Recorder() = default;
-
-Result<std::unique_ptr<Recorder>> Recorder::open(const SamplerOptions& options,
-                                                 ArchiveMode archive, uint64_t max_size) {
-  std::unique_ptr<Recorder> recorder(new Recorder(options, archive, max_size));
-  auto sampler = Sampler::open(options);
-  if (!sampler)
-    return std::move(sampler).error();
-  recorder->sampler_ = *std::move(sampler);
-  return recorder;
-}
-
-Result<> Recorder::create(const std::string& path) {
-  auto writer = raw::Writer::create(path, info());
-  if (!writer)
-    return std::move(writer).error();
-  writer_ = *std::move(writer);
-  return Ok{};
-}
-
-Result<> Recorder::start() {
-  // The side-band runs, so whatever changes from here on is an event after this time.
-  start_time_ = last_write_ = monotonic_ns();
-  if (options_.has_user)
-    if (auto written = writer_->write_vdso(own_vdso()); !written)
-      return written;
-  last_drain_ = start_time_;
-  snapshot_cgroups();
-  snapshot_processes();
-  if (options_.has_kernel)
-    kernel_symbols_ = KernelSymbols(read_kernel_symbols());
-  if (auto written = write(); !written)
-    return written;
-  return sampler_->start();
-}
-
-RecordingInfo Recorder::info() const {
+RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler) {
   utsname system{};
   uname(&system);
   return {
@@ -94,25 +58,51 @@ RecordingInfo Recorder::info() const {
       .kernel_release = system.release,
       .machine = system.machine,
       .command_line = proc::command_line_of(static_cast<uint32_t>(getpid())),
-      .event = sampler_->event().name,
-      .frequency = options_.period == 0 ? options_.frequency : 0,
-      .period = options_.period,
-      .cpu_count = sampler_->cpu_count(),
-      .has_user = options_.has_user,
-      .has_kernel = options_.has_kernel && sampler_->sees_kernel(),
-      .is_system_wide = options_.scope.is_system_wide,
-      .targets = first_processes(),
-      .sampler = sampler_->name(),
+      .event = sampler.event().name,
+      .frequency = options.period == 0 ? options.frequency : 0,
+      .period = options.period,
+      .cpu_count = sampler.cpu_count(),
+      .has_user = options.has_user,
+      .has_kernel = options.has_kernel && sampler.sees_kernel(),
+      .is_system_wide = options.scope.is_system_wide,
+      .targets = target_processes(options.scope),
+      .sampler = sampler.name(),
   };
+}
+
+Recorder::Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSink& sink,
+                   ArchiveMode archive, uint64_t max_size)
+    : options_(options),
+      sampler_(sampler),
+      sink_(sink),
+      live_tids_(options_.scope.tids),
+      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_),
+      max_size_(max_size) {
+  for (uint32_t pid : target_processes(options_.scope))
+    followed_.insert(pid);
+}
+
+Recorder::~Recorder() = default;
+
+Result<> Recorder::start() {
+  // The side-band runs, so whatever changes from here on is an event after this time.
+  start_time_ = last_write_ = monotonic_ns();
+  if (options_.has_user)
+    if (auto written = sink_.write_vdso(own_vdso()); !written)
+      return written;
+  last_drain_ = start_time_;
+  snapshot_cgroups();
+  snapshot_processes();
+  if (options_.has_kernel)
+    kernel_symbols_ = KernelSymbols(read_kernel_symbols());
+  if (auto written = write(); !written)
+    return written;
+  return sampler_.start();
 }
 
 // A process may have mapped its code before it comes into a cgroup.
 bool Recorder::is_followed(uint32_t pid) const {
   return has_all_processes() || followed_.contains(pid);
-}
-
-std::vector<uint32_t> Recorder::first_processes() const {
-  return {followed_.begin(), followed_.end()};
 }
 
 void Recorder::snapshot_cgroups() {
@@ -136,7 +126,7 @@ void Recorder::snapshot_processes() {
 std::vector<uint32_t> Recorder::processes_at_start() const {
   if (options_.scope.is_system_wide)
     return proc::process_ids();
-  std::vector<uint32_t> pids = first_processes();
+  std::vector<uint32_t> pids = target_processes(options_.scope);
   for (const std::string& cgroup : options_.scope.cgroups)
     std::ranges::copy(proc::processes_of_cgroup(cgroup), std::back_inserter(pids));
   return pids;
@@ -187,7 +177,7 @@ Result<> Recorder::collect() {
 }
 
 Result<> Recorder::finish() {
-  sampler_->stop();
+  sampler_.stop();
   end_time_ = monotonic_ns();
   helper_.hurry(kLastLooksTime);
   drain_sideband();
@@ -207,13 +197,13 @@ Result<> Recorder::finish() {
     if (auto written = write_perf_map(pid, time); !written)
       return written;
   }
-  if (auto written = writer_->write_stats(stats()); !written)
+  if (auto written = sink_.write_stats(stats()); !written)
     return written;
-  return writer_->write_end(end_time_);
+  return sink_.write_end(end_time_);
 }
 
 void Recorder::drain_samples() {
-  sampler_->drain_samples(
+  sampler_.drain_samples(
       [this](RecordedSample sample, const StackTop& top) { keep(sample, top); });
 }
 
@@ -246,34 +236,34 @@ void Recorder::keep(RecordedSample sample, const StackTop& top) {
 
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
-  if (auto followed = sampler_->follow_cpus(pending_); !followed)
+  if (auto followed = sampler_.follow_cpus(pending_); !followed)
     return followed;
   archive_.want_all_of(sampled_);
   archive_.choose();
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
-    if (auto written = writer_->write_image(image); !written)
+    if (auto written = sink_.write_image(image); !written)
       return written;
   if (!events_.empty())
-    if (auto written = writer_->write_events(std::exchange(events_, {})); !written)
+    if (auto written = sink_.write_events(std::exchange(events_, {})); !written)
       return written;
   if (std::string symbols = kernel_symbols_.take(); !symbols.empty())
-    if (auto written = writer_->write_kernel_symbols(symbols); !written)
+    if (auto written = sink_.write_kernel_symbols(symbols); !written)
       return written;
   for (const raw::SampleBatch& batch : std::exchange(batches_, {}))
-    if (auto written = writer_->write_samples(batch); !written)
+    if (auto written = sink_.write_samples(batch); !written)
       return written;
-  return writer_->write_stats(stats());
+  return sink_.write_stats(stats());
 }
 
 // As much of what has been chosen as there is time for.
 Result<> Recorder::write_archive(uint64_t until) {
   while (monotonic_ns() < until) {
-    auto piece = archive_.next(max_size_ - std::min(max_size_, writer_->bytes_written()));
+    auto piece = archive_.next(max_size_ - std::min(max_size_, sink_.bytes_written()));
     if (!piece)
       break;
-    if (auto written = writer_->write_piece(*piece); !written)
+    if (auto written = sink_.write_piece(*piece); !written)
       return written;
     archived_ += piece->total > 0;
   }
@@ -323,11 +313,11 @@ Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
     return Ok{};
   if (!map->problem.empty())
     perf_map_problems_.push_back(fmt::format("'{}': {}", map->path, map->problem));
-  return writer_->write_perf_map(*map);
+  return sink_.write_perf_map(*map);
 }
 
 RecordingStats Recorder::stats() const {
-  RecordingStats stats{.time = last_write_, .cpus = sampler_->counters().cpus};
+  RecordingStats stats{.time = last_write_, .cpus = sampler_.counters().cpus};
   for (const CpuCounts& cpu : stats.cpus) {
     stats.samples += cpu.samples;
     stats.lost_samples += cpu.lost_samples;
@@ -347,11 +337,11 @@ Recorder::Summary Recorder::summary() const {
       .lost_events = counted.lost_events + dropped_events_,
       .skipped = counted.sum_of(&CpuCounts::skipped),
       .skipped_percent = counted.skipped_percent(),
-      .unfollowed = sampler_->counters().unfollowed,
+      .unfollowed = sampler_.counters().unfollowed,
       .unreadable = static_cast<uint64_t>(std::ranges::count_if(
           unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
       .hung_looks = helper_.hung_count(),
-      .refused_events = sampler_->counters().refused_events,
+      .refused_events = sampler_.counters().refused_events,
       .unplaced = unplaced,
       .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),
       .perf_map_problems = perf_map_problems_,
@@ -360,7 +350,7 @@ Recorder::Summary Recorder::summary() const {
       .archive_problems = archive_.problems(),
       .process_count = process_count_,
       .duration_ns = end_time_ - start_time_,
-      .file_size = writer_->bytes_written(),
+      .file_size = sink_.bytes_written(),
   };
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "raw/writer.h"
 #include "record/archive.h"
 #include "record/code_ranges.h"
 #include "record/code_rules.h"
@@ -17,6 +16,7 @@
 #include "record/kernel_symbols.h"
 #include "record/perf_maps.h"
 #include "record/sampler.h"
+#include "record/sink.h"
 
 namespace gosym {
 
@@ -24,9 +24,12 @@ namespace raw {
 class SampleBatch;
 }
 
+// What a recording begins with.
+RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler);
+
 // Joins samples and side-band events into a recording. The caller decides when:
 //
-//   open, create, start, then collect at every wake-up, finish
+//   start, then collect at every wake-up, finish
 //
 // Events reach the file before the samples that need them: a mapping is announced before code
 // runs in it, and each collect() drains the side-band once more after the samples. Before them
@@ -54,14 +57,11 @@ public:
     uint64_t file_size = 0;
   };
 
-  // Everything is set up and the side-band runs; no sample is taken yet. Files for which there
-  // is no room in `max_size` bytes of the recording are not archived.
-  static Result<std::unique_ptr<Recorder>> open(const SamplerOptions& options,
-                                                ArchiveMode archive = ArchiveMode::kAuto,
-                                                uint64_t max_size = UINT64_MAX);
+  // The sampler was opened with these options; it and the sink must outlive the recorder. Files
+  // for which there is no room in `max_size` bytes of the recording are not archived.
+  Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSink& sink,
+           ArchiveMode archive = ArchiveMode::kAuto, uint64_t max_size = UINT64_MAX);
   ~Recorder();
-
-  Result<> create(const std::string& path);
 
   // Writes what is mapped now, and lets the sampler run.
   Result<> start();
@@ -73,24 +73,20 @@ public:
   Result<> finish();
 
   // Worth a collect() when it is readable; 50 ms after the last one is soon enough.
-  int poll_fd() const { return sampler_->poll_fd(); }
+  int poll_fd() const { return sampler_.poll_fd(); }
 
   // Threads were named as targets, and each has ended.
   bool have_threads_ended() const { return have_threads_ended_; }
-  uint64_t file_size() const { return writer_->bytes_written(); }
+  uint64_t file_size() const { return sink_.bytes_written(); }
 
-  RecordingInfo info() const;
   RecordingStats stats() const;
   Summary summary() const;
-  std::string shortcomings() const { return sampler_->shortcomings(); }
 
 private:
-  Recorder(SamplerOptions options, ArchiveMode archive, uint64_t max_size);
   bool is_followed(uint32_t pid) const;
   bool has_all_processes() const {
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
   }
-  std::vector<uint32_t> first_processes() const;
   std::vector<uint32_t> processes_at_start() const;
   void snapshot_cgroups();
   void snapshot_processes();
@@ -134,8 +130,8 @@ private:
   Result<> write_perf_map(uint32_t pid, uint64_t time);
 
   SamplerOptions options_;
-  std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<raw::Writer> writer_;
+  Sampler& sampler_;
+  RecordingSink& sink_;
   std::unordered_set<uint32_t> followed_;  // the targets and their children
   std::unordered_set<uint32_t> sampled_;
   size_t process_count_ = 0;                   // that were in sampled_

@@ -29,7 +29,7 @@ constexpr size_t kMaxToRead = 4096;
 uint64_t Recorder::drain_sideband() {
   uint64_t now = monotonic_ns();
   size_t known = pending_.size();
-  sampler_->drain_events(pending_);
+  sampler_.drain_events(pending_);
   if (pending_.size() > kMaxPending) {
     dropped_events_ += pending_.size() - kMaxPending;
     pending_.resize(kMaxPending);
@@ -50,12 +50,12 @@ uint64_t Recorder::drain_sideband() {
 
 // What was lost came after the last look at the rings.
 void Recorder::note_losses() {
-  for (uint32_t pid : sampler_->take_refused()) {
+  for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
     if (sampled_.contains(pid))
       to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
   }
-  uint64_t lost = sampler_->lost_events() + dropped_events_;
+  uint64_t lost = sampler_.lost_events() + dropped_events_;
   if (std::exchange(lost_events_, lost) == lost)
     return;
   held_.lose_track();
@@ -111,7 +111,7 @@ void Recorder::read_unknown() {
   for (auto [pid, since] : held_.take_unknown()) {
     if (!is_followed(pid)) {
       followed_.insert(pid);
-      sampler_->follow(pid);
+      sampler_.follow(pid);
     }
     if (to_read_.size() < kMaxToRead)
       to_read_.try_emplace(pid, Rereading{.since = since, .not_before = 0});
@@ -158,7 +158,7 @@ bool Recorder::is_of_interest(const ExitEvent& event) {
     return false;
   }
   // It has not ended if it can be followed again: it executed a program of other rights.
-  if (event.tid == event.pid && !has_all_processes() && sampler_->follow(event.pid)) {
+  if (event.tid == event.pid && !has_all_processes() && sampler_.follow(event.pid)) {
     to_read_[event.pid] = {.since = event.time, .not_before = 0};
     return false;
   }
@@ -200,12 +200,12 @@ void Recorder::keep(const GoProgram& program, const MapEvent& code) {
   if (!program.layout)
     unknown_go_versions_.insert(program.version);
   else if (options_.has_user && go_processes_.insert(code.pid).second)
-    sampler_->set_go_program(code.pid, program, program.offset_at_in(code));
+    sampler_.set_go_program(code.pid, program, program.offset_at_in(code));
 }
 
 void Recorder::forget_go_program(uint32_t pid) {
   if (go_processes_.erase(pid) > 0)
-    sampler_->forget_go_program(pid);
+    sampler_.forget_go_program(pid);
 }
 
 void Recorder::leave_images(uint32_t pid) {

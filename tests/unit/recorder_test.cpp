@@ -1,0 +1,485 @@
+#include "record/recorder.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <fstream>
+
+#include "base/text.h"
+#include "image_builder.h"
+#include "raw/sample_batch.h"
+#include "temporary_directory.h"
+
+using namespace gosym;
+
+// The recorder between a sampler that tells what a test says and a sink that keeps it as text.
+// The processes of a test are numbers that no process has: nothing is found of them in /proc.
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+template <>
+struct doctest::StringMaker<Texts> {
+  static String convert(const Texts& texts) { return joined(texts, "; ").c_str(); }
+};
+
+namespace {
+
+constexpr uint32_t kNoProcess = 5'000'000;  // beyond the largest number that Linux gives
+
+uint32_t own_pid() {
+  return static_cast<uint32_t>(getpid());
+}
+
+std::string name_of(uint32_t pid) {
+  return pid == own_pid() ? "own" : std::to_string(pid - kNoProcess);
+}
+
+// By their small numbers.
+constexpr uint32_t pid(uint32_t number) {
+  return kNoProcess + number;
+}
+
+RawMapping mmap_of(uint32_t number, uint64_t time, uint64_t start,
+                   std::string path = "[code]") {
+  return {.time = time,
+          .pid = pid(number),
+          .start = start,
+          .length = 0x1000,
+          .file_offset = 0,
+          .file = {},
+          .path = std::move(path)};
+}
+ForkEvent fork_of(uint32_t parent, uint32_t child, uint64_t time) {
+  return {time, pid(child), pid(child), pid(parent), pid(parent)};
+}
+CommEvent exec_of(uint32_t number, uint64_t time, std::string name) {
+  return {time, pid(number), pid(number), std::move(name), true};
+}
+ExitEvent exit_of(uint32_t number, uint64_t time) {
+  return {time, pid(number), pid(number)};
+}
+
+class FakeSampler : public Sampler {
+public:
+  struct Sample {
+    uint64_t time;
+    uint32_t pid;
+    std::vector<uint64_t> stack;
+    std::vector<uint64_t> words = {};  // of the stack's top
+  };
+
+  std::vector<SidebandRecord> events;
+  std::vector<Sample> samples;
+  uint64_t lost = 0;
+  std::set<uint32_t> refused;
+  bool can_follow = false;
+  Texts calls;  // what the recorder has asked for
+
+  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t) override {
+    calls.push_back(fmt::format("{} runs {}", name_of(pid), program.version));
+  }
+  void forget_go_program(uint32_t pid) override {
+    calls.push_back(fmt::format("{} runs another", name_of(pid)));
+  }
+  bool follow(uint32_t pid) override {
+    calls.push_back("follow " + name_of(pid));
+    return can_follow;
+  }
+
+  void drain_samples(const Handler& handler) override {
+    for (const Sample& sample : std::exchange(samples, {}))
+      handler({.time = sample.time,
+               .pid = sample.pid,
+               .tid = sample.pid,
+               .kernel_stack = {},
+               .user_stack = sample.stack},
+              {.stack_pointer = 0x7ffd00001000, .words = sample.words});
+  }
+  void drain_events(std::vector<SidebandRecord>& records) override {
+    std::ranges::move(std::exchange(events, {}), std::back_inserter(records));
+  }
+  Result<> follow_cpus(std::vector<SidebandRecord>&) override { return Ok{}; }
+  std::set<uint32_t> take_refused() override { return std::exchange(refused, {}); }
+  uint64_t lost_events() const override { return lost; }
+
+  Result<> start() override { return Ok{}; }
+  void stop() override {}
+  int poll_fd() const override { return -1; }
+  Counters counters() const override { return {}; }
+  const EventType& event() const override { return event_; }
+  uint32_t cpu_count() const override { return 1; }
+
+private:
+  EventType event_;
+};
+
+class FakeSink : public RecordingSink {
+public:
+  Texts texts;
+
+  Result<> write_image(const RecordedImage& image) override {
+    add("image {} {}", static_cast<uint32_t>(image.id),
+        image.path.substr(image.path.rfind('/') + 1));
+    return Ok{};
+  }
+  Result<> write_events(std::span<const Event> events) override {
+    for (const Event& event : events)
+      std::visit([this](const auto& e) { on(e); }, event);
+    return Ok{};
+  }
+  Result<> write_samples(const raw::SampleBatch& batch) override {
+    for (const auto& row : batch.rows()) {
+      std::string words;
+      for (const StackWord& word : batch.top(row.top))
+        words += fmt::format(" {:x}", word.value);
+      add("sample of {} at {:x}{}", name_of(row.pid), batch.stack(row.user_stack).front(),
+          words);
+    }
+    return Ok{};
+  }
+  Result<> write_kernel_symbols(std::string_view) override { return Ok{}; }
+  Result<> write_perf_map(const RecordedPerfMap& map) override {
+    add("map of {} at {}: {}", name_of(map.pid), map.time, map.text);
+    return Ok{};
+  }
+  Result<> write_piece(const ImagePiece& piece) override {
+    if (piece.total > 0)
+      add("archived {}", static_cast<uint32_t>(piece.image));
+    return Ok{};
+  }
+  Result<> write_vdso(std::string_view) override { return Ok{}; }
+  Result<> write_stats(const RecordingStats&) override { return Ok{}; }
+  Result<> write_end(uint64_t) override { return Ok{}; }
+  uint64_t bytes_written() const override { return 0; }
+
+private:
+  template <class... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    texts.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+  void on(const MapEvent& e) {
+    std::string what =
+        e.image == ImageId{} ? e.path : fmt::format("{}", static_cast<uint32_t>(e.image));
+    add("{} maps {} at {:x}", name_of(e.pid), what, e.start);
+  }
+  void on(const CommEvent& e) {
+    add("{} {} {}", name_of(e.pid), e.is_exec ? "executes" : "is", e.comm);
+  }
+  void on(const ForkEvent& e) { add("{} forks {}", name_of(e.parent_pid), name_of(e.pid)); }
+  void on(const ExitEvent& e) { add("{} exits", name_of(e.pid)); }
+  void on(const KernelCodeEvent&) {}
+  void on(const CgroupEvent&) {}  // of the machine that this runs on
+};
+
+Scope of_process(uint32_t pid) {
+  Scope scope;
+  scope.pids = {pid};
+  return scope;
+}
+
+SamplerOptions user_code_of(Scope scope) {
+  SamplerOptions options;
+  options.scope = std::move(scope);
+  options.has_kernel = false;
+  return options;
+}
+
+// A recording of the process 1, unless it is told otherwise.
+struct Recording {
+  FakeSampler sampler;
+  FakeSink sink;
+  Recorder recorder;
+
+  explicit Recording(const Scope& scope = of_process(pid(1)),
+                     ArchiveMode archive = ArchiveMode::kNone)
+      : recorder(user_code_of(scope), sampler, sink, archive) {
+    REQUIRE(recorder.start());
+    sink.texts.clear();
+  }
+
+  // One look at the rings, which have these samples and events.
+  void look(std::vector<SidebandRecord> events, std::vector<FakeSampler::Sample> samples = {}) {
+    sampler.events = std::move(events);
+    sampler.samples = std::move(samples);
+    REQUIRE(recorder.collect());
+  }
+  // What was recorded, in order.
+  Texts finish() {
+    REQUIRE(recorder.finish());
+    return sink.texts;
+  }
+};
+
+struct CodeFile {
+  RawMapping mapping(uint32_t number, uint64_t time, uint64_t start) const {
+    RawMapping mapping = mmap_of(number, time, start, path);
+    mapping.file = key;
+    return mapping;
+  }
+  std::string path;
+  FileKey key;
+};
+
+CodeFile write_file(const TemporaryDirectory& folder, std::string_view name,
+                    const ImageSpec& spec) {
+  CodeFile file{.path = folder / name, .key = {}};
+  std::ofstream(file.path, std::ios::binary) << build_image(spec);
+  struct stat status {};
+  REQUIRE(stat(file.path.c_str(), &status) == 0);
+  file.key = {.device = status.st_dev, .inode = status.st_ino};
+  return file;
+}
+
+ImageSpec::Part code_part(std::string contents) {
+  return {.name = ".text",
+          .contents = std::move(contents),
+          .address = 0x401000,
+          .segment_flags = PF_R | PF_X};
+}
+
+ImageSpec some_library() {
+  ImageSpec spec;
+  spec.parts = {code_part(std::string(300, 'c'))};
+  return spec;
+}
+
+// With what the sampler has to know of it.
+ImageSpec go_executable() {
+  using namespace std::string_literals;
+  std::string record = "\xff Go buildinf:\x08\x02"s + std::string(16, '\0') + "\x08go1.23.4\0"s;
+  ImageSpec spec;
+  spec.parts = {code_part("\x64\x48\xc7\x04\x25\xf8\xff\xff\xff\x23\x01\0\0"s),
+                {.name = ".go.buildinfo",
+                 .contents = record,
+                 .address = 0x600000,
+                 .segment_flags = PF_R | PF_W}};
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("recorder: a child is recorded from its first sample on, with what it inherited") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000), fork_of(1, 2, 20), fork_of(2, 3, 30),
+                  mmap_of(3, 40, 0x5000), fork_of(1, 4, 50), mmap_of(9, 60, 0x9000)},
+                 {{70, pid(3), {0x1010}}, {71, pid(3), {0x5010}}});
+  // Of 4 there is no sample, and 9 is a stranger.
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "2 forks 3",
+                                    "3 maps [code] at 1000", "3 maps [code] at 5000",
+                                    "sample of 3 at 1010", "sample of 3 at 5010"});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  CHECK(recording.recorder.summary().process_count == 1);
+}
+
+TEST_CASE("recorder: children are left out if that is asked for") {
+  Scope scope = of_process(pid(1));
+  scope.follows_children = false;
+  Recording recording(scope);
+  recording.look({fork_of(1, 2, 20), mmap_of(2, 30, 0x5000)});
+  recording.look({}, {{40, pid(1), {0x5010}}});
+  CHECK(recording.finish() == Texts{"sample of 1 at 5010"});
+}
+
+TEST_CASE("recorder: events come in order of time, whichever ring they come from") {
+  Recording recording;
+  recording.look({mmap_of(2, 20, 0x5000), exit_of(2, 30), fork_of(1, 2, 10)},
+                 {{25, pid(2), {0x5010}}});
+  CHECK(recording.finish() ==
+        Texts{"1 forks 2", "2 maps [code] at 5000", "sample of 2 at 5010"});
+}
+
+TEST_CASE("recorder: a library that is loaded later") {
+  TemporaryDirectory folder;
+  CodeFile library = write_file(folder, "library", some_library());
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000)}, {{20, pid(1), {0x1010}, {0x1020, 0x5030}}});
+  // Its event is drained before the samples, so its code is known in them.
+  recording.look({library.mapping(1, 30, 0x5000)},
+                 {{40, pid(1), {0x5010}, {0x5030, 0x1020, 0x9000}}});
+  CHECK(recording.finish() == Texts{"image 1 library", "1 maps [code] at 1000",
+                                    "1 maps 1 at 5000", "sample of 1 at 1010 1020",
+                                    "sample of 1 at 5010 5030 1020"});
+  CHECK(recording.recorder.summary().unplaced == 0);
+}
+
+TEST_CASE("recorder: exec ends what was known of the program") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", go_executable());
+  CodeFile next = write_file(folder, "next", some_library());
+  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  recording.look({program.mapping(1, 10, 0x401000)});
+  CHECK(recording.sampler.calls == Texts{"1 runs go1.23.4"});
+  recording.look({exec_of(1, 20, "next"), next.mapping(1, 30, 0x500000)},
+                 {{40, pid(1), {0x500010}}});
+  CHECK(recording.sampler.calls == Texts{"1 runs go1.23.4", "1 runs another"});
+  // The first program had no sample, so it is not archived.
+  CHECK(recording.finish() == Texts{"image 1 program", "image 2 next", "1 maps 1 at 401000",
+                                    "1 executes next", "1 maps 2 at 500000",
+                                    "sample of 1 at 500010", "archived 2"});
+}
+
+TEST_CASE("recorder: the program before an exec is archived if it had samples") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", some_library());
+  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  recording.look({program.mapping(1, 10, 0x401000)}, {{20, pid(1), {0x401010}}});
+  recording.look({exec_of(1, 30, "next")});
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count(texts, "archived 1") == 1);
+}
+
+TEST_CASE("recorder: a child of a Go program is one, too") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", go_executable());
+  Recording recording;
+  recording.look({program.mapping(1, 10, 0x401000), fork_of(1, 2, 20)},
+                 {{30, pid(2), {0x401000}}});
+  CHECK(recording.sampler.calls == Texts{"1 runs go1.23.4", "2 runs go1.23.4"});
+}
+
+TEST_CASE("recorder: a process that has ended is forgotten, once its last samples are here") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000), fork_of(1, 2, 20), mmap_of(2, 30, 0x5000)},
+                 {{35, pid(2), {0x5010}}});
+  recording.look({exit_of(2, 40)});
+  recording.look({}, {{36, pid(2), {0x5020}}});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  // From here on the number is that of a stranger.
+  recording.look({mmap_of(2, 50, 0x9000)});
+  recording.look({}, {{60, pid(1), {0x1010}}});
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "1 forks 2",
+                                    "2 maps [code] at 1000", "2 maps [code] at 5000", "2 exits",
+                                    "sample of 2 at 5010", "sample of 2 at 5020",
+                                    "sample of 1 at 1010"});
+  CHECK(recording.recorder.summary().process_count == 2);
+}
+
+TEST_CASE("recorder: a process goes on when its first thread has ended, until the last has") {
+  // One that /proc has, so that only events tell of the last.
+  uint32_t own = own_pid();
+  auto own_mmap = [&](uint64_t time, uint64_t start) {
+    RawMapping mapping = mmap_of(0, time, start);
+    mapping.pid = own;
+    return mapping;
+  };
+  Recording recording(of_process(own));
+  recording.look({ForkEvent{10, own, own + 1, own, own}, ExitEvent{20, own, own}});
+  recording.look({});
+  recording.look({own_mmap(30, 0x1000)}, {{40, own, {0x1010}}});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  recording.look({ExitEvent{50, own, own + 1}});
+  recording.look({});
+  recording.look({own_mmap(60, 0x9000)});
+  CHECK(recording.finish() ==
+        Texts{"own exits", "own maps [code] at 1000", "sample of own at 1010"});
+}
+
+TEST_CASE("recorder: the number of a process that has ended is given to another") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000), fork_of(1, 2, 20)}, {{25, pid(2), {0x1010}}});
+  recording.look({exit_of(2, 30), fork_of(1, 2, 40), mmap_of(2, 50, 0x5000)});
+  recording.look({});
+  recording.look({});
+  recording.look({mmap_of(2, 60, 0x6000)}, {{70, pid(2), {0x5010}}, {71, pid(2), {0x6010}}});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "1 forks 2",
+                                    "2 maps [code] at 1000", "2 exits", "1 forks 2",
+                                    "2 maps [code] at 1000", "2 maps [code] at 5000",
+                                    "2 maps [code] at 6000", "sample of 2 at 1010",
+                                    "sample of 2 at 5010", "sample of 2 at 6010"});
+}
+
+TEST_CASE("recorder: a process that executed a program of other rights is followed again") {
+  Recording recording;
+  recording.sampler.can_follow = true;
+  recording.look({exit_of(1, 20)});
+  CHECK(recording.sampler.calls == Texts{"follow 1"});
+  recording.look({});
+  recording.look({mmap_of(1, 30, 0x1000)}, {{40, pid(1), {0x1010}}});
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "sample of 1 at 1010"});
+}
+
+TEST_CASE("recorder: a perf map is taken when its process ends, and at the end") {
+  auto write_map = [](uint32_t number) {
+    std::string path = fmt::format("/tmp/perf-{}.map", pid(number));
+    std::ofstream(path) << "1000 10 f";
+    return path;
+  };
+  std::string first = write_map(1);
+  std::string second = write_map(2);
+  Recording recording;
+  recording.look(
+      {mmap_of(1, 10, 0x1000, "//anon"), fork_of(1, 2, 20), mmap_of(2, 30, 0x5000, "//anon")},
+      {{40, pid(2), {0x5010}}, {41, pid(1), {0x1010}}});
+  recording.look({exit_of(2, 50)});
+  recording.look({});
+  unlink(second.c_str());
+  Texts texts = recording.finish();
+  unlink(first.c_str());
+  REQUIRE(texts.size() > 2);
+  CHECK(std::ranges::count(texts, "map of 2 at 50: 1000 10 f") == 1);
+  CHECK(texts.back().starts_with("map of 1 at "));
+}
+
+TEST_CASE("recorder: what was mapped unseen is read again when events were lost") {
+  Recording recording(of_process(own_pid()));
+  recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* code = mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(code != MAP_FAILED);
+  auto address = std::bit_cast<uint64_t>(code);
+  std::string mapped = fmt::format("own maps //anon at {:x}", address);
+  recording.look({}, {{30, own_pid(), {address}}});
+  CHECK(recording.recorder.summary().unplaced == 1);
+  SUBCASE("of any process") {
+    recording.sampler.lost = 1;
+  }
+  SUBCASE("of this one") {
+    recording.sampler.refused = {own_pid()};
+  }
+  recording.look({});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  munmap(code, page);
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count_if(texts, [&](const std::string& text) { return text == mapped; }) ==
+        1);
+}
+
+TEST_CASE("recorder: a process whose beginning was lost is followed and read") {
+  Recording recording;
+  recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
+  CHECK(recording.sampler.calls == Texts{"follow own"});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count_if(
+            texts, [](const std::string& text) { return text.starts_with("own maps "); }) > 1);
+}
+
+TEST_CASE("recorder: samples of unknown code are counted") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000), fork_of(1, 2, 11)},
+                 {{20, pid(1), {0x1010}}, {21, pid(1), {0x2010}}, {22, pid(2), {0x3010}}});
+  CHECK(recording.recorder.summary().unplaced == 2);
+  recording.look({exit_of(2, 30)});
+  recording.look({});
+  recording.look({mmap_of(2, 40, 0x3000)});
+  CHECK(recording.recorder.summary().unplaced == 2);
+}
+
+TEST_CASE("recorder: threads that are targets are waited for") {
+  Scope scope;
+  scope.tids = {static_cast<uint32_t>(gettid())};
+  Recording recording(scope);
+  CHECK_FALSE(recording.recorder.have_threads_ended());
+  recording.look({ExitEvent{20, own_pid(), own_pid() + 1}});
+  CHECK_FALSE(recording.recorder.have_threads_ended());
+  recording.look({ExitEvent{20, own_pid(), static_cast<uint32_t>(gettid())}});
+  CHECK(recording.recorder.have_threads_ended());
+}
