@@ -100,6 +100,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   Moment moment;
   ImageCatalog images;
   PerfMaps perf_maps;
+  std::optional<PerfMaps::Place> map_place;
   auto mappings = code_mappings_of(pid_, moment.time);
   if (!mappings)
     return std::move(mappings)
@@ -111,15 +112,16 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
     if (!holds_any(mapping, sorted))
       continue;
     if (is_memory(mapping.path))
-      perf_maps.notice(pid_, moment.time);
+      perf_maps.notice(map_place, pid_, moment.time);
     auto [image, file, is_new, is_at_path] = images.identify(mapping);
     if (is_new && file)
       moment.files[image] = std::move(file);
     moment.events.emplace_back(event_of(std::move(mapping), image));
   }
   moment.images = images.take_new();
-  if (auto map = perf_maps.take(pid_, moment.time))
-    moment.perf_maps.push_back(*std::move(map));
+  if (map_place)
+    if (auto map = perf_maps.read(*map_place, pid_, moment.time))
+      moment.perf_maps.push_back(*std::move(map));
   // Only now: else all this might be of another process that was given the number.
   if (is_readable(process_))
     return errorf("process {} has ended", pid_).with_exit_status(kNoTarget);

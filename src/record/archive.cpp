@@ -60,35 +60,14 @@ void Archive::close_one() {
   open_count_--;
 }
 
-void Archive::map(uint32_t pid, ImageId image) {
+void Archive::map(Images& images, ImageId image) const {
   if (held_.contains(image) && !wanted_.contains(image))
-    mapped_[pid].insert(image);
+    images.insert(image);
 }
 
-void Archive::fork(uint32_t parent_pid, uint32_t pid) {
-  auto parent = mapped_.find(parent_pid);
-  if (parent != mapped_.end())
-    mapped_[pid] = std::set(parent->second);
-}
-
-void Archive::forget(uint32_t pid) {
-  mapped_.erase(pid);
-}
-
-void Archive::want(uint32_t pid) {
-  auto mapped = mapped_.find(pid);
-  if (mapped == mapped_.end())
-    return;
-  wanted_.merge(mapped->second);
-  mapped_.erase(mapped);
-}
-
-void Archive::want_all_of(const std::unordered_set<uint32_t>& pids) {
-  for (auto mapped = mapped_.begin(); mapped != mapped_.end();) {
-    auto process = mapped++;
-    if (pids.contains(process->first))
-      want(process->first);
-  }
+void Archive::want(Images& images) {
+  wanted_.merge(images);
+  images.clear();
 }
 
 bool Archive::is_due(const Held& held) const {

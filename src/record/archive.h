@@ -5,8 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -40,14 +38,11 @@ public:
   // the file from here, too.
   void hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path);
 
-  // What processes do, in order.
-  void map(uint32_t pid, ImageId image);
-  void fork(uint32_t parent_pid, uint32_t pid);
-  void forget(uint32_t pid);  // it ended, or runs another program
-
+  // Of one process, those that it has mapped and that are not wanted yet.
+  using Images = std::set<ImageId>;
+  void map(Images& images, ImageId image) const;
   // The process has samples.
-  void want(uint32_t pid);
-  void want_all_of(const std::unordered_set<uint32_t>& pids);
+  void want(Images& images);
 
   // Looks which of the wanted files have to be kept by now.
   void choose();
@@ -83,8 +78,6 @@ private:
   FileHelper& helper_;
   std::map<ImageId, Held> held_;
   size_t open_count_ = 0;
-  // Of each process those of its images that are not wanted yet.
-  std::unordered_map<uint32_t, std::set<ImageId>> mapped_;
   std::set<ImageId> wanted_;
   std::deque<Chosen> chosen_;
   std::optional<ImagePieces> pieces_;  // of the first chosen

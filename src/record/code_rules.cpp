@@ -151,17 +151,12 @@ TimeBudget& CodeRules::budget_of(const Program& program) {
   return program.is_go ? go_budget_ : native_budget_;
 }
 
-void CodeRules::map(const MapEvent& mapping, bool is_go, const UniqueFd& file) {
-  auto known = places_.find(mapping.pid);
-  if (known != places_.end())
-    std::erase_if(known->second, [&](const Place& place) {
-      return place.mapping.start < mapping.limit() && mapping.start < place.mapping.limit;
-    });
+void CodeRules::map(Places& places, const MapEvent& mapping, bool is_go, const UniqueFd& file) {
+  std::erase_if(places, [&](const Place& place) {
+    return place.mapping.start < mapping.limit() && mapping.start < place.mapping.limit;
+  });
   auto opened = file ? program(mapping.image, is_go, file) : nullptr;
-  if (!opened)
-    return;
-  std::vector<Place>& places = places_[mapping.pid];
-  if (places.size() == kMaxPlaces)
+  if (!opened || places.size() == kMaxPlaces)
     return;
   auto above = std::ranges::upper_bound(places, mapping.start, {},
                                         [](const Place& place) { return place.mapping.start; });
@@ -169,20 +164,7 @@ void CodeRules::map(const MapEvent& mapping, bool is_go, const UniqueFd& file) {
       above, {{0, mapping.start, mapping.limit(), mapping.file_offset, 0}, std::move(opened)});
 }
 
-void CodeRules::fork(uint32_t parent, uint32_t child) {
-  if (auto known = places_.find(parent); known != places_.end())
-    places_.insert_or_assign(child, std::vector(known->second));
-}
-
-void CodeRules::forget(uint32_t pid) {
-  places_.erase(pid);
-}
-
-std::optional<CodeRules::Found> CodeRules::find(uint32_t pid, uint64_t address) {
-  auto known = places_.find(pid);
-  if (known == places_.end())
-    return std::nullopt;
-  const std::vector<Place>& places = known->second;
+std::optional<CodeRules::Found> CodeRules::find(const Places& places, uint64_t address) {
   auto above = std::ranges::upper_bound(places, address, {},
                                         [](const Place& place) { return place.mapping.start; });
   if (above == places.begin())
@@ -194,8 +176,8 @@ std::optional<CodeRules::Found> CodeRules::find(uint32_t pid, uint64_t address) 
   return at ? std::optional(Found{*place.program, *at}) : std::nullopt;
 }
 
-Rule CodeRules::rule(uint32_t pid, uint64_t address) {
-  auto found = find(pid, address);
+Rule CodeRules::rule(const Places& places, uint64_t address) {
+  auto found = find(places, address);
   if (!found)
     return std::nullopt;
   Program& program = found->program;
@@ -203,8 +185,8 @@ Rule CodeRules::rule(uint32_t pid, uint64_t address) {
                             [&](ImageAddress at) { return program.find(at); });
 }
 
-Rule CodeRules::go_rule(uint32_t pid, uint64_t address) {
-  auto found = find(pid, address);
+Rule CodeRules::go_rule(const Places& places, uint64_t address) {
+  auto found = find(places, address);
   if (!found || !found->program.module)
     return std::nullopt;
   Program& program = found->program;
@@ -212,9 +194,9 @@ Rule CodeRules::go_rule(uint32_t pid, uint64_t address) {
                             [&](ImageAddress at) { return program.find_go(at); });
 }
 
-std::optional<CallerFrame> CodeRules::evaluate(uint32_t pid, uint64_t address,
+std::optional<CallerFrame> CodeRules::evaluate(const Places& places, uint64_t address,
                                                MachineState& state) {
-  auto found = find(pid, address);
+  auto found = find(places, address);
   if (!found)
     return std::nullopt;
   return found->program.evaluated(
@@ -222,10 +204,10 @@ std::optional<CallerFrame> CodeRules::evaluate(uint32_t pid, uint64_t address,
       [&](const dwarf::CallFrames& frames) { return frames.evaluate(found->address, state); });
 }
 
-CallerRegister CodeRules::caller_register(uint32_t pid, uint64_t address, uint64_t number,
-                                          uint64_t cfa, MachineState& state) {
-  auto found = find(pid, address);
-  if (!found || go_rule(pid, address))
+CallerRegister CodeRules::caller_register(const Places& places, uint64_t address,
+                                          uint64_t number, uint64_t cfa, MachineState& state) {
+  auto found = find(places, address);
+  if (!found || go_rule(places, address))
     return {};
   return found->program.evaluated(
       native_budget_, CallerRegister(), [&](const dwarf::CallFrames& frames) {

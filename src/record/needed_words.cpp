@@ -56,8 +56,7 @@ private:
 // that they point to.
 class UsefulWords {
 public:
-  UsefulWords(const StackTop& top, const std::vector<CodeRanges::Range>& code,
-              uint64_t frame_offset)
+  UsefulWords(const StackTop& top, const CodeRanges& code, uint64_t frame_offset)
       : top_(top), code_(code), ends_at_frame_(frame_offset == 8 * top.words.size()) {}
 
   std::optional<StackWord> at(uint64_t offset) const {
@@ -85,7 +84,7 @@ public:
 
 private:
   const StackTop& top_;
-  const std::vector<CodeRanges::Range>& code_;
+  const CodeRanges& code_;
   bool ends_at_frame_;
 };
 
@@ -217,7 +216,7 @@ void put_in_order(std::vector<StackWord>& words) {
 }  // namespace
 
 void find_needed_registers(const RecordedSample& sample, const StackTop& top,
-                           const std::vector<CodeRanges::Range>& ranges, SampledCode& code,
+                           const CodeRanges& ranges, SampledCode& code,
                            std::vector<StackWord>& needed) {
   // A rule that has to be evaluated is not far from where the registers were used.
   constexpr int kMaxFunctions = 64;
@@ -234,7 +233,7 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
 }
 
 void find_needed_words(const RecordedSample& sample, const StackTop& top,
-                       const std::vector<CodeRanges::Range>& code, const RuleOf& rule_of,
+                       const CodeRanges& code, const RuleOf& rule_of,
                        std::vector<StackWord>& needed) {
   needed.clear();
   UsefulWords words(top, code, sample.frame_offset);

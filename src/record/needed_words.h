@@ -27,22 +27,23 @@ public:
 // That of one process.
 class ProcessCode : public SampledCode {
 public:
-  ProcessCode(CodeRules& rules, uint32_t pid) : rules_(rules), pid_(pid) {}
+  ProcessCode(CodeRules& rules, const CodeRules::Places& places)
+      : rules_(rules), places_(places) {}
 
   std::optional<UnwindRule> rule(uint64_t address) override {
-    return rules_.rule(pid_, address);
+    return rules_.rule(places_, address);
   }
   std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
-    return rules_.evaluate(pid_, address, state);
+    return rules_.evaluate(places_, address, state);
   }
   CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
                                  MachineState& state) override {
-    return rules_.caller_register(pid_, address, number, cfa, state);
+    return rules_.caller_register(places_, address, number, cfa, state);
   }
 
 private:
   CodeRules& rules_;
-  uint32_t pid_;
+  const CodeRules::Places& places_;
 };
 
 // How to find the caller of the function at an address; none where nobody can tell yet.
@@ -57,13 +58,13 @@ using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
 // stack differs from sample to sample where stacks do not: with all that may be of use a
 // recording of prometheus at 999 Hz takes 39 bytes a sample, and with this 23.
 void find_needed_words(const RecordedSample& sample, const StackTop& top,
-                       const std::vector<CodeRanges::Range>& code, const RuleOf& rule_of,
+                       const CodeRanges& code, const RuleOf& rule_of,
                        std::vector<StackWord>& needed);
 
 // Appends what of the registers of a sample the rules of its functions ask for: of native code,
 // whose words are all kept.
 void find_needed_registers(const RecordedSample& sample, const StackTop& top,
-                           const std::vector<CodeRanges::Range>& ranges, SampledCode& code,
+                           const CodeRanges& ranges, SampledCode& code,
                            std::vector<StackWord>& needed);
 
 }  // namespace gosym

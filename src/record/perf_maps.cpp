@@ -75,34 +75,30 @@ void read_text(const UniqueFd& found, uint64_t size, uint64_t limit, RecordedPer
 
 }  // namespace
 
-void PerfMaps::notice(uint32_t pid, uint64_t time) {
-  auto known = processes_.find(pid);
-  if (known == processes_.end())
-    known = processes_.emplace(pid, look_at(pid, time)).first;
-  known->second.has_code = true;
+void PerfMaps::notice(std::optional<Place>& place, uint32_t pid, uint64_t time) {
+  if (!place)
+    place = look_at(pid, time);
+  place->has_code = true;
 }
 
-void PerfMaps::renew(uint32_t pid, uint64_t time) {
-  auto known = processes_.find(pid);
-  if (known == processes_.end())
-    return;
-  known->second.since_ns = file_time(CLOCK_MONOTONIC, time);
-  known->second.has_code = false;
+void PerfMaps::renew(Place& place, uint64_t time) {
+  place.since_ns = file_time(CLOCK_MONOTONIC, time);
+  place.has_code = false;
 }
 
-PerfMaps::Process PerfMaps::look_at(uint32_t pid, uint64_t time) {
-  Process process = {.directory = keep_directory_of(pid),
-                     .own_pid = pid,
-                     .user = geteuid(),
-                     .since_ns = file_time(CLOCK_MONOTONIC, time),
-                     .has_code = true};
+PerfMaps::Place PerfMaps::look_at(uint32_t pid, uint64_t time) {
+  Place place = {.directory = keep_directory_of(pid),
+                 .own_pid = pid,
+                 .user = geteuid(),
+                 .since_ns = file_time(CLOCK_MONOTONIC, time),
+                 .has_code = true};
   if (auto status = proc::status_of(pid)) {
-    process.own_pid = status->own_pid;
-    process.user = status->user;
+    place.own_pid = status->own_pid;
+    place.user = status->user;
   }
   if (auto start = proc::start_time_of(pid))
-    process.since_ns = file_time(CLOCK_BOOTTIME, *start);
-  return process;
+    place.since_ns = file_time(CLOCK_BOOTTIME, *start);
+  return place;
 }
 
 // Processes of a container share it, and so do those of the host.
@@ -121,43 +117,29 @@ UniqueFd PerfMaps::find_directory_of(uint32_t pid) const {
   return helper_ ? helper_->open_tmp(pid) : look_for_tmp(pid);
 }
 
-UniqueFd PerfMaps::find_map(uint32_t pid, const Process& process,
-                            const std::string& name) const {
-  if (process.directory)
-    return find_in(*process.directory, name);
+UniqueFd PerfMaps::find_map(const Place& place, uint32_t pid, const std::string& name) const {
+  if (place.directory)
+    return find_in(*place.directory, name);
   if (UniqueFd directory = find_directory_of(pid))
     return find_in(directory, name);
-  bool is_like_ours = process.own_pid == pid;
+  bool is_like_ours = place.own_pid == pid;
   return is_like_ours ? find_in(find_file("/tmp"), name) : UniqueFd();
 }
 
-std::optional<RecordedPerfMap> PerfMaps::take(uint32_t pid, uint64_t time) {
-  auto known = processes_.find(pid);
-  if (known == processes_.end())
-    return std::nullopt;
-  Process process = known->second;
-  processes_.erase(known);
-
-  std::string name = fmt::format("perf-{}.map", process.own_pid);
-  UniqueFd found = find_map(pid, process, name);
+std::optional<RecordedPerfMap> PerfMaps::read(const Place& place, uint32_t pid, uint64_t time) {
+  std::string name = fmt::format("perf-{}.map", place.own_pid);
+  UniqueFd found = find_map(place, pid, name);
   struct stat status {};
-  if (!process.has_code || !found || fstat(found.get(), &status) != 0)
+  if (!place.has_code || !found || fstat(found.get(), &status) != 0)
     return std::nullopt;
   RecordedPerfMap map = {
       .time = time, .pid = pid, .path = "/tmp/" + name, .text = {}, .problem = {}};
-  map.problem = distrust(status, process.user, process.since_ns);
+  map.problem = distrust(status, place.user, place.since_ns);
   if (map.problem.empty())
     read_text(found, static_cast<uint64_t>(status.st_size), std::min(kMaxSize, bytes_left_),
               map);
   bytes_left_ -= map.text.size();
   return map;
-}
-
-std::vector<uint32_t> PerfMaps::pids() const {
-  std::vector<uint32_t> pids;
-  for (const auto& [pid, process] : processes_)
-    pids.push_back(pid);
-  return pids;
 }
 
 }  // namespace gosym

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/unique_fd.h"
 #include "profile/recording.h"
@@ -29,39 +28,36 @@ public:
   // With a helper, which must outlive this, directories are found by that.
   explicit PerfMaps(FileHelper* helper = nullptr) : helper_(helper) {}
 
-  // The process has had code that no file holds since `time`, of CLOCK_MONOTONIC.
-  void notice(uint32_t pid, uint64_t time);
-
-  // It has run another program since `time`, to which no earlier map belongs.
-  void renew(uint32_t pid, uint64_t time);
-
-  // Its map as it is at `time`; none if there is none. The process is forgotten.
-  std::optional<RecordedPerfMap> take(uint32_t pid, uint64_t time);
-
-  void forget(uint32_t pid) { processes_.erase(pid); }
-
-  // Those noticed and neither taken nor forgotten.
-  std::vector<uint32_t> pids() const;
-
-private:
-  struct Process {
+  // Where a process would have its map. Valid as long as the PerfMaps that found it.
+  struct Place {
     const UniqueFd* directory;  // its /tmp; null: it was gone, or there are too many
     uint32_t own_pid;
     uint32_t user;
     int64_t since_ns;  // the program runs, as times of files tell it
-    bool has_code;
+    bool has_code;     // that no file holds
   };
+
+  // The process has had code that no file holds since `time`, of CLOCK_MONOTONIC. It is looked
+  // at if its place is not known.
+  void notice(std::optional<Place>& place, uint32_t pid, uint64_t time);
+
+  // It has run another program since `time`, to which no earlier map belongs.
+  static void renew(Place& place, uint64_t time);
+
+  // Its map as it is at `time`; none if there is none.
+  std::optional<RecordedPerfMap> read(const Place& place, uint32_t pid, uint64_t time);
+
+private:
   // A reader takes 4 GiB of such things; the text is in memory here one map at a time.
   static constexpr uint64_t kMaxTotal = uint64_t{1} << 30;
 
-  Process look_at(uint32_t pid, uint64_t time);
+  Place look_at(uint32_t pid, uint64_t time);
   const UniqueFd* keep_directory_of(uint32_t pid);
-  UniqueFd find_map(uint32_t pid, const Process& process, const std::string& name) const;
+  UniqueFd find_map(const Place& place, uint32_t pid, const std::string& name) const;
   UniqueFd find_directory_of(uint32_t pid) const;
 
   FileHelper* helper_;
   std::map<std::pair<dev_t, ino_t>, UniqueFd> directories_;
-  std::map<uint32_t, Process> processes_;
   uint64_t bytes_left_ = kMaxTotal;
 };
 

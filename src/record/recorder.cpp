@@ -43,7 +43,7 @@ std::vector<uint32_t> target_processes(const Scope& scope) {
     if (auto status = proc::status_of(tid))
       pids.push_back(status->pid);
   std::ranges::sort(pids);
-  pids.erase(std::ranges::unique(pids).begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   return pids;
 }
 
@@ -79,7 +79,7 @@ Recorder::Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSin
       archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_),
       max_size_(max_size) {
   for (uint32_t pid : target_processes(options_.scope))
-    followed_.insert(pid);
+    processes_[pid].is_followed = true;
 }
 
 Recorder::~Recorder() = default;
@@ -100,11 +100,6 @@ Result<> Recorder::start() {
   return sampler_.start();
 }
 
-// A process may have mapped its code before it comes into a cgroup.
-bool Recorder::is_followed(uint32_t pid) const {
-  return has_all_processes() || followed_.contains(pid);
-}
-
 void Recorder::snapshot_cgroups() {
   for (proc::Cgroup& cgroup : proc::cgroups())
     events_.emplace_back(CgroupEvent{start_time_, cgroup.id, std::move(cgroup.path)});
@@ -115,7 +110,7 @@ void Recorder::snapshot_cgroups() {
 void Recorder::snapshot_processes() {
   uint64_t until = start_time_ + kSnapshotTime;
   for (uint32_t pid : processes_at_start()) {
-    drain_sideband();
+    drain_events();
     if (has_all_processes() && monotonic_ns() > until)
       break;
     held_.give_out(pid);
@@ -132,44 +127,41 @@ std::vector<uint32_t> Recorder::processes_at_start() const {
   return pids;
 }
 
-Result<std::vector<RawMapping>> Recorder::read_mappings(uint32_t pid, uint64_t time) {
-  auto maps = helper_.read_maps(pid);
-  if (!maps)
-    return std::move(maps).error();
-  return code_mappings_in(*maps, pid, time);
-}
-
 // What a process has mapped and what its threads are called, as of a time.
 void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
-  auto mappings = read_mappings(pid, time);
-  if (!mappings && std::ranges::find(unreadable_, pid) == unreadable_.end())
-    unreadable_.push_back(pid);
-  if (mappings)
+  auto maps = helper_.read_maps(pid);
+  auto mappings = maps ? code_mappings_in(*maps, pid, time) : std::move(maps).error();
+  if (!mappings)
+    processes_[pid].is_unreadable = true;
+  else
     for (RawMapping& mapping : *mappings) {
-      code_.apply(mapping);
+      note_code(mapping);
       held_.add(std::move(mapping), given_);
     }
-  keep_given();
+  handle_given();
 }
 
 Result<> Recorder::collect() {
-  held_.forget_ended(kept_until_);
-  uint64_t known = drain_sideband();
-  kept_until_ = keep_events(known, known + kAllEventsTime);
+  held_.forget_ended(handled_until_);
+  // Before the samples, so that most of them find their code known.
+  uint64_t drained = drain_events();
+  handled_until_ = handle_events(drained, drained + kAllEventsTime);
   drain_samples();
   if (auto forgotten = forget_ended(); !forgotten)
     return forgotten;
-  // Where there is so much that it may not have an end, what came meanwhile waits.
+  // And after them, for what happened since. Where there is so much that it may not have an
+  // end, what came meanwhile waits.
   if (fresh_count_ < kManyEvents) {
-    uint64_t now = drain_sideband();
-    kept_until_ = keep_events(now, now + kAllEventsTime);
+    uint64_t now = drain_events();
+    handled_until_ = handle_events(now, now + kAllEventsTime);
   }
-  held_.release(kept_until_, given_);
-  keep_given();
-  read_unknown();
+  // Only now is all known of the processes of these samples, or it was lost.
+  held_.release(handled_until_, given_);
+  handle_given();
+  read_incomplete();
   if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
     if (auto written = write(); !written)
       return written;
@@ -180,56 +172,68 @@ Result<> Recorder::finish() {
   sampler_.stop();
   end_time_ = monotonic_ns();
   helper_.hurry(kLastLooksTime);
-  drain_sideband();
+  // The last samples, between the events before and after them.
+  drain_events();
   drain_samples();
-  drain_sideband();
-  keep_events(end_time_, monotonic_ns() + kLastEventsTime);
+  drain_events();
+  handle_events(end_time_, monotonic_ns() + kLastEventsTime);
   held_.release(end_time_, given_);
-  keep_given();
-  read_unknown();
+  handle_given();
+  read_incomplete();
+  if (auto finished = finish_replaced(); !finished)
+    return finished;
   if (auto written = write(); !written)
     return written;
   if (auto written = write_archive(UINT64_MAX); !written)
     return written;
-  for (uint32_t pid : perf_maps_.pids()) {
-    auto ending = ending_.find(pid);
-    uint64_t time = ending == ending_.end() ? end_time_ : ending->second.time;
-    if (auto written = write_perf_map(pid, time); !written)
-      return written;
-  }
+  if (auto written = write_perf_maps(); !written)
+    return written;
   if (auto written = sink_.write_stats(stats()); !written)
     return written;
   return sink_.write_end(end_time_);
 }
 
-void Recorder::drain_samples() {
-  sampler_.drain_samples(
-      [this](RecordedSample sample, const StackTop& top) { keep(sample, top); });
+Result<> Recorder::write_perf_maps() {
+  std::vector<uint32_t> pids;
+  for (const auto& [pid, process] : processes_)
+    if (process.perf_map)
+      pids.push_back(pid);
+  std::ranges::sort(pids);
+  for (uint32_t pid : pids) {
+    const Process& process = processes_[pid];
+    if (auto written = write_perf_map(pid, process, process.ended_at.value_or(end_time_));
+        !written)
+      return written;
+  }
+  return Ok{};
 }
 
-void Recorder::keep(RecordedSample sample, const StackTop& top) {
-  // The rules of code are known once its mapping is kept.
+void Recorder::drain_samples() {
+  sampler_.drain_samples(
+      [this](RecordedSample sample, const StackTop& top) { on_sample(sample, top); });
+}
+
+void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
+  // The rules of code are known once its mapping is handled.
   held_.want(sample.pid, sample.tid, sample.time);
-  held_.release(kept_until_, given_);
-  keep_given();
-  const std::vector<CodeRanges::Range>& code = code_.of(sample.pid);
-  ProcessCode process(code_rules_, sample.pid);
+  held_.release(handled_until_, given_);
+  handle_given();
+  Process& process = processes_[sample.pid];
+  ProcessCode code(code_rules_, process.places);
   find_needed_words(
-      sample, top, code,
-      [&](uint64_t address) { return code_rules_.go_rule(sample.pid, address); }, words_);
-  find_needed_registers(sample, top, code, process, words_);
+      sample, top, process.code,
+      [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, words_);
+  find_needed_registers(sample, top, process.code, code, words_);
   sample.words = words_;
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
   batches_.back().add(sample);
-  if (!sample.user_stack.empty() &&
-      !contains(code_.of(sample.pid), sample.user_stack.front())) {
-    Unplaced& unplaced = unplaced_[sample.pid];
-    unplaced.count++;
-    unplaced.address = sample.user_stack.front();
+  if (!sample.user_stack.empty() && !contains(process.code, sample.user_stack.front())) {
+    process.unplaced_count++;
+    process.unplaced_address = sample.user_stack.front();
   }
-  process_count_ += sampled_.insert(sample.pid).second ? 1 : 0;
+  process_count_ += std::exchange(process.is_sampled, true) ? 0 : 1;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
   kernel_symbols_.want(sample.kernel_stack);
 }
@@ -238,7 +242,9 @@ Result<> Recorder::write() {
   last_write_ = monotonic_ns();
   if (auto followed = sampler_.follow_cpus(pending_); !followed)
     return followed;
-  archive_.want_all_of(sampled_);
+  for (auto& [pid, process] : processes_)
+    if (process.is_sampled)
+      archive_.want(process.images);
   archive_.choose();
   if (events_.empty() && batches_.empty())
     return Ok{};
@@ -270,52 +276,6 @@ Result<> Recorder::write_archive(uint64_t until) {
   return Ok{};
 }
 
-// A process ends with its last thread, and is forgotten once all samples and events of it are
-// here: those that lay in a ring when it was seen to be gone have come one look later. A
-// recorder may run for days, with many processes a second. Of those that could not be looked
-// into, few, the summary tells.
-Result<> Recorder::forget_ended() {
-  for (auto next = ending_.begin(); next != ending_.end();) {
-    auto process = next++;
-    auto& [pid, ending] = *process;
-    if (!ending.is_gone) {
-      ending.is_gone = held_.is_over(pid) || proc::has_ended(pid);
-      continue;
-    }
-    if (auto written = write_perf_map(pid, ending.time); !written)
-      return written;
-    leave_images(pid);
-    code_.forget(pid);
-    code_rules_.forget(pid);
-    go_processes_.erase(pid);
-    followed_.erase(pid);
-    held_.forget(pid);
-    to_read_.erase(pid);
-    read_at_.erase(pid);
-    if (auto unplaced = unplaced_.find(pid); unplaced != unplaced_.end()) {
-      unplaced_count_ += unplaced->second.count;
-      unplaced_.erase(unplaced);
-    }
-    if (std::ranges::find(unreadable_, pid) == unreadable_.end())
-      sampled_.erase(pid);
-    ending_.erase(process);
-  }
-  return Ok{};
-}
-
-Result<> Recorder::write_perf_map(uint32_t pid, uint64_t time) {
-  if (!sampled_.contains(pid)) {
-    perf_maps_.forget(pid);
-    return Ok{};
-  }
-  auto map = perf_maps_.take(pid, time);
-  if (!map)
-    return Ok{};
-  if (!map->problem.empty())
-    perf_map_problems_.push_back(fmt::format("'{}': {}", map->path, map->problem));
-  return sink_.write_perf_map(*map);
-}
-
 RecordingStats Recorder::stats() const {
   RecordingStats stats{.time = last_write_, .cpus = sampler_.counters().cpus};
   for (const CpuCounts& cpu : stats.cpus) {
@@ -329,8 +289,11 @@ RecordingStats Recorder::stats() const {
 Recorder::Summary Recorder::summary() const {
   RecordingStats counted = stats();
   uint64_t unplaced = unplaced_count_;
-  for (const auto& [pid, of_process] : unplaced_)
-    unplaced += of_process.count;
+  uint64_t unreadable = unreadable_count_;
+  for (const auto& [pid, process] : processes_) {
+    unplaced += process.unplaced_count;
+    unreadable += process.is_sampled && process.is_unreadable ? 1 : 0;
+  }
   return {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
@@ -338,8 +301,7 @@ Recorder::Summary Recorder::summary() const {
       .skipped = counted.sum_of(&CpuCounts::skipped),
       .skipped_percent = counted.skipped_percent(),
       .unfollowed = sampler_.counters().unfollowed,
-      .unreadable = static_cast<uint64_t>(std::ranges::count_if(
-          unreadable_, [this](uint32_t pid) { return sampled_.contains(pid); })),
+      .unreadable = unreadable,
       .hung_looks = helper_.hung_count(),
       .refused_events = sampler_.counters().refused_events,
       .unplaced = unplaced,

@@ -1,20 +1,16 @@
 #pragma once
 
-#include <map>
-#include <memory>
 #include <set>
-#include <unordered_set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
-#include "record/archive.h"
-#include "record/code_ranges.h"
-#include "record/code_rules.h"
 #include "record/file_helper.h"
 #include "record/held_events.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
-#include "record/perf_maps.h"
+#include "record/process.h"
 #include "record/sampler.h"
 #include "record/sink.h"
 
@@ -83,111 +79,109 @@ public:
   Summary summary() const;
 
 private:
-  bool is_followed(uint32_t pid) const;
   bool has_all_processes() const {
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
   }
+  bool is_followed(uint32_t pid) const;
+  Process* find(uint32_t pid);
+
+  // What was so before the first event.
   std::vector<uint32_t> processes_at_start() const;
   void snapshot_cgroups();
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
-  Result<std::vector<RawMapping>> read_mappings(uint32_t pid, uint64_t time);
+
   void drain_samples();
-  void keep(RecordedSample sample, const StackTop& top);
-  // Gives the time up to which it has all.
-  uint64_t drain_sideband();
-  uint64_t keep_events(uint64_t until, uint64_t deadline);
+  void on_sample(RecordedSample sample, const StackTop& top);
+
+  // Each event passes three stages.
+  //
+  // It is drained: what it tells of code is known at once, for samples of that are drained
+  // next. Gives the time up to which all events were drained.
+  uint64_t drain_events();
+  void note_code(const SidebandRecord& record);
+  void note_code(const RawMapping& mapping);
   void note_losses();
-  void read_unknown();
-  void read_again(uint32_t pid, uint64_t since);
-  // Whether it is of what is recorded. Tells who belongs to that.
-  template <class Other>
-  bool is_of_interest(const Other&) {
-    return true;
-  }
-  bool is_of_interest(const RawMapping& mapping) { return is_followed(mapping.pid); }
-  bool is_of_interest(const CommEvent& event) { return is_followed(event.pid); }
-  bool is_of_interest(const ForkEvent& event);
-  bool is_of_interest(const ExitEvent& event);
-  void take(SidebandRecord& record);
-  void keep_given();
-  void keep(RawMapping mapping);
+
+  // It is handled, in order of time: it tells who is followed and who has ended. The last two
+  // give false if it is of nobody who is recorded.
+  uint64_t handle_events(uint64_t until, uint64_t deadline);
+  void handle(SidebandRecord& record);
+  bool handle_fork(const ForkEvent& event);
+  bool handle_exit(const ExitEvent& event);
+
+  // It is given out by HeldEvents, once there are samples of its process: it goes into the
+  // recording, and tells what the process maps and runs.
+  void handle_given();
+  void on_mmap(RawMapping mapping);
+  void on_comm(CommEvent event);
+  void on_exec(const CommEvent& event);
+  void on_fork(const ForkEvent& event);
+  void on_kernel_code(KernelCodeEvent event);
+  void set_go_program(Process& process, const GoProgram& program, const MapEvent& code);
   bool executes_after(uint32_t pid, uint64_t time) const;
-  void keep(const GoProgram& program, const MapEvent& code);
-  void forget_go_program(uint32_t pid);
-  void leave_images(uint32_t pid);
+  void leave_images(Process& process);
+
+  // Of processes whose events did not come, or not all.
+  void read_later(uint32_t pid, Process& process, uint64_t since);
+  void read_incomplete();
+  void read_again(uint32_t pid, Process& process);
+
+  // Of processes that have ended.
   Result<> forget_ended();
-  void keep(CommEvent event);
-  void keep(ForkEvent event);
-  void keep(ExitEvent event) { events_.emplace_back(event); }
-  void keep(const LostRecords&) {}
-  void keep(const ThrottleRecord&) {}
-  void keep(const OtherRecord&) {}
-  void keep(KernelCodeEvent event);
-  void keep(CgroupEvent event);
+  void replace(uint32_t pid, Process& process);
+  Result<> finish_replaced();
+  Result<> write_perf_map(uint32_t pid, const Process& process, uint64_t time);
+  void forget(uint32_t pid);
+  void count_out(Process& process);
+
   Result<> write();
   Result<> write_archive(uint64_t until);
-  Result<> write_perf_map(uint32_t pid, uint64_t time);
+  Result<> write_perf_maps();
 
   SamplerOptions options_;
   Sampler& sampler_;
   RecordingSink& sink_;
-  std::unordered_set<uint32_t> followed_;  // the targets and their children
-  std::unordered_set<uint32_t> sampled_;
-  size_t process_count_ = 0;                   // that were in sampled_
-  std::unordered_set<uint32_t> go_processes_;  // that the sampler knows
+
+  ProcessTable processes_;
+  // Those among them that are incomplete, and that have ended. Numbers of which that is no
+  // longer so, or which the table has no longer, are passed over.
+  std::set<uint32_t> to_read_;
+  std::set<uint32_t> ending_;
+  // Those whose number was given to another before they were forgotten.
+  std::vector<std::pair<uint32_t, Process>> replaced_;
+  size_t process_count_ = 0;  // that had samples, whether they are still known or not
+  // As the summary has them, of processes that were forgotten.
+  uint64_t unplaced_count_ = 0;
+  uint64_t unreadable_count_ = 0;
+
   std::set<std::string> unknown_go_versions_;
   std::vector<uint32_t> live_tids_;  // of threads that are targets
   bool have_threads_ended_ = false;
   FileHelper helper_;
   ImageCatalog images_{&helper_};
+  CodeRules code_rules_;
+  PerfMaps perf_maps_{&helper_};
+  std::vector<std::string> perf_map_problems_;
   Archive archive_;
   uint64_t max_size_;
   size_t archived_ = 0;
 
-  // Drained and not yet written.
-  std::vector<SidebandRecord> pending_;  // too young: an older one may still come
-  std::vector<Event> events_;
+  // Events, by stage.
+  std::vector<SidebandRecord> pending_;  // drained, and too young: an older one may still come
+  uint64_t handled_until_ = 0;           // all up to then
+  HeldEvents held_;                      // handled, of threads without samples
+  std::vector<SidebandRecord> given_;    // handled, of others
+  std::vector<Event> events_;            // to be written
   std::vector<raw::SampleBatch> batches_;
 
-  HeldEvents held_;
-  std::vector<SidebandRecord> given_;  // what that does not hold, and that was not kept yet
-  uint64_t kept_until_ = 0;            // all events up to then were kept, or are held
-
-  // Processes whose mappings are to be read from /proc, for not all of their events have come.
-  struct Rereading {
-    uint64_t since = 0;       // something may be missing
-    uint64_t not_before = 0;  // so that it is not done all the time
-  };
-  std::map<uint32_t, Rereading> to_read_;
-  std::map<uint32_t, uint64_t> read_at_;  // when that was done last
-  uint64_t lost_events_ = 0;              // when it was looked at last
-  size_t fresh_count_ = 0;                // of events, at the last look at the rings
-  uint64_t dropped_events_ = 0;           // there were too many at once
   uint64_t last_drain_ = 0;
-  // Samples of code of which nothing was known then: how many, and one of their addresses.
-  struct Unplaced {
-    uint64_t count = 0;
-    uint64_t address = 0;
-  };
-  std::map<uint32_t, Unplaced> unplaced_;
-  uint64_t unplaced_count_ = 0;  // of processes that have ended
+  size_t fresh_count_ = 0;       // of events, at the last look at the rings
+  uint64_t lost_events_ = 0;     // when it was looked at last
+  uint64_t dropped_events_ = 0;  // there were too many at once
 
-  CodeRanges code_;
-  CodeRules code_rules_;
-  std::vector<StackWord> words_;  // scratch of keep()
+  std::vector<StackWord> words_;  // scratch of on_sample()
 
-  PerfMaps perf_maps_{&helper_};
-  // Processes whose first thread has ended, while others may go on: or one of these executes
-  // another program, and is the first from then on.
-  struct Ending {
-    uint64_t time = 0;     // of the last end of a thread of it
-    bool is_gone = false;  // the last has ended too
-  };
-  std::map<uint32_t, Ending> ending_;
-  std::vector<std::string> perf_map_problems_;
-
-  std::vector<uint32_t> unreadable_;  // processes whose mappings may not be read
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
   KernelSymbols kernel_symbols_;
   bool has_kernel_samples_ = false;

@@ -2,7 +2,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "raw/sample_batch.h"
+#include "base/overloaded.h"
+#include "proc/process.h"
 #include "record/recorder.h"
 
 namespace gosym {
@@ -26,7 +27,20 @@ constexpr size_t kMaxToRead = 4096;
 
 }  // namespace
 
-uint64_t Recorder::drain_sideband() {
+Process* Recorder::find(uint32_t pid) {
+  auto known = processes_.find(pid);
+  return known == processes_.end() ? nullptr : &known->second;
+}
+
+// A process may have mapped its code before it comes into a cgroup.
+bool Recorder::is_followed(uint32_t pid) const {
+  if (has_all_processes())
+    return true;
+  auto known = processes_.find(pid);
+  return known != processes_.end() && known->second.is_followed;
+}
+
+uint64_t Recorder::drain_events() {
   uint64_t now = monotonic_ns();
   size_t known = pending_.size();
   sampler_.drain_events(pending_);
@@ -35,32 +49,48 @@ uint64_t Recorder::drain_sideband() {
     pending_.resize(kMaxPending);
   }
   std::span fresh = std::span(pending_).subspan(std::min(known, pending_.size()));
+  // A child gets the code that its parent had then.
   std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
-  for (const SidebandRecord& record : fresh) {
-    code_.apply(record);
-    // Before samples of the new program are seen.
-    if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec)
-      code_rules_.forget(comm->pid);
-  }
+  for (const SidebandRecord& record : fresh)
+    note_code(record);
   fresh_count_ = fresh.size();
   note_losses();
   last_drain_ = now;
   return now;
 }
 
+void Recorder::note_code(const SidebandRecord& record) {
+  if (const auto* mapping = std::get_if<RawMapping>(&record)) {
+    note_code(*mapping);
+  } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
+    const Process* parent = find(fork->parent_pid);
+    if (fork->pid != fork->parent_pid)
+      processes_[fork->pid].code = parent ? parent->code : CodeRanges();
+  } else if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec) {
+    // Before samples of the new program are seen.
+    if (Process* process = find(comm->pid))
+      process->places.clear();
+  }
+}
+
+void Recorder::note_code(const RawMapping& mapping) {
+  add(processes_[mapping.pid].code, {mapping.start, mapping.start + mapping.length});
+}
+
 // What was lost came after the last look at the rings.
 void Recorder::note_losses() {
   for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
-    if (sampled_.contains(pid))
-      to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
+    if (Process* process = find(pid); process && process->is_sampled)
+      read_later(pid, *process, last_drain_);
   }
   uint64_t lost = sampler_.lost_events() + dropped_events_;
   if (std::exchange(lost_events_, lost) == lost)
     return;
   held_.lose_track();
-  for (uint32_t pid : sampled_)
-    to_read_.try_emplace(pid, Rereading{.since = last_drain_, .not_before = 0});
+  for (auto& [pid, process] : processes_)
+    if (process.is_sampled)
+      read_later(pid, process, last_drain_);
 }
 
 // The rings of the CPUs are read one after the other, so what lies in the first may have been
@@ -68,121 +98,127 @@ void Recorder::note_losses() {
 // the moment before the first was read is the account complete.
 //
 // In between the rings are read, so that samples need not wait for long; what they have is
-// taken the next time. So there is an end, and at the deadline an earlier one. Gives the time
-// up to which all has been taken.
-uint64_t Recorder::keep_events(uint64_t until, uint64_t deadline) {
+// handled the next time. So there is an end, and at the deadline an earlier one. Gives the time
+// up to which all has been handled.
+uint64_t Recorder::handle_events(uint64_t until, uint64_t deadline) {
   std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
   auto end = std::ranges::upper_bound(pending_, until, {},
                                       [](const auto& record) { return time_of(record); });
   auto count = static_cast<size_t>(end - pending_.begin());
-  size_t taken = 0;
+  size_t handled = 0;
   uint64_t look_at = monotonic_ns() + kEventsTime;
-  for (uint64_t now = 0; taken < count && now < deadline; now = monotonic_ns()) {
+  for (uint64_t now = 0; handled < count && now < deadline; now = monotonic_ns()) {
     if (now >= look_at) {
-      drain_sideband();
+      drain_events();
       drain_samples();
       look_at = monotonic_ns() + kEventsTime;
     }
-    take(pending_[taken++]);
+    handle(pending_[handled++]);
   }
-  if (taken < count)
-    until = time_of(pending_[taken]) - 1;
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(taken));
+  if (handled < count)
+    until = time_of(pending_[handled]) - 1;
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(handled));
   return until;
 }
 
-void Recorder::take(SidebandRecord& record) {
-  if (!std::visit([this](const auto& event) { return is_of_interest(event); }, record))
+void Recorder::handle(SidebandRecord& record) {
+  bool is_recorded =
+      std::visit(Overloaded{
+                     [this](const RawMapping& mapping) { return is_followed(mapping.pid); },
+                     [this](const CommEvent& event) { return is_followed(event.pid); },
+                     [this](const ForkEvent& event) { return handle_fork(event); },
+                     [this](const ExitEvent& event) { return handle_exit(event); },
+                     [](const auto&) { return true; },  // of no process
+                 },
+                 record);
+  if (!is_recorded)
     return;
   held_.add(std::move(record), given_);
-  keep_given();
+  handle_given();
 }
 
-void Recorder::keep_given() {
-  if (given_.size() > 1)
-    images_.prepare(given_);
-  for (SidebandRecord& record : given_)
-    std::visit([this](auto& event) { keep(std::move(event)); }, record);
-  given_.clear();
-}
-
-// Of sampled processes whose events did not come, or not all.
-void Recorder::read_unknown() {
-  for (auto [pid, since] : held_.take_unknown()) {
-    if (!is_followed(pid)) {
-      followed_.insert(pid);
-      sampler_.follow(pid);
-    }
-    if (to_read_.size() < kMaxToRead)
-      to_read_.try_emplace(pid, Rereading{.since = since, .not_before = 0});
-  }
-  uint64_t now = monotonic_ns();
-  for (auto next = to_read_.begin();
-       next != to_read_.end() && monotonic_ns() < now + kReadTime;) {
-    auto [pid, reading] = *next;
-    auto last = read_at_.find(pid);
-    if (last != read_at_.end() && now < last->second + kReadAgainAfter) {
-      ++next;
-      continue;
-    }
-    read_at_[pid] = now;
-    next = to_read_.erase(next);
-    read_again(pid, reading.since);
-  }
-}
-
-void Recorder::read_again(uint32_t pid, uint64_t since) {
-  snapshot(pid, since);
-  auto unplaced = unplaced_.find(pid);
-  if (unplaced != unplaced_.end() && contains(code_.of(pid), unplaced->second.address))
-    unplaced_.erase(unplaced);
-}
-
-bool Recorder::is_of_interest(const ForkEvent& event) {
+bool Recorder::handle_fork(const ForkEvent& event) {
   if (!is_followed(event.parent_pid))
     return false;
-  bool is_child = event.pid != event.parent_pid;
-  if (is_child && !options_.scope.follows_children)
+  if (event.pid == event.parent_pid)
+    return true;  // a thread
+  if (!options_.scope.follows_children)
     return false;
-  if (is_child)
-    ending_.erase(event.pid);  // one of this number, long ago
-  if (!has_all_processes())
-    followed_.insert(event.pid);
+  Process& child = processes_[event.pid];
+  if (child.ended_at)
+    replace(event.pid, child);
+  child.is_followed = true;
   return true;
 }
 
-bool Recorder::is_of_interest(const ExitEvent& event) {
+// Another process has its number. Its code was noted already, and samples may have come, too:
+// whose they are nobody can tell.
+void Recorder::replace(uint32_t pid, Process& process) {
+  Process next;
+  next.code = process.code;
+  next.is_sampled = process.is_sampled;
+  replaced_.emplace_back(pid, std::exchange(process, std::move(next)));
+}
+
+bool Recorder::handle_exit(const ExitEvent& event) {
+  bool is_first = event.tid == event.pid;
   if (!is_followed(event.pid)) {
-    if (event.tid == event.pid)
-      code_.forget(event.pid);
+    if (is_first)
+      forget(event.pid);
     return false;
   }
   // It has not ended if it can be followed again: it executed a program of other rights.
-  if (event.tid == event.pid && !has_all_processes() && sampler_.follow(event.pid)) {
-    to_read_[event.pid] = {.since = event.time, .not_before = 0};
+  if (is_first && !has_all_processes() && sampler_.follow(event.pid)) {
+    processes_[event.pid].incomplete_since = event.time;
+    to_read_.insert(event.pid);
     return false;
   }
   if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
     have_threads_ended_ = true;
-  if (event.tid == event.pid || ending_.contains(event.pid))
-    ending_[event.pid] = {event.time};
+  Process* process = is_first ? &processes_[event.pid] : find(event.pid);
+  if (process && (is_first || process->ended_at)) {
+    process->ended_at = event.time;
+    process->is_gone = false;
+    ending_.insert(event.pid);
+  }
   return true;
 }
 
-void Recorder::keep(RawMapping mapping) {
+void Recorder::handle_given() {
+  // To ask once for all files is faster.
+  if (given_.size() > 1)
+    images_.prepare(given_);
+  for (SidebandRecord& record : given_)
+    std::visit(Overloaded{
+                   [this](RawMapping& mapping) { on_mmap(std::move(mapping)); },
+                   [this](CommEvent& event) { on_comm(std::move(event)); },
+                   [this](const ForkEvent& event) { on_fork(event); },
+                   [this](const ExitEvent& event) { events_.emplace_back(event); },
+                   [this](KernelCodeEvent& event) { on_kernel_code(std::move(event)); },
+                   [this](CgroupEvent& event) { events_.emplace_back(std::move(event)); },
+                   [](const auto&) {},  // the sampler counts what was lost
+               },
+               record);
+  given_.clear();
+}
+
+void Recorder::on_mmap(RawMapping mapping) {
+  Process& process = processes_[mapping.pid];
   if (options_.has_user && is_memory(mapping.path))
-    perf_maps_.notice(mapping.pid, mapping.time);
+    perf_maps_.notice(process.perf_map, mapping.pid, mapping.time);
   auto [image, file, is_new, is_at_path] = images_.identify(mapping);
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
   const GoProgram* program = images_.go_program(image);
   if (program)
-    keep(*program, event);
+    set_go_program(process, *program, event);
+  // The rules of Go's code are for samples that come now: those of the next program, if that
+  // was executed meanwhile.
   if (!program || !executes_after(event.pid, event.time))
-    code_rules_.map(event, program != nullptr, file);
+    code_rules_.map(process.places, event, program != nullptr, file);
   if (is_new && file)
     archive_.hold(image, std::move(file), path, is_at_path);
-  archive_.map(event.pid, image);
+  archive_.map(process.images, image);
   events_.emplace_back(std::move(event));
 }
 
@@ -196,48 +232,154 @@ bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
 }
 
 // Of several in one process the first is its program, and not a library.
-void Recorder::keep(const GoProgram& program, const MapEvent& code) {
+void Recorder::set_go_program(Process& process, const GoProgram& program,
+                              const MapEvent& code) {
   if (!program.layout)
     unknown_go_versions_.insert(program.version);
-  else if (options_.has_user && go_processes_.insert(code.pid).second)
+  else if (options_.has_user && !std::exchange(process.has_go_program, true))
     sampler_.set_go_program(code.pid, program, program.offset_at_in(code));
 }
 
-void Recorder::forget_go_program(uint32_t pid) {
-  if (go_processes_.erase(pid) > 0)
-    sampler_.forget_go_program(pid);
-}
-
-void Recorder::leave_images(uint32_t pid) {
-  if (sampled_.contains(pid))
-    archive_.want(pid);
-  archive_.forget(pid);
-}
-
-void Recorder::keep(CommEvent event) {
-  if (event.is_exec) {
-    perf_maps_.renew(event.pid, event.time);
-    forget_go_program(event.pid);
-    code_rules_.forget(event.pid);
-    leave_images(event.pid);
-  }
+void Recorder::on_comm(CommEvent event) {
+  if (event.is_exec)
+    on_exec(event);
   events_.emplace_back(std::move(event));
 }
 
-void Recorder::keep(ForkEvent event) {
-  if (event.pid != event.parent_pid)
-    code_rules_.fork(event.parent_pid, event.pid);
-  archive_.fork(event.parent_pid, event.pid);
+void Recorder::on_exec(const CommEvent& event) {
+  Process& process = processes_[event.pid];
+  if (process.perf_map)
+    PerfMaps::renew(*process.perf_map, event.time);
+  if (std::exchange(process.has_go_program, false))
+    sampler_.forget_go_program(event.pid);
+  process.places.clear();
+  leave_images(process);
+}
+
+// What a child inherits. If it is given out late, its parent may have gone on since, to another
+// program even: then what the child has mapped itself comes next, and takes its place.
+void Recorder::on_fork(const ForkEvent& event) {
+  if (event.pid != event.parent_pid) {
+    Process& child = processes_[event.pid];
+    if (const Process* parent = find(event.parent_pid)) {
+      child.places = parent->places;
+      child.images = parent->images;
+    }
+  }
   events_.emplace_back(event);
 }
 
-void Recorder::keep(CgroupEvent event) {
-  events_.emplace_back(std::move(event));
-}
-
-void Recorder::keep(KernelCodeEvent event) {
+void Recorder::on_kernel_code(KernelCodeEvent event) {
   if (options_.has_kernel)
     events_.emplace_back(std::move(event));
+}
+
+// Its program has ended, or the process.
+void Recorder::leave_images(Process& process) {
+  if (process.is_sampled)
+    archive_.want(process.images);
+  process.images.clear();
+}
+
+// Something happened since then of which no event came.
+void Recorder::read_later(uint32_t pid, Process& process, uint64_t since) {
+  if (!process.incomplete_since)
+    process.incomplete_since = since;
+  to_read_.insert(pid);
+}
+
+void Recorder::read_incomplete() {
+  for (auto [pid, since] : held_.take_unknown()) {
+    Process& process = processes_[pid];
+    if (!is_followed(pid)) {
+      process.is_followed = true;
+      sampler_.follow(pid);
+    }
+    if (to_read_.size() < kMaxToRead)
+      read_later(pid, process, since);
+  }
+  uint64_t now = monotonic_ns();
+  for (auto next = to_read_.begin();
+       next != to_read_.end() && monotonic_ns() < now + kReadTime;) {
+    uint32_t pid = *next;
+    Process* process = find(pid);
+    if (process && process->incomplete_since && now < process->read_at + kReadAgainAfter) {
+      ++next;
+      continue;
+    }
+    next = to_read_.erase(next);
+    if (process && process->incomplete_since) {
+      process->read_at = now;
+      read_again(pid, *process);
+    }
+  }
+}
+
+void Recorder::read_again(uint32_t pid, Process& process) {
+  snapshot(pid, *std::exchange(process.incomplete_since, std::nullopt));
+  // Of these samples no event is missing any more.
+  if (contains(process.code, process.unplaced_address))
+    process.unplaced_count = 0;
+}
+
+// A process ends with its last thread, and is forgotten once all samples and events of it are
+// here: those that lay in a ring when it was seen to be gone have come one look later. A
+// recorder may run for days, with many processes a second.
+Result<> Recorder::forget_ended() {
+  if (auto finished = finish_replaced(); !finished)
+    return finished;
+  for (auto next = ending_.begin(); next != ending_.end();) {
+    uint32_t pid = *next;
+    Process* process = find(pid);
+    bool is_ending = process && process->ended_at;
+    if (is_ending && !process->is_gone) {
+      process->is_gone = held_.is_over(pid) || proc::has_ended(pid);
+      ++next;
+      continue;
+    }
+    next = ending_.erase(next);
+    if (!is_ending)
+      continue;
+    if (auto written = write_perf_map(pid, *process, *process->ended_at); !written)
+      return written;
+    forget(pid);
+  }
+  return Ok{};
+}
+
+Result<> Recorder::finish_replaced() {
+  for (auto& [pid, process] : std::exchange(replaced_, {})) {
+    if (auto written = write_perf_map(pid, process, *process.ended_at); !written)
+      return written;
+    count_out(process);
+  }
+  return Ok{};
+}
+
+void Recorder::forget(uint32_t pid) {
+  if (auto known = processes_.find(pid); known != processes_.end()) {
+    count_out(known->second);
+    processes_.erase(known);
+  }
+  held_.forget(pid);
+}
+
+// What has to outlive a process.
+void Recorder::count_out(Process& process) {
+  leave_images(process);
+  unplaced_count_ += process.unplaced_count;
+  unreadable_count_ += process.is_sampled && process.is_unreadable ? 1 : 0;
+}
+
+Result<> Recorder::write_perf_map(uint32_t pid, const Process& process, uint64_t time) {
+  if (!process.is_sampled || !process.perf_map)
+    return Ok{};
+  auto map = perf_maps_.read(*process.perf_map, pid, time);
+  if (!map)
+    return Ok{};
+  if (!map->problem.empty())
+    perf_map_problems_.push_back(fmt::format("'{}': {}", map->path, map->problem));
+  return sink_.write_perf_map(*map);
 }
 
 }  // namespace gosym

@@ -182,8 +182,9 @@ private:
 struct Program {
   std::vector<RecordedImage> images;
   std::vector<Event> events;
-  std::vector<CodeRanges::Range> code;
+  CodeRanges code;
   CodeRules rules;
+  CodeRules::Places places;
   std::string vdso;
   std::unique_ptr<gosym_go_program> go;
 };
@@ -210,7 +211,7 @@ void add_mapping(const proc::MapsEntry& entry, Program& program) {
       program.go = std::make_unique<gosym_go_program>(
           to_bpf(*contents.go_program, contents.go_program->offset_at_in(event)));
     program.images.push_back(std::move(contents.image));
-    program.rules.map(event, program.go != nullptr, file);
+    program.rules.map(program.places, event, program.go != nullptr, file);
   }
   program.events.emplace_back(std::move(event));
 }
@@ -256,9 +257,9 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
                              .frame_offset = has_frame ? offset : kNoFrame,
                              .bridge = sample->bridge};
   std::vector<StackWord> needed;
-  auto go_rule = [&](uint64_t at) { return program.rules.go_rule(recorded.pid, at); };
+  auto go_rule = [&](uint64_t at) { return program.rules.go_rule(program.places, at); };
   find_needed_words(recorded, top, program.code, go_rule, needed);
-  ProcessCode code(program.rules, recorded.pid);
+  ProcessCode code(program.rules, program.places);
   find_needed_registers(recorded, top, program.code, code, needed);
   recorded.words = needed;
   replay.add(recorded);

@@ -196,13 +196,14 @@ struct Held {
   TemporaryDirectory folder;
   FileHelper helper;
   Archive archive;
+  std::map<uint32_t, Archive::Images> images;  // by process
 
   explicit Held(ArchiveMode mode) : archive(mode, helper) {}
 
   void hold(uint32_t id, uint32_t pid) {
     std::string path = write_file(folder / std::to_string(id), build_image(some_program()));
     archive.hold(ImageId{id}, opened(path), path, true);
-    archive.map(pid, ImageId{id});
+    archive.map(images[pid], ImageId{id});
   }
   void hold_each(uint32_t count, uint32_t pid) {
     for (uint32_t id = 1; id <= count; id++)
@@ -244,7 +245,7 @@ private:
 TEST_CASE("archive: a file that stays where it is is left there") {
   Held held(ArchiveMode::kAuto);
   held.hold(1, 100);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen().empty());
 }
 
@@ -252,7 +253,7 @@ TEST_CASE("archive: a file for which there is no room is told") {
   Held held(ArchiveMode::kAuto);
   held.hold(1, 100);
   held.remove(1);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen(10) == "1: no room for it below --max-size");
   CHECK(held.archive.problems().size() == 1);
   CHECK(held.chosen().empty());
@@ -265,7 +266,7 @@ TEST_CASE("archive: a file that is deleted is kept once, as soon as its process 
   held.remove(1);
   held.remove(2);
   CHECK(held.chosen().empty());
-  held.archive.want_all_of({100, 300});
+  held.archive.want(held.images[100]);
   CHECK(held.chosen() == "1");
   CHECK(held.chosen().empty());
 }
@@ -273,9 +274,9 @@ TEST_CASE("archive: a file that is deleted is kept once, as soon as its process 
 TEST_CASE("archive: a file that is deleted after its process had samples is kept as well") {
   Held held(ArchiveMode::kAuto);
   held.hold(1, 100);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen().empty());
-  held.archive.forget(100);
+  held.images.erase(100);
   held.remove(1);
   CHECK(held.chosen() == "1");
 }
@@ -288,33 +289,22 @@ TEST_CASE("archive: a file is kept that is not where its process sees it") {
   held.archive.hold(ImageId{2}, opened(path), held.folder / "nowhere", false);
   held.archive.hold(ImageId{3}, opened(path), path, true);
   for (uint32_t id : {1, 2, 3})
-    held.archive.map(100, ImageId{id});
-  held.archive.want(100);
+    held.archive.map(held.images[100], ImageId{id});
+  held.archive.want(held.images[100]);
   CHECK(held.chosen() == "1 2");
-}
-
-TEST_CASE("archive: a child has the images of its parent, and loses them as that does not") {
-  Held held(ArchiveMode::kAll);
-  held.hold(1, 100);
-  held.archive.fork(100, 101);
-  held.archive.forget(100);
-  held.archive.want(100);
-  CHECK(held.chosen().empty());
-  held.archive.want(101);
-  CHECK(held.chosen() == "1");
 }
 
 TEST_CASE("archive: all or none") {
   Held all(ArchiveMode::kAll);
   all.hold(1, 100);
   all.hold(2, 200);
-  all.archive.want(100);
+  all.archive.want(all.images[100]);
   CHECK(all.chosen() == "1");
 
   Held none(ArchiveMode::kNone);
   none.hold(1, 100);
   none.remove(1);
-  none.archive.want(100);
+  none.archive.want(none.images[100]);
   CHECK(none.chosen().empty());
 }
 
@@ -322,9 +312,9 @@ TEST_CASE("archive: it is told why a file is not kept") {
   Held held(ArchiveMode::kAll);
   std::string path = write_file(held.folder / "text", "#!/bin/sh");
   held.archive.hold(ImageId{1}, opened(path), path, true);
-  held.archive.map(100, ImageId{1});
+  held.archive.map(held.images[100], ImageId{1});
   held.hold(2, 100);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen() == "1: not an ELF file 2");
 }
 
@@ -334,7 +324,7 @@ TEST_CASE("archive: with too many files the oldest that is still at its place is
   held.hold_each(5, 100);
   for (uint32_t id = 1; id <= 5; id++)
     held.remove(id);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen() == "2 3 4 5");
 }
 
@@ -343,7 +333,7 @@ TEST_CASE("archive: a file that was let go is opened again where all are kept") 
   Held held(ArchiveMode::kAll);
   held.hold_each(6, 100);
   held.remove(2);
-  held.archive.want(100);
+  held.archive.want(held.images[100]);
   CHECK(held.chosen() == "1 2: more files than could be held open 3 4 5 6");
   std::string problem = "'" + (held.folder / "2") + "': more files than could be held open";
   CHECK(held.archive.problems() == std::vector{problem});

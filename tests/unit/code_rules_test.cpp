@@ -54,15 +54,25 @@ struct ProgramFile {
   elf::Segment code;
 };
 
-std::string rule_at(CodeRules& code, uint32_t pid, uint64_t address) {
-  return to_text(code.go_rule(pid, address));
+// Processes, by their numbers, with the rules of their code.
+struct Code {
+  CodeRules rules;
+  std::map<uint32_t, CodeRules::Places> places;
+
+  void map(const MapEvent& mapping, bool is_go, const UniqueFd& file) {
+    rules.map(places[mapping.pid], mapping, is_go, file);
+  }
+};
+
+std::string rule_at(Code& code, uint32_t pid, uint64_t address) {
+  return to_text(code.rules.go_rule(code.places[pid], address));
 }
 
 }  // namespace
 
 TEST_CASE("code rules: the rule of an address, wherever a process has mapped it") {
   ProgramFile file;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   code.map(file.mapping(2, 0x7f0000000000), true, file.fd);
   for (int turn = 0; turn < 2; turn++) {  // the second is remembered
@@ -78,10 +88,10 @@ TEST_CASE("code rules: the rule of an address, wherever a process has mapped it"
 
 TEST_CASE("code rules: what is known of a process ends with its program") {
   ProgramFile file;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   code.map(file.mapping(2, 0x400000), true, file.fd);
-  code.forget(1);
+  code.places.erase(1);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
   CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
   // Something else lies there now.
@@ -91,7 +101,7 @@ TEST_CASE("code rules: what is known of a process ends with its program") {
 
 TEST_CASE("code rules: nothing of what is no Go program, or has no section with its table") {
   ProgramFile file;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), false, file.fd);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
   code.map(file.mapping(1, 0x400000), true, UniqueFd());
@@ -103,7 +113,7 @@ TEST_CASE("code rules: nothing of what is no Go program, or has no section with 
 
 TEST_CASE("code rules: what would take long is not known") {
   ProgramFile file;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   // Who maps it over and over is followed to some of the places only.
   for (uint64_t i = 1; i < 5000; i++)
@@ -112,22 +122,20 @@ TEST_CASE("code rules: what would take long is not known") {
   CHECK(rule_at(code, 1, 0x400000 + uint64_t{4999} * 0x100000 + file.function()) == "none");
   ProgramFile large;
   REQUIRE(ftruncate(large.fd.get(), off_t{1} << 30) == 0);
-  CodeRules other;
+  Code other;
   other.map(large.mapping(1, 0x400000), true, large.fd);
   CHECK(rule_at(other, 1, 0x400000 + large.function()) == "none");
 }
 
 TEST_CASE("code rules: a child has its parent's code") {
   ProgramFile file;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
-  code.fork(1, 2);
-  code.fork(3, 4);
+  code.places[2] = code.places[1];
   CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
-  code.forget(1);
+  code.places.erase(1);
   CHECK(rule_at(code, 2, 0x400000 + file.function()) == "sp+8 cfa-8 same");
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "none");
-  CHECK(rule_at(code, 4, 0x400000 + file.function()) == "none");
 }
 
 TEST_CASE("code rules: native code by its .eh_frame_hdr") {
@@ -139,7 +147,7 @@ TEST_CASE("code rules: native code by its .eh_frame_hdr") {
   REQUIRE(image);
   auto frames = dwarf::CallFrames::open(*image);
   REQUIRE(frames);
-  CodeRules code;
+  Code code;
   for (const elf::Segment& segment : image->segments) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
       continue;
@@ -154,8 +162,8 @@ TEST_CASE("code rules: native code by its .eh_frame_hdr") {
     size_t known = 0;
     for (uint64_t at = 0; at < segment.file_size; at += segment.file_size / 1000 + 1) {
       auto rule = frames->find(ImageAddress{to_integer(segment.address) + at});
-      CHECK(to_text(code.rule(1, 0x500000 + at)) == to_text(rule));
-      CHECK(to_text(code.go_rule(1, 0x500000 + at)) == "none");
+      CHECK(to_text(code.rules.rule(code.places[1], 0x500000 + at)) == to_text(rule));
+      CHECK(to_text(code.rules.go_rule(code.places[1], 0x500000 + at)) == "none");
       known += rule.has_value();
     }
     CHECK(known > 500);
@@ -178,7 +186,7 @@ TEST_CASE("cut files: what is gone reads as zeros, and no rule is believed of th
   outlive_cut_files();
   ProgramFile file;
   ProgramFile other;
-  CodeRules code;
+  Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
   MapEvent mapping = other.mapping(2, 0x400000);
   mapping.image = ImageId{2};

@@ -11,7 +11,7 @@ using namespace gosym;
 namespace {
 
 constexpr uint64_t kStackPointer = 0x7ffd00001000;
-const std::vector<CodeRanges::Range> kCode = {{kLoaded, kLoaded + 0x4000}};
+const CodeRanges kCode = {{kLoaded, kLoaded + 0x4000}};
 
 // The rules of some of the functions of the vdso.
 class SomeRules {

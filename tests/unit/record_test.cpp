@@ -116,8 +116,9 @@ public:
   }
   std::optional<RecordedPerfMap> take() const {
     PerfMaps maps;
-    maps.notice(pid, 0);
-    return maps.take(pid, 7);
+    std::optional<PerfMaps::Place> place;
+    maps.notice(place, pid, 0);
+    return maps.read(*place, pid, 7);
   }
   std::string problem() const {
     auto map = take();
@@ -132,22 +133,17 @@ public:
 
 }  // namespace
 
-TEST_CASE("perf maps: that of a process which may have one, and once") {
+TEST_CASE("perf maps: that of a process which may have one") {
   OwnPerfMap own;
   CHECK_FALSE(own.take());
   own.write("1000 10 f\n");
-  PerfMaps maps;
-  CHECK_FALSE(maps.take(own.pid, 7));
-  maps.notice(own.pid, 0);
-  CHECK(maps.pids() == std::vector{own.pid});
-  auto map = maps.take(own.pid, 7);
+  auto map = own.take();
   REQUIRE(map);
   CHECK(map->time == 7);
   CHECK(map->pid == own.pid);
   CHECK(map->path == own.path);
   CHECK(map->text == "1000 10 f\n");
   CHECK(map->problem.empty());
-  CHECK_FALSE(maps.take(own.pid, 7));
 }
 
 TEST_CASE("perf maps: only a regular file of the process's own is used") {
@@ -171,14 +167,14 @@ TEST_CASE("perf maps: what was written before an exec is not of the new program"
   OwnPerfMap own;
   own.write("1000 10 f\n");
   PerfMaps maps;
-  maps.notice(own.pid, 0);
-  maps.renew(own.pid, monotonic_ns());
-  CHECK_FALSE(maps.take(own.pid, 7));  // it has no code yet
+  std::optional<PerfMaps::Place> place;
+  maps.notice(place, own.pid, 0);
+  PerfMaps::renew(*place, monotonic_ns());
+  CHECK_FALSE(maps.read(*place, own.pid, 7));  // it has no code yet
 
-  maps.notice(own.pid, 0);
-  maps.renew(own.pid, monotonic_ns() + 10'000'000'000);
-  maps.notice(own.pid, 0);
-  CHECK(maps.take(own.pid, 7)->problem == "not used: it is older than the process");
+  PerfMaps::renew(*place, monotonic_ns() + 10'000'000'000);
+  maps.notice(place, own.pid, 0);
+  CHECK(maps.read(*place, own.pid, 7)->problem == "not used: it is older than the process");
 }
 
 TEST_CASE("perf maps: of a large one the end is used, from a whole line on") {

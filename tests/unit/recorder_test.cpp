@@ -396,6 +396,25 @@ TEST_CASE("recorder: the number of a process that has ended is given to another"
                                     "sample of 2 at 5010", "sample of 2 at 6010"});
 }
 
+TEST_CASE("recorder: what a process leaves is kept when its number is given to another") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", some_library());
+  std::string map = fmt::format("/tmp/perf-{}.map", pid(2));
+  std::ofstream(map) << "1000 10 f";
+  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  recording.look(
+      {fork_of(1, 2, 10), program.mapping(2, 20, 0x401000), mmap_of(2, 21, 0x1000, "//anon")},
+      {{30, pid(2), {0x1010}}, {31, pid(2), {0x9010}}});
+  recording.look({exit_of(2, 40), fork_of(1, 2, 50), exit_of(2, 60)});
+  unlink(map.c_str());
+  recording.look({});
+  recording.look({});
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count(texts, "map of 2 at 40: 1000 10 f") == 1);
+  CHECK(std::ranges::count(texts, "archived 1") == 1);
+  CHECK(recording.recorder.summary().unplaced == 1);
+}
+
 TEST_CASE("recorder: a process that executed a program of other rights is followed again") {
   Recording recording;
   recording.sampler.can_follow = true;

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "record/archive.h"
+#include "record/code_ranges.h"
+#include "record/code_rules.h"
+#include "record/perf_maps.h"
+
+namespace gosym {
+
+// What the recorder knows of a process, from its first event or sample on. All of it is
+// forgotten at once, when the process has ended and its last samples have come.
+//
+// HeldEvents alone has a table of its own: most processes in it never have a sample, it keeps
+// what was before an exec beside what is after, and it is emptied when it has too many.
+struct Process {
+  bool is_followed = false;     // a target or a child of one
+  bool is_sampled = false;      // there are samples of it
+  bool is_unreadable = false;   // its mappings may not be read
+  bool has_go_program = false;  // the sampler knows it
+
+  // Where it has code, as of all events that were drained. The rest is as of those that were
+  // handled.
+  CodeRanges code;
+  CodeRules::Places places;                 // of the code that its program has mapped
+  Archive::Images images;                   // that its program has mapped
+  std::optional<PerfMaps::Place> perf_map;  // none: no code but that of files
+
+  // Not all events since then have come, so its mappings are to be read from /proc.
+  std::optional<uint64_t> incomplete_since;
+  uint64_t read_at = 0;  // when that was done last
+
+  // Samples of code of which nothing was known then: how many, and one of their addresses.
+  uint64_t unplaced_count = 0;
+  uint64_t unplaced_address = 0;
+
+  // When a thread of it ended last. Set with the end of the first thread: others may go on, or
+  // execute another program, and are the first from then on.
+  std::optional<uint64_t> ended_at;
+  bool is_gone = false;  // the last thread has ended too
+};
+
+// References stay valid until the process is erased.
+using ProcessTable = std::unordered_map<uint32_t, Process>;
+
+}  // namespace gosym
