@@ -44,6 +44,9 @@
 // Processes that can be followed at once: the kernel's default for pid_max.
 #define GOSYM_MAX_TARGETS 32768
 
+// Events that one recording can be of.
+#define GOSYM_MAX_EVENTS 4
+
 // Threads and cgroups that can be named as targets.
 #define GOSYM_MAX_TARGET_TIDS 1024
 #define GOSYM_MAX_TARGET_CGROUPS 16
@@ -124,7 +127,7 @@ struct gosym_sample {
   // Frames that were left out between the inner and the outer ones. Where they are, the index
   // of the outermost in the ring is known by their number; `bridge` counts them.
   __u32 missing;
-  __u32 unused;
+  __u32 event;  // index of the event that it is a sample of
   // Bytes of the top that are of the stack for signal handlers, or of the thread's own if it
   // works there for a goroutine; behind them lies the top of the stack that was interrupted, or
   // of the goroutine's, from `outer` on. 0: there is no such stack.
@@ -137,6 +140,7 @@ struct gosym_sample {
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE) / 8];
 };
 
+// What is counted of one event on one CPU.
 struct gosym_counters {
   __u64 stored;
   __u64 lost;       // no room in the ring

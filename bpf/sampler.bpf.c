@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
 // Takes a sample at each tick of a perf event: the stacks of the task that the tick hit, as
-// addresses, into the ring of that CPU.
+// addresses, into the ring of that CPU. Each event of a recording has a program of its own,
+// which knows the event's index: a cookie of the event would need Linux 5.15.
 
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -28,8 +29,9 @@ const volatile __u8 has_kernel = 1;
 const volatile __u8 has_goroutines = 1;
 
 const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
+const volatile __u32 cpu_count = 1;  // that there may be
 
-// By CPU; the sampler sets their number.
+// Of the first event by CPU, then of the second, ...; the sampler sets their number.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -64,7 +66,8 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
 }
 
 // The reader comes by itself often enough; it is woken only when a ring fills faster.
-static __always_inline void output(struct gosym_sample* sample, struct gosym_counters* counts) {
+static __always_inline void output(struct gosym_sample* sample, struct gosym_counters* counts,
+                                   __u64 tick) {
   __u32 cpu = sample->cpu;
   void* ring = bpf_map_lookup_elem(&rings, &cpu);
   if (!ring)
@@ -80,21 +83,21 @@ static __always_inline void output(struct gosym_sample* sample, struct gosym_cou
     __sync_fetch_and_add(&counts->stored, 1);
   } else {
     __sync_fetch_and_add(&counts->lost, 1);
-    __sync_fetch_and_add(&counts->lost_ns,
-                         tick_ns && sample->weight ? sample->weight : tick_ns);
+    __sync_fetch_and_add(&counts->lost_ns, tick && sample->weight ? sample->weight : tick);
   }
 }
 
-SEC("perf_event")
-int take_sample(struct bpf_perf_event_data* ctx) {
+static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
   __u32 pid = pid_tgid >> 32;
   __u32 cpu = bpf_get_smp_processor_id();
-  struct gosym_counters* counts = bpf_map_lookup_elem(&counters, &cpu);
+  __u32 counted = event * cpu_count + cpu;
+  struct gosym_counters* counts = bpf_map_lookup_elem(&counters, &counted);
   if (!counts)
     return 0;
   __u64 time = bpf_ktime_get_ns();
-  __u64 due = take_tick(counts, time);
+  __u64 tick = tick_ns[event];
+  __u64 due = take_tick(counts, tick, time);
   bool is_in_kernel = is_kernel_address(PT_REGS_IP(&ctx->regs));
   if (pid == 0 || (is_in_kernel ? !has_kernel : !has_user) || !is_target(pid, (__u32)pid_tgid))
     return 0;
@@ -107,7 +110,8 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
   sample->cpu = cpu;
-  sample->weight = tick_ns ? time_of_ticks(due) : ctx->sample_period;
+  sample->event = event;
+  sample->weight = tick ? time_of_ticks(due, tick) : ctx->sample_period;
   sample->cgroup = bpf_get_current_cgroup_id();
   sample->kernel_depth = 0;
 
@@ -141,9 +145,21 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   }
   struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
   take_top(sample, &goroutine, &handler);
-  output(sample, counts);
+  output(sample, counts, tick);
   return 0;
 }
+
+#define GOSYM_PROGRAM_OF_EVENT(index)                        \
+  SEC("perf_event")                                          \
+  int take_sample_##index(struct bpf_perf_event_data* ctx) { \
+    return take_sample(ctx, index);                          \
+  }
+
+GOSYM_PROGRAM_OF_EVENT(0)
+GOSYM_PROGRAM_OF_EVENT(1)
+GOSYM_PROGRAM_OF_EVENT(2)
+GOSYM_PROGRAM_OF_EVENT(3)
+_Static_assert(GOSYM_MAX_EVENTS == 4, "a program of each event");
 
 // Children are followed here and not from user space, where one that lives for a millisecond
 // would be noticed too late.

@@ -24,7 +24,7 @@ _gosym() {
       ;;
     report)
       options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --cgroup --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --comm --cgroup --event --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
     archive)
@@ -45,7 +45,7 @@ _gosym() {
   case $command:$previous in
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
-    record:-e | record:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
+    record:-e | record:--event | report:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
     record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
     record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;

@@ -106,7 +106,7 @@ void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>
                    Remedies& told) {
   if (!sampler)
     return print_no(name, sampler.error().message(), sampler.error().hint(), told);
-  print_row(name, fmt::format("yes, on {}{}", (*sampler)->event().name,
+  print_row(name, fmt::format("yes, on {}{}", (*sampler)->events().front().name,
                               (*sampler)->sees_kernel() ? "" : ", without the kernel's code"));
 }
 

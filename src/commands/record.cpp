@@ -124,11 +124,15 @@ bool may_not_be_read(const std::string& command) {
   return file && access(file->c_str(), R_OK) != 0;
 }
 
-std::string why_no_samples(const RecordOptions& options) {
+std::string why_no_samples(const RecordingInfo& info, const RecordOptions& options) {
   if (!options.command.empty() && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
-  if (!options.event.empty() && !measures_time(options.event, 0))
-    return fmt::format("{} did not occur, or not often enough", printable(options.event));
+  std::vector<std::string> counted;
+  for (const RecordedEvent& event : info.events)
+    if (!measures_time(event.name, 0))
+      counted.push_back(event.name);
+  if (counted.size() == info.events.size())
+    return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));
   return options.command.empty() ? "what was recorded did not use the CPU; is it idle?"
                                  : "the command used too little CPU; try a higher --freq";
 }
@@ -146,8 +150,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
          with_commas(summary.samples + summary.lost_samples));
   if (summary.skipped_percent > 0)
     warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
-         with_commas(summary.samples + summary.lost_samples + summary.skipped),
-         summary.skipped_percent, why_skipped(info));
+         with_commas(summary.due_ticks), summary.skipped_percent, why_skipped(info));
   if (summary.lost_events > 0)
     warn(options, "{} events lost: some functions will have no names",
          with_commas(summary.lost_events));
@@ -180,7 +183,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());
   if (summary.samples == 0)
-    warn(options, "no samples: {}", why_no_samples(options));
+    warn(options, "no samples: {}", why_no_samples(info, options));
 }
 
 void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
@@ -209,8 +212,12 @@ void tell_start(const Sampler& sampler, const RecordingInfo& info,
                 const RecordOptions& options) {
   if (std::string shortcomings = sampler.shortcomings(); !shortcomings.empty())
     warn(options, "{}", shortcomings);
-  if (options.is_verbose)
-    print(stderr, "gosym: sampling {} on {} CPUs\n", event_text(info), info.cpu_count);
+  if (!options.is_verbose)
+    return;
+  std::vector<std::string> events;
+  for (const RecordedEvent& event : info.events)
+    events.push_back(event_text(event));
+  print(stderr, "gosym: sampling {} on {} CPUs\n", joined(events, " and "), info.cpu_count);
 }
 
 // Who did not ask for the end shall know why it came.
@@ -314,6 +321,7 @@ Command make_record() {
           "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
           "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
+          "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"
           "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is "
           "missing,\n5 no such process; 3 where not all was written (a full disk), more was "
           "lost than\n--max-loss allows, or what was lost leaves most samples without "

@@ -61,27 +61,27 @@ uint64_t max_frequency() {
       .value_or(UINT64_MAX);
 }
 
-Result<uint64_t> parse_frequency(const RecordOptions& options) {
+Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& options) {
   constexpr uint64_t kMaxFrequency = 1'000'000;
   uint64_t limit = max_frequency();
-  if (options.frequency == "max")
+  if (text == "max")
     return std::min(limit, kMaxFrequency);
-  auto frequency = parse_decimal(options.frequency);
+  auto frequency = parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
-    return usage_error(fmt::format("--freq: '{}' is not between 1 and {}",
-                                   printable(options.frequency), with_commas(kMaxFrequency)));
+    return usage_error(fmt::format("--freq: '{}' is not between 1 and {}", printable(text),
+                                   with_commas(kMaxFrequency)));
   if (*frequency > limit)
     warn(options, "sampling at {} Hz, not {}: kernel.perf_event_max_sample_rate allows no more",
          with_commas(limit), with_commas(*frequency));
   return std::min(limit, *frequency);
 }
 
-Result<uint64_t> parse_period(const RecordOptions& options, bool is_clock) {
+Result<uint64_t> parse_period(const std::string& text, bool is_clock,
+                              const RecordOptions& options) {
   constexpr uint64_t kMinClockPeriod = 10'000;  // of Linux's clocks, in nanoseconds
-  auto period = parse_decimal(options.period);
+  auto period = parse_decimal(text);
   if (!period || *period == 0 || *period > INT64_MAX)
-    return usage_error(
-        fmt::format("--count: '{}' is not a number of events", printable(options.period)));
+    return usage_error(fmt::format("--count: '{}' is not a number of events", printable(text)));
   if (!is_clock || *period >= kMinClockPeriod)
     return *period;
   warn(options, "sampling each {} ns, not {}: the kernel's clocks allow no less",
@@ -89,22 +89,66 @@ Result<uint64_t> parse_period(const RecordOptions& options, bool is_clock) {
   return kMinClockPeriod;
 }
 
-Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
-  if (!options.event.empty()) {
-    auto event = parse_event_type(options.event);
-    if (!event)
-      return std::move(event).error();
-    sampler.event = *std::move(event);
+bool is_clock(const EventType& event) {
+  return measures_time(event.name, 1);
+}
+
+// As perf has it behind the name of an event, between slashes: "period=100".
+Result<> set_own_rate(std::string_view term, const RecordOptions& options, EventType& event) {
+  size_t equals = term.find('=');
+  std::string_view key = term.substr(0, equals);
+  std::string value(equals == term.npos ? "" : term.substr(equals + 1));
+  if (key != "period" && key != "freq")
+    return usage_error(fmt::format("--event: '{}' is not period=N or freq=N", printable(term)));
+  auto rate = key == "period" ? parse_period(value, is_clock(event), options)
+                              : parse_frequency(value, options);
+  if (!rate)
+    return std::move(rate).error();
+  (key == "period" ? event.period : event.frequency) = *rate;
+  return Ok{};
+}
+
+// "cpu-clock", "page-faults/period=100/"
+Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
+  std::vector<std::string> names;
+  std::vector<std::string> terms;
+  for (const std::string& text : options.events) {
+    size_t slash = text.find('/');
+    names.push_back(text.substr(0, slash));
+    terms.push_back(slash == text.npos ? "" : text.substr(slash + 1));
+    if (slash == text.npos)
+      continue;
+    if (terms.back().size() < 2 || terms.back().back() != '/')
+      return usage_error(fmt::format("--event: '{}' is not NAME/period=N/", printable(text)));
+    terms.back().pop_back();
   }
-  auto frequency = parse_frequency(options);
+  auto events = parse_event_types(names);
+  if (!events)
+    return std::move(events).error();
+  sampler.events = *std::move(events);
+  for (size_t i = 0; i < terms.size(); i++)
+    if (!terms[i].empty())
+      if (auto set = set_own_rate(terms[i], options, sampler.events[i]); !set)
+        return set;
+  return Ok{};
+}
+
+Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
+  if (auto set = set_events(options, sampler); !set)
+    return set;
+  auto frequency = parse_frequency(options.frequency, options);
   if (!frequency)
     return std::move(frequency).error();
   sampler.frequency = *frequency;
   if (options.period.empty())
     return Ok{};
-  if (!sampler.event)
+  if (sampler.events.empty())
     return usage_error("--count: of which events? name them with -e");
-  auto period = parse_period(options, measures_time(sampler.event->name, 1));
+  auto counts_time = [](const EventType& event) {
+    return is_clock(event) && event.period == 0;
+  };
+  auto period =
+      parse_period(options.period, std::ranges::any_of(sampler.events, counts_time), options);
   if (!period)
     return std::move(period).error();
   sampler.period = *period;
@@ -269,11 +313,12 @@ OptionGroup sampling_options(RecordOptions& options) {
   return {
       "How it is sampled",
       {{.names = "-e,--event",
-        .value = "NAME",
-        .help = "Sample by this event: cpu-clock, page-faults, instructions, ... (default: "
-                "cycles, or else cpu-clock)",
-        .set = into(options.event),
-        .check = check_given},
+        .value = "NAME[,NAME]",
+        .help = "Sample by these events, four at most: cpu-clock, instructions, "
+                "page-faults/period=100/, ... (default: cycles, or else cpu-clock)",
+        .set = into(options.events),
+        .check = check_given,
+        .values = Values::kCommaList},
        {.names = "-F,--freq",
         .value = "HZ",
         .help = "Samples a second of CPU time, or max (default: 99)",

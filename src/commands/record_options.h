@@ -23,7 +23,7 @@ struct RecordOptions {
   std::vector<std::string> command;
   bool is_system_wide = false;
   std::string cpus;
-  std::string event;
+  std::vector<std::string> events;
   std::string frequency = "99";
   std::string period;
   std::string duration;

@@ -25,6 +25,7 @@ RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::
           .bridge = row.bridge,
           .gap = row.gap,
           .missing = row.missing,
+          .event = row.event,
           .weight = row.weight,
           .cgroup = row.cgroup};
 }
@@ -99,6 +100,7 @@ bool is_over_budget(const raw::Recording& recording, const Replay& replay) {
 
 Result<Profile> replay(raw::Recording& recording, const Filter& filter,
                        Distinctions distinctions) {
+  size_t event_count = recording.info.events.size();
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, distinctions);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
@@ -106,7 +108,10 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
   raw::StackTree stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
-    if (!batch) {
+    auto is_unknown = [&](const raw::SampleBatch::Row& row) {
+      return row.event >= event_count;
+    };
+    if (!batch || std::ranges::any_of(batch->rows(), is_unknown)) {
       recording.damaged_chunks++;
       continue;
     }
@@ -134,6 +139,10 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
   profile.losses = losses_since(recording.losses, recording.begin_time);
   profile.filter = filter.to_string();
   set_times(recording, end_time, filter.time, profile);
+  if (filter.event) {
+    EventPart part = select_event(profile, *filter.event);
+    exchange(part, profile);
+  }
   return profile;
 }
 

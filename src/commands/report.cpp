@@ -1,6 +1,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -58,6 +59,29 @@ NameForms name_forms(const ReportOptions& options, const Format& format) {
           .has_system_names = format.is_for_tools};
 }
 
+using EventChoice = std::optional<uint32_t>;
+
+// The event that the profile is to be of; none: all of them.
+Result<EventChoice> choose_event(const RecordingInfo& info, const Format& format,
+                                 const ReportOptions& options) {
+  std::vector<std::string> names;
+  for (const RecordedEvent& event : info.events)
+    names.push_back(printable(event.name));
+  if (!options.event.empty()) {
+    auto found = std::ranges::find(info.events, options.event, &RecordedEvent::name);
+    if (found == info.events.end())
+      return errorf("--event: {} is of {}, not of {}", name_of(options.input),
+                    joined(names, " and "), printable(options.event))
+          .with_exit_status(kNoTarget);
+    return EventChoice(static_cast<uint32_t>(found - info.events.begin()));
+  }
+  if (names.size() == 1 || format.events != EventsWritten::kFirst)
+    return EventChoice();
+  warn(options, "only {} is written, of {}; --event chooses another", names.front(),
+       joined(names, " and "));
+  return EventChoice(0);
+}
+
 // A slip such as --pprof cpu.raw would cost the recording.
 Result<> check_output(const std::string& path) {
   if (path == "-")
@@ -70,12 +94,27 @@ Result<> check_output(const std::string& path) {
   return Ok{};
 }
 
-Result<> write_profile(const Profile& profile, const Format& format,
-                       const ReportOptions& options) {
+void write_events(Profile& profile, const Format& format, const OutputOptions& page,
+                  const Write& write) {
+  size_t count = profile.info.events.size();
+  if (count == 1 || format.events == EventsWritten::kTogether)
+    return format.write(profile, page, write);
+  for (uint32_t event = 0; event < count; event++) {
+    if (event > 0)
+      write("\n");
+    EventPart part = select_event(profile, event);
+    exchange(part, profile);
+    format.write(profile, page, write);
+    exchange(part, profile);
+  }
+}
+
+Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options) {
   auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
-  format.write(profile, options.page, [&](std::string_view data) { return file->write(data); });
+  write_events(profile, format, options.page,
+               [&](std::string_view data) { return file->write(data); });
   auto written = file->finish();
   if (!written || options.output == "-" || options.is_quiet)
     return written;
@@ -117,8 +156,13 @@ Result<int> run_report(const ReportOptions& options) {
   if (!recording)
     return std::move(recording).error();
   bool tells_threads = options.format == "pprof";  // by their numbers
-  auto replayed = replay(*recording, options.filter,
-                         {.has_tids = tells_threads, .has_goids = options.has_goids});
+  auto event = choose_event(recording->info, format, options);
+  if (!event)
+    return std::move(event).error();
+  Filter filter = options.filter;
+  filter.event = *event;
+  auto replayed =
+      replay(*recording, filter, {.has_tids = tells_threads, .has_goids = options.has_goids});
   if (!replayed)
     return std::move(replayed).error().context(name_of(options.input));
   Profile profile = *std::move(replayed);

@@ -77,13 +77,16 @@ void tell_damage(const raw::Recording& recording, const ReportOptions& options) 
 
 Error no_samples(const ReportOptions& options, const raw::Recording& recording,
                  const Profile& profile) {
-  Error error = errorf("{}: no samples{}", name_of(options.input),
+  Error error = errorf("{}: no samples{}{}", name_of(options.input),
+                       options.event.empty() ? "" : " of " + printable(options.event),
                        profile.filter.empty() ? "" : " with " + profile.filter);
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
   if (!options.filter.cgroups.empty())
     hint = "gosym report -v without filters lists all cgroups that were sampled";
   else if (!options.filter.labels.empty())
     hint = "gosym report -v without filters lists all labels with their values";
+  else if (!options.event.empty() && profile.filter.empty())
+    hint = "it did not occur, or not often enough";
   else if (!profile.filter.empty())
     hint = "gosym report --top 0 without filters lists all processes that were sampled";
   else if (!is_whole(recording))

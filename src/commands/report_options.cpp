@@ -67,7 +67,12 @@ OptionGroup output_options(ReportOptions& options) {
 OptionGroup filter_options(ReportOptions& options) {
   Filter& filter = options.filter;
   return {"Which samples",
-          {{.names = "--pid",
+          {{.names = "--event",
+            .value = "NAME",
+            .help = "Only samples of this event, of a recording that has several",
+            .set = into(options.event),
+            .check = check_given},
+           {.names = "--pid",
             .value = "PID",
             .help = "Only these processes: 1,2 or repeated",
             .set = into(filter.pids),

@@ -20,6 +20,7 @@ struct ReportOptions {
   std::string time = ",";
   OutputOptions page;
   Filter filter;
+  std::string event;  // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;
   bool keeps_wrappers = false;

@@ -11,11 +11,11 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", false, false, "",
+    {"text", EventsWritten::kEach, false, false, "",
      [](const Profile& p, const OutputOptions& o, const Write& w) { w(make_text(p, o.top)); }},
-    {"folded", false, false, "flamegraph.pl {} > cpu.svg",
+    {"folded", EventsWritten::kFirst, false, false, "flamegraph.pl {} > cpu.svg",
      [](const Profile& p, const OutputOptions&, const Write& w) { write_folded(p, w); }},
-    {"pprof", true, true, "go tool pprof -http=: {}",
+    {"pprof", EventsWritten::kTogether, true, true, "go tool pprof -http=: {}",
      [](const Profile& p, const OutputOptions&, const Write& w) { write_pprof(p, w); }},
 };
 

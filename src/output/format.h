@@ -12,9 +12,14 @@ struct OutputOptions {
   size_t top = 20;  // functions in a table; 0: all
 };
 
+// What becomes of a profile of several events: it is written as it is, or once for each event,
+// or for the first of them.
+enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
+
 // A form that a profile can be written in.
 struct Format {
   std::string_view name;
+  EventsWritten events;  // `write` takes several with kTogether only
   bool is_binary;
   bool is_for_tools;              // that know functions by the names that the linker gave them
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it

@@ -75,11 +75,15 @@ std::vector<Named> find_named(const Profile& profile) {
   return named;
 }
 
+bool is_of_one_event(const Profile& profile) {
+  return profile.info.events.size() == 1;
+}
+
 uint32_t most_sampled_process(const Profile& profile) {
   tsl::robin_map<uint32_t, uint64_t> counts;
   uint32_t most = 0;
   for (const SampleCount& sample : profile.samples) {
-    counts[sample.pid] += profile.amount(sample);
+    counts[sample.pid] += is_of_one_event(profile) ? profile.amount(sample) : sample.count;
     if (counts[sample.pid] > counts[most])
       most = sample.pid;
   }
@@ -106,6 +110,24 @@ MappingId main_mapping(const Profile& profile) {
     }
   }
   return lowest;
+}
+
+struct ValueType {
+  std::string_view type;
+  std::string_view unit;
+};
+
+// The first that measures time is called as Go's own profiles call it.
+std::vector<ValueType> value_types(std::span<const RecordedEvent> events) {
+  std::vector<ValueType> types;
+  bool has_time = false;
+  for (const RecordedEvent& event : events) {
+    bool is_time = measures_time(event);
+    types.push_back({is_time && !has_time ? std::string_view("cpu") : event.name,
+                     is_time ? "nanoseconds" : "count"});
+    has_time |= is_time;
+  }
+  return types;
 }
 
 class PprofWriter {
@@ -139,22 +161,23 @@ private:
   }
 
   void write_header() {
-    write_value_type(field::kSampleType, "samples", "count");
-    bool is_time = profile_.measures_time();
-    std::string_view type = is_time ? "cpu" : std::string_view(profile_.info.event);
-    std::string_view unit = is_time ? "nanoseconds" : "count";
-    write_value_type(field::kSampleType, type, unit);
-    write_value_type(field::kPeriodType, type, unit);
+    // The numbers of samples of several events have no sum that means anything.
+    if (is_of_one_event(profile_))
+      write_value_type(field::kSampleType, {"samples", "count"});
+    std::vector<ValueType> types = value_types(profile_.info.events);
+    for (const ValueType& type : types)
+      write_value_type(field::kSampleType, type);
+    write_value_type(field::kPeriodType, types.front());
     out_.add_int64(field::kPeriod, signed_of(profile_.period()));
-    out_.add_int64(field::kDefaultSampleType, string(type));
+    out_.add_int64(field::kDefaultSampleType, string(types.front().type));
     out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
     out_.add_int64(field::kDurationNanos, signed_of(profile_.duration_ns));
   }
 
-  void write_value_type(field::Profile where, std::string_view type, std::string_view unit) {
+  void write_value_type(field::Profile where, const ValueType& type) {
     protozero::pbf_writer value(out_, where);
-    value.add_int64(field::kType, string(type));
-    value.add_int64(field::kUnit, string(unit));
+    value.add_int64(field::kType, string(type.type));
+    value.add_int64(field::kUnit, string(type.unit));
   }
 
   // Readers take the first for the program.
@@ -243,17 +266,28 @@ private:
     out.add_int64(field::kStartLine, start_line);
   }
 
+  // One for each of the sample types: 0 for events that it is no sample of.
+  void set_values(const SampleCount& sample, std::vector<int64_t>& values) const {
+    int64_t value = signed_of(profile_.amount(sample) * profile_.period(sample.event));
+    if (is_of_one_event(profile_)) {
+      values = {signed_of(sample.count), value};
+      return;
+    }
+    values.assign(profile_.info.events.size(), 0);
+    values[sample.event] = value;
+  }
+
   void write_samples() {
     std::vector<uint64_t> locations;
+    std::vector<int64_t> values;
     for (const SampleCount& sample : profile_.samples) {
       locations.clear();
       for (LocationId id : profile_.stack(sample.stack))
         locations.push_back(to_index(id) + 1);
-      const int64_t values[] = {signed_of(sample.count),
-                                signed_of(profile_.amount(sample) * profile_.period())};
+      set_values(sample, values);
       protozero::pbf_writer out(out_, field::kSample);
       out.add_packed_uint64(field::kSampleLocations, locations.begin(), locations.end());
-      out.add_packed_int64(field::kValues, std::begin(values), std::end(values));
+      out.add_packed_int64(field::kValues, values.begin(), values.end());
       write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
       write_label(out, "pid", field::kNumber, sample.pid);
       write_label(out, "tid", field::kNumber, sample.tid);
@@ -287,7 +321,8 @@ private:
     const RecordingInfo& info = profile_.info;
     write_comment("gosym " GOSYM_VERSION);
     write_comment(fmt::format("recorded by: {}", info.command_line));
-    write_comment(fmt::format("event: {}", event_text(info)));
+    for (const RecordedEvent& event : info.events)
+      write_comment(fmt::format("event: {}", event_text(event)));
     if (!profile_.filter.empty())
       write_comment(fmt::format("filter: {}", profile_.filter));
     if (uint64_t lost = profile_.stats.lost_samples; lost > 0)

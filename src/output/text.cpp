@@ -215,11 +215,11 @@ std::string make_stack_note(const Profile& profile) {
 
 std::string make_header(const Profile& profile, size_t max_processes) {
   const RecordingInfo& info = profile.info;
-  std::string text =
-      fmt::format("{} samples of {}: {} {} in {:.2f} s\n", with_commas(profile.total_count()),
-                  printable(event_text(info)), value_text(profile, profile.total_amount()),
-                  profile.measures_time() ? "s of CPU time" : printable(info.event),
-                  seconds(profile.duration_ns));
+  std::string text = fmt::format(
+      "{} samples of {}: {} {} in {:.2f} s\n", with_commas(profile.total_count()),
+      printable(event_text(profile.event())), value_text(profile, profile.total_amount()),
+      profile.measures_time() ? "s of CPU time" : printable(profile.event().name),
+      seconds(profile.duration_ns));
   text += fmt::format("recorded   {} on {}, Linux {} {}\n", utc_time(profile.start_realtime_ns),
                       printable(info.host), printable(info.kernel_release),
                       printable(info.machine));

@@ -99,7 +99,8 @@ bool Filter::keeps(const RecordedSample& sample, std::string_view comm, std::str
                     });
   return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) && keeps_comm &&
          keeps_cgroup(cgroups, cgroup) && keeps_labels(labels, sample.labels) &&
-         since_start >= time.begin && since_start < time.end;
+         since_start >= time.begin && since_start < time.end &&
+         (!event || *event == sample.event);
 }
 
 std::string Filter::to_string() const {

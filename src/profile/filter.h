@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +34,15 @@ struct Filter {
   // Paths of cgroups, with those below them, or the beginnings of ids of containers.
   std::vector<std::string> cgroups = {};
 
+  // Index into RecordingInfo::events; none: samples of all events.
+  std::optional<uint32_t> event = {};
+
   bool keeps_all() const { return *this == Filter(); }
   // `recording_start` is on the clock of the samples.
   bool keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
              uint64_t recording_start) const;
-  // As the options that make this filter; empty if it keeps everything.
+  // As the options that make this filter; empty if it keeps everything. The event is not in it:
+  // a profile has that itself.
   std::string to_string() const;
 
   bool operator==(const Filter&) const = default;

@@ -127,15 +127,17 @@ std::string Profile::unnamed_text(const Location& location) const {
   return fmt::format("[{} {}+{:#x}]", word, file, offset);
 }
 
-uint64_t Profile::period() const {
-  if (is_weighted())
+uint64_t Profile::period(uint32_t event) const {
+  const RecordedEvent& of = info.events[event];
+  if (is_weighted(of))
     return 1;
-  return info.frequency == 0 ? info.period : 1'000'000'000 / info.frequency;
+  return of.frequency == 0 ? of.period : 1'000'000'000 / of.frequency;
 }
 
-uint64_t Profile::skipped_in(uint64_t weight) const {
-  uint64_t tick = period();
-  return measures_time() && tick > 0 && weight > tick ? weight / tick - 1 : 0;
+uint64_t Profile::skipped_in(uint64_t weight, uint32_t event) const {
+  uint64_t tick = period(event);
+  bool is_time = gosym::measures_time(info.events[event]);
+  return is_time && tick > 0 && weight > tick ? weight / tick - 1 : 0;
 }
 
 uint64_t Profile::total_count() const {
@@ -150,6 +152,37 @@ uint64_t Profile::total_amount() const {
   for (const SampleCount& sample : samples)
     total += amount(sample);
   return total;
+}
+
+EventPart select_event(const Profile& profile, uint32_t event) {
+  EventPart part;
+  part.events = {profile.info.events[event]};
+  part.stats = profile.stats;
+  part.losses = profile.losses;
+  for (const SampleCount& sample : profile.samples)
+    if (sample.event == event)
+      part.samples.emplace_back(sample).event = 0;
+  if (event < profile.unwound_by_event.size())
+    part.unwound = profile.unwound_by_event[event];
+  part.unwound_by_event = {part.unwound};
+  part.stats.samples = part.stats.lost_samples = 0;
+  for (CpuCounts& counts : part.stats.cpus) {
+    counts = of_event(counts, event);
+    part.stats.samples += counts.samples;
+    part.stats.lost_samples += counts.lost_samples;
+  }
+  for (Loss& loss : part.losses)
+    loss.counts = of_event(loss.counts, event);
+  return part;
+}
+
+void exchange(EventPart& part, Profile& profile) {
+  std::swap(part.events, profile.info.events);
+  std::swap(part.samples, profile.samples);
+  std::swap(part.unwound, profile.unwound);
+  std::swap(part.unwound_by_event, profile.unwound_by_event);
+  std::swap(part.stats, profile.stats);
+  std::swap(part.losses, profile.losses);
 }
 
 }  // namespace gosym

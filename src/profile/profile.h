@@ -193,6 +193,7 @@ struct SampleCount {
   StringId cgroup{};       // path of the thread's; empty: unknown
   uint64_t weight = 0;     // events that they stand for, in a weighted profile
   uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
+  uint32_t event = 0;      // index into RecordingInfo::events
 };
 
 struct Profile {
@@ -202,6 +203,7 @@ struct Profile {
   RecordingStats stats;
   std::vector<Loss> losses;  // times are those since the recording began
   UnwindCounts unwound;
+  std::vector<UnwindCounts> unwound_by_event;  // of that those of each event
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
   uint64_t memory_limit = UINT64_MAX;  // bytes that its stacks may take when they are unwound
 
@@ -235,20 +237,37 @@ struct Profile {
   // address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames …".
   std::string unnamed_text(const Location& location) const;
 
-  // Samples weigh the same in most profiles, save for ticks that were skipped before them. In
-  // others each stands for a number of events of its own, and what is to be compared are these.
-  bool is_weighted() const { return info.period == 0 && !measures_time(); }
-  uint64_t amount(const SampleCount& sample) const {
-    return is_weighted() ? sample.weight : sample.count + sample.skipped;
-  }
-  // Whether samples stand for CPU time, in nanoseconds, or else for events.
-  bool measures_time() const { return gosym::measures_time(info.event, info.period); }
-  // Ticks of a clock that did not come and that a sample of so many nanoseconds stands for.
-  uint64_t skipped_in(uint64_t weight) const;
+  // What its samples are of, if all are of one event, as select_event() has them.
+  const RecordedEvent& event() const { return info.events.front(); }
+  // Whether these stand for CPU time, in nanoseconds, or else for events.
+  bool measures_time() const { return gosym::measures_time(event()); }
   // What an amount of 1 stands for.
-  uint64_t period() const;
+  uint64_t period(uint32_t event = 0) const;
+
+  // Samples of most events weigh the same, save for ticks that were skipped before them. Of
+  // others each stands for a number of events of its own, and what is to be compared are these.
+  uint64_t amount(const SampleCount& sample) const {
+    return is_weighted(info.events[sample.event]) ? sample.weight
+                                                  : sample.count + sample.skipped;
+  }
+  // Ticks of a clock that did not come and that a sample of so many nanoseconds stands for.
+  uint64_t skipped_in(uint64_t weight, uint32_t event = 0) const;
   uint64_t total_count() const;  // of samples
   uint64_t total_amount() const;
 };
+
+// What of a profile is of one of its events alone.
+struct EventPart {
+  std::vector<RecordedEvent> events;  // the one
+  std::vector<SampleCount> samples;
+  UnwindCounts unwound;
+  std::vector<UnwindCounts> unwound_by_event;
+  RecordingStats stats;
+  std::vector<Loss> losses;
+};
+EventPart select_event(const Profile& profile, uint32_t event);
+
+// Makes a profile one of the part's event. A second exchange makes it what it was.
+void exchange(EventPart& part, Profile& profile);
 
 }  // namespace gosym

@@ -2,16 +2,25 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
 #include "base/percent.h"
 
 namespace gosym {
 
-std::string event_text(const RecordingInfo& info) {
-  if (info.frequency != 0)
-    return fmt::format("{} at {} Hz", info.event, info.frequency);
-  if (info.period == 1)
-    return info.event;
-  return fmt::format("{}, one in {}", info.event, info.period);
+std::string event_text(const RecordedEvent& event) {
+  if (event.frequency != 0)
+    return fmt::format("{} at {} Hz", event.name, event.frequency);
+  if (event.period == 1)
+    return event.name;
+  return fmt::format("{}, one in {}", event.name, event.period);
+}
+
+CpuCounts of_event(CpuCounts counts, uint32_t event) {
+  if (counts.event != event)
+    counts.samples = counts.lost_samples = counts.skipped = counts.lost_ns = 0;
+  counts.event = 0;
+  return counts;
 }
 
 uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
@@ -21,11 +30,23 @@ uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
   return sum;
 }
 
+uint64_t RecordingStats::due_ticks() const {
+  std::set<uint32_t> skipping;
+  for (const CpuCounts& counts : cpus)
+    if (counts.skipped > 0)
+      skipping.insert(counts.event);
+  uint64_t due = 0;
+  for (const CpuCounts& counts : cpus)
+    if (skipping.contains(counts.event))
+      due += counts.samples + counts.lost_samples + counts.skipped;
+  return due;
+}
+
 double RecordingStats::skipped_percent() const {
   constexpr uint64_t kFew = 10;
   constexpr double kFewPercent = 1;
   uint64_t skipped = sum_of(&CpuCounts::skipped);
-  double share = percent(skipped, samples + lost_samples + skipped);
+  double share = percent(skipped, due_ticks());
   return skipped < kFew || share < kFewPercent ? 0 : share;
 }
 

@@ -13,32 +13,48 @@
 
 namespace gosym {
 
+// What was counted, a sample being taken now and then. Text may be empty, numbers 0, where
+// nothing is known.
+struct RecordedEvent {
+  std::string name;        // "cycles", "page-faults"
+  uint64_t frequency = 0;  // samples a second; 0: as `period` says
+  uint64_t period = 0;     // events from one sample to the next; 0: as `frequency` says
+
+  bool operator==(const RecordedEvent&) const = default;
+};
+
 // Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
 // as long as not their distance was set but their frequency.
 constexpr bool measures_time(std::string_view event, uint64_t period) {
   return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
+}
+inline bool measures_time(const RecordedEvent& event) {
+  return measures_time(event.name, event.period);
+}
+// Whether samples stand for different numbers of events: where neither a fixed time nor a fixed
+// number of events lies between two of them.
+inline bool is_weighted(const RecordedEvent& event) {
+  return event.period == 0 && !measures_time(event);
 }
 
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.
 struct RecordingInfo {
   std::string gosym_version;
   std::string host;
-  std::string kernel_release;  // uname -r
-  std::string machine;         // uname -m
-  std::string command_line;    // of gosym record
-  std::string event;           // that was counted, "cycles" or "page-faults"
-  uint64_t frequency = 0;      // samples a second; 0: as `period` says
-  uint64_t period = 0;         // events from one sample to the next; 0: as `frequency` says
-  uint32_t cpu_count = 0;      // online when it started
-  bool has_user = true;        // user code was sampled
-  bool has_kernel = true;      // kernel code was sampled
+  std::string kernel_release;                // uname -r
+  std::string machine;                       // uname -m
+  std::string command_line;                  // of gosym record
+  std::vector<RecordedEvent> events = {{}};  // never none
+  uint32_t cpu_count = 0;                    // online when it started
+  bool has_user = true;                      // user code was sampled
+  bool has_kernel = true;                    // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
   std::string sampler;            // "bpf" or "perf": call chains of perf_event; empty: bpf
 };
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100".
-std::string event_text(const RecordingInfo& info);
+std::string event_text(const RecordedEvent& event);
 
 // One PT_LOAD segment.
 struct LoadSegment {
@@ -240,12 +256,14 @@ struct RecordedSample {
   // before the one with the index `gap` in the user stack. 0: none is missing.
   uint32_t gap = 0;
   uint32_t missing = 0;
+  uint32_t event = 0;  // index into RecordingInfo::events: what it is a sample of
   // Events that it stands for, nanoseconds of a clock; 0: as the recording's info says.
   uint64_t weight = 0;
   uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
 };
 
-// What was counted on a CPU since the start.
+// What was counted of an event on a CPU since the start. Of several events the first has what
+// is not known by event: lost side-band events and throttling.
 struct CpuCounts {
   uint32_t cpu = 0;
   uint64_t samples = 0;       // stored
@@ -254,9 +272,13 @@ struct CpuCounts {
   uint64_t throttled_ns = 0;  // that the kernel took no samples, for they took too much time
   uint64_t skipped = 0;       // ticks of a clock that did not come while targets ran
   uint64_t lost_ns = 0;       // of CPU time that the lost samples stand for, of a clock
+  uint32_t event = 0;         // index into RecordingInfo::events
 
   bool operator==(const CpuCounts&) const = default;
 };
+
+// Without what was counted of other events.
+CpuCounts of_event(CpuCounts counts, uint32_t event);
 
 // What was lost on a CPU between two times.
 struct Loss {
@@ -271,11 +293,13 @@ struct RecordingStats {
   uint64_t samples = 0;              // stored
   uint64_t lost_samples = 0;         // no room in a ring
   uint64_t lost_events = 0;          // side-band events the kernel had no room for
-  std::vector<CpuCounts> cpus = {};  // the same by CPU; empty before format 1.3
+  std::vector<CpuCounts> cpus = {};  // the same by CPU and event
 
   uint64_t sum_of(uint64_t CpuCounts::*what) const;
-  // Percent of the ticks that should have come; 0 if they are few: a busy machine skips some
-  // now and then, which changes no figure.
+  // Those that should have come, of the events of which some were skipped.
+  uint64_t due_ticks() const;
+  // Percent of these; 0 if they are few: a busy machine skips some now and then, which changes
+  // no figure.
   double skipped_percent() const;
 };
 

@@ -243,7 +243,8 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                 .goid = distinctions_.has_goids ? sample.goid : 0,
                 .cgroup = profile_.strings.intern(cgroup(sample)),
                 .weight = sample.weight,
-                .skipped = profile_.skipped_in(sample.weight)});
+                .skipped = profile_.skipped_in(sample.weight, sample.event),
+                .event = sample.event});
 }
 
 StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers,

@@ -30,7 +30,8 @@ struct Distinctions {
 // are new, once there are a million of them: programs have a hundred thousand calls, a file
 // that was made to take all memory could have any number.
 //
-// Samples may come in any order, as those of different CPUs do. A stack with its top, and each
+// Samples may come in any order, as those of different CPUs do; each is of one of the events of
+// the info. A stack with its top, and each
 // address, is looked at once for each address space it was seen in. Stacks that are equal in
 // several of these become one when callers have been looked for (rewrite_stacks.h), and not
 // before: to find the few takes a sixth of the time of a report.

@@ -54,10 +54,12 @@
 //
 //   1 INFO, the first chunk, once
 //       1 gosym_version: string       2 host: string              3 kernel_release: string
-//       4 machine: string             5 command_line: string      6 event: string
-//       7 frequency: uint64           8 cpu_count: uint32         9 has_user: bool
-//      10 has_kernel: bool           11 is_system_wide: bool     12 targets: packed uint32
-//      13 period: uint64, since 1.3  14 sampler: string, since 1.3
+//       4 machine: string             5 command_line: string      8 cpu_count: uint32
+//       9 has_user: bool             10 has_kernel: bool         11 is_system_wide: bool
+//      12 targets: packed uint32     14 sampler: string, since 1.3
+//      15 events: repeated, at most 64, numbered from 0: what samples were taken of
+//     an event:
+//       1 name: string                2 frequency: uint64         3 period: uint64
 //   2 IMAGE, a file that code was mapped from
 //       1 id: uint32, not 0           2 path: string              3 device: uint64
 //       4 inode: uint64               5 size: uint64              6 mtime_ns: sint64
@@ -152,6 +154,8 @@
 //      30 gap: packed uint32, the index in the user stack before which frames are missing; 0:
 //         there is no such place
 //      31 missing: packed uint32, how many: 0 where `gap` is 0, else 1 to 2^30
+//     The same, absent if all samples are of the first event:
+//      32 event: packed uint32, the number of the event that it is a sample of
 //   5 KALLSYMS, how the kernel names the code that samples were taken in; all of them,
 //     in order, are one text. Up to 1.3 one that has all
 //       1 text: bytes, lines of /proc/kallsyms
@@ -163,11 +167,12 @@
 //   7 STATS, counts since the start, each second
 //       1 time: uint64     2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 cpus: repeated, since 1.3
-//     a CPU, of at most 8192:
+//     a CPU, of at most 8192, and an event:
 //       1 cpu: uint32      2 samples: uint64   3 lost_samples: uint64
 //       4 lost_events: uint64                  5 throttled_ns: uint64
 //       Since 2.2: 6 skipped: uint64, ticks of a clock that did not come
 //       7 lost_ns: uint64, of CPU time that lost samples of a clock stand for
+//       8 event: uint32, the number of the one that the samples and ticks are of
 //   8 IMAGE_CONTENTS, since 1.3: a piece of the file of an image
 //       1 image: uint32, an id    2 offset: uint64, in the file    3 bytes: bytes
 //       4 total: uint64           5 problem: string
@@ -306,6 +311,9 @@ inline constexpr size_t kMaxLabelText = 256;
 
 // The most that Linux can be built for; each such chunk is compared with the one before.
 inline constexpr size_t kMaxCpus = 8192;
+
+// Events of a recording.
+inline constexpr uint32_t kMaxEvents = 64;
 
 // Linux gives a thread's name 16 bytes (TASK_COMM_LEN); of a longer one the rest is not read.
 inline constexpr size_t kMaxComm = 64;

@@ -30,21 +30,25 @@ struct End {
 template <class T, class Message>
 concept Either = std::same_as<std::remove_const_t<T>, Message>;
 
+void visit(auto& field, Either<RecordedEvent> auto& event) {
+  field(1, event.name);
+  field(2, event.frequency);
+  field(3, event.period);
+}
+
 void visit(auto& field, Either<RecordingInfo> auto& info) {
   field(1, info.gosym_version);
   field(2, info.host);
   field(3, info.kernel_release);
   field(4, info.machine);
   field(5, info.command_line);
-  field(6, info.event);
-  field(7, info.frequency);
   field(8, info.cpu_count);
   field(9, info.has_user);
   field(10, info.has_kernel);
   field(11, info.is_system_wide);
   field(12, info.targets);
-  field(13, info.period);
   field(14, info.sampler);
+  field(15, info.events);
 }
 
 void visit(auto& field, Either<LoadSegment> auto& segment) {
@@ -143,6 +147,7 @@ void visit(auto& field, Either<CpuCounts> auto& counts) {
   field(5, counts.throttled_ns);
   field(6, counts.skipped);
   field(7, counts.lost_ns);
+  field(8, counts.event);
 }
 
 void visit(auto& field, Either<RecordingStats> auto& stats) {
@@ -358,7 +363,13 @@ void append(const Event& event, std::string& payload) {
 Result<RecordingInfo> decode_info(Bytes payload) {
   RecordingInfo info;
   info.has_user = info.has_kernel = false;  // unless the message says it
-  return decode(payload, std::move(info));
+  info.events.clear();
+  auto decoded = decode(payload, std::move(info));
+  if (decoded && decoded->events.size() > kMaxEvents)
+    return errorf("{} events, where {} are allowed", decoded->events.size(), kMaxEvents);
+  if (decoded && decoded->events.empty())
+    decoded->events.emplace_back();
+  return decoded;
 }
 
 Result<RecordedImage> decode_image(Bytes payload) {

@@ -95,11 +95,11 @@ Result<> add_image(Result<RecordedImage> decoded, Parsing& parsing) {
 // A busy machine skips one of so many ticks now and then: that is no loss.
 constexpr uint64_t kFewSkipped = 100;
 
-using CountsByCpu = std::map<uint32_t, CpuCounts>;
+using CountsByCpu = std::map<std::pair<uint32_t, uint32_t>, CpuCounts>;
 
-// What has been counted on a CPU since the counts before.
+// What has been counted of an event on a CPU since the counts before.
 CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
-  auto old = before.find(counts.cpu);
+  auto old = before.find({counts.cpu, counts.event});
   if (old == before.end())
     return counts;
   counts.samples -= old->second.samples;
@@ -114,8 +114,9 @@ CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
 Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  if (decoded->cpus.size() > kMaxCpus)
-    return errorf("counts of {} CPUs, where {} are allowed", decoded->cpus.size(), kMaxCpus);
+  if (decoded->cpus.size() > kMaxCpus * kMaxEvents)
+    return errorf("{} counts of CPUs, where {} are allowed", decoded->cpus.size(),
+                  kMaxCpus * kMaxEvents);
   RecordingStats& last = parsing.recording.stats;
   // The recorder counts for the first time when it is ready to sample, which may take a second.
   bool is_first = last.time == 0;
@@ -123,7 +124,7 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
     parsing.recording.begin_time = decoded->time;
   CountsByCpu before;
   for (const CpuCounts& counts : last.cpus)
-    before[counts.cpu] = counts;
+    before[{counts.cpu, counts.event}] = counts;
   for (const CpuCounts& counts : decoded->cpus) {
     CpuCounts lost = counted_since(counts, before);
     bool has_skipped = lost.skipped > 1 + lost.samples / kFewSkipped;

@@ -17,13 +17,13 @@ using protozero::pbf_writer;
 
 // What all fields but 19 take at most: a tag of one byte, or two, and a length, or a number, of
 // up to five.
-constexpr size_t kMaxFieldOverhead = 13 * 6 + 15 * 7;
+constexpr size_t kMaxFieldOverhead = 13 * 6 + 16 * 7;
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
 constexpr size_t kMaxStackNodeSize = 5;  // and of the size of a top
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
-constexpr size_t kMaxRowSize = 4 * 10 + 11 * 5 + 1;
+constexpr size_t kMaxRowSize = 4 * 10 + 12 * 5 + 1;
 
 // Writes each value as its difference to the one before.
 template <class Elements, class Member>
@@ -136,6 +136,7 @@ void SampleBatch::add(const RecordedSample& sample) {
        .bridge = sample.bridge,
        .gap = sample.missing == 0 ? 0 : sample.gap,
        .missing = sample.gap == 0 ? 0 : sample.missing,
+       .event = sample.event,
        .weight = sample.weight,
        .cgroup = sample.cgroup});
 }
@@ -212,6 +213,8 @@ std::string SampleBatch::encode(GrowingTree& tree) const {
     write_column(out, kGap, rows_, &Row::gap);
     write_column(out, kMissing, rows_, &Row::missing);
   }
+  if (std::ranges::any_of(rows_, [](const Row& row) { return row.event != 0; }))
+    write_column(out, kEvent, rows_, &Row::event);
   write_differences(out, kGoid, rows_, &Row::goid);
   write_column(out, kLabelSet, rows_, &Row::label_set);
   label_sets_.write(out, kLabelSets);

@@ -37,6 +37,7 @@ public:
     uint32_t bridge;
     uint32_t gap;
     uint32_t missing;
+    uint32_t event;
     uint64_t weight;
     uint64_t cgroup;
   };

@@ -40,6 +40,7 @@ struct Columns {
   std::vector<uint32_t> missing;
   std::vector<uint64_t> goid;
   std::vector<uint32_t> label_set;
+  std::vector<uint32_t> event;
   std::vector<uint64_t> weight;
   std::vector<uint64_t> cgroup;
   LabelSets label_sets;
@@ -135,6 +136,8 @@ void read_field(pbf_reader& in, Columns& columns) {
       return read_column(in, columns.label_set);
     case kLabelSets:
       return columns.label_sets.read(in.get_message());
+    case kEvent:
+      return read_column(in, columns.event);
     case kWeight:
       return read_differences(in, columns.weight);
     case kCgroup:
@@ -327,9 +330,10 @@ Result<> check_gaps(const Columns& columns) {
 // The columns that recorders before 1.2, 1.3 or 2.2 did not write.
 Result<> check_later_columns(const Columns& columns) {
   size_t count = columns.time.size();
-  for (size_t size : {columns.top.size(), columns.frame.size(), columns.bridge.size(),
-                      columns.gap.size(), columns.missing.size(), columns.goid.size(),
-                      columns.label_set.size(), columns.weight.size(), columns.cgroup.size()})
+  for (size_t size :
+       {columns.top.size(), columns.frame.size(), columns.bridge.size(), columns.gap.size(),
+        columns.missing.size(), columns.goid.size(), columns.label_set.size(),
+        columns.event.size(), columns.weight.size(), columns.cgroup.size()})
     if (size != 0 && size != count)
       return errorf("columns of {} and of {} samples", count, size);
   for (uint32_t top : columns.top)
@@ -341,6 +345,9 @@ Result<> check_later_columns(const Columns& columns) {
   for (uint32_t set : columns.label_set)
     if (set >= columns.label_sets.size())
       return errorf("set of labels {} of {}", set, columns.label_sets.size() - 1);
+  for (uint32_t event : columns.event)
+    if (event >= kMaxEvents)
+      return errorf("event {} of {}", event, kMaxEvents);
   for (size_t i = 0; i < columns.bridge.size(); i++)
     if (uint32_t stack = columns.user_stack[i], bridge = columns.bridge[i];
         bridge != 0 && (stack == 0 || bridge >= columns.stack_sizes[stack - 1]))
@@ -426,6 +433,7 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
   columns.missing.resize(count);
   columns.goid.resize(count);
   columns.label_set.resize(count);
+  columns.event.resize(count);
   columns.weight.resize(count);
   columns.cgroup.resize(count);
   SampleBatch batch;
@@ -450,6 +458,7 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
                            .bridge = columns.bridge[i],
                            .gap = columns.gap[i],
                            .missing = columns.missing[i],
+                           .event = columns.event[i],
                            .weight = columns.weight[i],
                            .cgroup = columns.cgroup[i]});
   return batch;

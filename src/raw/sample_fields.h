@@ -37,6 +37,7 @@ enum SampleField : uint32_t {
   kRegisterValues,
   kGap,
   kMissing,
+  kEvent,
 };
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word

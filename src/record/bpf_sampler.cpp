@@ -28,6 +28,7 @@ static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
 static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
 static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
 static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
+static_assert(GOSYM_MAX_EVENTS == kMaxEventTypes);
 
 namespace {
 
@@ -43,7 +44,8 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
       options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
   uint64_t share = std::bit_floor(memory / std::max<size_t>(cpu_count, 1));
   uint64_t limit = std::clamp<uint64_t>(share, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE);
-  uint64_t wanted = std::bit_ceil(options.frequency * (kMaxFramesSize + stack_size));
+  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
+  uint64_t wanted = std::bit_ceil(rate * (kMaxFramesSize + stack_size));
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));
 }
 
@@ -57,7 +59,8 @@ Result<UniqueFd> create_ring(uint32_t size) {
 // What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
 // takes milliseconds.
 uint32_t max_walk(const SamplerOptions& options) {
-  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(options.frequency, 1);
+  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
+  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(rate, 1);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
 }
@@ -113,6 +116,11 @@ std::vector<Label> labels_of(const gosym_sample& sample) {
   return labels;
 }
 
+std::array<bpf_program*, GOSYM_MAX_EVENTS> programs_of_events(const sampler_bpf& bpf) {
+  return {bpf.progs.take_sample_0, bpf.progs.take_sample_1, bpf.progs.take_sample_2,
+          bpf.progs.take_sample_3};
+}
+
 // Keys and values for maps that are sets.
 Result<> insert(const bpf_map* map, uint32_t key) {
   uint8_t present = 1;
@@ -129,16 +137,20 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
   std::unique_ptr<BpfSampler> sampler(new BpfSampler(options));
   if (auto loaded = sampler->load(); !loaded)
     return std::move(loaded).error();
-  auto event = choose_event(options);
-  if (!event)
-    return std::move(event).error();
-  sampler->event_ = *std::move(event);
-  sampler->bpf_->bss->tick_ns = tick_of(sampler->event_, options);
+  auto events = choose_events(options);
+  if (!events)
+    return std::move(events).error();
+  sampler->events_ = *std::move(events);
+  for (size_t i = 0; i < sampler->events_.size(); i++) {
+    const EventType& event = sampler->events_[i];
+    uint64_t tick = sampler->bpf_->bss->tick_ns[i] = tick_of(event, options);
+    sampler->have_weights_.push_back(tick != 0 || is_weighted(to_recorded(event, options)));
+  }
   if (auto opened = sampler->open_sideband(); !opened)
     return std::move(opened).error();
   sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   for (uint32_t cpu : sampler->wanted_cpus())
-    if (auto opened = sampler->open_event(cpu); !opened)
+    if (auto opened = sampler->open_events(cpu); !opened)
       return std::move(opened).error();
   return std::unique_ptr<Sampler>(std::move(sampler));
 }
@@ -164,12 +176,15 @@ Result<> BpfSampler::load() {
     return std::move(ring).error();
   bpf_map__set_inner_map_fd(bpf_->maps.rings, ring->get());
   auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch, bpf_->maps.counters})
+  for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch})
     bpf_map__set_max_entries(map, cpu_count);
+  bpf_->rodata->cpu_count = cpu_count;
+  bpf_map__set_max_entries(bpf_->maps.counters,
+                           cpu_count * static_cast<uint32_t>(event_count()));
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
     return log[0] != '\0' ? refused_by_verifier(log.get())
                           : denied_or_failed("cannot load the BPF program", -status);
-  // The perf event program is not among those that this attaches.
+  // The perf event programs are not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);
   return add_targets();
@@ -186,6 +201,9 @@ void BpfSampler::configure() {
   settings.has_goroutines = options_.has_goroutines;
   bool follows = scope.follows_children && !scope.pids.empty();
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
+  std::array programs = programs_of_events(*bpf_);
+  for (size_t i = event_count(); i < programs.size(); i++)
+    bpf_program__set_autoload(programs[i], false);
   bool has_words_only = options_.stack_mode == StackMode::kWords;
   bool has_chain_only = options_.stack_mode == StackMode::kFramePointers;
   settings.max_walk = max_walk(options_);
@@ -247,35 +265,53 @@ Result<> BpfSampler::open_sideband() {
   return Ok{};
 }
 
-Result<> BpfSampler::open_event(uint32_t cpu) {
-  perf_event_attr attr = sampling_event(event_, options_);
-  if (is_clock()) {  // the program is to see all ticks, to miss those that are not
-    attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
-    forget_tick(cpu);
+Result<> BpfSampler::open_events(uint32_t cpu) {
+  std::vector<UniqueFd> opened;
+  for (uint32_t i = 0; i < events_.size(); i++) {
+    auto event = open_event(i, cpu);
+    if (!event)
+      return std::move(event).error();
+    if (!*event)  // the CPU has just gone offline
+      return Ok{};
+    opened.push_back(*std::move(event));
   }
-  UniqueFd event = open_perf_event(attr, cpu);
-  if (!event && errno == ENODEV)  // it has just gone offline
-    return Ok{};
-  if (!event)
-    return denied_or_failed(fmt::format("cannot open a {} event", event_.name), errno);
-  // Without a link: it would start the event at once, and need Linux 5.15.
-  int program = bpf_program__fd(bpf_->progs.take_sample);
-  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0)
-    return denied_or_failed("cannot attach the BPF program", errno);
-  if (auto adopted = sideband_->adopt(event, cpu); !adopted)
-    return adopted;
-  events_[cpu] = std::move(event);
+  opened_[cpu] = std::move(opened);
   return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
 }
 
+// None if the CPU is not online.
+Result<UniqueFd> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
+  perf_event_attr attr = sampling_event(events_[index], options_);
+  if (tick_of(events_[index], options_) != 0) {
+    // The program is to see all ticks, to miss those that are not.
+    attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
+    forget_tick(bpf_map__fd(bpf_->maps.counters), counter_index(index, cpu));
+  }
+  UniqueFd event = open_perf_event(attr, cpu);
+  if (!event && errno == ENODEV)
+    return event;
+  if (!event)
+    return denied_or_failed(fmt::format("cannot open a {} event", events_[index].name), errno);
+  // Without a link: it would start the event at once, and need Linux 5.15.
+  int program = bpf_program__fd(programs_of_events(*bpf_)[index]);
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0)
+    return denied_or_failed("cannot attach the BPF program", errno);
+  if (auto adopted = sideband_->adopt(event, cpu); !adopted)
+    return std::move(adopted).error();
+  return event;
+}
+
 // It was while the CPU was there the last time.
-void BpfSampler::forget_tick(uint32_t cpu) {
+void BpfSampler::forget_tick(int counters, uint32_t index) {
   gosym_counters counts{};
-  int map = bpf_map__fd(bpf_->maps.counters);
-  if (bpf_map_lookup_elem(map, &cpu, &counts) != 0 || counts.last_tick == 0)
+  if (bpf_map_lookup_elem(counters, &index, &counts) != 0 || counts.last_tick == 0)
     return;
   counts.last_tick = 0;
-  bpf_map_update_elem(map, &cpu, &counts, BPF_ANY);
+  bpf_map_update_elem(counters, &index, &counts, BPF_ANY);
+}
+
+uint32_t BpfSampler::counter_index(uint32_t event, uint32_t cpu) {
+  return event * static_cast<uint32_t>(libbpf_num_possible_cpus()) + cpu;
 }
 
 Result<> BpfSampler::open_ring(uint32_t cpu) {
@@ -319,16 +355,18 @@ void BpfSampler::forget_go_program(uint32_t pid) {
 
 Result<> BpfSampler::start() {
   is_started_ = true;
-  for (const auto& [cpu, event] : events_)
-    if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
-      return system_error("cannot start sampling", errno);
+  for (const auto& [cpu, events] : opened_)
+    for (const UniqueFd& event : events)
+      if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+        return system_error("cannot start sampling", errno);
   return Ok{};
 }
 
 void BpfSampler::stop() {
   is_started_ = false;
-  for (const auto& [cpu, event] : events_)
-    ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  for (const auto& [cpu, events] : opened_)
+    for (const UniqueFd& event : events)
+      ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
 // An event of a CPU that has gone stays silent for good, also when the CPU comes back.
@@ -340,12 +378,12 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   if (auto followed = sideband_->follow_cpus(online, records); !followed)
     return followed;
   std::vector<uint32_t> wanted = wanted_cpus();
-  std::erase_if(events_, [&](const auto& entry) {
+  std::erase_if(opened_, [&](const auto& entry) {
     return std::ranges::find(wanted, entry.first) == wanted.end();
   });
   for (uint32_t cpu : wanted)
-    if (!events_.contains(cpu))
-      if (auto opened = open_event(cpu); !opened)
+    if (!opened_.contains(cpu))
+      if (auto opened = open_events(cpu); !opened)
         return opened;
   return is_started_ ? start() : Ok{};
 }
@@ -388,7 +426,8 @@ void BpfSampler::hand_over(Bytes record) const {
     return;
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
-  if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size)
+  if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size ||
+      sample.event >= events_.size())
     return;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
@@ -417,7 +456,8 @@ void BpfSampler::hand_over(Bytes record) const {
           .bridge = index_of(sample.bridge, sample.missing),
           .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
           .missing = sample.missing,
-          .weight = is_clock() || has_weights() ? sample.weight : 0,
+          .event = sample.event,
+          .weight = have_weights_[sample.event] ? sample.weight : 0,
           .cgroup = sample.cgroup,
       },
       top);
@@ -426,16 +466,20 @@ void BpfSampler::hand_over(Bytes record) const {
 BpfSampler::Counters BpfSampler::counters() const {
   Counters counters{{}, bpf_->bss->unfollowed, sideband_->limits().refused_count()};
   for (const auto& [cpu, ring] : rings_) {
-    gosym_counters counts{};
-    bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &cpu, &counts);
-    Sideband::Counts events = sideband_->counts(cpu);
-    counters.cpus.push_back({.cpu = cpu,
-                             .samples = counts.stored,
-                             .lost_samples = counts.lost,
-                             .lost_events = events.lost,
-                             .throttled_ns = events.throttled_ns,
-                             .skipped = counts.skipped,
-                             .lost_ns = counts.lost_ns});
+    for (uint32_t i = 0; i < events_.size(); i++) {
+      gosym_counters counts{};
+      uint32_t index = counter_index(i, cpu);
+      bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+      Sideband::Counts of_cpu = i == 0 ? sideband_->counts(cpu) : Sideband::Counts{};
+      counters.cpus.push_back({.cpu = cpu,
+                               .samples = counts.stored,
+                               .lost_samples = counts.lost,
+                               .lost_events = of_cpu.lost,
+                               .throttled_ns = of_cpu.throttled_ns,
+                               .skipped = counts.skipped,
+                               .lost_ns = counts.lost_ns,
+                               .event = i});
+    }
   }
   return counters;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,8 +40,8 @@ public:
   std::set<uint32_t> take_refused() override { return sideband_->limits().take_refused(); }
   Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
-  const EventType& event() const override { return event_; }
-  uint32_t cpu_count() const override { return static_cast<uint32_t>(events_.size()); }
+  std::span<const EventType> events() const override { return events_; }
+  uint32_t cpu_count() const override { return static_cast<uint32_t>(opened_.size()); }
 
 private:
   explicit BpfSampler(const SamplerOptions& options) : options_(options) {}
@@ -50,15 +51,14 @@ private:
   Result<> add_cgroup(uint32_t index, const std::string& path);
   std::vector<uint32_t> wanted_cpus() const;
   Result<> open_sideband();
-  Result<> open_event(uint32_t cpu);
-  void forget_tick(uint32_t cpu);
+  Result<> open_events(uint32_t cpu);
+  Result<UniqueFd> open_event(uint32_t index, uint32_t cpu);
+  static void forget_tick(int counters, uint32_t index);
   Result<> open_ring(uint32_t cpu);
   Result<> watch(int ring);
-  // Where neither a fixed time nor a fixed number of events lies between two samples.
-  bool has_weights() const {
-    return options_.period == 0 && !measures_time(event_.name, options_.period);
-  }
-  bool is_clock() const { return tick_of(event_, options_) != 0; }
+  size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
+  // Of counters in their map.
+  static uint32_t counter_index(uint32_t event, uint32_t cpu);
   static int on_sample(void* context, void* data, size_t size) noexcept;
   void hand_over(Bytes record) const;
 
@@ -68,14 +68,15 @@ private:
   };
 
   SamplerOptions options_;
-  EventType event_;
+  std::vector<EventType> events_;
+  std::vector<bool> have_weights_;  // those events, in the recording
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
-  std::map<uint32_t, Ring> rings_;  // by CPU, as the events
+  std::map<uint32_t, Ring> rings_;  // by CPU, as the perf events
   std::unique_ptr<Sideband> sideband_;
-  std::map<uint32_t, UniqueFd> events_;
-  UniqueFd epoll_;                // of the rings of samples
-  std::vector<uint32_t> online_;  // CPUs when they were last looked at
+  std::map<uint32_t, std::vector<UniqueFd>> opened_;  // one for each event
+  UniqueFd epoll_;                                    // of the rings of samples
+  std::vector<uint32_t> online_;                      // CPUs when they were last looked at
   bool is_started_ = false;
   uint32_t ring_size_ = 0;  // in bytes, of each CPU
   // Only while drain_samples() runs:

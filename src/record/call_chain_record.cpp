@@ -68,7 +68,11 @@ bool is_call_chain(Bytes record) {
   return load<uint32_t>(record, 0) == PERF_RECORD_SAMPLE;
 }
 
-Result<CallChain> parse_call_chain(Bytes data) {
+std::optional<uint64_t> event_id_of(Bytes record) {
+  return load<uint64_t>(record, sizeof(perf_event_header));
+}
+
+Result<CallChain> parse_call_chain(Bytes data, bool has_period) {
   Reader in(data);
   uint32_t type = in.u32();
   in.u16();  // misc
@@ -77,10 +81,11 @@ Result<CallChain> parse_call_chain(Bytes data) {
     return errorf("sample: {:#x} bytes of type {}, its header says {:#x}", data.size(), type,
                   size);
   CallChain sample;
+  in.u64();  // the event's id
   sample.pid = in.u32();
   sample.tid = in.u32();
   sample.time = in.u64();
-  sample.period = in.u64();
+  sample.period = has_period ? in.u64() : 0;
   read_chain(in, sample);
   read_stack(in, sample);
   if (!in.ok())

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -10,8 +11,8 @@
 // attributes that CallChainSampler sets. Integers have the byte order of the machine.
 //
 //   record := u32 type (9), u16 misc, u16 size, body      size: of the whole record
-//   body   := u32 pid, u32 tid, u64 time,
-//             u64 period,
+//   body   := u64 id of the event, u32 pid, u32 tid, u64 time,
+//             u64 period, if the event is sampled at a frequency,
 //             u64 count, count * u64 chain,
 //             u64 abi, if that is not 0: registers
 //             u64 size, if that is not 0: size * byte stack, u64 taken
@@ -32,7 +33,7 @@ struct CallChain {
   uint64_t time = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint64_t period = 0;  // events since the sample before
+  uint64_t period = 0;  // events since the sample before; 0: as was asked for
   std::vector<uint64_t> kernel_stack;
   std::vector<uint64_t> user_stack;
   uint64_t frame_pointer = 0;
@@ -44,7 +45,10 @@ struct CallChain {
 // Whether a record, which is all there, is a sample.
 bool is_call_chain(Bytes record);
 
+// Of which event a sample is, as the kernel numbers them; none if it is too short.
+std::optional<uint64_t> event_id_of(Bytes record);
+
 // `data` is exactly one record.
-Result<CallChain> parse_call_chain(Bytes data);
+Result<CallChain> parse_call_chain(Bytes data, bool has_period);
 
 }  // namespace gosym

@@ -45,19 +45,27 @@ constexpr uint64_t kRegisters =
     1ULL << PERF_REG_ARM64_X29 | 1ULL << PERF_REG_ARM64_SP | 1ULL << PERF_REG_ARM64_PC;
 #endif
 
+bool has_frequency(const EventType& event, const SamplerOptions& options) {
+  return to_recorded(event, options).period == 0;
+}
+
 // Enabled from the start: an event that is not tells nothing of mappings either.
-perf_event_attr attributes(const EventType& event, const SamplerOptions& options) {
+perf_event_attr attributes(const EventType& event, bool tells_of_processes,
+                           const SamplerOptions& options) {
   perf_event_attr attr = sampling_event(event, options);
   attr.disabled = 0;
-  attr.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
-                      PERF_SAMPLE_STACK_USER;
+  attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  // With a period Linux would take each event of its own software for a sample.
+  if (has_frequency(event, options))
+    attr.sample_type |= PERF_SAMPLE_PERIOD;
   attr.sample_regs_user = kRegisters;
   attr.sample_stack_user =
       options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
   attr.exclude_callchain_user = !options.has_user;
   attr.exclude_callchain_kernel = !options.has_kernel;
   attr.inherit = options.scope.tids.empty();
-  tell_of_processes(attr);
+  if (tells_of_processes)
+    tell_of_processes(attr);
   attr.watermark = 1;  // half a ring
   return attr;
 }
@@ -86,22 +94,17 @@ uint64_t max_frames() {
 CallChainSampler::CallChainSampler(const SamplerOptions& options, std::string obstacle)
     : options_(options),
       obstacle_(std::move(obstacle)),
-      event_(options.event.value_or(cycles())),
+      events_(options.events.empty() ? std::vector{cycles()} : options.events),
       max_frames_(max_frames()) {
-  for (uint32_t cpu : proc::online_cpus())
-    cpus_[cpu].counts.cpu = cpu;
+  for (uint32_t number : proc::online_cpus()) {
+    Cpu& cpu = cpus_[number];
+    cpu.number = number;
+    for (uint32_t event = 0; event < events_.size(); event++)
+      cpu.counters.push_back({.counts = {.cpu = number, .event = event}, .fds = {}});
+  }
 }
 
 CallChainSampler::~CallChainSampler() = default;
-
-std::vector<int> CallChainSampler::Cpu::fds() const {
-  std::vector<int> fds;
-  for (const UniqueFd& event : events)
-    fds.push_back(event.get());
-  if (ring)
-    fds.push_back(ring->fd());
-  return fds;
-}
 
 Result<std::unique_ptr<Sampler>> CallChainSampler::open(const SamplerOptions& options,
                                                         std::string obstacle) {
@@ -158,21 +161,34 @@ bool CallChainSampler::has_inherited(uint32_t tid) const {
 
 Result<> CallChainSampler::open_thread(uint32_t pid, uint32_t tid) {
   for (auto& [number, cpu] : cpus_) {
-    auto event = open_event(pid, tid, number);
-    if (!event)
-      return std::move(event).error();
-    if (!*event)  // it has ended
+    auto is_there = open_events(pid, tid, cpu);
+    if (!is_there)
+      return std::move(is_there).error();
+    if (!*is_there)
       return Ok{};
-    if (auto joined = join_ring(*std::move(event), cpu); !joined)
-      return joined;
   }
   return Ok{};
 }
 
+// False if the thread has ended.
+Result<bool> CallChainSampler::open_events(uint32_t pid, uint32_t tid, Cpu& cpu) {
+  for (uint32_t i = 0; i < events_.size(); i++) {
+    auto event = open_event(pid, tid, i, cpu.number);
+    if (!event)
+      return std::move(event).error();
+    if (!*event)
+      return false;
+    if (auto joined = join_ring(*std::move(event), i, cpu); !joined)
+      return std::move(joined).error();
+  }
+  return true;
+}
+
 // Fewer rights and simpler machines give less; false if there is nothing left to go without.
 bool CallChainSampler::ask_for_less(int cause) {
-  if (is_missing_event(cause) && !options_.event && event_.name != cpu_clock().name) {
-    event_ = cpu_clock();
+  if (is_missing_event(cause) && options_.events.empty() &&
+      events_.front().name != cpu_clock().name) {
+    events_.front() = cpu_clock();
     return true;
   }
   if (is_denied(cause) && options_.has_kernel && options_.has_user) {
@@ -183,23 +199,33 @@ bool CallChainSampler::ask_for_less(int cause) {
   return false;
 }
 
-Result<UniqueFd> CallChainSampler::open_event(uint32_t pid, uint32_t tid, uint32_t cpu) {
+// The first event of a thread tells of its process as well.
+Result<UniqueFd> CallChainSampler::open_event(uint32_t pid, uint32_t tid, uint32_t index,
+                                              uint32_t cpu) {
   auto thread = static_cast<pid_t>(tid);
-  UniqueFd event = open_perf_event(attributes(event_, options_), cpu, thread);
+  auto open = [&] {
+    return open_perf_event(attributes(events_[index], index == 0, options_), cpu, thread);
+  };
+  UniqueFd event = open();
   while (!event && ask_for_less(errno))
-    event = open_perf_event(attributes(event_, options_), cpu, thread);
+    event = open();
   if (event || errno == ESRCH)
     return event;
   if (is_denied(errno))
     return explain_refused_process(pid, !options_.has_user);
-  return denied_or_failed(fmt::format("cannot open a {} event", event_.name), errno);
+  return denied_or_failed(fmt::format("cannot open a {} event", events_[index].name), errno);
 }
 
-Result<> CallChainSampler::join_ring(UniqueFd event, Cpu& cpu) {
+Result<> CallChainSampler::join_ring(UniqueFd event, uint32_t index, Cpu& cpu) {
+  uint64_t id = 0;
+  if (ioctl(event.get(), PERF_EVENT_IOC_ID, &id) != 0)
+    return system_error("cannot ask for the number of a perf event", errno);
+  event_of_id_[id] = index;
+  cpu.counters[index].fds.push_back(event.get());
   if (cpu.ring) {
     if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.ring->fd()) != 0)
       return system_error("cannot share the ring of a perf event", errno);
-    cpu.events.push_back(std::move(event));
+    cpu.fds.push_back(std::move(event));
     return Ok{};
   }
   auto ring = PerfRing::map(std::move(event), ring_size(cpus_.size()));
@@ -219,18 +245,22 @@ Result<> CallChainSampler::start() {
   read_rings();
   samples_.clear();
   for (auto& [number, cpu] : cpus_) {
-    cpu.counts = {.cpu = number};
     cpu.has_begun = false;
-    cpu.counted_at_start = counted_by(cpu.fds());
+    for (Counter& counter : cpu.counters) {
+      counter.counts = {.cpu = number, .event = counter.counts.event};
+      counter.counted_at_start = counted_by(counter.fds);
+    }
   }
   return Ok{};
 }
 
 void CallChainSampler::stop() {
   for (auto& [number, cpu] : cpus_) {
-    for (int event : cpu.fds())
-      ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
-    cpu.counted_ns = counted_by(cpu.fds()) - cpu.counted_at_start;
+    for (Counter& counter : cpu.counters) {
+      for (int event : counter.fds)
+        ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+      counter.counted_ns = counted_by(counter.fds) - counter.counted_at_start;
+    }
   }
 }
 
@@ -251,36 +281,45 @@ void CallChainSampler::read_ring(Cpu& cpu) {
     data = tail(data, record->size());
   }
   if (!data.empty())  // not a record: nothing behind it can be found either
-    cpu.counts.lost_events++;
+    cpu.counts().lost_events++;
   cpu.ring->consume();
 }
 
 void CallChainSampler::take(Bytes data, Cpu& cpu) {
   if (is_call_chain(data)) {
-    auto sample = parse_call_chain(data);
-    if (!sample)
-      cpu.counts.lost_samples++;
-    else if (is_wanted(sample->pid))
-      samples_.push_back({*std::move(sample), cpu.counts.cpu});
+    take_sample(data, cpu);
     return;
   }
   auto record = parse_sideband_record(data);
   if (!record)
-    cpu.counts.lost_events++;
+    cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
-    // Of both kinds; there are far more samples.
-    cpu.counts.lost_samples += cpu.has_begun ? lost->count : 0;
+    // Of both kinds, and of all events; there are far more samples.
+    cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
   else if (!std::holds_alternative<OtherRecord>(*record))
     records_.push_back(*std::move(record));
 }
 
+void CallChainSampler::take_sample(Bytes data, Cpu& cpu) {
+  auto event = event_of_id_.find(event_id_of(data).value_or(0));
+  if (event == event_of_id_.end()) {
+    cpu.counts().lost_samples++;
+    return;
+  }
+  auto sample = parse_call_chain(data, has_frequency(events_[event->second], options_));
+  if (!sample)
+    cpu.counters[event->second].counts.lost_samples++;
+  else if (is_wanted(sample->pid))
+    samples_.push_back({*std::move(sample), cpu.number, event->second});
+}
+
 // The next tick of the kernel's timer, of 10 ms at most, lets samples be taken again; a thread
 // that has left the CPU by then hears of it when it comes back.
 void CallChainSampler::note(const ThrottleRecord& throttle, Cpu& cpu) {
   constexpr uint64_t kMaxTick = 10'000'000;
-  cpu.counts.throttled_ns += std::min(cpu.throttling.ended_by(throttle), kMaxTick);
+  cpu.counts().throttled_ns += std::min(cpu.throttling.ended_by(throttle), kMaxTick);
 }
 
 // Children inherit events as threads do; before Linux 5.13 that cannot be helped.
@@ -297,7 +336,7 @@ void CallChainSampler::drain_events(std::vector<SidebandRecord>& records) {
 
 void CallChainSampler::drain_samples(const Handler& handler) {
   for (const Sample& sample : std::exchange(samples_, {})) {
-    cpus_[sample.cpu].counts.samples++;
+    cpus_[sample.cpu].counters[sample.event].counts.samples++;
     const CallChain& chain = sample.chain;
     handler(recorded(sample), {.stack_pointer = chain.stack_pointer,
                                .words = chain.top,
@@ -311,7 +350,7 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   bool is_full = chain.kernel_stack.size() + chain.user_stack.size() >= max_frames_;
   uint64_t offset = chain.frame_pointer - chain.stack_pointer;
   bool has_frame = !chain.user_stack.empty() && offset <= kMaxFrameDistance && offset % 8 == 0;
-  bool has_weight = options_.period == 0 && !measures_time(event_.name, options_.period);
+  bool has_weight = is_weighted(to_recorded(events_[sample.event], options_));
   return {
       .time = chain.time,
       .pid = chain.pid,
@@ -321,6 +360,7 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
       .kernel_stack = chain.kernel_stack,
       .user_stack = chain.user_stack,
       .frame_offset = has_frame ? offset : kNoFrame,
+      .event = sample.event,
       .weight = has_weight ? chain.period : 0,
   };
 }
@@ -329,25 +369,28 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
 uint64_t CallChainSampler::lost_events() const {
   uint64_t lost = 0;
   for (const auto& [number, cpu] : cpus_)
-    lost += cpu.counts.lost_events + cpu.counts.lost_samples;
+    for (const Counter& counter : cpu.counters)
+      lost += counter.counts.lost_events + counter.counts.lost_samples;
   return lost;
 }
 
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
-  for (const auto& [number, cpu] : cpus_) {
-    counters.cpus.push_back(cpu.counts);
-    counters.cpus.back().skipped = skipped_on(cpu);
-    counters.cpus.back().lost_ns = cpu.counts.lost_samples * tick_of(event_, options_);
-  }
+  for (const auto& [number, cpu] : cpus_)
+    for (const Counter& counter : cpu.counters) {
+      CpuCounts counts = counter.counts;
+      counts.skipped = skipped_of(counter);
+      counts.lost_ns = counts.lost_samples * tick_of(events_[counts.event], options_);
+      counters.cpus.push_back(counts);
+    }
   return counters;
 }
 
 // The clocks count on where they are not to be sampled, in the kernel or in user code.
-uint64_t CallChainSampler::skipped_on(const Cpu& cpu) const {
-  uint64_t tick = tick_of(event_, options_);
-  uint64_t came = cpu.counts.samples + cpu.counts.lost_samples;
-  uint64_t due = tick == 0 ? 0 : cpu.counted_ns / tick;
+uint64_t CallChainSampler::skipped_of(const Counter& counter) const {
+  uint64_t tick = tick_of(events_[counter.counts.event], options_);
+  uint64_t came = counter.counts.samples + counter.counts.lost_samples;
+  uint64_t due = tick == 0 ? 0 : counter.counted_ns / tick;
   return due - std::min(came, due);
 }
 

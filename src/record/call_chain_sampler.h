@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -42,46 +43,57 @@ public:
   std::string name() const override { return "perf"; }
   std::string shortcomings() const override;
   bool sees_kernel() const override { return options_.has_kernel; }
-  const EventType& event() const override { return event_; }
+  std::span<const EventType> events() const override { return events_; }
   uint32_t cpu_count() const override { return static_cast<uint32_t>(cpus_.size()); }
 
 private:
-  struct Cpu {
+  // Of one event on one CPU.
+  struct Counter {
     CpuCounts counts;
+    std::vector<int> fds;           // owned by the CPU
+    uint64_t counted_ns = 0;        // by all of them if it is a clock, until stop()
+    uint64_t counted_at_start = 0;  // before start()
+  };
+  struct Cpu {
+    uint32_t number = 0;
+    std::vector<Counter> counters;  // by event
     Throttling throttling;
     bool has_begun = false;  // a record has come since start()
     std::unique_ptr<PerfRing> ring;
-    std::vector<UniqueFd> events;   // besides that of the ring
-    uint64_t counted_ns = 0;        // by all events of a clock, until stop()
-    uint64_t counted_at_start = 0;  // before start()
+    std::vector<UniqueFd> fds;  // besides that of the ring
 
-    std::vector<int> fds() const;
+    // What is counted of all events, or is not known by event.
+    CpuCounts& counts() { return counters.front().counts; }
   };
   struct Sample {
     CallChain chain;
     uint32_t cpu = 0;
+    uint32_t event = 0;
   };
 
   CallChainSampler(const SamplerOptions& options, std::string obstacle);
   Result<> open_targets();
   Result<> open_process(uint32_t pid);
   Result<> open_thread(uint32_t pid, uint32_t tid);
-  Result<UniqueFd> open_event(uint32_t pid, uint32_t tid, uint32_t cpu);
+  Result<bool> open_events(uint32_t pid, uint32_t tid, Cpu& cpu);
+  Result<UniqueFd> open_event(uint32_t pid, uint32_t tid, uint32_t index, uint32_t cpu);
   bool ask_for_less(int cause);
-  Result<> join_ring(UniqueFd event, Cpu& cpu);
+  Result<> join_ring(UniqueFd event, uint32_t index, Cpu& cpu);
   bool has_inherited(uint32_t tid) const;
   bool is_wanted(uint32_t pid) const;
   void read_rings();
   void read_ring(Cpu& cpu);
   void take(Bytes record, Cpu& cpu);
+  void take_sample(Bytes record, Cpu& cpu);
   static void note(const ThrottleRecord& throttle, Cpu& cpu);
-  uint64_t skipped_on(const Cpu& cpu) const;
+  uint64_t skipped_of(const Counter& counter) const;
   RecordedSample recorded(const Sample& sample) const;
 
   SamplerOptions options_;
   std::string obstacle_;
-  EventType event_;
-  bool lacks_kernel_ = false;  // it was asked for, but is not allowed
+  std::vector<EventType> events_;
+  std::unordered_map<uint64_t, uint32_t> event_of_id_;  // indexes, by the kernel's numbers
+  bool lacks_kernel_ = false;                           // it was asked for, but is not allowed
   uint64_t max_frames_ = 0;
   std::map<uint32_t, Cpu> cpus_;
   UniqueFd epoll_;

@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/exit_status.h"
@@ -45,8 +46,12 @@ constexpr NamedEvent kEvents[] = {
 EventType make(const NamedEvent& event) {
   bool is_clock =
       event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK;
-  return {std::string(event.name), event.type, event.config,
-          event.type == PERF_TYPE_HARDWARE || is_clock};
+  return {std::string(event.name),
+          event.type,
+          event.config,
+          event.type == PERF_TYPE_HARDWARE || is_clock,
+          0,
+          0};
 }
 
 // "r" and up to 16 hexadecimal digits.
@@ -67,12 +72,29 @@ Result<EventType> parse_event_type(std::string_view name) {
     if (name == event.name || (!name.empty() && name == event.alias))
       return make(event);
   if (auto config = raw_config(name))
-    return EventType{std::string(name), PERF_TYPE_RAW, *config, true};
+    return EventType{std::string(name), PERF_TYPE_RAW, *config, true, 0, 0};
   return errorf("--event: '{}' is none of {}, rNNN", printable(name),
                 joined(event_type_names(), ", "))
       .with_hint(name.find(':') != name.npos ? "for :u and :k see --user-only and --kernel-only"
                                              : "see 'gosym record --help'")
       .with_exit_status(kUsage);
+}
+
+Result<std::vector<EventType>> parse_event_types(std::span<const std::string> names) {
+  if (names.size() > kMaxEventTypes)
+    return errorf("--event: {} events, where a recording has {} at most", names.size(),
+                  kMaxEventTypes)
+        .with_exit_status(kUsage);
+  std::vector<EventType> events;
+  for (const std::string& name : names) {
+    auto event = parse_event_type(name);
+    if (!event)
+      return std::move(event).error();
+    if (std::ranges::find(events, event->name, &EventType::name) != events.end())
+      return errorf("--event: {} is named twice", event->name).with_exit_status(kUsage);
+    events.push_back(*std::move(event));
+  }
+  return events;
 }
 
 std::vector<std::string> event_type_names() {

@@ -16,16 +16,21 @@ bool is_missing_event(int cause) {
   return cause == ENOENT || cause == EOPNOTSUPP || cause == ENODEV;
 }
 
-Result<EventType> choose_event(const SamplerOptions& options) {
-  EventType event = options.event.value_or(cycles());
-  if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
-    return event;
-  if (!is_missing_event(errno))
-    return denied_or_failed(fmt::format("cannot open a {} event", event.name), errno);
-  if (!options.event)
-    return cpu_clock();
-  return errorf("this machine cannot count {}", event.name)
-      .with_hint("virtual machines often cannot count what the CPU does: -e cpu-clock");
+Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
+  std::vector<EventType> events = options.events;
+  if (events.empty())
+    events.push_back(cycles());
+  for (const EventType& event : events) {
+    if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
+      continue;
+    if (!is_missing_event(errno))
+      return denied_or_failed(fmt::format("cannot open a {} event", event.name), errno);
+    if (options.events.empty())
+      return std::vector{cpu_clock()};
+    return errorf("this machine cannot count {}", event.name)
+        .with_hint("virtual machines often cannot count what the CPU does: -e cpu-clock");
+  }
+  return events;
 }
 
 perf_event_attr timed_event(const EventType& event) {
@@ -33,7 +38,7 @@ perf_event_attr timed_event(const EventType& event) {
   attr.size = sizeof(attr);
   attr.type = event.type;
   attr.config = event.config;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
   attr.sample_id_all = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
@@ -50,8 +55,9 @@ void tell_of_processes(perf_event_attr& attr) {
 
 perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
   perf_event_attr attr = timed_event(event);
-  attr.freq = options.period == 0;
-  attr.sample_freq = options.period == 0 ? options.frequency : options.period;
+  RecordedEvent rate = to_recorded(event, options);
+  attr.freq = rate.period == 0;
+  attr.sample_freq = rate.period == 0 ? rate.frequency : rate.period;
   attr.disabled = 1;
   attr.exclude_idle = event.goes_on_idle;
   attr.exclude_user = !options.has_user;
@@ -66,7 +72,14 @@ uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
       (event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK);
   if (!is_clock)
     return 0;
-  return options.period != 0 ? options.period : 1'000'000'000 / options.frequency;
+  RecordedEvent rate = to_recorded(event, options);
+  return rate.period != 0 ? rate.period : 1'000'000'000 / rate.frequency;
+}
+
+RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options) {
+  if (event.frequency != 0 || event.period != 0)
+    return {event.name, event.frequency, event.period};
+  return {event.name, options.period == 0 ? options.frequency : 0, options.period};
 }
 
 UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread,

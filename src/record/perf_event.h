@@ -8,9 +8,9 @@
 
 namespace gosym {
 
-// The event that the options ask for, or else cycles where the machine can count them, which
+// The events that the options ask for, or else cycles where the machine can count them, which
 // many virtual ones cannot, and the CPU clock where it cannot.
-Result<EventType> choose_event(const SamplerOptions& options);
+Result<std::vector<EventType>> choose_events(const SamplerOptions& options);
 
 // Its records have the trailer and the clock of sideband_record.h.
 perf_event_attr timed_event(const EventType& event);
@@ -22,6 +22,9 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
 
 // Nanoseconds from one sample to the next, of a clock; 0: the event is none.
 uint64_t tick_of(const EventType& event, const SamplerOptions& options);
+
+// As the recording tells of it: either the frequency or the period is 0.
+RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options);
 
 inline constexpr pid_t kAnyThread = -1;
 

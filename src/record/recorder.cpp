@@ -12,6 +12,7 @@
 #include "raw/format.h"
 #include "raw/sample_batch.h"
 #include "record/needed_words.h"
+#include "record/perf_event.h"
 #include "record/snapshot.h"
 
 namespace gosym {
@@ -52,15 +53,16 @@ std::vector<uint32_t> target_processes(const Scope& scope) {
 RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler) {
   utsname system{};
   uname(&system);
+  std::vector<RecordedEvent> events;
+  for (const EventType& event : sampler.events())
+    events.push_back(to_recorded(event, options));
   return {
       .gosym_version = GOSYM_VERSION,
       .host = system.nodename,
       .kernel_release = system.release,
       .machine = system.machine,
       .command_line = proc::command_line_of(static_cast<uint32_t>(getpid())),
-      .event = sampler.event().name,
-      .frequency = options.period == 0 ? options.frequency : 0,
-      .period = options.period,
+      .events = std::move(events),
       .cpu_count = sampler.cpu_count(),
       .has_user = options.has_user,
       .has_kernel = options.has_kernel && sampler.sees_kernel(),
@@ -299,6 +301,7 @@ Recorder::Summary Recorder::summary() const {
       .lost_samples = counted.lost_samples,
       .lost_events = counted.lost_events + dropped_events_,
       .skipped = counted.sum_of(&CpuCounts::skipped),
+      .due_ticks = counted.due_ticks(),
       .skipped_percent = counted.skipped_percent(),
       .unfollowed = sampler_.counters().unfollowed,
       .unreadable = unreadable,

@@ -37,6 +37,7 @@ public:
     uint64_t lost_samples = 0;
     uint64_t lost_events = 0;
     uint64_t skipped = 0;  // ticks of a clock of which there is no sample
+    uint64_t due_ticks = 0;
     double skipped_percent = 0;
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read

@@ -47,9 +47,10 @@ enum class SamplerKind : uint8_t { kAuto, kBpf, kPerf };
 struct SamplerOptions {
   Scope scope;
   SamplerKind kind = SamplerKind::kAuto;
-  std::optional<EventType> event;  // none: the best that there is for CPU time
-  uint64_t frequency = 99;         // samples a second
-  uint64_t period = 0;  // events from one sample to the next; 0: as the frequency says
+  std::vector<EventType> events;  // none: the best that there is for CPU time
+  // Of each event that has no rate of its own:
+  uint64_t frequency = 99;  // samples a second
+  uint64_t period = 0;      // events from one sample to the next; 0: as the frequency says
   bool has_user = true;
   bool has_kernel = true;
   bool has_goroutines = true;
@@ -86,7 +87,7 @@ public:
   using Handler = std::function<void(RecordedSample, const StackTop& top)>;
 
   struct Counters {
-    std::vector<CpuCounts> cpus;  // since the start
+    std::vector<CpuCounts> cpus;  // since the start, of each event
     uint64_t unfollowed = 0;      // children that were not sampled: too many
     uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
   };
@@ -133,8 +134,8 @@ public:
   // Why it is not the best there is, and what its recording lacks; empty if it is.
   virtual std::string shortcomings() const { return {}; }
   virtual bool sees_kernel() const { return true; }
-  virtual const EventType& event() const = 0;
-  virtual uint32_t cpu_count() const = 0;  // that samples are taken on
+  virtual std::span<const EventType> events() const = 0;  // that are sampled: one at least
+  virtual uint32_t cpu_count() const = 0;                 // that samples are taken on
 };
 
 }  // namespace gosym

@@ -10,7 +10,7 @@ namespace gosym {
 namespace {
 
 constexpr size_t kHeaderSize = sizeof(perf_event_header);
-constexpr size_t kTrailerSize = 16;
+constexpr size_t kTrailerSize = 24;
 
 LostRecords read_lost(Reader& in, uint64_t time) {
   in.u64();  // the event's id

@@ -11,8 +11,8 @@
 // attributes that Sideband sets. Integers have the byte order of the machine.
 //
 //   record := u32 type, u16 misc, u16 size, body, trailer     size: of the whole record
-//   trailer (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME):
-//             u32 pid, u32 tid, u64 time
+//   trailer (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER):
+//             u32 pid, u32 tid, u64 time, u64 id of the event
 //   body of
 //     LOST  (2)   u64 id, u64 lost
 //     COMM  (3)   u32 pid, u32 tid, text             misc bit 13: by exec

@@ -161,26 +161,43 @@ size_t kernel_depth(const Profile& profile, std::span<const LocationId> stack) {
   return static_cast<size_t>(std::ranges::find_if(stack, is_user) - stack.begin());
 }
 
-std::vector<uint64_t> count_samples(const Profile& profile) {
-  std::vector<uint64_t> counts(profile.stack_count());
-  for (const SampleCount& sample : profile.samples)
-    counts[to_index(sample.stack)] += sample.count;
-  return counts;
-}
+// How many samples a stack has of each event, and counts of them by what became of the stack.
+class StackCounts {
+public:
+  explicit StackCounts(const Profile& profile)
+      : events_(profile.info.events.size()), counts_(profile.stack_count() * events_) {
+    for (const SampleCount& sample : profile.samples)
+      counts_[to_index(sample.stack) * events_ + sample.event] += sample.count;
+  }
+
+  void add(StackId stack, uint64_t UnwindCounts::*what, Profile& profile) const {
+    profile.unwound_by_event.resize(events_);
+    for (size_t event = 0; event < events_; event++) {
+      uint64_t count = counts_[to_index(stack) * events_ + event];
+      profile.unwound_by_event[event].*what += count;
+      profile.unwound.*what += count;
+    }
+  }
+
+private:
+  size_t events_;
+  std::vector<uint64_t> counts_;
+};
 
 }  // namespace
 
 bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
             const HeldFiles& held) {
   Code code(profile, vdso, files, held);
-  std::vector<uint64_t> counts = count_samples(profile);
+  StackCounts counts(profile);
   auto append = [&](StackId id, std::vector<LocationId>& stack) {
     std::span<const LocationId> recorded = profile.stack(id);
     const StackState& state = profile.stack_states[to_index(id)];
     std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
     stack.assign(kernel.begin(), kernel.end());
     if (kernel.size() == recorded.size()) {
-      profile.unwound.cut += state.end == StackEnd::kRoot ? 0 : counts[to_index(id)];
+      if (state.end != StackEnd::kRoot)
+        counts.add(id, &UnwindCounts::cut, profile);
       return;
     }
     std::span<const LocationId> user = recorded.subspan(kernel.size());
@@ -201,11 +218,16 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     if (other.gap)
       walk.go_on_behind(*other.gap, other.behind, state.end);
     stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
-    profile.unwound.repaired += walk.is_repaired() ? counts[to_index(id)] : 0;
-    profile.unwound.deep += state.gap == 0 ? 0 : counts[to_index(id)];
-    profile.unwound.bridged += goroutine.empty() ? 0 : counts[to_index(id)];
-    profile.unwound.cut += walk.is_cut() ? counts[to_index(id)] : 0;
-    profile.unwound.unknown += walk.is_unknown() ? counts[to_index(id)] : 0;
+    if (walk.is_repaired())
+      counts.add(id, &UnwindCounts::repaired, profile);
+    if (state.gap != 0)
+      counts.add(id, &UnwindCounts::deep, profile);
+    if (!goroutine.empty())
+      counts.add(id, &UnwindCounts::bridged, profile);
+    if (walk.is_cut())
+      counts.add(id, &UnwindCounts::cut, profile);
+    if (walk.is_unknown())
+      counts.add(id, &UnwindCounts::unknown, profile);
   };
   if (!rewrite_stacks(profile, append, profile.memory_limit))
     return false;

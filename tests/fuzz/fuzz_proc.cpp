@@ -16,8 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (auto record = gosym::first_record(bytes)) {
     assert(!record->empty());
     (void)gosym::parse_sideband_record(*record);
-    if (auto sample = gosym::parse_call_chain(*record))
-      assert(8 * (sample->user_stack.size() + sample->top.size()) < record->size());
+    for (bool has_period : {false, true})
+      if (auto sample = gosym::parse_call_chain(*record, has_period))
+        assert(8 * (sample->user_stack.size() + sample->top.size()) < record->size());
     bytes = gosym::tail(bytes, record->size());
   }
   return 0;

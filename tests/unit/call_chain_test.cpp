@@ -23,7 +23,7 @@ std::string record(const std::string& body, uint32_t type = 9) {
 }
 
 std::string origin() {
-  return u32(42) + u32(43) + u64(0x1122334455667788) + u64(777);
+  return u64(5001) + u32(42) + u32(43) + u64(0x1122334455667788) + u64(777);
 }
 
 std::string chain(const std::vector<uint64_t>& entries) {
@@ -50,22 +50,33 @@ std::string good() {
 }
 
 CallChain parse(const std::string& data) {
-  auto parsed = parse_call_chain(as_bytes(data));
+  auto parsed = parse_call_chain(as_bytes(data), true);
   REQUIRE(parsed);
   return *parsed;
 }
 
 std::string message_of(const std::string& data) {
-  auto parsed = parse_call_chain(as_bytes(data));
+  auto parsed = parse_call_chain(as_bytes(data), true);
   REQUIRE_FALSE(parsed);
   return parsed.error().message();
 }
 
 }  // namespace
 
+TEST_CASE("call chain: at a fixed period the kernel does not tell it") {
+  std::string data = record(u64(5001) + u32(42) + u32(43) + u64(7) + chain({kUser, 0x4000}) +
+                            registers(2) + stack(16));
+  auto sample = parse_call_chain(as_bytes(data), false);
+  REQUIRE(sample);
+  CHECK(sample->period == 0);
+  CHECK(sample->user_stack == std::vector<uint64_t>{0x4000});
+  CHECK_FALSE(event_id_of(as_bytes(data).first(15)));
+}
+
 TEST_CASE("call chain: a sample in the kernel") {
   CHECK(is_call_chain(as_bytes(good())));
   CallChain sample = parse(good());
+  CHECK(event_id_of(as_bytes(good())) == 5001);
   CHECK(sample.pid == 42);
   CHECK(sample.tid == 43);
   CHECK(sample.time == 0x1122334455667788);
@@ -111,7 +122,7 @@ TEST_CASE("call chain: no prefix of a record is taken for it") {
   for (size_t size = 0; size < whole.size(); size++) {
     CAPTURE(size);
     std::string prefix = whole.substr(0, size);
-    CHECK_FALSE(parse_call_chain(as_bytes(prefix)));
+    CHECK_FALSE(parse_call_chain(as_bytes(prefix), true));
     if (size < 8)
       continue;
     prefix[6] = static_cast<char>(size);  // as if that were all
@@ -122,19 +133,19 @@ TEST_CASE("call chain: no prefix of a record is taken for it") {
 
 TEST_CASE("call chain: counts and sizes that are too large") {
   std::string endless = "sample: malformed or cut short at byte ";
-  CHECK(message_of(record(origin() + u64(UINT64_MAX) + u64(1))) == endless + "0x30 of 0x30");
+  CHECK(message_of(record(origin() + u64(UINT64_MAX) + u64(1))) == endless + "0x38 of 0x38");
   std::string until_stack = origin() + chain({}) + registers(2);
   CHECK(message_of(record(until_stack + u64(UINT64_MAX) + u64(1) + u64(8))) ==
-        endless + "0xc0 of 0xd0");
+        endless + "0xc8 of 0xd8");
   CHECK(message_of(record(until_stack + u64(16) + u64(1) + u64(2))) ==
-        endless + "0xd0 of 0xd0");
+        endless + "0xd8 of 0xd8");
 }
 
 TEST_CASE("call chain: a header that is not a sample's, or not this one's") {
   CHECK_FALSE(is_call_chain(as_bytes(record(origin(), 10))));
   CHECK_FALSE(is_call_chain({}));
   CHECK(message_of(record(origin(), 10)) ==
-        "sample: 0x20 bytes of type 10, its header says 0x20");
+        "sample: 0x28 bytes of type 10, its header says 0x28");
   CHECK(message_of(good() + "more").starts_with("sample: 0x"));
   CHECK(message_of("") == "sample: 0x0 bytes of type 0, its header says 0x0");
 }

@@ -55,8 +55,7 @@ Profile make_demo_profile() {
   profile.info.kernel_release = "6.1.0";
   profile.info.machine = "x86_64";
   profile.info.command_line = "gosym record -a";
-  profile.info.event = "cpu-clock";
-  profile.info.frequency = 100;
+  profile.info.events = {{"cpu-clock", 100, 0}};
   profile.start_realtime_ns = 1'700'000'000'000'000'000;
   profile.duration_ns = 2'500'000'000;
   profile.stats.samples = 8;

@@ -112,16 +112,16 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
     CHECK(profile.skipped_in(0) == 0);
     CHECK(profile.skipped_in(10'000'000) == 0);
     CHECK(profile.skipped_in(30'000'000) == 2);
-    profile.info.frequency = UINT64_MAX;
+    profile.info.events[0].frequency = UINT64_MAX;
     CHECK(profile.skipped_in(30'000'000) == 0);
-    profile.info.frequency = 0;
+    profile.info.events[0].frequency = 0;
     CHECK(profile.skipped_in(30'000'000) == 0);
   }
 }
 
 TEST_CASE("outputs: events that are counted, and not time") {
   Profile profile = make_demo_profile();
-  profile.info.event = "page-faults";
+  profile.info.events[0].name = "page-faults";
   for (SampleCount& sample : profile.samples)
     sample.weight = sample.count * 1000;
   std::string text = make_text(profile, 1);
@@ -129,10 +129,61 @@ TEST_CASE("outputs: events that are counted, and not time") {
   CHECK(text.find("  62.50     5,000 ") != text.npos);
   CHECK(written_by(write_folded, profile).find(" 5000\n") != std::string::npos);
 
-  profile.info.frequency = 0;
-  profile.info.period = 10;
+  profile.info.events[0].frequency = 0;
+  profile.info.events[0].period = 10;
   CHECK(make_text(profile, 1)
             .starts_with("8 samples of page-faults, one in 10: 80 page-faults in 2.50 s\n"));
+}
+
+TEST_CASE("outputs: of several events one is selected, with what was counted of it") {
+  Profile profile = make_demo_profile();
+  profile.info.events.push_back({"page-faults", 99, 0});
+  profile.samples[1].event = 1;
+  profile.samples[1].weight = 4000;
+  profile.unwound.cut = 7;
+  profile.unwound_by_event = {{.cut = 5}, {.cut = 2}};
+  profile.stats = {.time = 1, .samples = 110, .lost_samples = 12, .lost_events = 3};
+  profile.stats.cpus = {{.cpu = 2, .samples = 100, .lost_samples = 10, .lost_events = 3},
+                        {.cpu = 2, .samples = 10, .lost_samples = 2, .event = 1}};
+  profile.losses = {{0, 9, profile.stats.cpus[0]}, {0, 9, profile.stats.cpus[1]}};
+
+  EventPart clock = select_event(profile, 0);
+  CHECK(clock.events == std::vector<RecordedEvent>{{"cpu-clock", 100, 0}});
+  CHECK(clock.samples.size() == 2);
+  CHECK(clock.unwound.cut == 5);
+  CHECK(clock.stats.samples == 100);
+  CHECK(clock.stats.lost_samples == 10);
+
+  EventPart part = select_event(profile, 1);
+  exchange(part, profile);
+  const Profile& faults = profile;
+  CHECK(faults.info.events.size() == 1);
+  CHECK(faults.event().name == "page-faults");
+  CHECK_FALSE(faults.measures_time());
+  CHECK(faults.total_count() == 2);
+  CHECK(faults.total_amount() == 4000);
+  CHECK(faults.unwound.cut == 2);
+  CHECK(faults.stats.samples == 10);
+  CHECK(faults.stats.lost_samples == 2);
+  // Nobody knows of which event these are.
+  CHECK(faults.stats.sum_of(&CpuCounts::lost_events) == 3);
+  CHECK(faults.losses[0].counts == CpuCounts{.cpu = 2, .lost_events = 3});
+  CHECK(faults.losses[1].counts.lost_samples == 2);
+  CHECK(make_text(faults, 1).starts_with(
+      "2 samples of page-faults at 99 Hz: 4,000 page-faults in 2.50 s\n"));
+  exchange(part, profile);
+  CHECK(profile.info.events.size() == 2);
+  CHECK(profile.total_count() == 8);
+  CHECK(profile.unwound.cut == 7);
+}
+
+TEST_CASE("stats: skipped ticks are a share of those of their own event") {
+  RecordingStats stats{.samples = 1100};
+  stats.cpus = {{.cpu = 0, .samples = 80, .skipped = 20},
+                {.cpu = 0, .samples = 1000, .event = 1},
+                {.cpu = 1, .samples = 20}};
+  CHECK(stats.due_ticks() == 120);
+  CHECK(stats.skipped_percent() == doctest::Approx(100 * 20 / 120.0));
 }
 
 TEST_CASE("text: of what has no name the first N, and --top 0 all") {

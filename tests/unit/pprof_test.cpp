@@ -58,6 +58,24 @@ std::vector<std::string> messages(const std::string& data, uint32_t field,
 
 using Messages = std::vector<std::string>;
 
+std::vector<std::vector<int64_t>> values(const std::string& data) {
+  std::vector<std::vector<int64_t>> result;
+  protozero::pbf_reader in(data);
+  while (in.next(2)) {
+    protozero::pbf_reader sample = in.get_message();
+    std::vector<int64_t>& of_sample = result.emplace_back();
+    while (sample.next()) {
+      if (sample.tag() != 2) {
+        sample.skip();
+        continue;
+      }
+      auto packed = sample.get_packed_int64();
+      of_sample.assign(packed.begin(), packed.end());
+    }
+  }
+  return result;
+}
+
 std::string gzip(std::string_view text) {
   return written_by([text](const Write& write) {
     GzipStream stream(write);
@@ -192,13 +210,28 @@ TEST_CASE("gzip: unpacks to the same, and is the same every time") {
 
 TEST_CASE("pprof: events that are counted, and the container of a sample") {
   Profile profile = make_demo_profile();
-  profile.info.event = "instructions";
-  profile.info.frequency = 0;
-  profile.info.period = 1000;
+  profile.info.events[0].name = "instructions";
+  profile.info.events[0].frequency = 0;
+  profile.info.events[0].period = 1000;
   profile.samples[0].cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
   std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) == Messages{"1=samples 2=count", "1=instructions 2=count"});
   std::vector<std::string> strings = string_table(data);
   CHECK(std::ranges::count(strings, "container_id") == 1);
   CHECK(std::ranges::count(strings, std::string(64, 'c')) == 1);
+}
+
+TEST_CASE("pprof: of several events each is a sample type, 0 where a sample is of another") {
+  Profile profile = make_demo_profile();
+  profile.info.events.push_back({"page-faults", 99, 0});
+  profile.info.events.push_back({"task-clock", 100, 0});
+  profile.samples[1].event = 1;
+  profile.samples[1].weight = 4000;
+  profile.samples[2].event = 2;
+  std::string data = written_by(encode_pprof, profile);
+  CHECK(messages(data, 1, {1, 2}) ==
+        Messages{"1=cpu 2=nanoseconds", "1=page-faults 2=count", "1=task-clock 2=nanoseconds"});
+  CHECK(messages(data, 11, {1, 2}) == Messages{"1=cpu 2=nanoseconds"});
+  CHECK(values(data) == std::vector<std::vector<int64_t>>{
+                            {50'000'000, 0, 0}, {0, 4000, 0}, {0, 0, 10'000'000}});
 }

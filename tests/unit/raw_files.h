@@ -29,9 +29,7 @@ inline RecordingInfo some_info() {
   info.kernel_release = "6.1.0-13-amd64";
   info.machine = "x86_64";
   info.command_line = "gosym record -p 4242";
-  info.event = "cpu-clock";
-  info.frequency = 99;
-  info.period = 10;
+  info.events = {{"cpu-clock", 99, 10}, {"page-faults", 0, 1}};
   info.cpu_count = 64;
   info.has_kernel = false;
   info.is_system_wide = true;

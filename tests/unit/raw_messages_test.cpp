@@ -4,6 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "bytes.h"
+#include "raw/format.h"
 #include "raw/messages.h"
 #include "raw_files.h"
 
@@ -42,9 +43,7 @@ TEST_CASE("raw messages: every field of the info comes back") {
   CHECK(back->kernel_release == info.kernel_release);
   CHECK(back->machine == info.machine);
   CHECK(back->command_line == info.command_line);
-  CHECK(back->event == info.event);
-  CHECK(back->frequency == info.frequency);
-  CHECK(back->period == info.period);
+  CHECK(back->events == info.events);
   CHECK(back->cpu_count == info.cpu_count);
   CHECK(back->has_user);
   CHECK_FALSE(back->has_kernel);
@@ -52,12 +51,21 @@ TEST_CASE("raw messages: every field of the info comes back") {
   CHECK(back->targets == info.targets);
 }
 
+TEST_CASE("raw messages: an info of too many events is refused") {
+  RecordingInfo info;
+  info.events.assign(raw::kMaxEvents, {"cs", 99, 0});
+  CHECK(raw::decode_info(as_bytes(raw::encode(info)))->events.size() == raw::kMaxEvents);
+  info.events.emplace_back();
+  CHECK(raw::decode_info(as_bytes(raw::encode(info))).error().message() ==
+        "65 events, where 64 are allowed");
+}
+
 TEST_CASE("raw messages: an absent field is 0, false or empty") {
   auto info = raw::decode_info({});
   REQUIRE(info);
   CHECK_FALSE(info->has_user);
   CHECK_FALSE(info->has_kernel);
-  CHECK(info->frequency == 0);
+  CHECK(info->events == std::vector<RecordedEvent>{{}});
   CHECK(info->targets.empty());
   CHECK(raw::decode_image({})->id == ImageId{0});
   CHECK(raw::decode_events({})->empty());

@@ -263,13 +263,26 @@ TEST_CASE("raw file: what was lost is told by CPU and time, where there was any"
   CHECK(recording.stats.time == 30);
 }
 
+TEST_CASE("raw file: what was lost is told by event") {
+  auto stats = [](uint64_t time, uint64_t lost) {
+    std::vector<CpuCounts> cpus = {{.cpu = 3, .samples = 50, .event = 0},
+                                   {.cpu = 3, .samples = 7, .lost_samples = lost, .event = 1}};
+    return chunk({.type = 7, .payload = raw::encode(RecordingStats{time, 0, 0, 0, cpus})});
+  };
+  raw::Recording recording = parsed(kHeader + kInfo + stats(10, 2) + stats(20, 5));
+  REQUIRE(recording.losses.size() == 2);
+  CHECK(recording.losses[0].counts.lost_samples == 2);
+  CHECK(recording.losses[1].counts == CpuCounts{.cpu = 3, .lost_samples = 3, .event = 1});
+}
+
 TEST_CASE("raw file: counts of more CPUs than there can be are damaged") {
   auto with_cpus = [](size_t count) {
     RecordingStats stats{10, 0, 0, 0, std::vector<CpuCounts>(count)};
     return parsed(kHeader + kInfo + chunk({.type = 7, .payload = raw::encode(stats)}));
   };
-  CHECK(with_cpus(raw::kMaxCpus).damaged_chunks == 0);
-  CHECK(with_cpus(raw::kMaxCpus + 1).damaged_chunks == 1);
+  constexpr size_t kMost = raw::kMaxCpus * raw::kMaxEvents;
+  CHECK(with_cpus(kMost).damaged_chunks == 0);
+  CHECK(with_cpus(kMost + 1).damaged_chunks == 1);
 }
 
 TEST_CASE("raw file: a longer header of a later minor version is passed over") {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <vector>
 
@@ -39,7 +40,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            x.user_end == y.user_end && same_stack(x.kernel_stack, y.kernel_stack) &&
            same_stack(x.user_stack, y.user_stack) && x.frame_offset == y.frame_offset &&
            x.goid == y.goid && x.bridge == y.bridge && x.gap == y.gap &&
-           x.missing == y.missing && x.weight == y.weight && x.cgroup == y.cgroup &&
+           x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
+           x.cgroup == y.cgroup &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top), b.top(y.top));
   });
@@ -65,6 +67,7 @@ struct Columns {
   std::vector<uint32_t> bridge = {0, 1};
   std::vector<uint32_t> gap;
   std::vector<uint32_t> missing;
+  std::vector<uint32_t> event;
   std::vector<int64_t> goid = {7, -7};
   std::vector<uint32_t> label_set = {0, 1};
   size_t label_count = 1;
@@ -96,6 +99,7 @@ struct Columns {
     out.add_packed_uint64(29, register_values.begin(), register_values.end());
     out.add_packed_uint32(30, gap.begin(), gap.end());
     out.add_packed_uint32(31, missing.begin(), missing.end());
+    out.add_packed_uint32(32, event.begin(), event.end());
     out.add_packed_uint32(9, user_end.begin(), user_end.end());
     return payload;
   }
@@ -421,6 +425,45 @@ TEST_CASE("samples: what is left out of deep stacks comes back, or is refused") 
   CHECK(error_with({1, 0}, {raw::kMaxMissing + 1, 0}) ==
         "1073741825 frames missing before frame 1 of 2");
   CHECK(error_with({0, 0}, {7, 0}) == "7 frames missing before frame 0 of 2");
+}
+
+TEST_CASE("samples: a column tells the event, unless all are of the first") {
+  SampleBatch batch;
+  RecordedSample first = sample(1, kKernel, kUser);
+  batch.add(first);
+  std::string of_one_event = batch.encode();
+  RecordedSample other = sample(2, {}, kUser);
+  other.event = raw::kMaxEvents - 1;
+  batch.add(other);
+  batch.add(first);
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->rows()[1].event == raw::kMaxEvents - 1);
+  // No prefix passes for the whole: the others are errors.
+  for (size_t size = 0; size < payload.size(); size++) {
+    CAPTURE(size);
+    auto part = SampleBatch::decode(as_bytes(payload).first(size));
+    CHECK((!part || part->rows().empty()));
+  }
+
+  std::vector<uint32_t> fields;
+  for (protozero::pbf_reader in(of_one_event); in.next(); in.skip())
+    fields.push_back(in.tag());
+  CHECK(std::ranges::count(fields, 32) == 0);
+  CHECK(SampleBatch::decode(as_bytes(of_one_event))->rows()[0].event == 0);
+
+  Columns columns;
+  columns.event = {1, 0};
+  CHECK(columns.decode()->rows()[0].event == 1);
+  columns.event = {1};
+  CHECK(columns.error() == "columns of 2 and of 1 samples");
+  columns.event = {0, 1, 0};
+  CHECK(columns.error() == "columns of 2 and of 3 samples");
+  columns.event = {0, raw::kMaxEvents};
+  CHECK(columns.error() == "event 64 of 64");
 }
 
 TEST_CASE("samples: weights and cgroups may be missing, but not wrong") {

@@ -244,3 +244,17 @@ TEST_CASE("events: by the names that perf has for them") {
   }
   CHECK(parse_event_type("cycles:u").error().exit_status() == kUsage);
 }
+
+TEST_CASE("events: several of a recording, each once, and no more than four") {
+  using Names = std::vector<std::string>;
+  CHECK(parse_event_types(Names{})->empty());
+  auto two = parse_event_types(Names{"cpu-clock", "faults"});
+  REQUIRE(two);
+  CHECK(two->at(0).name == "cpu-clock");
+  CHECK(two->at(1).name == "page-faults");
+  auto error = [](const Names& names) { return parse_event_types(names).error().message(); };
+  CHECK(error({"page-faults", "faults"}) == "--event: page-faults is named twice");
+  CHECK(error({"cs", "r1", "r2", "r3", "r4"}) ==
+        "--event: 5 events, where a recording has 4 at most");
+  CHECK(error({"cs", "sleeps"}).starts_with("--event: 'sleeps' is none of "));
+}

@@ -75,7 +75,7 @@ public:
     std::vector<uint64_t> words = {};  // of the stack's top
   };
 
-  std::vector<SidebandRecord> events;
+  std::vector<SidebandRecord> sideband;
   std::vector<Sample> samples;
   uint64_t lost = 0;
   std::set<uint32_t> refused;
@@ -103,7 +103,7 @@ public:
               {.stack_pointer = 0x7ffd00001000, .words = sample.words});
   }
   void drain_events(std::vector<SidebandRecord>& records) override {
-    std::ranges::move(std::exchange(events, {}), std::back_inserter(records));
+    std::ranges::move(std::exchange(sideband, {}), std::back_inserter(records));
   }
   Result<> follow_cpus(std::vector<SidebandRecord>&) override { return Ok{}; }
   std::set<uint32_t> take_refused() override { return std::exchange(refused, {}); }
@@ -113,7 +113,7 @@ public:
   void stop() override {}
   int poll_fd() const override { return -1; }
   Counters counters() const override { return {}; }
-  const EventType& event() const override { return event_; }
+  std::span<const EventType> events() const override { return {&event_, 1}; }
   uint32_t cpu_count() const override { return 1; }
 
 private:
@@ -206,7 +206,7 @@ struct Recording {
 
   // One look at the rings, which have these samples and events.
   void look(std::vector<SidebandRecord> events, std::vector<FakeSampler::Sample> samples = {}) {
-    sampler.events = std::move(events);
+    sampler.sideband = std::move(events);
     sampler.samples = std::move(samples);
     REQUIRE(recorder.collect());
   }

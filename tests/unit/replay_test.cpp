@@ -464,6 +464,28 @@ TEST_CASE("replay: samples of different labels, or numbers of goroutines, are di
   CHECK(profile.samples[2].goid == 18);
 }
 
+TEST_CASE("replay: samples of different events are different, and skip their own ticks") {
+  const std::vector<uint64_t> user = {0x1000};
+  RecordingInfo info;
+  info.events = {{"page-faults", 99, 0}, {"cpu-clock", 100, 0}};
+  Replay replay(info, {}, events(map(0, 1, 0x1000, "//anon")));
+  RecordedSample sample = sample_of(1, 1, user);
+  sample.weight = 30'000'000;
+  replay.add(sample);
+  sample.event = 1;
+  replay.add(sample);
+  replay.add(sample);
+
+  Profile profile = std::move(replay).finish();
+  REQUIRE(profile.samples.size() == 2);
+  CHECK(profile.samples[0].event == 0);
+  CHECK(profile.samples[0].skipped == 0);
+  CHECK(profile.amount(profile.samples[0]) == 30'000'000);
+  CHECK(profile.samples[1].event == 1);
+  CHECK(profile.samples[1].skipped == 4);
+  CHECK(profile.amount(profile.samples[1]) == 6);
+}
+
 TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack ends before") {
   const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020, 0x1030};
   const std::vector<uint64_t> broken = {0x1000, 0x9000, 0x1020, 0x1030};

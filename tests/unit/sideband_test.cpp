@@ -27,7 +27,7 @@ std::string padded(std::string text) {
 constexpr uint64_t kTime = 0x1122334455667788;
 
 std::string record(uint32_t type, uint16_t misc, const std::string& body) {
-  std::string trailer = u32(1) + u32(2) + u64(kTime);
+  std::string trailer = u32(1) + u32(2) + u64(kTime) + u64(5001);
   auto size = static_cast<uint16_t>(8 + body.size() + trailer.size());
   return u32(type) + u16(misc) + u16(size) + body + trailer;
 }
@@ -136,9 +136,9 @@ TEST_CASE("side-band: a body too short for its type") {
 TEST_CASE("side-band: a size that is not the record's") {
   std::string wrong = record(9, 0, "12345678");
   wrong[6] = 31;
-  CHECK(message_of(wrong) == "side-band record: 0x20 bytes, its header says 0x1f");
-  wrong = u32(9) + u16(0) + u16(16) + u64(0);  // no room for the trailer
-  CHECK(message_of(wrong) == "side-band record: 0x10 bytes, its header says 0x10");
+  CHECK(message_of(wrong) == "side-band record: 0x28 bytes, its header says 0x1f");
+  wrong = u32(9) + u16(0) + u16(24) + u64(0) + u64(0);  // no room for the trailer
+  CHECK(message_of(wrong) == "side-band record: 0x18 bytes, its header says 0x18");
   wrong[6] = 7;  // less than a header: the ring could not be walked
   CHECK_FALSE(first_record(as_bytes(wrong)));
 }

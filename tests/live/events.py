@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""Several events in one recording: what samples of each say, and that none is taken for another."""
+import functools
+import re
+
+from common import (FIXTURES, GO_ENVIRONMENT, call, compiled, gosym, leaves, new_place, pprof_file, run,
+                    share)
+
+FAULTS = 256 * 400
+PERIOD = 64
+BOTH = ["-e", "cpu-clock", "-e", f"page-faults/period={PERIOD}/"]
+
+
+@functools.cache
+def build_faults():
+    return compiled("gcc", "-O1", "-fno-omit-frame-pointer", FIXTURES / "faults.c",
+                    output=new_place("faults"))
+
+
+@functools.cache
+def recorded(sampler):
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "--sampler", sampler, "-U", "-F", 499, *BOTH, "-o", file, "--",
+          build_faults(), FAULTS, 2_000_000_000)
+    return file
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def both_reports(sampler):
+    text = gosym("report", recorded(sampler)).out
+    clock = re.search(r"^[\d,]+ samples of cpu-clock at 499 Hz: ([\d.]+) s of CPU time in ", text, re.M)
+    assert 1 < float(clock[1]) < 3, clock
+    faults = re.search(r"^([\d,]+) samples of page-faults, one in 64: ([\d,]+) page-faults in ", text,
+                       re.M)
+    assert 0.9 * FAULTS < number(faults[2]) < 1.1 * FAULTS, faults
+    assert number(faults[1]) * PERIOD == number(faults[2]), faults
+    assert text == "\n".join(gosym("report", "--event", event, recorded(sampler)).out
+                             for event in ("cpu-clock", "page-faults"))
+
+
+def leaves_of_each(sampler):
+    spinning = leaves(recorded(sampler), "--event", "cpu-clock")
+    assert share(spinning, "spin") > 0.6 and spinning.most_common(1)[0][0] == "spin", spinning
+    touching = leaves(recorded(sampler), "--event", "page-faults")
+    assert share(touching, "touch") > 0.95 and "spin" not in touching, touching
+
+
+def sample_types_of_pprof(sampler):
+    file = pprof_file(recorded(sampler))
+
+    def top(index):
+        text = call("/usr/bin/go", "tool", "pprof", f"-sample_index={index}", "-top", file,
+                    env=GO_ENVIRONMENT).out
+        functions = re.findall(r"^ *\S+ .*%  (.+)$", text.partition("cum%")[2], re.M)
+        return functions, re.search(r"of ([\d.]+)(\w*) total", text)
+
+    functions, total = top("cpu")
+    assert functions[0] == "spin" and total[2] in ("s", "ms"), (functions, total)
+    functions, total = top("page-faults")
+    assert functions[0] == "touch", functions
+    assert 0.9 * FAULTS < float(total[1]) < 1.1 * FAULTS, total
+
+
+def others_are_told():
+    told = gosym("report", "--folded", recorded("auto"))
+    assert told.err == ("gosym: warning: only cpu-clock is written, of cpu-clock and page-faults; "
+                        "--event chooses another\n"), told.err
+    assert told.out == gosym("report", "--folded", "--event", "cpu-clock", recorded("auto")).out
+
+
+def names_that_are_refused():
+    unknown = gosym("report", "--event", "cycles", recorded("auto"), check=False)
+    assert unknown.status == 5 and "is of cpu-clock and page-faults, not of cycles" in unknown.err
+    many = gosym("record", "-e", "cs,faults,r1,r2,r3", "--", "true", check=False)
+    assert many.status == 2 and "5 events, where a recording has 4 at most" in many.err, many.err
+    own = gosym("record", "-e", "faults/every=9/", "--", "true", check=False)
+    assert own.status == 2 and "'every=9' is not period=N or freq=N" in own.err, own.err
+    open_end = gosym("record", "-e", "faults/period=9", "--", "true", check=False)
+    assert open_end.status == 2 and "is not NAME/period=N/" in open_end.err, open_end.err
+    twice = gosym("record", "-e", "faults", "-e", "page-faults", "--", "true", check=False)
+    assert twice.status == 2 and "page-faults is named twice" in twice.err, twice.err
+
+
+def four_events():
+    """As many programs as the kernel's verifier has to see."""
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-e", "cpu-clock,task-clock,page-faults/period=100/,cs/period=1/", "-F", 499,
+          "-o", file, "--", build_faults(), FAULTS, 200_000_000)
+    text = gosym("report", file).out
+    seconds = [float(match) for match in re.findall(r": ([\d.]+) s of CPU time", text)]
+    assert len(seconds) == 2 and abs(seconds[0] - seconds[1]) < 0.2 * seconds[0], seconds
+    assert re.search(r"^[\d,]+ samples of context-switches", text, re.M), text
+
+
+run([(f"{title}, by {sampler}", functools.partial(case, sampler))
+     for sampler in ("auto", "perf")
+     for title, case in [("the report shows each event", both_reports),
+                         ("each has its own functions", leaves_of_each),
+                         ("go tool pprof has a sample type for each", sample_types_of_pprof)]] +
+    [("four events at once", four_events),
+     ("formats of one event tell of the others", others_are_told),
+     ("unknown events, and too many, are refused", names_that_are_refused)])
