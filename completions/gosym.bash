@@ -23,8 +23,11 @@ _gosym() {
         --kernel-only --no-inherit --call-graph --archive --sampler -v --verbose -q --quiet"
       ;;
     report)
-      options="-h --help -i --input --top --folded --pprof -f --format -o --output --pid --tid
-        --comm --cgroup --event --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+      options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by
+        --sort --children --no-children --stdio --top --min --percent-limit --depth -S --focus
+        --ignore -d --module --hide --show --no-kernel --no-inlines --json --md --csv --folded
+        --pprof -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
+        --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
     archive)
@@ -52,9 +55,17 @@ _gosym() {
     record:--sampler) COMPREPLY=($(compgen -W "auto bpf perf" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)
-      COMPREPLY=($(compgen -W "text folded pprof" -- "$current"))
+      COMPREPLY=($(compgen -W "text csv md json folded pprof" -- "$current"))
       ;;
-    report:--top | report:--tid | report:--comm | report:--label | report:--time | inspect:--function) ;;
+    report:-s | report:--by)
+      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine" -- "${current##*,}"))
+      ;;
+    report:--sort) COMPREPLY=($(compgen -W "self total name" -- "$current")) ;;
+    report:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;
+    report:--top | report:--tid | report:-c | report:--comm | report:--label | report:--time) ;;
+    report:--callers | report:--callees | report:--lines | report:-S | report:--focus) ;;
+    report:--ignore | report:-d | report:--module | report:--hide | report:--show) ;;
+    report:--min | report:--percent-limit | report:--depth | inspect:--function) ;;
     report:--demangle | resolve:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;

@@ -56,8 +56,9 @@ def zsh_options(command):
     script = f"""_arguments() {{ print -rl -- "$@" }}; _describe() {{ }}
         words=({words}); CURRENT=$#words; source completions/_gosym"""
     specs = output("zsh", "-f", "-c", script).splitlines()
-    bare = [re.sub(r"^\(.*?\)|^\*|[\[:=].*", "", spec) for spec in specs]
-    return {spec for spec in bare if OPTION.fullmatch(spec) and spec != "-S"}
+    flags = {"-S"}  # of _arguments itself
+    bare = [re.sub(r"^\(.*?\)|^\*|[\[:=].*", "", spec) for spec in specs if spec not in flags]
+    return {spec for spec in bare if OPTION.fullmatch(spec)}
 
 
 def fish_options(command):

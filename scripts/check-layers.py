@@ -15,8 +15,9 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "raw": "base profile",
     "symbolize": "base elf go dwarf proc profile",
     "record": "base elf go dwarf proc profile raw",
-    "output": "base profile",
-    "commands": "base elf go dwarf proc profile raw symbolize record output",
+    "view": "base profile",
+    "output": "base profile view",
+    "commands": "base elf go dwarf proc profile raw symbolize record view output",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -14,7 +14,9 @@
 #include "commands/replay_recording.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
+#include "commands/terminal.h"
 #include "output/output_file.h"
+#include "output/text.h"
 #include "profile/go_stacks.h"
 #include "raw/archived_files.h"
 #include "raw/format.h"
@@ -94,27 +96,57 @@ Result<> check_output(const std::string& path) {
   return Ok{};
 }
 
-void write_events(Profile& profile, const Format& format, const OutputOptions& page,
+// A file has no width, and colours only if they are asked for.
+Screen screen_of(const ReportOptions& options) {
+  ColourMode mode = options.colour == "always"  ? ColourMode::kAlways
+                    : options.colour == "never" ? ColourMode::kNever
+                                                : ColourMode::kAuto;
+  if (options.output == "-")
+    return standard_output(mode);
+  return {.has_colour = mode == ColourMode::kAlways};
+}
+
+// Who is told apart, though the stacks are equal, by what is written.
+Distinctions distinctions_of(const ReportOptions& options) {
+  auto is_by = [&](Dimension::Kind kind) {
+    return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
+  };
+  return {.has_tids = options.format == "pprof" || is_by(Dimension::Kind::kThread),
+          .has_goids = options.has_goids || is_by(Dimension::Kind::kGoroutine)};
+}
+
+void write_events(Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write) {
   size_t count = profile.info.events.size();
   if (count == 1 || format.events == EventsWritten::kTogether)
-    return format.write(profile, page, write);
+    return format.write(profile, view, write);
   for (uint32_t event = 0; event < count; event++) {
     if (event > 0)
       write("\n");
     EventPart part = select_event(profile, event);
     exchange(part, profile);
-    format.write(profile, page, write);
+    format.write(profile, view, write);
     exchange(part, profile);
   }
 }
 
 Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options) {
+  ViewOptions view = options.view;
+  view.is_verbose = options.is_verbose;
+  view.screen = screen_of(options);
+  if (options.format == "text" && options.output == "-" && view.screen.has_width()) {
+    std::string text;
+    write_events(profile, format, view, [&](std::string_view part) {
+      text += part;
+      return true;
+    });
+    if (options.has_pager && show_in_pager(text, view.screen))
+      return Ok{};
+  }
   auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
-  write_events(profile, format, options.page,
-               [&](std::string_view data) { return file->write(data); });
+  write_events(profile, format, view, [&](std::string_view data) { return file->write(data); });
   auto written = file->finish();
   if (!written || options.output == "-" || options.is_quiet)
     return written;
@@ -147,6 +179,11 @@ Result<int> run_report(const ReportOptions& options) {
         .with_hint("gosym report --goid --pprof cpu.pb.gz")
         .with_exit_status(kUsage);
 
+  if (!format.has_views && (options.view.view != View::kSummary || !options.view.by.empty()))
+    return errorf("a {} profile has all stacks: views are for text, csv and md", format.name)
+        .with_hint("leave out --tree, --inverted, --callers, --callees, --lines and --by")
+        .with_exit_status(kUsage);
+
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
@@ -155,14 +192,12 @@ Result<int> run_report(const ReportOptions& options) {
   auto recording = read_input(options);
   if (!recording)
     return std::move(recording).error();
-  bool tells_threads = options.format == "pprof";  // by their numbers
   auto event = choose_event(recording->info, format, options);
   if (!event)
     return std::move(event).error();
   Filter filter = options.filter;
   filter.event = *event;
-  auto replayed =
-      replay(*recording, filter, {.has_tids = tells_threads, .has_goids = options.has_goids});
+  auto replayed = replay(*recording, filter, distinctions_of(options));
   if (!replayed)
     return std::move(replayed).error().context(name_of(options.input));
   Profile profile = *std::move(replayed);
@@ -181,6 +216,9 @@ Result<int> run_report(const ReportOptions& options) {
                                        name_forms(options, format), *files);
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
+  select(profile, options.selection);
+  if (profile.samples.empty())
+    return no_samples(options, *recording, profile);
   auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();

@@ -1,5 +1,8 @@
 #include "commands/report_options.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "commands/loss_option.h"
 #include "commands/option_checks.h"
@@ -32,18 +35,177 @@ std::string check_time(const std::string& text) {
   return range ? std::string() : range.error().message();
 }
 
+std::string check_pattern(const std::string& text) {
+  auto pattern = Pattern::parse(text);
+  return pattern ? std::string() : pattern.error().message();
+}
+
+// Of text that check_pattern() has found to be one.
+Setter into_patterns(std::vector<Pattern>& patterns) {
+  return [&patterns](const std::string& text) { patterns.push_back(*Pattern::parse(text)); };
+}
+
+constexpr size_t kMaxDimensions = 3;
+
+std::string check_dimensions(const std::string& text) {
+  std::vector<std::string_view> parts = split(text, ',');
+  if (parts.size() > kMaxDimensions)
+    return fmt::format("'{}' has more than {} parts", printable(text), kMaxDimensions);
+  for (std::string_view part : parts)
+    if (auto dimension = parse_dimension(part); !dimension)
+      return dimension.error().message();
+  return {};
+}
+
+std::string check_percent(const std::string& text) {
+  std::string_view digits = text;
+  if (digits.ends_with('%'))
+    digits.remove_suffix(1);
+  bool is_number = !digits.empty() && digits.find_first_not_of("0123456789.") == digits.npos &&
+                   std::ranges::count(digits, '.') <= 1 && digits != ".";
+  return is_number && std::stod(std::string(digits)) <= 100
+             ? std::string()
+             : fmt::format("'{}' is not a percentage", printable(text));
+}
+
+std::string check_depth(const std::string& text) {
+  auto depth = parse_decimal(text);
+  return depth && *depth > 0 && *depth < UINT32_MAX
+             ? std::string()
+             : fmt::format("'{}' is not a depth", printable(text));
+}
+
+Option view_option(std::string names, std::string help, View view, ViewOptions& options) {
+  return {.names = std::move(names),
+          .help = std::move(help),
+          .set = [&options, view](const std::string& /*none*/) { options.view = view; }};
+}
+
+Option function_option(std::string names, std::string help, View view, ViewOptions& options) {
+  return {.names = std::move(names),
+          .value = "RE",
+          .help = std::move(help),
+          .set =
+              [&options, view](const std::string& text) {
+                options.view = view;
+                options.function = *Pattern::parse(text);
+              },
+          .check = check_pattern};
+}
+
+OptionGroup view_options(ViewOptions& options) {
+  auto set_dimensions = [&options](const std::string& text) {
+    options.by.clear();
+    for (std::string_view part : split(text, ','))
+      options.by.push_back(*parse_dimension(part));
+  };
+  auto set_sort = [&options](const std::string& text) {
+    options.sort = text == "total"  ? SortBy::kTotal
+                   : text == "name" ? SortBy::kName
+                                    : SortBy::kSelf;
+  };
+  std::vector<std::string> views = {"--tree", "--inverted", "--callers", "--callees",
+                                    "--lines"};
+  OptionGroup group = {
+      "What is shown",
+      {view_option("-g,--tree", "Show who is called, from each thread's first function on",
+                   View::kTree, options),
+       view_option("-G,--inverted", "Show who calls, from the functions that ran outward",
+                   View::kInverted, options),
+       function_option("--callers", "Show who calls the functions that match RE",
+                       View::kCallers, options),
+       function_option("--callees", "Show what the functions that match RE call",
+                       View::kCallees, options),
+       function_option("--lines", "Show the lines of the functions that match RE", View::kLines,
+                       options),
+       {.names = "-s,--by",
+        .value = "KEY[,KEY...]",
+        .help = fmt::format("Show by {}; the second within the first", dimension_names()),
+        .set = set_dimensions,
+        .check = check_dimensions},
+       {.names = "--sort",
+        .value = "KEY",
+        .help = "Sort a table by self, total or name (default: self)",
+        .set = set_sort,
+        .choices = {"self", "total", "name"}},
+       {.names = "--children",
+        .help = "The same as --sort total, as perf has it",
+        .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kTotal; }},
+       {.names = "--no-children",
+        .help = "The same as --sort self",
+        .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kSelf; }},
+       {.names = "--stdio", .help = "Accepted as perf has it: the report is always text"},
+       {.names = "--top",
+        .value = "N",
+        .help = "Show this many rows; 0 for all (default: as many as fit, 20 in a file)",
+        .set = [&options](const std::string& text) { options.top = parse_decimal(text); },
+        .check = check_count},
+       {.names = "--min,--percent-limit",
+        .value = "PERCENT",
+        .help = "Leave calls of less out of a tree (default: 1)",
+        .set = [&options](const std::string& text) { options.least_percent = std::stod(text); },
+        .check = check_percent},
+       {.names = "--depth",
+        .value = "N",
+        .help = "Show a tree this many calls deep (default: all)",
+        .set =
+            [&options](const std::string& text) {
+              options.depth = static_cast<uint32_t>(*parse_decimal(text));
+            },
+        .check = check_depth}}};
+  // One view at a time.
+  for (Option& option : group.options) {
+    auto is_own = [&](const std::string& view) { return option.names.ends_with(view); };
+    if (std::ranges::any_of(views, is_own))
+      std::ranges::remove_copy_if(views, std::back_inserter(option.excludes), is_own);
+  }
+  return group;
+}
+
+OptionGroup selection_options(Selection& selection) {
+  auto pattern_option = [](std::string names, std::string help,
+                           std::vector<Pattern>& patterns) {
+    return Option{.names = std::move(names),
+                  .value = "RE",
+                  .help = std::move(help),
+                  .set = into_patterns(patterns),
+                  .check = check_pattern,
+                  .values = Values::kEach};
+  };
+  return {
+      "Which stacks and frames",
+      {pattern_option("-S,--focus", "Only stacks with a function that matches RE",
+                      selection.focus),
+       pattern_option("--ignore", "Only stacks without a function that matches RE",
+                      selection.ignore),
+       pattern_option("-d,--module", "Only stacks with code of a file whose name matches RE",
+                      selection.modules),
+       pattern_option("--hide", "Leave functions that match RE out of stacks", selection.hide),
+       pattern_option("--show", "Leave all other functions out of stacks", selection.show),
+       {.names = "--no-kernel",
+        .help = "Leave the kernel's functions out of stacks",
+        .set = [&](const std::string& /*none*/) { selection.has_kernel = false; }},
+       {.names = "--no-inlines",
+        .help = "Count inlined calls for the function that has their code",
+        .set = [&](const std::string& /*none*/) { selection.has_inlines = false; }}}};
+}
+
+Option format_option(std::string names, std::string help, std::string format,
+                     ReportOptions& options) {
+  return {.names = std::move(names),
+          .help = std::move(help),
+          .set = [&options, format = std::move(format)](
+                     const std::string& /*none*/) { options.format = format; },
+          .excludes = {"--format", "--pprof", "--folded"}};
+}
+
 OptionGroup output_options(ReportOptions& options) {
   auto write_pprof = [&options](const std::string& file) {
     options.format = "pprof";
     options.output = file;
   };
   return {"What is written",
-          {{.names = "--top",
-            .value = "N",
-            .help = "Show this many functions; 0 for all (default: 20)",
-            .set = into(options.page.top),
-            .check = check_count},
-           {.names = "-f,--format",
+          {{.names = "-f,--format",
             .value = "FORMAT",
             .help = fmt::format("Form of the output: {} (default: text)",
                                 joined(format_names(), ", ")),
@@ -53,6 +215,9 @@ OptionGroup output_options(ReportOptions& options) {
             .value = "FILE",
             .help = "Write to FILE instead of standard output",
             .set = into(options.output)},
+           format_option("--json", "Write JSON, for programs", "json", options),
+           format_option("--md", "Write Markdown, for a message", "md", options),
+           format_option("--csv", "Write the table as CSV", "csv", options),
            {.names = "--folded",
             .help = "Write folded stacks, for flame graphs",
             .set = [&options](const std::string& /*none*/) { options.format = "folded"; },
@@ -61,7 +226,15 @@ OptionGroup output_options(ReportOptions& options) {
             .value = "FILE",
             .help = "Write a profile for go tool pprof and go build -pgo",
             .set = write_pprof,
-            .excludes = {"--format", "--output"}}}};
+            .excludes = {"--format", "--output"}},
+           {.names = "--color",
+            .value = "WHEN",
+            .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
+            .set = into(options.colour),
+            .choices = {"auto", "always", "never"}},
+           {.names = "--no-pager",
+            .help = "Do not page what is longer than the terminal",
+            .set = [&options](const std::string& /*none*/) { options.has_pager = false; }}}};
 }
 
 OptionGroup filter_options(ReportOptions& options) {
@@ -84,7 +257,7 @@ OptionGroup filter_options(ReportOptions& options) {
             .set = into(filter.tids),
             .check = check_id("thread"),
             .values = Values::kCommaList},
-           {.names = "--comm",
+           {.names = "-c,--comm",
             .value = "NAME",
             .help = "Only threads of these names",
             .set = into(filter.comms),
@@ -137,8 +310,13 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
         .set = into(options.is_verbose),
         .excludes = {"--quiet"}},
        {.names = "-q,--quiet", .help = "Print errors only", .set = into(options.is_quiet)}}};
-  return {output_options(options), filter_options(options), naming_options(options),
-          debug_options(options.debug), std::move(rest)};
+  return {view_options(options.view),
+          filter_options(options),
+          selection_options(options.selection),
+          output_options(options),
+          naming_options(options),
+          debug_options(options.debug),
+          std::move(rest)};
 }
 
 }  // namespace gosym

@@ -9,6 +9,7 @@
 #include "commands/name_option.h"
 #include "output/format.h"
 #include "profile/filter.h"
+#include "view/selection.h"
 
 namespace gosym {
 
@@ -18,8 +19,11 @@ struct ReportOptions {
   std::string format = "text";
   std::string output = "-";
   std::string time = ",";
-  OutputOptions page;
+  ViewOptions view;
   Filter filter;
+  Selection selection;
+  std::string colour = "auto";
+  bool has_pager = true;
   std::string event;  // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "view/frame_keys.h"
 
 namespace gosym {
 
@@ -29,9 +30,10 @@ std::string safe(std::string_view name) {
 // Each distinct text of a frame has a number instead.
 class FoldedLines {
 public:
-  explicit FoldedLines(const Profile& profile) : profile_(profile) {
-    for (const Location& location : profile.locations) {
-      add_frames(location);
+  explicit FoldedLines(const Profile& profile)
+      : profile_(profile), keys_(profile, Dimension::Kind::kFunction) {
+    for (size_t i = 0; i < profile.locations.size(); i++) {
+      add_frames(static_cast<LocationId>(i));
       begins_.push_back(frames_.size());
     }
     for (const SampleCount& sample : profile.samples)
@@ -98,14 +100,12 @@ private:
     bool is_first_ = true;
   };
 
-  void add_frames(const Location& location) {
-    std::string_view mark = profile_.is_kernel(location) ? kKernelMark : "";
-    std::span<const Frame> frames = profile_.frames_of(location);
-    if (frames.empty())
-      frames_.push_back(text_id(safe(profile_.unnamed_text(location)).append(mark)));
-    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-      const Function& function = profile_.functions[to_index(frame->function)];
-      frames_.push_back(text_id(safe(profile_.strings[function.name]).append(mark)));
+  // Outermost first.
+  void add_frames(LocationId location) {
+    std::span<const KeyId> keys = keys_.of(location);
+    for (size_t i = keys.size(); i-- > 0;) {
+      const ViewKey& key = keys_[keys[i]];
+      frames_.push_back(text_id(safe(key.text).append(key.is_kernel ? kKernelMark : "")));
     }
   }
 
@@ -152,6 +152,7 @@ private:
   }
 
   const Profile& profile_;
+  FrameKeys keys_;
   std::vector<std::string> texts_;
   tsl::robin_map<std::string, uint32_t> ids_;
   std::vector<uint32_t>

@@ -4,6 +4,7 @@
 
 #include "output/folded.h"
 #include "output/pprof.h"
+#include "output/report_json.h"
 #include "output/text.h"
 
 namespace gosym {
@@ -11,12 +12,20 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", EventsWritten::kEach, false, false, "",
-     [](const Profile& p, const OutputOptions& o, const Write& w) { w(make_text(p, o.top)); }},
-    {"folded", EventsWritten::kFirst, false, false, "flamegraph.pl {} > cpu.svg",
-     [](const Profile& p, const OutputOptions&, const Write& w) { write_folded(p, w); }},
-    {"pprof", EventsWritten::kTogether, true, true, "go tool pprof -http=: {}",
-     [](const Profile& p, const OutputOptions&, const Write& w) { write_pprof(p, w); }},
+    {"text", EventsWritten::kEach, false, true, false, "",
+     [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_text(p, o)); }},
+    {"csv", EventsWritten::kFirst, false, true, false, "",
+     [](const Profile& p, const ViewOptions& o, const Write& w) {
+       w(csv_of(make_table(p, o)));
+     }},
+    {"md", EventsWritten::kEach, false, true, false, "",
+     [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_markdown(p, o)); }},
+    {"json", EventsWritten::kFirst, false, false, false, "",
+     [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_report_json(p, o)); }},
+    {"folded", EventsWritten::kFirst, false, false, false, "flamegraph.pl {} > cpu.svg",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_folded(p, w); }},
+    {"pprof", EventsWritten::kTogether, true, false, true, "go tool pprof -http=: {}",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
 };
 
 }  // namespace

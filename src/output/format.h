@@ -3,14 +3,11 @@
 #include <span>
 #include <string_view>
 
+#include "output/view_options.h"
 #include "output/write.h"
 #include "profile/profile.h"
 
 namespace gosym {
-
-struct OutputOptions {
-  size_t top = 20;  // functions in a table; 0: all
-};
 
 // What becomes of a profile of several events: it is written as it is, or once for each event,
 // or for the first of them.
@@ -21,9 +18,10 @@ struct Format {
   std::string_view name;
   EventsWritten events;  // `write` takes several with kTogether only
   bool is_binary;
+  bool has_views;                 // writes what ViewOptions::view and `by` ask for
   bool is_for_tools;              // that know functions by the names that the linker gave them
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
-  void (*write)(const Profile& profile, const OutputOptions& options, const Write& write);
+  void (*write)(const Profile& profile, const ViewOptions& options, const Write& write);
 };
 
 // All formats; the first is the default.

@@ -10,6 +10,7 @@
 #include "output/gzip.h"
 #include "output/unnamed.h"
 #include "profile/container.h"
+#include "view/frame_keys.h"
 
 namespace gosym {
 

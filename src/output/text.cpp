@@ -3,301 +3,441 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
-#include <functional>
 #include <map>
-#include <set>
+#include <string_view>
+#include <tuple>
 
-#include "base/percent.h"
 #include "base/text.h"
-#include "output/unnamed.h"
-#include "profile/container.h"
-#include "profile/function_totals.h"
+#include "output/amounts.h"
+#include "output/header.h"
+#include "output/tree.h"
+#include "view/call_tree.h"
+#include "view/totals.h"
 
 namespace gosym {
 
 namespace {
 
-constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
-constexpr size_t kMaxLabelsShown = 10;
-// A longer name pushes the rest of its own row, not that of all rows.
-constexpr size_t kMaxNameWidth = 56;
+constexpr size_t kDefaultRows = 20;
+constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
+constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
+constexpr size_t kMaxProcessesShown = 5;
 
-double seconds(uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e9;
-}
-
-// "9.05" seconds, or a number of events.
-std::string value_text(const Profile& profile, uint64_t amount) {
-  uint64_t value = amount * profile.period();
-  return profile.measures_time() ? fmt::format("{:.2f}", seconds(value)) : with_commas(value);
-}
-
-std::string utc_time(uint64_t realtime_ns) {
-  auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
-  std::tm parts{};
-  std::array<char, 64> text{};  // a year of 64 bits of seconds has 12 digits
-  if (!gmtime_r(&time, &parts))
-    return "?";
-  size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text.data(), size};
-}
-
-struct Process {
-  uint32_t pid;
-  StringId comm;  // the name that most of its samples have
-  uint64_t amount;
+// What a table says of one function, process, ...
+struct Line {
+  std::string name;
+  std::string place = {};
+  uint64_t self = 0;
+  uint64_t total = 0;
+  Style style = Style::kPlain;
 };
 
-// The most samples first.
-std::vector<Process> find_processes(const Profile& profile) {
-  std::map<std::pair<uint32_t, StringId>, uint64_t> counts;
-  for (const SampleCount& sample : profile.samples)
-    counts[{sample.pid, sample.comm}] += profile.amount(sample);
-
-  std::vector<Process> processes;
-  uint64_t most = 0;
-  for (const auto& [name, count] : counts) {
-    if (processes.empty() || processes.back().pid != name.first) {
-      processes.push_back({name.first, name.second, 0});
-      most = 0;
-    }
-    processes.back().amount += count;
-    if (count > most)
-      processes.back().comm = name.second;
-    most = std::max(most, count);
-  }
-  std::ranges::stable_sort(processes, std::greater<>(), &Process::amount);
-  return processes;
-}
-
-// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
-std::string list_processes(const Profile& profile, size_t limit) {
-  std::vector<Process> processes = find_processes(profile);
-  size_t shown = std::min(processes.size(), limit);
-  std::vector<std::string> items;
-  for (const Process& process : std::span(processes).first(shown))
-    items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
-                                process.pid, percent(process.amount, profile.total_amount())));
-  if (shown < processes.size())
-    items.push_back(fmt::format("and {} more", processes.size() - shown));
-  return joined(items, ", ");
-}
-
-// "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %", ids as short as docker shows them.
-std::string list_containers(const Profile& profile) {
-  constexpr size_t kShownId = 12;
-  std::map<std::string_view, uint64_t> amounts;
-  for (const SampleCount& sample : profile.samples)
-    if (std::string_view id = container_id(profile.strings[sample.cgroup]); !id.empty())
-      amounts[id.substr(0, kShownId)] += profile.amount(sample);
-  std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
-  std::ranges::stable_sort(sorted, std::greater<>(),
-                           [](const auto& entry) { return entry.second; });
-  std::vector<std::string> items;
-  for (const auto& [id, amount] : sorted)
-    if (items.size() < kMaxProcessesShown)
-      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, profile.total_amount())));
-  if (items.size() < sorted.size())
-    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
-  return joined(items, ", ");
-}
-
-// "handler (12), name (4)": each key of labels with the number of its values.
-std::string list_labels(const Profile& profile) {
-  std::set<std::pair<std::string_view, std::string_view>> labels;
-  for (const std::vector<ProfileLabel>& set : profile.label_sets)
-    for (const ProfileLabel& label : set)
-      labels.emplace(profile.strings[label.key], profile.strings[label.value]);
-  std::map<std::string_view, size_t> counts;
-  for (const auto& label : labels)
-    counts[label.first]++;
-
-  std::vector<std::string> items;
-  for (const auto& [key, count] : counts)
-    if (items.size() < kMaxLabelsShown)
-      items.push_back(fmt::format("{} ({})", printable(key), with_commas(count)));
-  if (items.size() < counts.size())
-    items.push_back(fmt::format("and {} more", counts.size() - items.size()));
-  return joined(items, ", ");
-}
-
-// "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
-std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
-  uint64_t begin = UINT64_MAX;
-  uint64_t end = 0;
-  std::set<uint32_t> cpus;
-  for (const Loss& loss : profile.losses) {
-    if (loss.counts.*what == 0)
-      continue;
-    begin = std::min(begin, loss.begin);
-    end = std::max(end, loss.end);
-    cpus.insert(loss.counts.cpu);
-  }
-  if (cpus.empty())
-    return {};
-  std::vector<std::string> numbers;
-  for (uint32_t cpu : cpus)
-    numbers.push_back(std::to_string(cpu));
-  std::string which = cpus.size() > 4 ? fmt::format("{} CPUs", cpus.size())
-                                      : fmt::format("CPU {}", joined(numbers, " and "));
-  return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
-}
-
-// Samples of perf_event stand for no others, and what they lack is known at the end only.
-std::string make_skipped(const Profile& profile) {
-  const RecordingStats& stats = profile.stats;
-  uint64_t skipped = stats.sum_of(&CpuCounts::skipped);
-  bool is_missing = profile.info.sampler == "perf";
-  return fmt::format(
-      "skipped    {} of {} ticks ({:.1f} %){}: {}\n", with_commas(skipped),
-      with_commas(stats.samples + stats.lost_samples + skipped), stats.skipped_percent(),
-      is_missing ? fmt::format(", {:.2f} s of CPU time", seconds(skipped * profile.period()))
-                 : when_lost(profile, &CpuCounts::skipped),
-      why_skipped(profile.info));
-}
-
-std::string make_loss(const Profile& profile) {
-  const RecordingStats& stats = profile.stats;
-  uint64_t throttled = stats.sum_of(&CpuCounts::throttled_ns);
-  uint64_t lost_ns = stats.sum_of(&CpuCounts::lost_ns);
-  std::string text;
-  uint64_t taken = stats.samples + stats.lost_samples;
-  if (stats.lost_samples > 0)
-    text += fmt::format(
-        "lost       {} of {} samples ({:.1f} %){}{}\n", with_commas(stats.lost_samples),
-        with_commas(taken), percent(stats.lost_samples, taken),
-        lost_ns > 0 ? fmt::format(", {:.2f} s of CPU time", seconds(lost_ns)) : "",
-        when_lost(profile, &CpuCounts::lost_samples));
-  if (stats.lost_events > 0)
-    text += fmt::format("lost       {} events; mappings and names may be missing{}\n",
-                        with_commas(stats.lost_events),
-                        when_lost(profile, &CpuCounts::lost_events));
-  if (stats.skipped_percent() > 0)
-    text += make_skipped(profile);
-  if (throttled > 0)
-    text += fmt::format("throttled  {:.2f} s of CPU time without samples, by the kernel{}\n",
-                        seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns));
-  return text;
-}
-
-// Threads of the Go runtime have a stack like this now and then; a few change no figure.
-std::string make_cut(const Profile& profile) {
-  constexpr double kNoticed = 1;
-  double cut = percent(profile.unwound.cut, profile.total_count());
-  double unknown = percent(profile.unwound.unknown, profile.total_count());
-  double deep = percent(profile.unwound.deep, profile.total_count());
-  std::string text;
-  if (deep >= kNoticed)
-    text += fmt::format(
-        "deep       {:.1f} % of the stacks have more frames than are kept: total % is too low "
-        "for functions in their middle\n",
-        deep);
-  if (cut >= kNoticed)
-    text += fmt::format("cut short  {:.1f} % of the stacks lack callers: total % is too low\n",
-                        cut);
-  if (unknown >= kNoticed)
-    text += fmt::format(
-        "unknown    {:.1f} % of the stacks end in code without unwind tables: callers may be "
-        "missing\n",
-        unknown);
-  return text;
-}
-
-// What was done to the stacks; nothing if they are as the frame pointers told them.
-std::string make_stack_note(const Profile& profile) {
-  if (profile.unwound.repaired == 0)
-    return {};
-  return fmt::format("stacks: {:.1f} % completed with callers that frame pointers leave out\n",
-                     percent(profile.unwound.repaired, profile.total_count()));
-}
-
-std::string make_header(const Profile& profile, size_t max_processes) {
-  const RecordingInfo& info = profile.info;
-  std::string text = fmt::format(
-      "{} samples of {}: {} {} in {:.2f} s\n", with_commas(profile.total_count()),
-      printable(event_text(profile.event())), value_text(profile, profile.total_amount()),
-      profile.measures_time() ? "s of CPU time" : printable(profile.event().name),
-      seconds(profile.duration_ns));
-  text += fmt::format("recorded   {} on {}, Linux {} {}\n", utc_time(profile.start_realtime_ns),
-                      printable(info.host), printable(info.kernel_release),
-                      printable(info.machine));
-  text += fmt::format("by         {}\n", printable(info.command_line));
-  if (info.sampler == "perf")
-    text += fmt::format("sampled    by perf_event's call chains: no goroutines{}\n",
-                        info.has_kernel ? "" : ", no kernel code");
-  text += fmt::format("processes  {}\n", list_processes(profile, max_processes));
-  if (std::string containers = list_containers(profile); !containers.empty())
-    text += fmt::format("containers {}\n", containers);
-  if (profile.label_sets.size() > 1)
-    text += fmt::format("labels     {}\n", list_labels(profile));
-  if (!profile.filter.empty())
-    text += fmt::format("only       {}\n", printable(profile.filter));
-  return text + make_cut(profile) + make_loss(profile);
-}
-
-std::string name_of(const Profile& profile, const FunctionTotal& total) {
-  if (!total.is_named())
-    return unnamed_group(total.unnamed, profile.images[total.image]);
-  return printable(profile.strings[profile.functions[to_index(total.function)].name]);
-}
-
 // The line where it is hottest; without lines, the image; for code of no file, nothing.
-std::string place_of(const Profile& profile, const FunctionTotal& total) {
+std::string place_of(const Profile& profile, const ViewKey& key, const Total& total) {
   std::string_view file;
-  if (total.is_named())
+  if (total.function != ViewKey::kNoFunction)
     file = profile.strings[profile.functions[to_index(total.function)].file];
-  const ProfileImage& image = profile.images[total.image];
+  const ProfileImage& image = profile.images[key.image];
   if (file.empty() && image.kind == ProfileImage::Kind::kAnonymous)
     return {};
   if (file.empty())
     return printable(image.file.path);
-  return total.hottest_line == 0 ? printable(file)
-                                 : fmt::format("{}:{}", printable(file), total.hottest_line);
+  return total.line == 0 ? printable(file) : fmt::format("{}:{}", printable(file), total.line);
 }
 
-std::string make_table(const Profile& profile, size_t top) {
-  std::vector<FunctionTotal> totals = function_totals(profile);
-  size_t shown = top == 0 ? totals.size() : std::min(top, totals.size());
-  size_t width = std::string_view("function").size();
-  for (size_t i = 0; i < shown; i++)
-    width = std::max(width, name_of(profile, totals[i]).size());
-  width = std::min(width, kMaxNameWidth);
+Style style_of(const ViewKey& key) {
+  if (!key.is_named)
+    return Style::kFaint;
+  return key.is_kernel ? Style::kKernel : Style::kPlain;
+}
 
-  std::string text = fmt::format("{:>7} {:>9} {:>8} {:>9}  {:<{}}  {}\n", "self %",
-                                 profile.measures_time() ? "self s" : "self", "total %",
-                                 profile.measures_time() ? "total s" : "total", "function",
-                                 width, "hottest line");
-  uint64_t all = profile.total_amount();
-  for (size_t i = 0; i < shown; i++) {
-    const FunctionTotal& total = totals[i];
-    std::string row = fmt::format("{:>7.2f} {:>9} {:>8.2f} {:>9}  {:<{}}  {}",
-                                  percent(total.self, all), value_text(profile, total.self),
-                                  percent(total.total, all), value_text(profile, total.total),
-                                  name_of(profile, total), width, place_of(profile, total));
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + '\n';
+void sort_lines(std::vector<Line>& lines, SortBy sort) {
+  std::ranges::stable_sort(lines, [&](const Line& a, const Line& b) {
+    if (sort == SortBy::kName)
+      return a.name < b.name;
+    if (sort == SortBy::kTotal)
+      return std::tuple(b.total, b.self) < std::tuple(a.total, a.self);
+    return std::tuple(b.self, b.total) < std::tuple(a.self, a.total);
+  });
+}
+
+std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
+                                  std::span<const SampleCount> samples) {
+  std::vector<Line> lines;
+  for (const Total& total : frame_totals(profile, keys, samples)) {
+    const ViewKey& key = keys[total.key];
+    lines.push_back({key.text, keys.has_places() ? place_of(profile, key, total) : "",
+                     total.self, total.total, style_of(key)});
   }
-  if (shown < totals.size())
-    text += fmt::format("{} of {} functions; --top 0 shows all\n", with_commas(shown),
-                        with_commas(totals.size()));
+  return lines;
+}
+
+std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& keys,
+                                   std::span<const uint32_t> samples) {
+  std::vector<Line> lines(keys.keys.size());
+  for (size_t i = 0; i < lines.size(); i++)
+    lines[i].name = keys.keys[i].text;
+  for (uint32_t sample : samples) {
+    uint64_t amount = profile.amount(profile.samples[sample]);
+    lines[to_index(keys.ids[sample])].self += amount;
+    lines[to_index(keys.ids[sample])].total += amount;
+  }
+  std::erase_if(lines, [](const Line& line) { return line.total == 0; });
+  return lines;
+}
+
+// The rows of one dimension, of all samples or of some of them.
+class Lines {
+public:
+  Lines(const Profile& profile, const Dimension& dimension)
+      : profile_(profile), frames_(profile, frame_kind(dimension)) {
+    if (!dimension.is_of_frames())
+      samples_ = sample_keys(profile, dimension);
+  }
+
+  std::vector<Line> of(const std::vector<uint32_t>& samples, SortBy sort) const {
+    std::vector<Line> lines;
+    if (samples_) {
+      lines = lines_of_samples(profile_, *samples_, samples);
+    } else {
+      std::vector<SampleCount> some;
+      for (uint32_t sample : samples)
+        some.push_back(profile_.samples[sample]);
+      lines = lines_of_frames(profile_, frames_, some);
+    }
+    sort_lines(lines, sort);
+    return lines;
+  }
+
+private:
+  static Dimension::Kind frame_kind(const Dimension& dimension) {
+    return dimension.is_of_frames() ? dimension.kind : Dimension::Kind::kModule;
+  }
+
+  const Profile& profile_;
+  FrameKeys frames_;
+  std::optional<SampleKeys> samples_;
+};
+
+std::vector<uint32_t> all_samples(const Profile& profile) {
+  std::vector<uint32_t> samples(profile.samples.size());
+  for (size_t i = 0; i < samples.size(); i++)
+    samples[i] = static_cast<uint32_t>(i);
+  return samples;
+}
+
+size_t limit_of(std::optional<size_t> top, size_t otherwise) {
+  return top ? (*top == 0 ? SIZE_MAX : *top) : otherwise;
+}
+
+std::string title_of_dimensions(const ViewOptions& options) {
+  std::string title;
+  for (const Dimension& dimension : options.by)
+    title += (title.empty() ? "" : " / ") + to_string(dimension);
+  return printable(title.empty() ? "function" : title);
+}
+
+Table empty_table(const Amounts& amounts, std::string name_title, bool has_places) {
+  Table table;
+  table.columns = {{"self %"},
+                   {title_of("self", amounts)},
+                   {"total %"},
+                   {title_of("total", amounts)},
+                   {std::move(name_title), Table::Kind::kName}};
+  if (has_places)
+    table.columns.push_back({"hottest line", Table::Kind::kPath});
+  return table;
+}
+
+void append_row(const Line& line, const Amounts& amounts, Table& table) {
+  double self = amounts.percent(line.self);
+  double total = amounts.percent(line.total);
+  Table::Row row = {{fmt::format("{:.2f}", self), heat_of(self)},
+                    {amounts.text(line.self)},
+                    {fmt::format("{:.2f}", total), heat_of(total)},
+                    {amounts.text(line.total)},
+                    {line.name, line.style}};
+  if (table.columns.size() > row.size())
+    row.push_back({line.place});
+  table.rows.push_back(std::move(row));
+}
+
+bool has_places(const ViewOptions& options) {
+  using Kind = Dimension::Kind;
+  return options.by.empty() || std::ranges::any_of(options.by, [](const Dimension& dimension) {
+           return dimension.kind == Kind::kFunction;
+         });
+}
+
+struct Limits {
+  size_t outer;  // rows of the first dimension
+  size_t inner;  // rows within a row
+};
+
+// A row for each key that samples have in the first dimension, and below each, indented, those
+// of the next dimension for its samples. Tells how many rows of the first there would be.
+size_t append_nested(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
+                     const std::vector<uint32_t>& samples, size_t level, Limits limits,
+                     Table& table) {
+  if (level + 1 == options.by.size()) {
+    std::vector<Line> lines = Lines(profile, options.by[level]).of(samples, options.sort);
+    for (Line& line : std::span(lines).first(std::min(lines.size(), limits.inner))) {
+      line.name.insert(0, 2 * level, ' ');
+      append_row(line, amounts, table);
+    }
+    return lines.size();
+  }
+
+  SampleKeys keys = sample_keys(profile, options.by[level]);
+  std::map<std::string_view, std::vector<uint32_t>> groups;
+  for (uint32_t sample : samples)
+    groups[keys.keys[to_index(keys.ids[sample])].text].push_back(sample);
+  std::vector<Line> lines = lines_of_samples(profile, keys, samples);
+  sort_lines(lines, options.sort);
+  size_t limit = level == 0 ? limits.outer : limits.inner;
+  for (const Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+    append_row({.name = std::string(2 * level, ' ') + line.name,
+                .self = line.self,
+                .total = line.total,
+                .style = Style::kTitle},
+               amounts, table);
+    append_nested(profile, options, amounts, groups[line.name], level + 1, limits, table);
+  }
+  return lines.size();
+}
+
+// Of functions, or of what `by` says. Tells how many rows there would be.
+size_t append_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
+                    size_t limit, size_t inner_limit, Table& table) {
+  table = empty_table(amounts, title_of_dimensions(options), has_places(options));
+  if (options.by.size() > 1)
+    return append_nested(profile, options, amounts, all_samples(profile), 0,
+                         {limit, inner_limit}, table);
+  Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
+  std::vector<Line> lines = Lines(profile, dimension).of(all_samples(profile), options.sort);
+  for (size_t i = 0; i < std::min(lines.size(), limit); i++)
+    append_row(lines[i], amounts, table);
+  return lines.size();
+}
+
+// The lines of the functions that were asked for.
+Table lines_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts) {
+  FrameKeys keys(profile, Dimension::Kind::kLine);
+  Table table = empty_table(amounts, "function and line", true);
+  table.columns.back().title = "file";
+  for (const Total& total : frame_totals(profile, keys, profile.samples)) {
+    const ViewKey& key = keys[total.key];
+    std::string_view name;
+    if (key.is_named)
+      name = profile.strings[profile.functions[to_index(key.function)].name];
+    if (key.is_named && options.function->matches(printable(name)))
+      append_row({key.text, place_of(profile, key, total), total.self, total.total}, amounts,
+                 table);
+  }
+  return table;
+}
+
+FrameKeys tree_keys(const Profile& profile, const ViewOptions& options) {
+  for (const Dimension& dimension : options.by)
+    if (dimension.is_of_frames())
+      return {profile, dimension.kind};
+  return {profile, Dimension::Kind::kFunction};
+}
+
+CallTree make_tree(const Profile& profile, const ViewOptions& options) {
+  FrameKeys keys = tree_keys(profile, options);
+  auto is_wanted = [&](const ViewKey& key) {
+    return options.function && options.function->matches(key.text);
+  };
+  switch (options.view) {
+    case View::kCallers:
+      return calls_around(profile, keys, Direction::kFromLeaf, is_wanted);
+    case View::kCallees:
+      return calls_around(profile, keys, Direction::kFromRoot, is_wanted);
+    default:
+      break;
+  }
+  std::vector<SampleKeys> groups;
+  for (const Dimension& dimension : options.by)
+    if (!dimension.is_of_frames())
+      groups.push_back(sample_keys(profile, dimension));
+  return call_tree(
+      profile, keys,
+      options.view == View::kInverted ? Direction::kFromLeaf : Direction::kFromRoot, groups);
+}
+
+bool is_from_leaf(View view) {
+  return view == View::kInverted || view == View::kCallers;
+}
+
+CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
+  auto least = static_cast<uint64_t>(options.least_percent / 100.0 *
+                                     static_cast<double>(amounts.total()));
+  return pruned(tree, std::max<uint64_t>(least, 1), options.depth);
+}
+
+// "callers of main.fib: 92.10 % total, 12.00 % self"
+std::string around_headline(const CallTree& tree, const ViewOptions& options,
+                            const Amounts& amounts) {
+  std::vector<std::string> names;
+  for (const ViewKey& key : tree.keys)
+    if (options.function->matches(key.text))
+      names.push_back(key.text);
+  constexpr size_t kNamed = 3;
+  std::string text = joined(std::span(names).first(std::min(names.size(), kNamed)), ", ");
+  if (names.size() > kNamed)
+    text += fmt::format(" and {} more", names.size() - kNamed);
+  if (names.empty())
+    return fmt::format("no function matches '{}'\n", printable(options.function->text()));
+  return fmt::format("{} {}: {:.2f} % of the total, {} {}\n\n",
+                     options.view == View::kCallers ? "callers of" : "callees of", text,
+                     amounts.percent(tree.nodes[0].total), amounts.text(tree.nodes[0].total),
+                     amounts.unit().empty() ? "events" : amounts.unit());
+}
+
+std::string tree_view(const Profile& profile, const ViewOptions& options,
+                      const Amounts& amounts) {
+  CallTree whole = make_tree(profile, options);
+  CallTree tree = shown_tree(whole, options, amounts);
+  bool is_around = options.view == View::kCallers || options.view == View::kCallees;
+  std::string text = is_around ? around_headline(whole, options, amounts) : "";
+  if (tree.nodes.size() > 1)
+    text +=
+        tree_text(tree, amounts,
+                  is_from_leaf(options.view) ? TreeColumns::kTotal : TreeColumns::kTotalAndSelf,
+                  options.screen);
+  if (size_t left_out = whole.nodes.size() - tree.nodes.size(); left_out > 0)
+    text += fmt::format("{} more calls are below {:g} %{}; --min 0 shows all\n",
+                        with_commas(left_out), options.least_percent,
+                        options.depth == UINT32_MAX ? "" : " or deeper");
   return text;
+}
+
+// How many rows of the table and of the tree there is room for: on a terminal, as many as do
+// not scroll away.
+struct Room {
+  size_t rows = kDefaultRows;
+  size_t paths = kDefaultPaths;
+};
+
+Room room_of(const ViewOptions& options, size_t used_lines) {
+  if (options.screen.height == SIZE_MAX)
+    return {};
+  constexpr size_t kTitles = 5;  // both titles, two empty lines, how many rows there are
+  constexpr size_t kLeast = 4;
+  size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
+  size_t rows = std::clamp(free * 3 / 5, kLeast, kDefaultRows);
+  return {rows, std::clamp(free - std::min(free, rows), kLeast, kDefaultRows)};
+}
+
+std::string count_line(size_t shown, size_t all, std::string_view what) {
+  if (shown >= all)
+    return {};
+  return fmt::format("{} of {} {}; --top 0 shows all\n", with_commas(shown), with_commas(all),
+                     what);
+}
+
+std::string summary_view(const Profile& profile, const ViewOptions& options,
+                         const Amounts& amounts, size_t used_lines) {
+  Room room = room_of(options, used_lines);
+  size_t limit = limit_of(options.top, room.rows);
+  Table table;
+  size_t all = append_table(profile, options, amounts, limit,
+                            limit_of(options.top, kDefaultInnerRows), table);
+  std::string text = text_of(table, options.screen);
+  text += count_line(limit, all, options.by.empty() ? "functions" : "rows");
+  if (!options.by.empty())
+    return text;
+  CallTree tree =
+      call_tree(profile, FrameKeys(profile, Dimension::Kind::kFunction), Direction::kFromRoot);
+  tree = largest(with_joined_chains(shown_tree(tree, options, amounts)), room.paths);
+  if (tree.nodes.size() > 1)
+    text += '\n' + tree_text(tree, amounts, TreeColumns::kTotalAndSelf, options.screen);
+  return text;
+}
+
+std::string view_text(const Profile& profile, const ViewOptions& options,
+                      const Amounts& amounts, size_t used_lines) {
+  switch (options.view) {
+    case View::kSummary:
+      return summary_view(profile, options, amounts, used_lines);
+    case View::kLines: {
+      Table table = lines_table(profile, options, amounts);
+      if (table.rows.empty())
+        return fmt::format("no function matches '{}'\n", printable(options.function->text()));
+      return text_of(table, options.screen);
+    }
+    default:
+      return tree_view(profile, options, amounts);
+  }
+}
+
+size_t count_lines(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count(text, '\n'));
+}
+
+Table tree_table(const CallTree& tree, const Amounts& amounts) {
+  Table table = empty_table(amounts, "function", false);
+  table.columns.push_back({"depth"});
+  for (const CallNode& node : std::span(tree.nodes).subspan(1)) {
+    append_row({.name = tree.key_of(node).text, .self = node.self, .total = node.total},
+               amounts, table);
+    table.rows.back().push_back({std::to_string(node.depth)});
+  }
+  return table;
 }
 
 }  // namespace
 
-std::string make_text(const Profile& profile, size_t top) {
-  std::string text = make_header(profile, top == 0 ? SIZE_MAX : kMaxProcessesShown);
-  text += fmt::format("\n{}", make_table(profile, top));
-  text +=
-      fmt::format("percentages are of these {} samples\n", with_commas(profile.total_count()));
-  text += make_source_note(profile);
-  text += make_stack_note(profile);
-  for (StackPart part : {StackPart::kUser, StackPart::kKernel})
-    if (std::string note = make_unnamed_note(profile, part, top); !note.empty())
-      text += fmt::format("\n{}", note);
-  return text;
+std::string make_text(const Profile& profile, const ViewOptions& options) {
+  Amounts amounts(profile);
+  bool shows_all = options.is_verbose || options.top == 0;
+  std::string header =
+      make_header(profile, amounts, shows_all ? SIZE_MAX : kMaxProcessesShown, options.screen);
+  std::string notes = make_notes(profile, options.is_verbose,
+                                 limit_of(options.top, kDefaultRows), options.screen);
+  std::string text =
+      header + '\n' +
+      view_text(profile, options, amounts, count_lines(header) + count_lines(notes) + 1);
+  return notes.empty() ? text : text + '\n' + notes;
+}
+
+Table make_table(const Profile& profile, const ViewOptions& options) {
+  Amounts amounts(profile);
+  if (options.view == View::kLines)
+    return lines_table(profile, options, amounts);
+  Table table;
+  if (options.view == View::kSummary)
+    append_table(profile, options, amounts, limit_of(options.top, SIZE_MAX),
+                 limit_of(options.top, SIZE_MAX), table);
+  else
+    table = tree_table(shown_tree(make_tree(profile, options), options, amounts), amounts);
+  return table;
+}
+
+std::string make_markdown(const Profile& profile, const ViewOptions& options) {
+  constexpr size_t kRows = 10;
+  Amounts amounts(profile);
+  std::string text = make_headline(profile, amounts) + "\n\n";
+  if (options.view == View::kSummary) {
+    Table table;
+    append_table(profile, options, amounts, limit_of(options.top, kRows), kDefaultInnerRows,
+                 table);
+    text += markdown_of(table);
+  } else if (options.view == View::kLines) {
+    text += markdown_of(lines_table(profile, options, amounts));
+  }
+  if (options.view == View::kLines || !options.by.empty())
+    return text;
+  CallTree tree = shown_tree(make_tree(profile, options), options, amounts);
+  if (options.view == View::kSummary)
+    tree = largest(with_joined_chains(tree), kDefaultPaths);
+  return text + "\n```\n" +
+         tree_text(
+             tree, amounts,
+             is_from_leaf(options.view) ? TreeColumns::kTotal : TreeColumns::kTotalAndSelf,
+             Screen()) +
+         "```\n";
 }
 
 }  // namespace gosym

@@ -2,12 +2,20 @@
 
 #include <string>
 
+#include "output/table.h"
+#include "output/view_options.h"
 #include "profile/profile.h"
 
 namespace gosym {
 
-// A page for people: what was sampled, a table of the `top` functions with the most samples of
-// their own (0: all functions), and what has no name and why.
-std::string make_text(const Profile& profile, size_t top);
+// What a person reads: a header, the view that was asked for, and notes on what is missing.
+std::string make_text(const Profile& profile, const ViewOptions& options);
+
+// The view as a table, for csv and the like: all of its rows. A tree has a row a node, and its
+// depth as a column.
+Table make_table(const Profile& profile, const ViewOptions& options);
+
+// For a message: a line on the recording, ten functions, the largest paths.
+std::string make_markdown(const Profile& profile, const ViewOptions& options);
 
 }  // namespace gosym

@@ -11,6 +11,7 @@
 
 #include "base/percent.h"
 #include "base/text.h"
+#include "view/frame_keys.h"
 
 namespace gosym {
 
@@ -125,16 +126,9 @@ std::string_view kind_of(FrameSource source) {
 }
 
 constexpr double kLeastShown = 0.05;  // less is rounded to 0.0 %
+constexpr double kLeastTold = 0.5;    // percent of the samples: less changes no figure
 
 }  // namespace
-
-std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
-  if (image.kind == ProfileImage::Kind::kKernel)
-    return "[kernel]";
-  if (!is_about_file(unnamed))
-    return fmt::format("[{}]", to_string(unnamed));
-  return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
-}
 
 std::string make_source_note(const Profile& profile) {
   std::vector<uint64_t> visits = count_visits(profile);
@@ -157,7 +151,7 @@ std::string make_source_note(const Profile& profile) {
   for (const auto& [source, count] : sources)
     if (percent(count, all) >= kLeastShown)
       items.push_back(fmt::format("{} {:.1f} %", source, percent(count, all)));
-  return items.empty() ? "" : fmt::format("names from  {}\n", joined(items, ", "));
+  return items.empty() ? "" : fmt::format("names      from {}\n", joined(items, ", "));
 }
 
 std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top) {
@@ -179,6 +173,32 @@ std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top
   if (shown < rows.size())
     note += fmt::format("{} of {} rows; --top 0 shows all\n", shown, rows.size());
   return note;
+}
+
+std::string make_unnamed_line(const Profile& profile) {
+  std::map<std::pair<std::string, Unnamed>, uint64_t> amounts;
+  uint64_t unnamed = 0;
+  for (const SampleCount& sample : profile.samples) {
+    std::span<const LocationId> stack = profile.stack(sample.stack);
+    if (stack.empty())
+      continue;
+    const Location& leaf = profile.locations[to_index(stack.front())];
+    if (leaf.frame_count > 0)
+      continue;
+    unnamed += profile.amount(sample);
+    amounts[{unnamed_group(leaf.unnamed, profile.image_of(leaf.mapping)), leaf.unnamed}] +=
+        profile.amount(sample);
+  }
+  double share = percent(unnamed, profile.total_amount());
+  if (share < kLeastTold)
+    return {};
+  auto most =
+      std::ranges::max_element(amounts, {}, [](const auto& entry) { return entry.second; });
+  return fmt::format(
+      "unnamed    {:.1f} % of the samples are in code without a name, {:.1f} % in {}: "
+      "{}{}\n",
+      share, percent(most->second, profile.total_amount()), most->first.first,
+      remedy_of(most->first.second), amounts.size() > 1 ? "; -v lists all" : "");
 }
 
 }  // namespace gosym

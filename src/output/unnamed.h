@@ -7,9 +7,6 @@
 
 namespace gosym {
 
-// "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
-std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
-
 // "names from  pclntab 61.2 %, kallsyms 20.1 %, none 18.7 %": of all frames of all stacks.
 // What rounds to 0.0 % is left out. Empty if there are none.
 std::string make_source_note(const Profile& profile);
@@ -19,5 +16,9 @@ std::string make_source_note(const Profile& profile);
 // one.
 enum class StackPart { kUser, kKernel };
 std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top);
+
+// What share of the samples is in code without a name, where most of it is, and what would give
+// it one, in a line. Empty if it is less than half a percent.
+std::string make_unnamed_line(const Profile& profile);
 
 }  // namespace gosym

@@ -173,6 +173,8 @@ EventPart select_event(const Profile& profile, uint32_t event) {
   }
   for (Loss& loss : part.losses)
     loss.counts = of_event(loss.counts, event);
+  if (event < profile.recorded_amounts.size())
+    part.recorded_amounts = {profile.recorded_amounts[event]};
   return part;
 }
 
@@ -183,6 +185,7 @@ void exchange(EventPart& part, Profile& profile) {
   std::swap(part.unwound_by_event, profile.unwound_by_event);
   std::swap(part.stats, profile.stats);
   std::swap(part.losses, profile.losses);
+  std::swap(part.recorded_amounts, profile.recorded_amounts);
 }
 
 }  // namespace gosym

@@ -84,6 +84,7 @@ struct Function {
   StringId system_name{};   // as the linker has it, where an output needs it; else as `name`
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
+  StringId package{};       // import path of Go, crate of Rust; "": not known
 
   bool operator==(const Function&) const = default;
 };
@@ -205,6 +206,8 @@ struct Profile {
   UnwindCounts unwound;
   std::vector<UnwindCounts> unwound_by_event;  // of that those of each event
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
+  // Of each event, of all samples before some stacks were selected; empty: none were.
+  std::vector<uint64_t> recorded_amounts;
   uint64_t memory_limit = UINT64_MAX;  // bytes that its stacks may take when they are unwound
 
   StringPool strings;
@@ -264,6 +267,7 @@ struct EventPart {
   std::vector<UnwindCounts> unwound_by_event;
   RecordingStats stats;
   std::vector<Loss> losses;
+  std::vector<uint64_t> recorded_amounts;
 };
 EventPart select_event(const Profile& profile, uint32_t event);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "symbolize/demangle.h"
 
@@ -79,6 +81,46 @@ bool is_shown_as_is(std::string_view name, bool is_short) {
 
 bool is_go(FrameSource source) {
   return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived;
+}
+
+namespace {
+
+// Mangled by either scheme of Rust's compiler: "_RNv...", "_ZN...17h0123456789abcdefE".
+bool is_mangled_rust(std::string_view name) {
+  constexpr size_t kHashSize = std::string_view("17h0123456789abcdefE").size();
+  return name.starts_with("_R") ||
+         (name.starts_with("_ZN") && name.size() > kHashSize && name.ends_with("E") &&
+          name.substr(name.size() - kHashSize).starts_with("17h"));
+}
+
+// "core" of "core::str::from_utf8", of "<core::str::Chars as core::iter::Iterator>::next" and
+// of
+// "<&mut core::str::Chars>::next".
+std::string_view crate_of(std::string_view shown) {
+  size_t begin = std::min(shown.find_first_not_of("<&*"), shown.size());
+  shown.remove_prefix(begin);
+  for (std::string_view word : {"mut ", "dyn ", "const "})
+    if (shown.starts_with(word))
+      shown.remove_prefix(word.size());
+  std::string_view crate = shown.substr(0, shown.find("::"));
+  constexpr std::string_view kWord =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  bool is_crate = crate.size() < shown.size() && crate.find_first_not_of(kWord) == crate.npos;
+  return is_crate ? crate : std::string_view();
+}
+
+}  // namespace
+
+// What the compiler makes for a type is named after it: "type:.eq.net/http.header".
+std::string package_of(std::string_view name, std::string_view shown, FrameSource source) {
+  if (is_mangled_rust(name))
+    return std::string(crate_of(shown));
+  if (!is_go(source) || name.starts_with(kNativeInGo))
+    return {};
+  for (std::string_view made : {"type:.eq.", "type:.hash.", "type..eq.", "type..hash."})
+    if (name.starts_with(made))
+      name.remove_prefix(made.size());
+  return unescape(name.substr(0, package_size(name)));
 }
 
 std::string display_name(std::string_view name, FrameSource source, NameForm form) {

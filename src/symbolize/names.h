@@ -30,6 +30,9 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
 // The same without a copy where it would be one: the name itself, or else `room`.
 std::string_view display_name(std::string_view name, FrameSource source, NameForm form,
                               std::string& room);
+// The import path of a Go function, the crate of one of Rust; empty if there is none. `shown`
+// is its display_name().
+std::string package_of(std::string_view name, std::string_view shown, FrameSource source);
 bool is_go(FrameSource source);
 
 }  // namespace gosym

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "base/sequence_pool.h"
 #include "proc/kallsyms.h"
 #include "proc/perf_map.h"
 #include "profile/go_stacks.h"
@@ -54,15 +55,39 @@ public:
   }
 
 private:
+  struct Names {
+    StringId name{};
+    StringId system_name{};
+    StringId package{};
+  };
+  struct NameKey {
+    StringId linker_name;
+    uint32_t source;  // as wide as the other, for it is hashed with it
+    bool operator==(const NameKey&) const = default;
+  };
+
   FunctionId intern(const Call& call, FrameSource source) {
-    NameForm form = is_go(source) ? forms_.go : forms_.native;
-    StringId name = intern(display_name(call.function, source, form));
-    Function function{name, forms_.has_system_names ? intern(call.function) : name,
-                      intern(call.file), call.start_line};
+    const Names& names = names_of(call.function, source);
+    Function function{names.name, names.system_name, intern(call.file), call.start_line,
+                      names.package};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
     if (is_new)
       profile_.functions.push_back(function);
+    return known->second;
+  }
+
+  // Each name is demangled once, not once an address.
+  const Names& names_of(std::string_view linker_name, FrameSource source) {
+    NameKey key{linker_names_.intern(linker_name), static_cast<uint32_t>(source)};
+    auto [known, is_new] = names_.try_emplace(key);
+    if (!is_new)
+      return known->second;
+    std::string name =
+        display_name(linker_name, source, is_go(source) ? forms_.go : forms_.native);
+    StringId id = intern(name);
+    known.value() = {id, forms_.has_system_names ? intern(linker_name) : id,
+                     intern(package_of(linker_name, name, source))};
     return known->second;
   }
 
@@ -78,6 +103,8 @@ private:
   Profile& profile_;
   NameForms forms_;
   uint64_t cut_names_ = 0;
+  StringPool linker_names_;
+  tsl::robin_map<NameKey, Names, BytesHash> names_;
   tsl::robin_map<Function, FunctionId, FunctionHash> ids_;
 };
 

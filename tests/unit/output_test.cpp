@@ -11,7 +11,6 @@
 #include "output/json.h"
 #include "output/output_file.h"
 #include "output/text.h"
-#include "profile/function_totals.h"
 #include "temporary_directory.h"
 #include "written.h"
 
@@ -27,30 +26,58 @@ Result<> write_output(const std::string& path, std::string_view data) {
   return file->finish();
 }
 
+std::string text_with(const ViewOptions& options) {
+  return make_text(make_demo_profile(), options);
+}
+
 }  // namespace
 
-TEST_CASE("text: what was sampled, the table, and what has no name") {
-  CHECK(make_text(make_demo_profile(), 20) ==
-        R"(8 samples of cpu-clock at 100 Hz: 0.08 s of CPU time in 2.50 s
-recorded   2023-11-14T22:13:20Z on box, Linux 6.1.0 x86_64
-by         gosym record -a
+TEST_CASE("text: what was sampled, the table, the largest paths, and what is missing") {
+  CHECK(text_with({}) ==
+        R"(8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 2.50 s, 3 % of one CPU
+recorded   2023-11-14T22:13:20Z on box, Linux 6.1.0 x86_64, by gosym record -a
 processes  demo (42) 87.5 %, a; b (7) 12.5 %
 
- self %    self s  total %   total s  function              hottest line
-  62.50      0.05    62.50      0.05  main.compute          /src/demo.go:12
-  25.00      0.02    25.00      0.02  write                 [kernel.kallsyms]
-  12.50      0.01    12.50      0.01  main.loop             /src/demo
-   0.00      0.00    87.50      0.07  main.main             /src/demo.go:31
-   0.00      0.00    87.50      0.07  main.process          /src/demo.go:22
-   0.00      0.00    25.00      0.02  [stripped libc.so.6]  /lib/libc.so.6
-   0.00      0.00    12.50      0.01  [no mapping]
-percentages are of these 8 samples
-names from  pclntab 73.1 %, none 11.5 %, kallsyms 7.7 %, symtab 7.7 %
+self %  self ms  total %  total ms  function              hottest line
+ 62.50     50.0    62.50      50.0  main.compute          /src/demo.go:12
+ 25.00     20.0    25.00      20.0  write                 [kernel.kallsyms]
+ 12.50     10.0    12.50      10.0  main.loop             /src/demo
+  0.00      0.0    87.50      70.0  main.main             /src/demo.go:31
+  0.00      0.0    87.50      70.0  main.process          /src/demo.go:22
+  0.00      0.0    25.00      20.0  [stripped libc.so.6]  /lib/libc.so.6
+  0.00      0.0    12.50      10.0  [no mapping]
 
+total %  self %  function
+  87.50    0.00  ├─ main.main > main.process
+  62.50   62.50  │  ├─ main.compute
+  25.00   25.00  │  └─ [stripped libc.so.6] > write
+  12.50   12.50  └─ [no mapping] > main.loop > main.loop
+
+few        8 samples: shares are rough; record longer, or with -F 999
+)");
+}
+
+TEST_CASE("text: all that there is to tell of names and stacks, if it is to be verbose") {
+  CHECK(text_with({.is_verbose = true})
+            .ends_with(
+                R"(names      from pclntab 73.1 %, none 11.5 %, kallsyms 7.7 %, symtab 7.7 %
 3 of 24 user frames have no name:
          2  [stripped libc.so.6]  install its debug package, or see --debug-dir and --debuginfod
          1  [no mapping]          the CPU was outside all mapped code, or a mapping was lost
-)");
+)"));
+}
+
+TEST_CASE("text: code without a name is told in a line where samples are in it") {
+  Profile profile = make_demo_profile();
+  profile.add_stack(std::vector{LocationId{3}});
+  profile.samples[0].stack = StackId{3};
+  CHECK(
+      make_text(profile, {})
+          .find(
+              "\nunnamed    62.5 % of the samples are in code without a name, 62.5 % in "
+              "[stripped "
+              "libc.so.6]: install its debug package, or see --debug-dir and --debuginfod\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("text: the first N, the filter and the loss are told") {
@@ -58,14 +85,14 @@ TEST_CASE("text: the first N, the filter and the loss are told") {
   profile.filter = "--pid 42";
   profile.stats.lost_samples = 2;
   profile.stats.lost_events = 1;
-  std::string text = make_text(profile, 1);
+  std::string text = make_text(profile, {.top = 1});
   auto contains = [&](std::string_view part) { return text.find(part) != text.npos; };
   CHECK(contains("\nonly       --pid 42\n"));
   CHECK(contains("\nlost       2 of 10 samples (20.0 %)\n"));
   CHECK(contains("\nlost       1 events; mappings and names may be missing\n"));
   CHECK(contains(" main.compute  /src/demo.go:12\n1 of 7 functions; --top 0 shows all\n"));
-  CHECK_FALSE(contains("main.main"));
-  CHECK(make_text(profile, 0).find("main.main") != text.npos);
+  CHECK_FALSE(contains("/src/demo.go:31"));
+  CHECK(make_text(profile, {.top = 0}).find("/src/demo.go:31") != text.npos);
 }
 
 TEST_CASE("text: when and where samples were lost") {
@@ -74,7 +101,7 @@ TEST_CASE("text: when and where samples were lost") {
   profile.stats.cpus = {{0, 4, 1, 0, 0}, {1, 4, 1, 0, 1'500'000'000}};
   profile.losses = {{1'000'000'000, 2'000'000'000, {0, 1, 1, 0, 0}},
                     {3'000'000'000, 4'000'000'000, {1, 1, 1, 0, 1'500'000'000}}};
-  std::string text = make_text(profile, 1);
+  std::string text = make_text(profile, {.top = 1});
   CHECK(text.find("lost       2 of 10 samples (20.0 %), from 1.0 to 4.0 s on CPU 0 and 1\n") !=
         text.npos);
   CHECK(text.find("throttled  1.50 s of CPU time without samples, by the kernel, from 3.0 to "
@@ -88,8 +115,9 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
   profile.stats.cpus = {{0, 88, 12, 0, 0, 50, 600'000'000}, {1, 0, 0, 0, 0, 50, 0}};
   profile.losses = {{1'000'000'000, 2'000'000'000, {0, 88, 12, 0, 0, 50, 600'000'000}}};
   profile.samples.front().skipped = 100;
-  std::string text = make_text(profile, 1);
-  CHECK(text.starts_with("8 samples of cpu-clock at 100 Hz: 1.08 s of CPU time in 2.50 s\n"));
+  std::string text = make_text(profile, {.top = 1});
+  CHECK(text.starts_with(
+      "8 samples of cpu-clock at 100 Hz: 1.08 s of CPU time in 2.50 s, 43 % of one CPU\n"));
   CHECK(text.find(
             "lost       12 of 100 samples (12.0 %), 0.60 s of CPU time, from 1.0 to 2.0 s on "
             "CPU 0\n") != text.npos);
@@ -99,14 +127,14 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
 
   profile.info.sampler = "perf";
   profile.info.has_kernel = false;
-  CHECK(make_text(profile, 1)
+  CHECK(make_text(profile, {.top = 1})
             .find("skipped    100 of 200 ticks (50.0 %), 1.00 s of CPU time: they "
                   "came in the kernel, or not at all\n") != text.npos);
 
   SUBCASE("few are none") {
     profile.stats.cpus.front().skipped = 0;
     profile.stats.cpus.back().skipped = 9;
-    CHECK(make_text(profile, 1).find("skipped") == text.npos);
+    CHECK(make_text(profile, {.top = 1}).find("skipped") == text.npos);
   }
   SUBCASE("what a sample stands for is whole ticks") {
     CHECK(profile.skipped_in(0) == 0);
@@ -124,14 +152,14 @@ TEST_CASE("outputs: events that are counted, and not time") {
   profile.info.events[0].name = "page-faults";
   for (SampleCount& sample : profile.samples)
     sample.weight = sample.count * 1000;
-  std::string text = make_text(profile, 1);
+  std::string text = make_text(profile, {.top = 1});
   CHECK(text.starts_with("8 samples of page-faults at 100 Hz: 8,000 page-faults in 2.50 s\n"));
-  CHECK(text.find("  62.50     5,000 ") != text.npos);
+  CHECK(text.find(" 62.50  5,000 ") != text.npos);
   CHECK(written_by(write_folded, profile).find(" 5000\n") != std::string::npos);
 
   profile.info.events[0].frequency = 0;
   profile.info.events[0].period = 10;
-  CHECK(make_text(profile, 1)
+  CHECK(make_text(profile, {.top = 1})
             .starts_with("8 samples of page-faults, one in 10: 80 page-faults in 2.50 s\n"));
 }
 
@@ -142,6 +170,7 @@ TEST_CASE("outputs: of several events one is selected, with what was counted of 
   profile.samples[1].weight = 4000;
   profile.unwound.cut = 7;
   profile.unwound_by_event = {{.cut = 5}, {.cut = 2}};
+  profile.recorded_amounts = {10, 8000};
   profile.stats = {.time = 1, .samples = 110, .lost_samples = 12, .lost_events = 3};
   profile.stats.cpus = {{.cpu = 2, .samples = 100, .lost_samples = 10, .lost_events = 3},
                         {.cpu = 2, .samples = 10, .lost_samples = 2, .event = 1}};
@@ -165,12 +194,13 @@ TEST_CASE("outputs: of several events one is selected, with what was counted of 
   CHECK(faults.unwound.cut == 2);
   CHECK(faults.stats.samples == 10);
   CHECK(faults.stats.lost_samples == 2);
+  CHECK(faults.recorded_amounts == std::vector<uint64_t>{8000});
   // Nobody knows of which event these are.
   CHECK(faults.stats.sum_of(&CpuCounts::lost_events) == 3);
   CHECK(faults.losses[0].counts == CpuCounts{.cpu = 2, .lost_events = 3});
   CHECK(faults.losses[1].counts.lost_samples == 2);
-  CHECK(make_text(faults, 1).starts_with(
-      "2 samples of page-faults at 99 Hz: 4,000 page-faults in 2.50 s\n"));
+  CHECK(make_text(faults, {.top = 1})
+            .starts_with("2 samples of page-faults at 99 Hz: 4,000 page-faults in 2.50 s\n"));
   exchange(part, profile);
   CHECK(profile.info.events.size() == 2);
   CHECK(profile.total_count() == 8);
@@ -187,11 +217,10 @@ TEST_CASE("stats: skipped ticks are a share of those of their own event") {
 }
 
 TEST_CASE("text: of what has no name the first N, and --top 0 all") {
-  std::string two = make_text(make_demo_profile(), 2);
-  CHECK(two.ends_with("a mapping was lost\n"));
-  std::string one = make_text(make_demo_profile(), 1);
-  CHECK(one.ends_with(" --debuginfod\n1 of 2 rows; --top 0 shows all\n"));
-  CHECK(make_text(make_demo_profile(), 0).ends_with("a mapping was lost\n"));
+  auto verbose = [](size_t top) { return text_with({.top = top, .is_verbose = true}); };
+  CHECK(verbose(2).ends_with("a mapping was lost\n"));
+  CHECK(verbose(1).ends_with(" --debuginfod\n1 of 2 rows; --top 0 shows all\n"));
+  CHECK(verbose(0).ends_with("a mapping was lost\n"));
 }
 
 TEST_CASE("text: a library that names some of its code is told from one that names none") {
@@ -203,24 +232,27 @@ TEST_CASE("text: a library that names some of its code is told from one that nam
   exported.frame_count = 1;
   profile.locations.push_back(exported);
   std::string_view remedy = "names only what it exports: ";
-  CHECK(make_text(profile, 0).find(remedy) == std::string::npos);  // in no stack
+  ViewOptions verbose = {.is_verbose = true};
+  CHECK(make_text(profile, verbose).find(remedy) == std::string::npos);  // in no stack
   profile.stack_locations.push_back(LocationId{8});
   profile.stack_begin.back()++;
-  CHECK(make_text(profile, 0).find(remedy) != std::string::npos);
+  CHECK(make_text(profile, verbose).find(remedy) != std::string::npos);
 }
 
 TEST_CASE("text: what was done to stacks is told, and once") {
   Profile profile = make_demo_profile();
   profile.unwound = {.repaired = 4, .cut = 2, .unknown = 1};
-  std::string text = make_text(profile, 0);
-  CHECK(text.find("\ncut short  25.0 % of the stacks lack callers: total % is too low\n") !=
+  std::string text = make_text(profile, {.is_verbose = true});
+  CHECK(text.find(
+            "\ntruncated  25.0 % of the stacks are incomplete: total % is a lower bound\n") !=
         std::string::npos);
-  CHECK(text.find("\nstacks: 50.0 % completed with callers that frame pointers leave out\n") !=
+  CHECK(text.find(
+            "\nrepaired   50.0 % of the stacks: missing callers found by unwind tables\n") !=
         std::string::npos);
   CHECK(text.find(
             "\nunknown    12.5 % of the stacks end in code without unwind tables: callers may "
             "be missing\n") != std::string::npos);
-  CHECK(text.find("cut short") == text.rfind("cut short"));
+  CHECK(text.find("truncated") == text.rfind("truncated"));
 }
 
 TEST_CASE(
@@ -228,24 +260,18 @@ TEST_CASE(
   Profile profile = make_demo_profile();
   profile.samples[0].count = 9990;
   profile.frames.back().source = FrameSource::kLabel;
-  std::string rare = make_text(profile, 0);
-  CHECK(rare.find("\nnames from  pclntab 100.0 %\n") != std::string::npos);
+  std::string rare = make_text(profile, {.is_verbose = true});
+  CHECK(rare.find("\nnames      from pclntab 100.0 %\n") != std::string::npos);
   profile.samples[2].count = 9990;
-  CHECK(make_text(profile, 0).find(", guess 16.7 %") != std::string::npos);
-}
-
-TEST_CASE("text: nothing is said of names where there is no frame") {
-  Profile profile = make_demo_profile();
-  profile.samples.clear();
-  CHECK(make_text(profile, 0).ends_with("percentages are of these 0 samples\n"));
+  CHECK(make_text(profile, {.is_verbose = true}).find(", guess 16.7 %") != std::string::npos);
 }
 
 TEST_CASE("text: five processes are named, by --top 0 all of them") {
   Profile profile = make_demo_profile();
   for (uint32_t pid = 100; pid < 105; pid++)
     profile.samples.push_back({StackId{0}, pid, pid, StringId{}, 1});
-  CHECK(make_text(profile, 20).find(" (102) 7.7 %, and 2 more\n") != std::string::npos);
-  std::string all = make_text(profile, 0);
+  CHECK(make_text(profile, {}).find(" (102) 7.7 %, and 2 more\n") != std::string::npos);
+  std::string all = make_text(profile, {.top = 0});
   CHECK(all.find(" (104) 7.7 %\n") != std::string::npos);
   CHECK(all.find(" more\n") == std::string::npos);
 }
@@ -255,46 +281,15 @@ TEST_CASE("text: names cannot drive the terminal, and long ones are whole") {
   std::string name = "\x1b[31m" + std::string(300, 'x');
   profile.functions[0].name = profile.strings.intern(name);
   profile.info.host = "\x1b]0;";
-  std::string text = make_text(profile, 0);
+  std::string text = make_text(profile, {.top = 0});
   CHECK(text.find('\x1b') == text.npos);
   CHECK(text.find("\\x1b[31m" + std::string(300, 'x') + "  /src/demo.go:31\n") != text.npos);
 }
 
-TEST_CASE("function totals: a recursion counts once, inlined functions count") {
-  Profile profile = make_demo_profile();
-  std::vector<FunctionTotal> totals = function_totals(profile);
-  REQUIRE(totals.size() == 7);
-  CHECK(totals[2].function == FunctionId{3});
-  CHECK(totals[2].total == 1);
-  CHECK(totals[0].function == FunctionId{2});
-  CHECK(totals[0].hottest_line == 12);
-  CHECK(function_totals(Profile()).empty());
-}
-
-TEST_CASE(
-    "function totals: a function with code of two files is one, shown where it is hottest") {
-  Profile profile = make_demo_profile();
-  for (FunctionId function : {FunctionId{0}, FunctionId{1}})  // the callers of main.compute
-    profile.functions[to_index(function)].name = profile.functions[2].name;
-  profile.functions[2].file = profile.strings.intern("/src/included.h");
-  std::vector<FunctionTotal> totals = function_totals(profile);
-  REQUIRE(totals.size() == 5);
-  CHECK(totals[0].function == FunctionId{2});
-  CHECK(totals[0].hottest_line == 12);
-  CHECK(totals[0].self == 5);
-  CHECK(totals[0].total == 7);
-}
-
-TEST_CASE("function totals: functions of one name in two images are two") {
-  Profile profile = make_demo_profile();
-  profile.functions[4].name = profile.functions[3].name;  // the kernel's write
-  CHECK(function_totals(profile).size() == 7);
-}
-
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {
   CHECK(written_by(write_folded, make_demo_profile()) ==
-        "a: b;[no mapping 0x1234];main.loop;main.loop 1\n"
-        "demo;main.main;main.process;[stripped libc.so.6+0x1000];write_[k] 2\n"
+        "a: b;[no mapping];main.loop;main.loop 1\n"
+        "demo;main.main;main.process;[stripped libc.so.6];write_[k] 2\n"
         "demo;main.main;main.process;main.compute 5\n");
 }
 
@@ -352,11 +347,11 @@ TEST_CASE("json: every character that a terminal acts on, or nobody sees, is esc
 
 TEST_CASE("formats: by name") {
   CHECK(formats().front().name == "text");
-  OutputOptions top = {.top = 1};
+  ViewOptions top = {.top = 1};
   CHECK(written_by(find_format("folded")->write, make_demo_profile(), top) ==
         written_by(write_folded, make_demo_profile()));
   CHECK(written_by(find_format("text")->write, make_demo_profile(), top) ==
-        make_text(make_demo_profile(), 1));
+        make_text(make_demo_profile(), top));
   CHECK(find_format("pprof")->is_binary);
   CHECK(find_format("svg") == nullptr);
 }

@@ -1,0 +1,122 @@
+#include "base/width.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+struct Character {
+  size_t size;   // in bytes
+  size_t width;  // in columns
+};
+
+Character first_character(std::string_view text) {
+  utf8proc_int32_t code = 0;
+  auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  utf8proc_ssize_t size =
+      utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size()), &code);
+  if (size <= 0)
+    return {1, 1};
+  return {static_cast<size_t>(size), static_cast<size_t>(utf8proc_charwidth(code))};
+}
+
+// Bytes of the beginning that take `width` columns at the most.
+size_t head_size(std::string_view text, size_t width) {
+  size_t size = 0;
+  while (size < text.size()) {
+    Character next = first_character(text.substr(size));
+    if (next.width > width)
+      break;
+    width -= next.width;
+    size += next.size;
+  }
+  return size;
+}
+
+}  // namespace
+
+size_t display_width(std::string_view text) {
+  if (is_plain(text))
+    return text.size();
+  size_t width = 0;
+  while (!text.empty()) {
+    Character next = first_character(text);
+    width += next.width;
+    text.remove_prefix(next.size);
+  }
+  return width;
+}
+
+std::string cut_in_middle(std::string_view text, size_t width) {
+  size_t whole = display_width(text);
+  if (whole <= width)
+    return std::string(text);
+  if (width == 0)
+    return {};
+  size_t head = head_size(text, (width - 1) / 3);
+  // The rest begins so far behind that it fits.
+  size_t left_out = whole - (width - 1 - display_width(text.substr(0, head)));
+  size_t tail = head_size(text, left_out);
+  while (tail < text.size() && display_width(text.substr(tail)) > width - 1 - (width - 1) / 3)
+    tail += first_character(text.substr(tail)).size;
+  return std::string(text.substr(0, head)) + "…" + std::string(text.substr(tail));
+}
+
+std::string cut_at_end(std::string_view text, size_t width) {
+  if (display_width(text) <= width)
+    return std::string(text);
+  return width == 0 ? std::string()
+                    : std::string(text.substr(0, head_size(text, width - 1))) + "…";
+}
+
+std::string wrapped(std::string_view line, size_t width, size_t indent) {
+  std::string text;
+  size_t used = 0;
+  for (bool is_first = true; !line.empty(); is_first = false) {
+    // A word with the spaces before it, which align what follows.
+    size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    size_t end = std::min(line.find(' ', begin), line.size());
+    std::string_view word = line.substr(0, end);
+    line.remove_prefix(end);
+    size_t word_width = display_width(word);
+    if (!is_first && used + word_width > width && used > indent) {
+      text += '\n' + std::string(indent, ' ');
+      word.remove_prefix(begin);
+      word_width -= begin;
+      used = indent;
+    }
+    text += word;
+    used += word_width;
+  }
+  return text;
+}
+
+std::string cut_name(std::string_view name, size_t width) {
+  if (display_width(name) <= width)
+    return std::string(name);
+  // Types in brackets and receivers may have paths of their own, "[stripped file]" has none,
+  // and "net/http.serve > main.handle" has several.
+  std::string_view path = name.substr(0, name.find_first_of("([<{"));
+  if (size_t slash = path.rfind('/'); slash != path.npos)
+    name.remove_prefix(slash + 1);
+  return cut_in_middle(name, width);
+}
+
+std::string cut_path(std::string_view path, size_t width) {
+  while (display_width(path) > width) {
+    size_t slash = path.find('/', 1);
+    if (slash == path.npos)
+      break;
+    path.remove_prefix(slash + (path[0] == '/' ? 0 : 1));
+    if (path[0] == '/')
+      path.remove_prefix(1);
+  }
+  return cut_in_middle(path, width);
+}
+
+}  // namespace gosym

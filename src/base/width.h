@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace gosym {
+
+// Columns that printable text takes on a terminal: two for a wide character of East Asia, none
+// for one that combines with the one before.
+size_t display_width(std::string_view text);
+
+// The beginning and the end of printable text with "…" between, in `width` columns at the most;
+// the text itself if it fits. A third of it is of the beginning.
+std::string cut_in_middle(std::string_view text, size_t width);
+
+// The beginning of printable text with "…" behind it, likewise.
+std::string cut_at_end(std::string_view text, size_t width);
+
+// Printable text of one line broken at spaces, so that no line is wider than `width`, unless a
+// word is. All but the first begin with `indent` spaces.
+std::string wrapped(std::string_view line, size_t width, size_t indent);
+
+// As cut_in_middle() for a function's name, of which first the directories of the package go:
+// "promql.eval" of "github.com/prometheus/prometheus/promql.eval".
+std::string cut_name(std::string_view name, size_t width);
+
+// As cut_in_middle() for a path, of which first the outer directories go:
+// "promql/functions.go:98".
+std::string cut_path(std::string_view path, size_t width);
+
+}  // namespace gosym

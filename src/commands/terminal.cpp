@@ -1,0 +1,80 @@
+#include "commands/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace gosym {
+
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// 0: not known.
+size_t number_in(const char* name) {
+  return static_cast<size_t>(std::max(0, std::atoi(std::string(environment(name)).c_str())));
+}
+
+bool wants_colour(ColourMode mode) {
+  if (mode != ColourMode::kAuto)
+    return mode == ColourMode::kAlways;
+  return isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() &&
+         environment("TERM") != "dumb";
+}
+
+// As git has it: an empty variable, or "cat", is the wish for none.
+std::string pager() {
+  for (const char* name : {"GOSYM_PAGER", "PAGER"})
+    if (std::getenv(name))
+      return std::string(environment(name));
+  return "less";
+}
+
+}  // namespace
+
+Screen standard_output(ColourMode mode) {
+  Screen screen;
+  screen.has_colour = wants_colour(mode);
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0)
+    return screen;
+  bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  size_t width = is_known ? size.ws_col : 0;
+  size_t height = is_known ? size.ws_row : 0;
+  width = width == 0 ? number_in("COLUMNS") : width;
+  height = height == 0 ? number_in("LINES") : height;
+  // Narrower than this nothing can be read; 80 by 24 is what all terminals can do.
+  constexpr size_t kLeastWidth = 40;
+  constexpr size_t kLeastHeight = 10;
+  screen.width = width == 0 ? 80 : std::max(width, kLeastWidth);
+  screen.height = height == 0 ? 24 : std::max(height, kLeastHeight);
+  return screen;
+}
+
+bool show_in_pager(std::string_view text, const Screen& screen) {
+  auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
+  std::string command = pager();
+  if (screen.height == SIZE_MAX || lines < screen.height || command.empty() ||
+      command == "cat" || environment("TERM") == "dumb")
+    return false;
+  // Quit if it fits, keep colours, leave the text on the screen: as git asks of it.
+  setenv("LESS", "FRX", /*overwrite=*/0);
+  std::FILE* pipe = popen(command.c_str(), "w");
+  if (!pipe)
+    return false;
+  // Ctrl-C is for the pager, and so is its end while text is left.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::fwrite(text.data(), 1, text.size(), pipe);
+  constexpr int kNotFound = 127 << 8;  // as the shell says
+  return pclose(pipe) != kNotFound;
+}
+
+}  // namespace gosym

@@ -1,0 +1,40 @@
+#include "output/amounts.h"
+
+#include <fmt/core.h>
+
+#include "base/percent.h"
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+}  // namespace
+
+Amounts::Amounts(const Profile& profile)
+    : period_(profile.period()), total_(profile.total_amount()) {
+  if (profile.measures_time())
+    unit_ = total_ * period_ < kSecond ? "ms" : "s";
+}
+
+std::string Amounts::text(uint64_t amount) const {
+  auto value = static_cast<double>(amount * period_);
+  if (unit_ == "s")
+    return fmt::format("{:.2f}", value / 1e9);
+  if (unit_ == "ms")
+    return fmt::format("{:.1f}", value / 1e6);
+  return with_commas(amount * period_);
+}
+
+double Amounts::percent(uint64_t amount) const {
+  return gosym::percent(amount, total_);
+}
+
+std::string title_of(std::string_view what, const Amounts& amounts) {
+  return amounts.unit().empty() ? std::string(what)
+                                : fmt::format("{} {}", what, amounts.unit());
+}
+
+}  // namespace gosym

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "profile/profile.h"
+
+namespace gosym {
+
+// How the amounts (Profile::amount) of a profile are written: CPU time in seconds, or in
+// milliseconds where there is less than a second of it; else events.
+class Amounts {
+public:
+  explicit Amounts(const Profile& profile);
+
+  // "9.05", "12.1", "4,100".
+  std::string text(uint64_t amount) const;
+  // Of all samples of the profile.
+  double percent(uint64_t amount) const;
+  // "s", "ms"; empty: events.
+  std::string_view unit() const { return unit_; }
+  uint64_t total() const { return total_; }
+
+private:
+  uint64_t period_;
+  uint64_t total_;
+  std::string_view unit_;
+};
+
+// "self s", "total ms"; "self" of events.
+std::string title_of(std::string_view what, const Amounts& amounts);
+
+}  // namespace gosym

@@ -1,0 +1,302 @@
+#include "output/header.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/percent.h"
+#include "base/text.h"
+#include "base/width.h"
+#include "output/unnamed.h"
+#include "profile/container.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
+constexpr size_t kMaxLabelsShown = 10;
+double seconds(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
+std::string utc_time(uint64_t realtime_ns) {
+  auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
+  std::tm parts{};
+  std::array<char, 64> text{};  // a year of 64 bits of seconds has 12 digits
+  if (!gmtime_r(&time, &parts))
+    return "?";
+  size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+struct Process {
+  uint32_t pid;
+  StringId comm;  // the name that most of its samples have
+  uint64_t amount;
+};
+
+// The most samples first.
+std::vector<Process> find_processes(const Profile& profile) {
+  std::map<std::pair<uint32_t, StringId>, uint64_t> counts;
+  for (const SampleCount& sample : profile.samples)
+    counts[{sample.pid, sample.comm}] += profile.amount(sample);
+
+  std::vector<Process> processes;
+  uint64_t most = 0;
+  for (const auto& [name, count] : counts) {
+    if (processes.empty() || processes.back().pid != name.first) {
+      processes.push_back({name.first, name.second, 0});
+      most = 0;
+    }
+    processes.back().amount += count;
+    if (count > most)
+      processes.back().comm = name.second;
+    most = std::max(most, count);
+  }
+  std::ranges::stable_sort(processes, std::greater<>(), &Process::amount);
+  return processes;
+}
+
+// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
+std::string list_processes(const Profile& profile, size_t limit) {
+  std::vector<Process> processes = find_processes(profile);
+  size_t shown = std::min(processes.size(), limit);
+  std::vector<std::string> items;
+  for (const Process& process : std::span(processes).first(shown))
+    items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
+                                process.pid, percent(process.amount, profile.total_amount())));
+  if (shown < processes.size())
+    items.push_back(fmt::format("and {} more", processes.size() - shown));
+  return joined(items, ", ");
+}
+
+// "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %", ids as short as docker shows them.
+std::string list_containers(const Profile& profile) {
+  constexpr size_t kShownId = 12;
+  std::map<std::string_view, uint64_t> amounts;
+  for (const SampleCount& sample : profile.samples)
+    if (std::string_view id = container_id(profile.strings[sample.cgroup]); !id.empty())
+      amounts[id.substr(0, kShownId)] += profile.amount(sample);
+  std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
+  std::ranges::stable_sort(sorted, std::greater<>(),
+                           [](const auto& entry) { return entry.second; });
+  std::vector<std::string> items;
+  for (const auto& [id, amount] : sorted)
+    if (items.size() < kMaxProcessesShown)
+      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, profile.total_amount())));
+  if (items.size() < sorted.size())
+    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
+  return joined(items, ", ");
+}
+
+// "handler (12), name (4)": each key of labels with the number of its values.
+std::string list_labels(const Profile& profile) {
+  std::set<std::pair<std::string_view, std::string_view>> labels;
+  for (const std::vector<ProfileLabel>& set : profile.label_sets)
+    for (const ProfileLabel& label : set)
+      labels.emplace(profile.strings[label.key], profile.strings[label.value]);
+  std::map<std::string_view, size_t> counts;
+  for (const auto& label : labels)
+    counts[label.first]++;
+
+  std::vector<std::string> items;
+  for (const auto& [key, count] : counts)
+    if (items.size() < kMaxLabelsShown)
+      items.push_back(fmt::format("{} ({})", printable(key), with_commas(count)));
+  if (items.size() < counts.size())
+    items.push_back(fmt::format("and {} more", counts.size() - items.size()));
+  return joined(items, ", ");
+}
+
+// "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
+std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+  std::set<uint32_t> cpus;
+  for (const Loss& loss : profile.losses) {
+    if (loss.counts.*what == 0)
+      continue;
+    begin = std::min(begin, loss.begin);
+    end = std::max(end, loss.end);
+    cpus.insert(loss.counts.cpu);
+  }
+  if (cpus.empty())
+    return {};
+  std::vector<std::string> numbers;
+  for (uint32_t cpu : cpus)
+    numbers.push_back(std::to_string(cpu));
+  std::string which = cpus.size() > 4 ? fmt::format("{} CPUs", cpus.size())
+                                      : fmt::format("CPU {}", joined(numbers, " and "));
+  return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
+}
+
+// Samples of perf_event stand for no others, and what they lack is known at the end only.
+std::string make_skipped(const Profile& profile) {
+  const RecordingStats& stats = profile.stats;
+  uint64_t skipped = stats.sum_of(&CpuCounts::skipped);
+  bool is_missing = profile.info.sampler == "perf";
+  return fmt::format(
+      "skipped    {} of {} ticks ({:.1f} %){}: {}\n", with_commas(skipped),
+      with_commas(stats.samples + stats.lost_samples + skipped), stats.skipped_percent(),
+      is_missing ? fmt::format(", {:.2f} s of CPU time", seconds(skipped * profile.period()))
+                 : when_lost(profile, &CpuCounts::skipped),
+      why_skipped(profile.info));
+}
+
+std::string make_loss(const Profile& profile) {
+  const RecordingStats& stats = profile.stats;
+  uint64_t throttled = stats.sum_of(&CpuCounts::throttled_ns);
+  uint64_t lost_ns = stats.sum_of(&CpuCounts::lost_ns);
+  std::string text;
+  uint64_t taken = stats.samples + stats.lost_samples;
+  if (stats.lost_samples > 0)
+    text += fmt::format(
+        "lost       {} of {} samples ({:.1f} %){}{}\n", with_commas(stats.lost_samples),
+        with_commas(taken), percent(stats.lost_samples, taken),
+        lost_ns > 0 ? fmt::format(", {:.2f} s of CPU time", seconds(lost_ns)) : "",
+        when_lost(profile, &CpuCounts::lost_samples));
+  if (stats.lost_events > 0)
+    text += fmt::format("lost       {} events; mappings and names may be missing{}\n",
+                        with_commas(stats.lost_events),
+                        when_lost(profile, &CpuCounts::lost_events));
+  if (stats.skipped_percent() > 0)
+    text += make_skipped(profile);
+  if (throttled > 0)
+    text += fmt::format("throttled  {:.2f} s of CPU time without samples, by the kernel{}\n",
+                        seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns));
+  return text;
+}
+
+// Threads of the Go runtime have a stack like this now and then; a few change no figure.
+std::string make_truncated(const Profile& profile) {
+  constexpr double kNoticed = 1;
+  double cut = percent(profile.unwound.cut, profile.total_count());
+  double unknown = percent(profile.unwound.unknown, profile.total_count());
+  double deep = percent(profile.unwound.deep, profile.total_count());
+  std::string text;
+  if (deep >= kNoticed)
+    text += fmt::format(
+        "deep       {:.1f} % of the stacks have more frames than are kept: total % is a lower "
+        "bound for functions in their middle\n",
+        deep);
+  if (cut >= kNoticed)
+    text += fmt::format(
+        "truncated  {:.1f} % of the stacks are incomplete: total % is a lower bound\n", cut);
+  if (unknown >= kNoticed)
+    text += fmt::format(
+        "unknown    {:.1f} % of the stacks end in code without unwind tables: callers may be "
+        "missing\n",
+        unknown);
+  return text;
+}
+
+// What was done to the stacks; nothing if they are as the frame pointers told them.
+std::string make_stack_note(const Profile& profile) {
+  if (profile.unwound.repaired == 0)
+    return {};
+  return fmt::format(
+      "repaired   {:.1f} % of the stacks: missing callers found by unwind tables\n",
+      percent(profile.unwound.repaired, profile.total_count()));
+}
+
+// What was left out of the stacks, or put into them.
+std::string make_sampler_note(const Profile& profile) {
+  if (profile.info.sampler != "perf")
+    return {};
+  return fmt::format("sampler    perf_event's call chains: no goroutines{}\n",
+                     profile.info.has_kernel ? "" : ", no kernel code");
+}
+
+// Fewer samples than this make shares of a few percent that are mere chance.
+constexpr uint64_t kFewSamples = 200;
+
+std::string make_few_note(const Profile& profile) {
+  if (profile.total_count() >= kFewSamples)
+    return {};
+  return fmt::format("few        {} samples: shares are rough; record longer, or with -F 999\n",
+                     with_commas(profile.total_count()));
+}
+
+}  // namespace
+
+namespace {
+
+constexpr size_t kNoteIndent = 11;  // of what stands behind the first word of a line
+
+std::string wrapped_lines(std::string_view lines, const Screen& screen) {
+  std::string text;
+  while (!lines.empty())
+    text += wrapped(take_line(lines), screen.width, kNoteIndent) + '\n';
+  return text;
+}
+
+// "9.05 s", "4,100".
+std::string with_unit(const Amounts& amounts, uint64_t amount) {
+  std::string text = amounts.text(amount);
+  return amounts.unit().empty() ? text : fmt::format("{} {}", text, amounts.unit());
+}
+
+}  // namespace
+
+std::string make_headline(const Profile& profile, const Amounts& amounts) {
+  const RecordingInfo& info = profile.info;
+  std::string what = profile.measures_time() ? "of CPU time" : printable(profile.event().name);
+  std::string text =
+      fmt::format("{} samples of {}: {} {} in {:.2f} s", with_commas(profile.total_count()),
+                  printable(event_text(profile.event())), with_unit(amounts, amounts.total()),
+                  what, seconds(profile.duration_ns));
+  if (profile.measures_time() && profile.duration_ns > 0)
+    text += fmt::format(", {:.0f} % of one CPU{}",
+                        percent(amounts.total() * profile.period(), profile.duration_ns),
+                        info.cpu_count > 1 ? fmt::format(" of {}", info.cpu_count) : "");
+  return text;
+}
+
+std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
+                        const Screen& screen) {
+  const RecordingInfo& info = profile.info;
+  std::vector<std::string> lines = {
+      make_headline(profile, amounts),
+      fmt::format("recorded   {} on {}, Linux {} {}, by {}",
+                  utc_time(profile.start_realtime_ns), printable(info.host),
+                  printable(info.kernel_release), printable(info.machine),
+                  printable(info.command_line)),
+      fmt::format("processes  {}", list_processes(profile, max_processes))};
+  if (!profile.filter.empty())
+    lines.push_back(
+        fmt::format("only       {}{}", printable(profile.filter),
+                    profile.recorded_amounts.empty()
+                        ? ""
+                        : fmt::format(": {:.1f} % of all",
+                                      percent(amounts.total(), profile.recorded_amounts[0]))));
+  std::string text;
+  for (const std::string& line : lines)
+    text += (screen.has_width() ? cut_at_end(line, screen.width) : line) + '\n';
+  return text;
+}
+
+std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
+                       const Screen& screen) {
+  std::string text = make_few_note(profile) + make_truncated(profile) + make_loss(profile) +
+                     make_sampler_note(profile);
+  if (std::string containers = list_containers(profile); !containers.empty())
+    text += fmt::format("containers {}\n", containers);
+  if (profile.label_sets.size() > 1)
+    text += fmt::format("labels     {}\n", list_labels(profile));
+  text += is_verbose ? make_stack_note(profile) + make_source_note(profile)
+                     : make_unnamed_line(profile);
+  text = wrapped_lines(text, screen);
+  if (!is_verbose)
+    return text;
+  for (StackPart part : {StackPart::kUser, StackPart::kKernel})
+    text += make_unnamed_note(profile, part, top);
+  return text;
+}
+
+}  // namespace gosym

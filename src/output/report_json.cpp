@@ -1,0 +1,199 @@
+#include "output/report_json.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "output/amounts.h"
+#include "output/json.h"
+#include "view/call_tree.h"
+#include "view/totals.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr size_t kMaxLines = 10;  // of a function, the hottest ones
+
+// Amounts are written in the unit of the document: nanoseconds, or events.
+class ReportJson {
+public:
+  ReportJson(const Profile& profile, const ViewOptions& options)
+      : profile_(profile), options_(options), amounts_(profile) {}
+
+  std::string make() {
+    json_.begin_object();
+    json_.field("version", kVersion);
+    write_recording();
+    write_totals();
+    write_quality();
+    write_functions();
+    write_tree();
+    json_.end_object();
+    return std::string(json_.text()) + '\n';
+  }
+
+private:
+  uint64_t value(uint64_t amount) const { return amount * profile_.period(); }
+
+  void write_recording() {
+    const RecordingInfo& info = profile_.info;
+    json_.key("recording");
+    json_.begin_object();
+    json_.field("event", profile_.event().name);
+    json_.field("frequency", profile_.event().frequency);
+    json_.field("period", profile_.event().period);
+    json_.field("start_ns", profile_.start_realtime_ns);
+    json_.field("duration_ns", profile_.duration_ns);
+    json_.field("host", info.host);
+    json_.field("kernel", info.kernel_release);
+    json_.field("machine", info.machine);
+    json_.field("cpus", info.cpu_count);
+    json_.field("command", info.command_line);
+    json_.field("gosym", info.gosym_version);
+    json_.field("selection", profile_.filter);
+    json_.end_object();
+  }
+
+  void write_totals() {
+    json_.key("totals");
+    json_.begin_object();
+    json_.field("samples", profile_.total_count());
+    json_.field("value", value(amounts_.total()));
+    json_.field("unit", profile_.measures_time() ? "nanoseconds" : "events");
+    json_.end_object();
+  }
+
+  void write_quality() {
+    const RecordingStats& stats = profile_.stats;
+    json_.key("quality");
+    json_.begin_object();
+    json_.field("recorded_samples", stats.samples);
+    json_.field("lost_samples", stats.lost_samples);
+    json_.field("lost_events", stats.lost_events);
+    json_.field("skipped_ticks", stats.sum_of(&CpuCounts::skipped));
+    json_.field("throttled_ns", stats.sum_of(&CpuCounts::throttled_ns));
+    json_.field("truncated_samples", profile_.unwound.cut);
+    json_.field("unknown_end_samples", profile_.unwound.unknown);
+    json_.field("deep_samples", profile_.unwound.deep);
+    json_.field("repaired_samples", profile_.unwound.repaired);
+    json_.end_object();
+  }
+
+  void write_key(const ViewKey& key, FunctionId function) {
+    json_.field("name", key.text);
+    json_.field("module", profile_.images[key.image].file.path);
+    if (function != ViewKey::kNoFunction) {
+      const Function& of = profile_.functions[to_index(function)];
+      json_.field("file", profile_.strings[of.file]);
+      json_.field("package", profile_.strings[of.package]);
+    }
+    if (!key.is_named)
+      json_.field("unnamed", true);
+    if (key.is_kernel)
+      json_.field("kernel", true);
+  }
+
+  void write_amounts(uint64_t self, uint64_t total) {
+    json_.field("self", value(self));
+    json_.field("total", value(total));
+  }
+
+  // The lines of all functions, by function: the name, and the file that was mapped.
+  using LinesOf = std::vector<std::pair<std::pair<StringId, uint32_t>, Total>>;
+  LinesOf find_lines(const FrameKeys& keys) const {
+    LinesOf lines;
+    for (const Total& total : frame_totals(profile_, keys, profile_.samples)) {
+      const ViewKey& key = keys[total.key];
+      if (key.is_named && key.line != 0)
+        lines.push_back({function_of(key), total});
+    }
+    std::ranges::stable_sort(lines, {}, [](const auto& line) { return line.first; });
+    return lines;
+  }
+
+  std::pair<StringId, uint32_t> function_of(const ViewKey& key) const {
+    return {profile_.functions[to_index(key.function)].name, key.image};
+  }
+
+  void write_lines(const LinesOf& lines, const ViewKey& key) {
+    json_.key("lines");
+    json_.begin_array();
+    size_t count = 0;
+    auto same = std::ranges::equal_range(lines, function_of(key), {},
+                                         [](const auto& line) { return line.first; });
+    for (const auto& [function, total] : same) {
+      if (count++ == kMaxLines)
+        break;
+      json_.begin_object();
+      json_.field("line", total.line);
+      write_amounts(total.self, total.total);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_functions() {
+    FrameKeys keys(profile_, Dimension::Kind::kFunction);
+    LinesOf lines = find_lines(FrameKeys(profile_, Dimension::Kind::kLine));
+    size_t top = options_.top.value_or(0);
+    size_t count = 0;
+    json_.key("functions");
+    json_.begin_array();
+    for (const Total& total : frame_totals(profile_, keys, profile_.samples)) {
+      if (top > 0 && count++ == top)
+        break;
+      json_.begin_object();
+      write_key(keys[total.key], total.function);
+      write_amounts(total.self, total.total);
+      if (keys[total.key].is_named)
+        write_lines(lines, keys[total.key]);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  // Nested, as the calls are; by a stack of its own, for they may be deep.
+  void write_tree() {
+    auto least = static_cast<uint64_t>(options_.least_percent / 100.0 *
+                                       static_cast<double>(amounts_.total()));
+    CallTree tree = pruned(call_tree(profile_, FrameKeys(profile_, Dimension::Kind::kFunction),
+                                     Direction::kFromRoot),
+                           std::max<uint64_t>(least, 1), options_.depth);
+    json_.key("tree");
+    size_t open = 0;  // nodes that are not ended yet
+    for (const CallNode& node : tree.nodes) {
+      for (; open > node.depth; open--)
+        end_node();
+      json_.begin_object();
+      if (node.depth == 0)
+        json_.field("name", "all");
+      else
+        write_key(tree.key_of(node), tree.key_of(node).function);
+      write_amounts(node.self, node.total);
+      json_.key("children");
+      json_.begin_array();
+      open++;
+    }
+    for (; open > 0; open--)
+      end_node();
+  }
+
+  void end_node() {
+    json_.end_array();
+    json_.end_object();
+  }
+
+  const Profile& profile_;
+  const ViewOptions& options_;
+  Amounts amounts_;
+  JsonWriter json_;
+};
+
+}  // namespace
+
+std::string make_report_json(const Profile& profile, const ViewOptions& options) {
+  return ReportJson(profile, options).make();
+}
+
+}  // namespace gosym

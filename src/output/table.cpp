@@ -1,0 +1,153 @@
+#include "output/table.h"
+
+#include <algorithm>
+
+#include "base/width.h"
+
+namespace gosym {
+
+namespace {
+
+// A longer name pushes the rest of its own row, not that of all rows, where a line may have any
+// length.
+constexpr size_t kMaxNameWidth = 56;
+// What a screen leaves of a column at least, if there is more.
+constexpr size_t kLeastName = 12;
+constexpr size_t kLeastPath = 8;
+
+constexpr std::string_view kSeparator = "  ";
+
+std::string cut(std::string_view text, Table::Kind kind, size_t width) {
+  return kind == Table::Kind::kPath ? cut_path(text, width) : cut_name(text, width);
+}
+
+std::vector<size_t> natural_widths(const Table& table) {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < table.columns.size(); i++) {
+    size_t width = display_width(table.columns[i].title);
+    for (const Table::Row& row : table.rows)
+      width = std::max(width, display_width(row[i].text));
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+// Paths shrink to what two fifths of the room for text hold, names to the rest.
+void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
+  size_t used = 0;
+  size_t names = 0;
+  size_t paths = 0;
+  for (size_t i = 0; i < widths.size(); i++) {
+    Table::Kind kind = table.columns[i].kind;
+    used += i == 0 ? 0 : kSeparator.size();
+    (kind == Table::Kind::kName   ? names
+     : kind == Table::Kind::kPath ? paths
+                                  : used) += widths[i];
+  }
+  size_t room = screen_width > used ? screen_width - used : 0;
+  if (names + paths <= room)
+    return;
+  size_t for_paths =
+      std::min(paths, std::max({kLeastPath, room * 2 / 5, room > names ? room - names : 0}));
+  size_t for_names = std::max(kLeastName, room > for_paths ? room - for_paths : 0);
+  for (size_t i = 0; i < widths.size(); i++) {
+    if (table.columns[i].kind == Table::Kind::kName)
+      widths[i] = std::min(widths[i], for_names);
+    if (table.columns[i].kind == Table::Kind::kPath)
+      widths[i] = std::min(widths[i], for_paths);
+  }
+}
+
+std::vector<size_t> widths_of(const Table& table, const Screen& screen) {
+  std::vector<size_t> widths = natural_widths(table);
+  if (screen.has_width())
+    fit(table, screen.width, widths);
+  else
+    for (size_t i = 0; i < widths.size(); i++)
+      if (table.columns[i].kind == Table::Kind::kName)
+        widths[i] = std::min(widths[i], kMaxNameWidth);
+  return widths;
+}
+
+std::string quoted_for_csv(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos)
+    return std::string(text);
+  std::string quoted = "\"";
+  for (char c : text)
+    quoted += c == '"' ? std::string(2, c) : std::string(1, c);
+  return quoted + '"';
+}
+
+// Names have characters that Markdown takes for markup: "*", "_", "<", "[".
+std::string quoted_for_markdown(std::string_view text, Table::Kind kind) {
+  if (kind == Table::Kind::kNumber || text.empty())
+    return std::string(text);
+  std::string quoted;
+  for (char c : text)
+    quoted += c == '|' ? std::string("\\|") : std::string(1, c == '`' ? '\'' : c);
+  return '`' + quoted + '`';
+}
+
+}  // namespace
+
+std::string text_of(const Table& table, const Screen& screen) {
+  std::vector<size_t> widths = widths_of(table, screen);
+  std::string text;
+  auto append_row = [&](const Table::Row& row) {
+    std::string line;
+    size_t padding = 0;
+    for (size_t i = 0; i < row.size(); i++) {
+      Table::Kind kind = table.columns[i].kind;
+      std::string cell = screen.has_width() ? cut(row[i].text, kind, widths[i]) : row[i].text;
+      size_t width = std::min(display_width(cell), widths[i]);
+      line.append(padding, ' ');
+      line += i == 0 ? "" : kSeparator;
+      padding = widths[i] - width;
+      if (kind == Table::Kind::kNumber)
+        line.append(std::exchange(padding, 0), ' ');
+      line += styled(cell, row[i].style, screen);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+
+  Table::Row titles;
+  for (const Table::Column& column : table.columns)
+    titles.push_back({column.title, Style::kTitle});
+  append_row(titles);
+  for (const Table::Row& row : table.rows)
+    append_row(row);
+  return text;
+}
+
+std::string csv_of(const Table& table) {
+  std::string text;
+  for (size_t i = 0; i < table.columns.size(); i++)
+    text += (i == 0 ? "" : ",") + quoted_for_csv(table.columns[i].title);
+  text += '\n';
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.size(); i++)
+      text += (i == 0 ? "" : ",") + quoted_for_csv(row[i].text);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string markdown_of(const Table& table) {
+  std::string titles = "|";
+  std::string rules = "|";
+  for (const Table::Column& column : table.columns) {
+    titles += ' ' + column.title + " |";
+    rules += column.kind == Table::Kind::kNumber ? "--:|" : "---|";
+  }
+  std::string text = titles + '\n' + rules + '\n';
+  for (const Table::Row& row : table.rows) {
+    text += '|';
+    for (size_t i = 0; i < row.size(); i++)
+      text += ' ' + quoted_for_markdown(row[i].text, table.columns[i].kind) + " |";
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace gosym

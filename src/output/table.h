@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "output/screen.h"
+
+namespace gosym {
+
+// Rows of text under titles, to be written in several forms.
+struct Table {
+  enum class Kind : uint8_t {
+    kNumber,
+    kName,  // of a function or the like: cut in the middle where it is too long for a screen
+    kPath,  // cut at the beginning
+  };
+  struct Column {
+    std::string title;
+    Kind kind = Kind::kNumber;
+  };
+  struct Cell {
+    std::string text;  // printable
+    Style style = Style::kPlain;
+  };
+  using Row = std::vector<Cell>;  // one a column
+
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+};
+
+// In columns that are as wide as their longest cell, but no line is wider than the screen.
+std::string text_of(const Table& table, const Screen& screen);
+// RFC 4180, with a line of titles.
+std::string csv_of(const Table& table);
+std::string markdown_of(const Table& table);
+
+}  // namespace gosym

@@ -1,0 +1,121 @@
+#include "output/tree.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/width.h"
+
+namespace gosym {
+
+namespace {
+
+// What is left of a line for a name at least, however deep it lies.
+constexpr size_t kLeastName = 24;
+
+std::vector<uint32_t> children_of(const CallTree& tree, uint32_t node) {
+  std::vector<uint32_t> children;
+  for (uint32_t i = node + 1; i < node + tree.nodes[node].size; i += tree.nodes[i].size)
+    children.push_back(i);
+  return children;
+}
+
+// The outer branches of a deep node go where they would leave no room for its name.
+std::string cut_branches(std::string_view branches, size_t width) {
+  while (display_width(branches) > width) {
+    size_t next = 1;
+    while (next < branches.size() && (static_cast<uint8_t>(branches[next]) & 0xc0) == 0x80)
+      next++;
+    branches.remove_prefix(next);
+  }
+  return std::string(branches);
+}
+
+Style style_of(const ViewKey& key) {
+  if (key.is_gap || !key.is_named)
+    return Style::kFaint;
+  return key.is_kernel ? Style::kKernel : Style::kPlain;
+}
+
+class TreeText {
+public:
+  TreeText(const CallTree& tree, const Amounts& amounts, TreeColumns columns,
+           const Screen& screen)
+      : tree_(tree), amounts_(amounts), columns_(columns), screen_(screen) {}
+
+  std::string make() {
+    text_ = styled(columns_ == TreeColumns::kTotal ? "total %  function"
+                                                   : "total %  self %  function",
+                   Style::kTitle, screen_) +
+            '\n';
+    // A stack of its own: a tree may be a hundred thousand calls deep.
+    std::vector<Pending> pending;
+    push_children(0, "", pending);
+    while (!pending.empty()) {
+      Pending next = std::move(pending.back());
+      pending.pop_back();
+      append_line(next);
+      push_children(next.node, next.below, pending);
+    }
+    return std::move(text_);
+  }
+
+private:
+  struct Pending {
+    uint32_t node;
+    std::string before;  // what stands before its name
+    std::string below;   // before the names below it
+  };
+
+  // The first one comes on top.
+  void push_children(uint32_t node, const std::string& branches,
+                     std::vector<Pending>& pending) {
+    std::vector<uint32_t> children = children_of(tree_, node);
+    if (children.size() == 1)
+      pending.push_back({children[0], branches, branches});
+    for (size_t i = children.size(); i-- > 0 && children.size() > 1;) {
+      bool is_last = i + 1 == children.size();
+      pending.push_back({children[i], branches + (is_last ? "└─ " : "├─ "),
+                         branches + (is_last ? "   " : "│  ")});
+    }
+  }
+
+  void append_line(const Pending& line) {
+    const CallNode& node = tree_.nodes[line.node];
+    const ViewKey& key = tree_.key_of(node);
+    double total = amounts_.percent(node.total);
+    std::string numbers = styled(fmt::format("{:>7.2f}", total), heat_of(total), screen_);
+    size_t width = 7;
+    if (columns_ == TreeColumns::kTotalAndSelf) {
+      double self = amounts_.percent(node.self);
+      numbers += "  " + styled(fmt::format("{:>6.2f}", self), heat_of(self), screen_);
+      width += 8;
+    }
+    width += 2;
+    std::string branches = line.before;
+    std::string name = key.text;
+    if (screen_.has_width()) {
+      size_t room = std::max(kLeastName, screen_.width - std::min(width, screen_.width));
+      branches = cut_branches(branches, room - kLeastName);
+      name = cut_name(name, room - display_width(branches));
+    }
+    text_ += fmt::format("{}  {}{}\n", numbers, styled(branches, Style::kFaint, screen_),
+                         styled(name, style_of(key), screen_));
+  }
+
+  const CallTree& tree_;
+  const Amounts& amounts_;
+  TreeColumns columns_;
+  const Screen& screen_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string tree_text(const CallTree& tree, const Amounts& amounts, TreeColumns columns,
+                      const Screen& screen) {
+  return TreeText(tree, amounts, columns, screen).make();
+}
+
+}  // namespace gosym

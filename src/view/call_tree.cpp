@@ -1,0 +1,265 @@
+#include "view/call_tree.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sequence_pool.h"
+
+namespace gosym {
+
+namespace {
+
+// Grows a tree path by path. A sample that comes through a node several times counts once.
+class TreeBuilder {
+public:
+  // What follows is of the next sample.
+  void begin_sample(uint64_t amount) {
+    amount_ = amount;
+    sample_++;
+  }
+
+  // The root, for the sample.
+  uint32_t begin_path() {
+    visit(nodes_[0]);
+    return 0;
+  }
+  // The child of this key, which is new if need be.
+  uint32_t step(uint32_t parent, KeyId key) {
+    auto next = static_cast<uint32_t>(nodes_.size());
+    auto [known, is_new] = children_.try_emplace(Edge{parent, key}, next);
+    if (is_new) {
+      nodes_.push_back({.key = key, .parent = parent, .depth = nodes_[parent].depth + 1});
+    }
+    visit(nodes_[known->second]);
+    return known->second;
+  }
+  void end_path(uint32_t node) {
+    if (std::exchange(nodes_[node].last_end, sample_) != sample_)
+      nodes_[node].self += amount_;
+  }
+
+  std::vector<CallNode> finish(std::span<const ViewKey> keys) && {
+    count_subtrees();
+    std::vector<uint32_t> order = order_siblings(keys);
+    return lay_out(order);
+  }
+
+private:
+  struct Node {
+    KeyId key{};
+    uint32_t parent = 0;
+    uint32_t depth = 0;
+    uint32_t size = 1;
+    uint64_t self = 0;
+    uint64_t total = 0;
+    uint64_t last_visit = 0;  // the sample
+    uint64_t last_end = 0;
+  };
+  struct Edge {
+    uint32_t parent;
+    KeyId key;
+    bool operator==(const Edge&) const = default;
+  };
+
+  void visit(Node& node) {
+    if (std::exchange(node.last_visit, sample_) != sample_)
+      node.total += amount_;
+  }
+
+  // Children are younger than their parents.
+  void count_subtrees() {
+    for (size_t i = nodes_.size() - 1; i > 0; i--)
+      nodes_[nodes_[i].parent].size += nodes_[i].size;
+  }
+
+  // All nodes, those of one parent together, the largest first.
+  std::vector<uint32_t> order_siblings(std::span<const ViewKey> keys) const {
+    std::vector<uint32_t> order(nodes_.size());
+    for (size_t i = 0; i < order.size(); i++)
+      order[i] = static_cast<uint32_t>(i);
+    std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
+      const Node& left = nodes_[a];
+      const Node& right = nodes_[b];
+      if (left.parent != right.parent)
+        return left.parent < right.parent;
+      if (left.total != right.total)
+        return left.total > right.total;
+      return keys[to_index(left.key)].text < keys[to_index(right.key)].text;
+    });
+    return order;
+  }
+
+  // Parents come before their children in `order`, so the place of each is known when its
+  // children come: behind the subtrees of those before.
+  std::vector<CallNode> lay_out(std::span<const uint32_t> order) const {
+    std::vector<CallNode> result(nodes_.size());
+    std::vector<uint32_t> place(nodes_.size());
+    std::vector<uint32_t> next_child(nodes_.size());
+    for (uint32_t i : order) {
+      const Node& node = nodes_[i];
+      place[i] = i == 0 ? 0 : next_child[node.parent];
+      if (i != 0)
+        next_child[node.parent] += node.size;
+      next_child[i] = place[i] + 1;
+      result[place[i]] = {node.key, node.depth, node.size, node.self, node.total};
+    }
+    return result;
+  }
+
+  std::vector<Node> nodes_ = {{}};
+  tsl::robin_map<Edge, uint32_t, BytesHash> children_;
+  uint64_t amount_ = 0;
+  uint64_t sample_ = 0;
+};
+
+// Appends the keys of a stack, innermost first, to a vector that is empty.
+void append_keys(const Profile& profile, const FrameKeys& frames, StackId stack,
+                 std::vector<KeyId>& keys) {
+  for (LocationId location : profile.stack(stack))
+    for (KeyId key : frames.of(location))
+      if (!frames.merges_neighbours() || keys.empty() || keys.back() != key)
+        keys.push_back(key);
+}
+
+void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) {
+  for (KeyId key : path)
+    node = builder.step(node, key);
+  builder.end_path(node);
+}
+
+// A subtree ends where the next node is not deeper.
+void set_sizes(std::vector<CallNode>& nodes) {
+  std::vector<size_t> open;  // nodes whose subtree goes on
+  for (size_t i = 0; i < nodes.size(); i++) {
+    for (; open.size() > nodes[i].depth; open.pop_back())
+      nodes[open.back()].size = static_cast<uint32_t>(i - open.back());
+    open.push_back(i);
+  }
+  for (size_t i : open)
+    nodes[i].size = static_cast<uint32_t>(nodes.size() - i);
+}
+
+// Those nodes that are kept, without what lies below others. The root always is.
+CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
+  CallTree result;
+  result.keys = tree.keys;
+  result.nodes = {tree.nodes[0]};
+  for (size_t i = 1; i < tree.nodes.size(); i += is_kept[i] ? 1 : tree.nodes[i].size)
+    if (is_kept[i])
+      result.nodes.push_back(tree.nodes[i]);
+  set_sizes(result.nodes);
+  return result;
+}
+
+}  // namespace
+
+CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction direction,
+                   std::span<const SampleKeys> groups) {
+  CallTree tree;
+  tree.keys.assign(frames.all().begin(), frames.all().end());
+  // Keys of groups are numbered behind those of frames.
+  std::vector<uint32_t> first_key;
+  for (const SampleKeys& group : groups) {
+    first_key.push_back(static_cast<uint32_t>(tree.keys.size()));
+    tree.keys.insert(tree.keys.end(), group.keys.begin(), group.keys.end());
+  }
+
+  TreeBuilder builder;
+  std::vector<KeyId> path;
+  for (size_t i = 0; i < profile.samples.size(); i++) {
+    builder.begin_sample(profile.amount(profile.samples[i]));
+    uint32_t node = builder.begin_path();
+    for (size_t g = 0; g < groups.size(); g++)
+      node = builder.step(
+          node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
+    path.clear();
+    append_keys(profile, frames, profile.samples[i].stack, path);
+    if (direction == Direction::kFromRoot)
+      std::ranges::reverse(path);
+    add_path(builder, node, path);
+  }
+  tree.nodes = std::move(builder).finish(tree.keys);
+  return tree;
+}
+
+CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction direction,
+                      const std::function<bool(const ViewKey&)>& is_wanted) {
+  CallTree tree;
+  tree.keys.assign(frames.all().begin(), frames.all().end());
+  std::vector<bool> wanted;
+  for (const ViewKey& key : tree.keys)
+    wanted.push_back(is_wanted(key));
+
+  TreeBuilder builder;
+  std::vector<KeyId> path;
+  for (const SampleCount& sample : profile.samples) {
+    builder.begin_sample(profile.amount(sample));
+    path.clear();
+    append_keys(profile, frames, sample.stack, path);
+    if (direction == Direction::kFromRoot)
+      std::ranges::reverse(path);
+    for (size_t i = 0; i < path.size(); i++)
+      if (wanted[to_index(path[i])])
+        add_path(builder, builder.begin_path(),
+                 std::span(path).subspan(i + 1, std::min(kMaxAround, path.size() - i - 1)));
+  }
+  tree.nodes = std::move(builder).finish(tree.keys);
+  return tree;
+}
+
+CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth) {
+  std::vector<bool> is_kept;
+  is_kept.reserve(tree.nodes.size());
+  for (const CallNode& node : tree.nodes)
+    is_kept.push_back(node.total >= least && node.depth <= max_depth);
+  return with_nodes(tree, is_kept);
+}
+
+// No node has more than its parent, and of equals the parent comes first: so the parents of all
+// that are chosen are chosen.
+CallTree largest(const CallTree& tree, size_t count) {
+  std::vector<uint32_t> order(tree.nodes.size());
+  for (size_t i = 0; i < order.size(); i++)
+    order[i] = static_cast<uint32_t>(i);
+  count = std::min(count + 1, order.size());  // with the root
+  auto end = order.begin() + static_cast<ptrdiff_t>(count);
+  std::partial_sort(order.begin(), end, order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(tree.nodes[b].total, a) < std::pair(tree.nodes[a].total, b);
+  });
+  std::vector<bool> is_kept(tree.nodes.size());
+  for (size_t i = 0; i < count; i++)
+    is_kept[order[i]] = true;
+  return with_nodes(tree, is_kept);
+}
+
+CallTree with_joined_chains(const CallTree& tree) {
+  CallTree result;
+  result.nodes = {tree.nodes[0]};
+  std::vector<uint32_t> depths = {0};  // in the result, of the last node of each depth
+  for (size_t i = 1; i < tree.nodes.size(); i++) {
+    CallNode node = tree.nodes[i];
+    depths.resize(node.depth);
+    ViewKey key = tree.key_of(node);
+    auto has_one_child = [&](const CallNode& of, const CallNode& child) {
+      return of.size > 1 && child.size + 1 == of.size && child.total * 20 >= of.total * 19;
+    };
+    uint32_t own_depth = depths.back() + 1;
+    depths.push_back(own_depth);
+    while (tree.nodes[i].size > 1 && has_one_child(tree.nodes[i], tree.nodes[i + 1])) {
+      i++;
+      key.text += " > " + tree.key_of(tree.nodes[i]).text;
+      node.self += tree.nodes[i].self;
+      depths.push_back(own_depth);
+    }
+    node.key = KeyId{static_cast<uint32_t>(result.keys.size())};
+    node.depth = own_depth;
+    result.keys.push_back(std::move(key));
+    result.nodes.push_back(node);
+  }
+  set_sizes(result.nodes);
+  return result;
+}
+
+}  // namespace gosym

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "view/frame_keys.h"
+
+namespace gosym {
+
+// A path of calls that samples have in common.
+struct CallNode {
+  KeyId key{};  // of the last step of the path; of the root of a tree it means nothing
+  uint32_t depth = 0;
+  uint32_t size = 1;   // of its subtree in nodes, itself included
+  uint64_t self = 0;   // amount (Profile::amount) of samples that end here
+  uint64_t total = 0;  // of samples that come through here
+};
+
+// Nodes in preorder: the children of node i are i + 1, and then each behind the subtree of the
+// one before; the largest total comes first. Node 0 is the root, which stands for all samples.
+struct CallTree {
+  std::vector<ViewKey> keys;
+  std::vector<CallNode> nodes = {{}};
+
+  const ViewKey& key_of(const CallNode& node) const { return keys[to_index(node.key)]; }
+};
+
+enum class Direction : uint8_t {
+  kFromRoot,  // from the thread's first function inward: who is called
+  kFromLeaf,  // from the function that ran outward: who calls
+};
+
+// All samples by their calls. Above them stand the keys that `groups` has for the samples, the
+// outermost first: may be empty.
+CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction direction,
+                   std::span<const SampleKeys> groups = {});
+
+// The calls around the functions that `is_wanted` says are meant, as if they were one.
+// kFromLeaf gives those that call it, kFromRoot those that it calls. Node 0 stands for the
+// functions themselves. A sample counts once for each path, however often a recursion takes it:
+// so the children may add up to more than their parent has. Paths end at kMaxAround steps.
+CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction direction,
+                      const std::function<bool(const ViewKey&)>& is_wanted);
+inline constexpr size_t kMaxAround = 64;
+
+// Without the nodes of a total below `least`, or deeper than max_depth (the root has 0).
+CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth = UINT32_MAX);
+
+// The `count` nodes with the largest totals, besides the root.
+CallTree largest(const CallTree& tree, size_t count);
+
+// With each chain of calls that has no branch, and that 19 of 20 samples go through to its end,
+// as one node: "main > run > work", whose total is that of the first and whose self is that of
+// all.
+CallTree with_joined_chains(const CallTree& tree);
+
+}  // namespace gosym

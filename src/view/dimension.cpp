@@ -1,0 +1,62 @@
+#include "view/dimension.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+using Kind = Dimension::Kind;
+
+struct Name {
+  std::string_view text;
+  Kind kind;
+};
+constexpr Name kNames[] = {
+    {"function", Kind::kFunction},   {"line", Kind::kLine},
+    {"file", Kind::kFile},           {"module", Kind::kModule},
+    {"package", Kind::kPackage},     {"category", Kind::kCategory},
+    {"address", Kind::kAddress},     {"process", Kind::kProcess},
+    {"thread", Kind::kThread},       {"comm", Kind::kComm},
+    {"label:KEY", Kind::kLabel},     {"cgroup", Kind::kCgroup},
+    {"container", Kind::kContainer}, {"goroutine", Kind::kGoroutine},
+};
+// What perf calls some of them.
+constexpr Name kAliases[] = {
+    {"sym", Kind::kFunction}, {"symbol", Kind::kFunction}, {"srcline", Kind::kLine},
+    {"srcfile", Kind::kFile}, {"dso", Kind::kModule},      {"pid", Kind::kProcess},
+    {"tid", Kind::kThread},
+};
+constexpr std::string_view kLabelPrefix = "label:";
+
+}  // namespace
+
+Result<Dimension> parse_dimension(std::string_view text) {
+  if (text.starts_with(kLabelPrefix) && text.size() > kLabelPrefix.size())
+    return Dimension{Kind::kLabel, std::string(text.substr(kLabelPrefix.size()))};
+  auto name = std::ranges::find(kNames, text, &Name::text);
+  if (name != std::end(kNames) && name->kind != Kind::kLabel)
+    return Dimension{name->kind};
+  auto alias = std::ranges::find(kAliases, text, &Name::text);
+  if (alias != std::end(kAliases))
+    return Dimension{alias->kind};
+  return errorf("'{}' is not one of {}", printable(text), dimension_names());
+}
+
+std::string to_string(const Dimension& dimension) {
+  if (dimension.kind == Kind::kLabel)
+    return std::string(kLabelPrefix) + dimension.label;
+  return std::string(std::ranges::find(kNames, dimension.kind, &Name::kind)->text);
+}
+
+std::string dimension_names() {
+  std::vector<std::string> names;
+  for (const Name& name : kNames)
+    names.emplace_back(name.text);
+  return joined(names, ", ");
+}
+
+}  // namespace gosym

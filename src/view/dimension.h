@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gosym {
+
+// By what a view tells things apart: what the code is, or whose sample it is.
+struct Dimension {
+  enum class Kind : uint8_t {
+    // Of frames. All but kAddress put code without a name together by the reason.
+    kFunction,
+    kLine,      // the function with a line
+    kFile,      // of the source
+    kModule,    // the file that was mapped: program, library, kernel
+    kPackage,   // of Go by the import path, of Rust the crate; else the module
+    kCategory,  // category.h
+    kAddress,
+    // Of samples.
+    kProcess,  // name and number
+    kThread,   // name and number
+    kComm,     // the thread's name
+    kLabel,    // the value of a goroutine's label
+    kCgroup,
+    kContainer,
+    kGoroutine,
+  };
+  Kind kind = Kind::kFunction;
+  std::string label = {};  // the key, of kLabel
+
+  bool is_of_frames() const { return kind <= Kind::kAddress; }
+  bool operator==(const Dimension&) const = default;
+};
+
+// "process", "label:handler". The error lists what there is.
+Result<Dimension> parse_dimension(std::string_view text);
+// As parse_dimension() takes it.
+std::string to_string(const Dimension& dimension);
+// What parse_dimension() takes, with commas between, for help.
+std::string dimension_names();
+
+}  // namespace gosym

@@ -1,0 +1,263 @@
+#include "view/frame_keys.h"
+
+#include <fmt/core.h>
+#include <tsl/robin_map.h>
+
+#include "base/sequence_pool.h"
+#include "base/text.h"
+#include "profile/container.h"
+#include "view/category.h"
+
+namespace gosym {
+
+namespace {
+
+using Kind = Dimension::Kind;
+
+// Numbers that tell a key from the others of its dimension; what a dimension has no use for
+// is 0.
+struct Identity {
+  uint32_t text = 0;  // a string, or a reason why there is none
+  uint32_t image = 0;
+  uint32_t line = 0;
+  uint32_t file = 0;
+  uint64_t address = 0;
+  bool operator==(const Identity&) const = default;
+};
+
+// Numbers the keys of frames in one dimension.
+class KeyTable {
+public:
+  KeyTable(const Profile& profile, Kind kind) : profile_(profile), kind_(kind) {}
+
+  KeyId of(const Location& location, const Frame& frame) {
+    const Function& function = profile_.functions[to_index(frame.function)];
+    uint32_t image = image_of(location);
+    ViewKey key = {.image = image, .is_kernel = profile_.is_kernel(location)};
+    switch (kind_) {
+      case Kind::kFunction:  // not by file: code of one may come from several, by #include
+        key.function = frame.function;
+        return number({static_cast<uint32_t>(function.name), image}, key);
+      case Kind::kLine:
+        key.function = frame.function;
+        key.line = frame.line;
+        return number({static_cast<uint32_t>(function.name), image, frame.line,
+                       static_cast<uint32_t>(function.file)},
+                      key);
+      case Kind::kFile:
+        if (function.file == StringId{})
+          return number_text(fmt::format("[no file: {}]", module_text(image)), key);
+        return number_text(profile_.strings[function.file], key);
+      case Kind::kPackage:
+        if (function.package == StringId{})
+          return number_text(module_text(image), key);
+        return number_text(profile_.strings[function.package], key);
+      case Kind::kCategory:
+        return number_text(
+            category_of(profile_.strings[function.name], profile_.strings[function.package],
+                        module_text(image), key.is_kernel),
+            key);
+      default:
+        return of_code(location, key);
+    }
+  }
+
+  // Of a location without frames.
+  KeyId of_unnamed(const Location& location) {
+    uint32_t image = image_of(location);
+    ViewKey key = {
+        .image = image, .is_named = false, .is_kernel = profile_.is_kernel(location)};
+    bool is_gap = key.is_gap = location.unnamed == Unnamed::kLeftOut;
+    if (is_gap || kind_ == Kind::kAddress || kind_ == Kind::kModule)
+      return is_gap ? number_text(profile_.unnamed_text(location), key)
+                    : of_code(location, key);
+    std::string group = unnamed_group(location.unnamed, profile_.images[image]);
+    if (kind_ == Kind::kPackage)
+      group = module_text(image);
+    if (kind_ == Kind::kCategory)
+      group = category_of({}, {}, module_text(image), key.is_kernel);
+    return number_text(group, key);
+  }
+
+  std::vector<ViewKey> take() && { return std::move(keys_); }
+
+private:
+  uint32_t image_of(const Location& location) const {
+    return profile_.mappings[to_index(location.mapping)].image;
+  }
+
+  // Dimensions that names do not matter for.
+  KeyId of_code(const Location& location, const ViewKey& key) {
+    if (kind_ == Kind::kModule)
+      return number_text(module_text(key.image), key);
+    uint64_t address = location.image_address ? to_integer(*location.image_address)
+                                              : to_integer(location.address);
+    ViewKey named = key;
+    named.text = location.frame_count == 0
+                     ? printable(profile_.unnamed_text(location))
+                     : fmt::format("{}+{:#x}", module_text(key.image), address);
+    return number({0, key.image, 0, 0, address}, named);
+  }
+
+  std::string module_text(uint32_t image) const {
+    const ProfileImage& of = profile_.images[image];
+    switch (of.kind) {
+      case ProfileImage::Kind::kKernel:
+        return "[kernel]";
+      case ProfileImage::Kind::kVdso:
+        return "[vdso]";
+      case ProfileImage::Kind::kAnonymous:
+        return image == 0 ? "[no mapping]" : "[anonymous]";
+      case ProfileImage::Kind::kFile:
+        break;
+    }
+    return printable(base_name(of.file.path));
+  }
+
+  // Of what is told apart by its text alone.
+  KeyId number_text(std::string_view text, ViewKey key) {
+    key.text = printable(text);
+    StringId id = texts_.intern(key.text);
+    return number({static_cast<uint32_t>(id), UINT32_MAX}, key);
+  }
+
+  KeyId number(Identity identity, const ViewKey& key) {
+    auto [known, is_new] = known_.try_emplace(identity, static_cast<KeyId>(keys_.size()));
+    if (is_new) {
+      keys_.push_back(key);
+      if (key.text.empty())
+        keys_.back().text = text_of(key);
+    }
+    return known->second;
+  }
+
+  std::string text_of(const ViewKey& key) const {
+    const Function& function = profile_.functions[to_index(key.function)];
+    std::string name = printable(profile_.strings[function.name]);
+    if (kind_ != Kind::kLine || key.line == 0)
+      return name;
+    return fmt::format("{} {}:{}", name, printable(base_name(profile_.strings[function.file])),
+                       key.line);
+  }
+
+  const Profile& profile_;
+  Kind kind_;
+  StringPool texts_;
+  std::vector<ViewKey> keys_;
+  tsl::robin_map<Identity, KeyId, BytesHash> known_;
+};
+
+constexpr std::string_view kNoText = "(none)";
+
+std::string label_text(const Profile& profile, uint32_t set, std::string_view key) {
+  std::string text;
+  for (const ProfileLabel& label : profile.label_sets[set])
+    if (profile.strings[label.key] == key)
+      text += (text.empty() ? "" : ", ") + std::string(profile.strings[label.value]);
+  return text;
+}
+
+std::string text_of_sample(const Profile& profile, const SampleCount& sample,
+                           const Dimension& dimension) {
+  std::string_view comm = profile.strings[sample.comm];
+  std::string_view cgroup = profile.strings[sample.cgroup];
+  switch (dimension.kind) {
+    case Kind::kThread:
+      return fmt::format("{} ({})", comm, sample.tid);
+    case Kind::kComm:
+      return std::string(comm);
+    case Kind::kLabel:
+      return label_text(profile, sample.label_set, dimension.label);
+    case Kind::kCgroup:
+      return std::string(cgroup);
+    case Kind::kContainer:
+      return std::string(container_id(cgroup));
+    case Kind::kGoroutine:
+      return sample.goid == 0 ? std::string() : std::to_string(sample.goid);
+    default:
+      return {};
+  }
+}
+
+// What most of the samples of each process call it.
+tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile) {
+  struct Named {
+    uint32_t pid;
+    StringId comm;
+    bool operator==(const Named&) const = default;
+  };
+  tsl::robin_map<Named, uint64_t, BytesHash> amounts;
+  tsl::robin_map<uint32_t, StringId> names;
+  tsl::robin_map<uint32_t, uint64_t> most;
+  for (const SampleCount& sample : profile.samples) {
+    uint64_t amount = amounts[{sample.pid, sample.comm}] += profile.amount(sample);
+    if (most[sample.pid] <= amount) {
+      most[sample.pid] = amount;
+      names[sample.pid] = sample.comm;
+    }
+  }
+  return names;
+}
+
+SampleKeys leaf_keys(const Profile& profile, Kind kind) {
+  FrameKeys frames(profile, kind);
+  SampleKeys result;
+  result.keys.assign(frames.all().begin(), frames.all().end());
+  auto none = static_cast<KeyId>(result.keys.size());
+  result.keys.push_back({.text = std::string(kNoText)});
+  for (const SampleCount& sample : profile.samples) {
+    std::span<const LocationId> stack = profile.stack(sample.stack);
+    std::span<const KeyId> ids;
+    if (!stack.empty())
+      ids = frames.of(stack.front());
+    result.ids.push_back(ids.empty() ? none : ids.front());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
+  if (image.kind == ProfileImage::Kind::kKernel)
+    return "[kernel]";
+  if (!is_about_file(unnamed))
+    return fmt::format("[{}]", to_string(unnamed));
+  return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
+}
+
+FrameKeys::FrameKeys(const Profile& profile, Kind kind)
+    : merges_neighbours_(kind != Kind::kFunction && kind != Kind::kLine &&
+                         kind != Kind::kAddress) {
+  KeyTable table(profile, kind);
+  for (const Location& location : profile.locations) {
+    for (const Frame& frame : profile.frames_of(location))
+      ids_.push_back(table.of(location, frame));
+    if (location.frame_count == 0 &&
+        (location.unnamed != Unnamed::kLeftOut || !merges_neighbours_))
+      ids_.push_back(table.of_unnamed(location));
+    begins_.push_back(ids_.size());
+  }
+  keys_ = std::move(table).take();
+}
+
+SampleKeys sample_keys(const Profile& profile, const Dimension& dimension) {
+  if (dimension.is_of_frames())
+    return leaf_keys(profile, dimension.kind);
+  bool is_process = dimension.kind == Kind::kProcess;
+  auto names = is_process ? process_names(profile) : tsl::robin_map<uint32_t, StringId>();
+  SampleKeys result;
+  tsl::robin_map<std::string, KeyId> known;
+  for (const SampleCount& sample : profile.samples) {
+    std::string text =
+        is_process ? fmt::format("{} ({})", profile.strings[names[sample.pid]], sample.pid)
+                   : text_of_sample(profile, sample, dimension);
+    text = text.empty() ? std::string(kNoText) : printable(text);
+    auto [slot, is_new] = known.try_emplace(text, static_cast<KeyId>(result.keys.size()));
+    if (is_new)
+      result.keys.push_back({.text = text});
+    result.ids.push_back(slot->second);
+  }
+  return result;
+}
+
+}  // namespace gosym

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "view/dimension.h"
+
+namespace gosym {
+
+// Number of an entry of a view: a function, a file, a process, ...
+enum class KeyId : uint32_t {};
+constexpr size_t to_index(KeyId id) {
+  return static_cast<size_t>(id);
+}
+
+// What makes two frames, or two samples, the same entry of a view: one dimension of it.
+struct ViewKey {
+  std::string text = {};  // printable
+  // Of frames: the image that the code is of, and why it has no name if it has none.
+  uint32_t image = 0;
+  bool is_named = true;
+  bool is_kernel = false;
+  bool is_gap = false;  // frames that are left out of the middle of a stack
+  // Of functions and lines: whose name and file it has, and the line, 0 if unknown.
+  FunctionId function = kNoFunction;
+  uint32_t line = 0;
+
+  static constexpr FunctionId kNoFunction{UINT32_MAX};
+};
+
+// "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
+std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
+
+// The keys of all frames of a profile in one dimension of frames.
+class FrameKeys {
+public:
+  FrameKeys(const Profile& profile, Dimension::Kind kind);
+
+  // Innermost first, one a frame; of a location without a name there is one. A gap in a stack
+  // has none, except as a function or an address.
+  std::span<const KeyId> of(LocationId location) const {
+    size_t begin = begins_[to_index(location)];
+    return std::span(ids_).subspan(begin, begins_[to_index(location) + 1] - begin);
+  }
+  const ViewKey& operator[](KeyId id) const { return keys_[to_index(id)]; }
+  size_t size() const { return keys_.size(); }
+  std::span<const ViewKey> all() const { return keys_; }
+  // Whether frames next to each other that have the same key are one step of a call: they are
+  // not where that would hide a recursion.
+  bool merges_neighbours() const { return merges_neighbours_; }
+  // Whether a place in the source tells more of a key than its text.
+  bool has_places() const { return !merges_neighbours_; }
+
+private:
+  std::vector<ViewKey> keys_;
+  std::vector<KeyId> ids_;  // of location i: [begins_[i], begins_[i + 1])
+  std::vector<size_t> begins_ = {0};
+  bool merges_neighbours_;
+};
+
+// The keys of all samples in one dimension: of a dimension of frames, those of the innermost
+// frames. Samples that have none, no label of that key for one, have the key "(none)".
+struct SampleKeys {
+  std::vector<ViewKey> keys;
+  std::vector<KeyId> ids;  // of each sample of the profile
+};
+SampleKeys sample_keys(const Profile& profile, const Dimension& dimension);
+
+}  // namespace gosym

@@ -1,0 +1,159 @@
+#include "view/selection.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/shell.h"
+#include "base/text.h"
+#include "profile/rewrite_stacks.h"
+#include "view/frame_keys.h"
+
+namespace gosym {
+
+namespace {
+
+bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
+  return std::ranges::any_of(patterns,
+                             [&](const Pattern& pattern) { return pattern.matches(text); });
+}
+
+// What the selection says of frames with one name: each is matched once.
+struct Verdict {
+  bool is_focus = false;
+  bool is_ignored = false;
+  bool is_shown = true;
+};
+
+class Selector {
+public:
+  Selector(Profile& profile, const Selection& selection)
+      : profile_(profile), selection_(selection), keys_(profile, Dimension::Kind::kFunction) {
+    for (const ViewKey& key : keys_.all())
+      verdicts_.push_back(verdict_of(key));
+    FrameKeys modules(profile, Dimension::Kind::kModule);
+    size_t count = profile.locations.size();
+    for (size_t i = 0; i < count; i++) {
+      auto id = static_cast<LocationId>(i);
+      std::span<const KeyId> module = modules.of(id);
+      is_of_module_.push_back(!module.empty() &&
+                              matches_any(selection_.modules, modules[module.front()].text));
+      shown_.push_back(filtered(id));
+    }
+  }
+
+  // Appends what is left of a stack; nothing if its samples are dropped.
+  void append(StackId stack, std::vector<LocationId>& locations) const {
+    if (!is_selected(profile_.stack(stack)))
+      return;
+    for (LocationId location : profile_.stack(stack))
+      if (shown_[to_index(location)] != kNothing)
+        locations.push_back(shown_[to_index(location)]);
+  }
+
+private:
+  static constexpr LocationId kNothing{UINT32_MAX};
+
+  Verdict verdict_of(const ViewKey& key) const {
+    bool is_shown = (selection_.show.empty() || matches_any(selection_.show, key.text)) &&
+                    !matches_any(selection_.hide, key.text) &&
+                    (selection_.has_kernel || !key.is_kernel);
+    return {matches_any(selection_.focus, key.text), matches_any(selection_.ignore, key.text),
+            is_shown};
+  }
+
+  bool is_selected(std::span<const LocationId> stack) const {
+    bool has_focus = selection_.focus.empty();
+    bool has_module = selection_.modules.empty();
+    for (LocationId location : stack) {
+      has_module = has_module || is_of_module_[to_index(location)];
+      for (KeyId key : frames_of(location)) {
+        if (verdicts_[to_index(key)].is_ignored)
+          return false;
+        has_focus = has_focus || verdicts_[to_index(key)].is_focus;
+      }
+    }
+    return has_focus && has_module;
+  }
+
+  // Those that are looked at: without inlined calls, only the function that has their code.
+  std::span<const KeyId> frames_of(LocationId id) const {
+    std::span<const KeyId> keys = keys_.of(id);
+    return selection_.has_inlines || keys.empty() ? keys : keys.last(1);
+  }
+
+  // The location with those of its frames that are shown.
+  LocationId filtered(LocationId id) {
+    Location location = profile_.locations[to_index(id)];
+    std::span<const KeyId> keys = keys_.of(id);
+    if (location.frame_count == 0)
+      return keys.empty() || verdicts_[to_index(keys.front())].is_shown ? id : kNothing;
+    size_t first = selection_.has_inlines ? 0 : location.frame_count - 1;
+    std::vector<Frame> shown;
+    for (size_t i = first; i < location.frame_count; i++)
+      if (verdicts_[to_index(keys[i])].is_shown)
+        shown.push_back(profile_.frames[location.first_frame + i]);
+    if (shown.size() == location.frame_count)
+      return id;
+    if (shown.empty())
+      return kNothing;
+    location.first_frame = static_cast<uint32_t>(profile_.frames.size());
+    location.frame_count = static_cast<uint32_t>(shown.size());
+    profile_.frames.insert(profile_.frames.end(), shown.begin(), shown.end());
+    profile_.locations.push_back(location);
+    return static_cast<LocationId>(profile_.locations.size() - 1);
+  }
+
+  Profile& profile_;
+  const Selection& selection_;
+  FrameKeys keys_;
+  std::vector<Verdict> verdicts_;   // of each key
+  std::vector<bool> is_of_module_;  // each location
+  std::vector<LocationId> shown_;   // what is left of each location
+};
+
+void append_options(std::string_view option, const std::vector<Pattern>& patterns,
+                    std::vector<std::string>& options) {
+  for (const Pattern& pattern : patterns)
+    options.push_back(fmt::format("{} {}", option, shell_quoted(pattern.text())));
+}
+
+}  // namespace
+
+bool Selection::keeps_all() const {
+  return to_string().empty();
+}
+
+std::string Selection::to_string() const {
+  std::vector<std::string> options;
+  append_options("--focus", focus, options);
+  append_options("--ignore", ignore, options);
+  append_options("--module", modules, options);
+  append_options("--hide", hide, options);
+  append_options("--show", show, options);
+  if (!has_kernel)
+    options.emplace_back("--no-kernel");
+  if (!has_inlines)
+    options.emplace_back("--no-inlines");
+  return joined(options, " ");
+}
+
+void select(Profile& profile, const Selection& selection) {
+  if (selection.keeps_all())
+    return;
+  profile.recorded_amounts.assign(profile.info.events.size(), 0);
+  for (const SampleCount& sample : profile.samples)
+    profile.recorded_amounts[sample.event] += profile.amount(sample);
+  Selector selector(profile, selection);
+  rewrite_stacks(profile, [&](StackId stack, std::vector<LocationId>& locations) {
+    selector.append(stack, locations);
+  });
+  // Samples that had no stack before are not of what was asked for either.
+  std::erase_if(profile.samples,
+                [&](const SampleCount& sample) { return profile.stack(sample.stack).empty(); });
+  std::string text = selection.to_string();
+  profile.filter += (profile.filter.empty() ? "" : " ") + text;
+}
+
+}  // namespace gosym

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/pattern.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// Which stacks of a profile are shown, and which of their frames. Patterns are matched against
+// the names of functions as they are shown, and against "[stripped libc.so.6]" where there is
+// none. Of several of one kind it is enough that one matches.
+struct Selection {
+  std::vector<Pattern> focus = {};    // only samples with such a frame
+  std::vector<Pattern> ignore = {};   // only samples without one
+  std::vector<Pattern> modules = {};  // only samples with a frame of such a file
+  std::vector<Pattern> hide = {};     // frames that are left out
+  std::vector<Pattern> show = {};     // the only frames that are not
+  bool has_kernel = true;             // its frames are shown
+  // Inlined calls are frames of their own; if not, they are part of the function that has their
+  // code.
+  bool has_inlines = true;
+
+  bool keeps_all() const;
+  // As the options of report that make it; empty if it keeps everything.
+  std::string to_string() const;
+};
+
+// Leaves in the profile what is selected: samples, and frames of their stacks. Those of which
+// no frame is left are dropped. Stacks that have become equal become one.
+void select(Profile& profile, const Selection& selection);
+
+}  // namespace gosym

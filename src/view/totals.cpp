@@ -1,0 +1,112 @@
+#include "view/totals.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/sequence_pool.h"
+
+namespace gosym {
+
+namespace {
+
+class Totals {
+public:
+  Totals(const Profile& profile, const FrameKeys& keys)
+      : profile_(profile),
+        keys_(keys),
+        weights_(profile.locations.size()),
+        totals_(keys.size()),
+        last_sample_(keys.size()) {
+    for (size_t i = 0; i < totals_.size(); i++)
+      totals_[i].key = KeyId{static_cast<uint32_t>(i)};
+  }
+
+  void add(const SampleCount& sample) {
+    sample_number_++;
+    uint64_t amount = profile_.amount(sample);
+    std::span<const LocationId> stack = profile_.stack(sample.stack);
+    if (!stack.empty()) {
+      weights_[to_index(stack.front())].self += amount;
+      if (!keys_.of(stack.front()).empty())
+        totals_[to_index(keys_.of(stack.front()).front())].self += amount;
+    }
+    for (LocationId location : stack) {
+      weights_[to_index(location)].total += amount;
+      for (KeyId key : keys_.of(location))
+        if (std::exchange(last_sample_[to_index(key)], sample_number_) != sample_number_)
+          totals_[to_index(key)].total += amount;
+    }
+  }
+
+  std::vector<Total> finish() && {
+    find_hottest_lines();
+    std::erase_if(totals_, [&](const Total& total) {
+      return total.total == 0 || keys_[total.key].is_gap;
+    });
+    return std::move(totals_);
+  }
+
+private:
+  struct LineKey {
+    KeyId key;
+    FunctionId function;  // that has the file of the line
+    uint32_t line;
+    bool operator==(const LineKey&) const = default;
+  };
+  struct Weight {
+    uint64_t self = 0;
+    uint64_t total = 0;
+    bool operator<(const Weight& other) const {
+      return std::tie(self, total) < std::tie(other.self, other.total);
+    }
+  };
+
+  // The line with the most samples of its own; where there are none, that with the most calls.
+  void find_hottest_lines() {
+    tsl::robin_map<LineKey, Weight, BytesHash> lines;
+    std::vector<Weight> hottest(totals_.size());
+    for (size_t i = 0; i < profile_.locations.size(); i++) {
+      if (weights_[i].total == 0)
+        continue;
+      std::span<const Frame> frames = profile_.frames_of(profile_.locations[i]);
+      std::span<const KeyId> keys = keys_.of(static_cast<LocationId>(i));
+      for (size_t depth = 0; depth < frames.size(); depth++) {
+        Weight& weight = lines[{keys[depth], frames[depth].function, frames[depth].line}];
+        weight.self += depth == 0 ? weights_[i].self : 0;
+        weight.total += weights_[i].total;
+        Total& total = totals_[to_index(keys[depth])];
+        Weight& most = hottest[to_index(keys[depth])];
+        if (!(most < weight))
+          continue;
+        most = weight;
+        total.function = frames[depth].function;
+        total.line = frames[depth].line;
+      }
+    }
+  }
+
+  const Profile& profile_;
+  const FrameKeys& keys_;
+  std::vector<Weight> weights_;        // of each location
+  std::vector<Total> totals_;          // of each key
+  std::vector<uint64_t> last_sample_;  // that counted for the key
+  uint64_t sample_number_ = 0;
+};
+
+}  // namespace
+
+std::vector<Total> frame_totals(const Profile& profile, const FrameKeys& keys,
+                                std::span<const SampleCount> samples) {
+  Totals totals(profile, keys);
+  for (const SampleCount& sample : samples)
+    totals.add(sample);
+  std::vector<Total> result = std::move(totals).finish();
+  auto order = [&](const Total& total) {
+    return std::tuple(UINT64_MAX - total.self, UINT64_MAX - total.total,
+                      std::string_view(keys[total.key].text));
+  };
+  std::ranges::stable_sort(result, {}, order);
+  return result;
+}
+
+}  // namespace gosym

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+#include "view/frame_keys.h"
+
+namespace gosym {
+
+// What the samples of a profile say of one key of its frames. Inlined functions count like
+// others.
+struct Total {
+  KeyId key{};
+  uint64_t self = 0;   // amount (Profile::amount) of samples in it
+  uint64_t total = 0;  // in it or in what it calls; a recursion counts once
+  // Of a function or line: where most of its samples are. `function` has the file of the line.
+  FunctionId function = ViewKey::kNoFunction;
+  uint32_t line = 0;  // 0 if unknown
+};
+
+// Of all keys that samples have. The most samples of its own first, then the most in total.
+// `samples` are of the profile: all of them, or a group.
+std::vector<Total> frame_totals(const Profile& profile, const FrameKeys& keys,
+                                std::span<const SampleCount> samples);
+
+}  // namespace gosym

@@ -1,0 +1,320 @@
+#include <doctest/doctest.h>
+
+#include <fmt/core.h>
+
+#include "demo_profile.h"
+#include "output/report_json.h"
+#include "output/text.h"
+#include "view/call_tree.h"
+#include "view/category.h"
+#include "view/selection.h"
+#include "view/totals.h"
+
+using namespace gosym;
+using Kind = Dimension::Kind;
+
+namespace {
+
+// "main.main 0/7 [...]": each node with what it has itself and in total, and those below it.
+std::string text_of(const CallTree& tree, uint32_t node = 0) {
+  const CallNode& at = tree.nodes[node];
+  std::string text =
+      fmt::format("{} {}/{}", node == 0 ? "all" : tree.key_of(at).text, at.self, at.total);
+  std::string below;
+  for (uint32_t i = node + 1; i < node + at.size; i += tree.nodes[i].size)
+    below += (below.empty() ? "" : ", ") + text_of(tree, i);
+  return below.empty() ? text : fmt::format("{} [{}]", text, below);
+}
+
+std::string rows_of(const Profile& profile, Kind kind) {
+  FrameKeys keys(profile, kind);
+  std::string text;
+  for (const Total& total : frame_totals(profile, keys, profile.samples))
+    text += fmt::format("{} {}/{}\n", keys[total.key].text, total.self, total.total);
+  return text;
+}
+
+CallTree tree_of(const Profile& profile, Direction direction = Direction::kFromRoot) {
+  return call_tree(profile, FrameKeys(profile, Kind::kFunction), direction);
+}
+
+CallTree around(const Profile& profile, Direction direction, std::string_view name) {
+  return calls_around(profile, FrameKeys(profile, Kind::kFunction), direction,
+                      [&](const ViewKey& key) { return key.text == name; });
+}
+
+Selection selection(std::vector<Pattern> Selection::*which, std::string_view pattern) {
+  Selection selection;
+  (selection.*which).push_back(*Pattern::parse(pattern));
+  return selection;
+}
+
+Profile selected(const Selection& selection) {
+  Profile profile = make_demo_profile();
+  select(profile, selection);
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("totals: a recursion counts once, inlined functions count") {
+  CHECK(rows_of(make_demo_profile(), Kind::kFunction) ==
+        "main.compute 5/5\nwrite 2/2\nmain.loop 1/1\nmain.main 0/7\nmain.process 0/7\n"
+        "[stripped libc.so.6] 0/2\n[no mapping] 0/1\n");
+  CHECK(rows_of(Profile(), Kind::kFunction).empty());
+}
+
+TEST_CASE("totals: by what frames have in common") {
+  Profile profile = make_demo_profile();
+  CHECK(rows_of(profile, Kind::kModule) ==
+        "demo 6/8\n[kernel] 2/2\nlibc.so.6 0/2\n[no mapping] 0/1\n");
+  CHECK(rows_of(profile, Kind::kFile) ==
+        "/src/demo.go 5/7\n[no file: [kernel]] 2/2\n[no file: demo] 1/1\n"
+        "[stripped libc.so.6] 0/2\n[no mapping] 0/1\n");
+  profile.functions[0].package = profile.strings.intern("main");
+  CHECK(rows_of(profile, Kind::kPackage) ==
+        "demo 6/8\n[kernel] 2/2\nmain 0/7\nlibc.so.6 0/2\n[no mapping] 0/1\n");
+  CHECK(rows_of(profile, Kind::kLine).starts_with("main.compute demo.go:12 5/5\n"));
+  CHECK(rows_of(profile, Kind::kAddress).starts_with("demo+0x402000 5/5\n"));
+}
+
+TEST_CASE("totals: a function with code of two files is one, shown where it is hottest") {
+  Profile profile = make_demo_profile();
+  for (FunctionId function : {FunctionId{0}, FunctionId{1}})  // the callers of main.compute
+    profile.functions[to_index(function)].name = profile.functions[2].name;
+  profile.functions[2].file = profile.strings.intern("/src/included.h");
+  std::vector<Total> totals =
+      frame_totals(profile, FrameKeys(profile, Kind::kFunction), profile.samples);
+  REQUIRE(totals.size() == 5);
+  CHECK(totals[0].function == FunctionId{2});
+  CHECK(totals[0].line == 12);
+  CHECK(totals[0].self == 5);
+  CHECK(totals[0].total == 7);
+}
+
+TEST_CASE("totals: functions of one name in two images are two") {
+  Profile profile = make_demo_profile();
+  profile.functions[4].name = profile.functions[3].name;  // the kernel's write
+  CHECK(frame_totals(profile, FrameKeys(profile, Kind::kFunction), profile.samples).size() ==
+        7);
+}
+
+TEST_CASE("call tree: from the root, from the leaf, and by groups") {
+  Profile profile = make_demo_profile();
+  CHECK(text_of(tree_of(profile)) ==
+        "all 0/8 [main.main 0/7 [main.process 0/7 [main.compute 5/5, "
+        "[stripped libc.so.6] 0/2 [write 2/2]]], [no mapping] 0/1 [main.loop 0/1 "
+        "[main.loop 1/1]]]");
+  CHECK(text_of(tree_of(profile, Direction::kFromLeaf)) ==
+        "all 0/8 [main.compute 0/5 [main.process 0/5 [main.main 5/5]], write 0/2 "
+        "[[stripped libc.so.6] 0/2 [main.process 0/2 [main.main 2/2]]], main.loop 0/1 "
+        "[main.loop 0/1 [[no mapping] 1/1]]]");
+  std::vector<SampleKeys> groups = {sample_keys(profile, {Kind::kProcess})};
+  CHECK(text_of(call_tree(profile, FrameKeys(profile, Kind::kModule), Direction::kFromRoot,
+                          groups)) ==
+        "all 0/8 [demo (42) 0/7 [demo 5/7 [libc.so.6 0/2 [[kernel] 2/2]]], "
+        "a; b (7) 0/1 [[no mapping] 0/1 [demo 1/1]]]");
+  CHECK(text_of(tree_of(Profile())) == "all 0/0");
+}
+
+TEST_CASE("call tree: around a function each path counts a sample once") {
+  Profile profile = make_demo_profile();
+  CHECK(text_of(around(profile, Direction::kFromLeaf, "main.process")) ==
+        "all 0/7 [main.main 7/7]");
+  CHECK(text_of(around(profile, Direction::kFromRoot, "main.process")) ==
+        "all 0/7 [main.compute 5/5, [stripped libc.so.6] 0/2 [write 2/2]]");
+  CHECK(text_of(around(profile, Direction::kFromRoot, "main.loop")) ==
+        "all 1/1 [main.loop 1/1]");
+  CHECK(text_of(around(profile, Direction::kFromLeaf, "main.loop")) ==
+        "all 0/1 [[no mapping] 1/1, main.loop 0/1 [[no mapping] 1/1]]");
+  CHECK(text_of(around(profile, Direction::kFromLeaf, "none")) == "all 0/0");
+}
+
+TEST_CASE("call tree: pruned by total and depth, and to the largest nodes") {
+  CallTree tree = tree_of(make_demo_profile());
+  CHECK(text_of(pruned(tree, 2)) ==
+        "all 0/8 [main.main 0/7 [main.process 0/7 [main.compute 5/5, "
+        "[stripped libc.so.6] 0/2 [write 2/2]]]]");
+  CHECK(text_of(pruned(tree, 0, 1)) == "all 0/8 [main.main 0/7, [no mapping] 0/1]");
+  CHECK(text_of(pruned(tree, 100)) == "all 0/8");
+  CHECK(text_of(largest(tree, 3)) ==
+        "all 0/8 [main.main 0/7 [main.process 0/7 [main.compute 5/5]]]");
+  CHECK(text_of(largest(tree, 0)) == "all 0/8");
+  CHECK(text_of(largest(tree, 100)) == text_of(tree));
+  CHECK(text_of(with_joined_chains(tree)) ==
+        "all 0/8 [main.main > main.process 0/7 [main.compute 5/5, [stripped libc.so.6] > write "
+        "2/2], [no mapping] > main.loop > main.loop 1/1]");
+}
+
+TEST_CASE("call tree: a hundred thousand calls deep") {
+  Profile profile = make_demo_profile();
+  profile.add_stack(std::vector(100'000, LocationId{6}));
+  profile.samples = {{StackId{3}, 1, 1, StringId{}, 1}};
+  CallTree tree = tree_of(profile);
+  CHECK(tree.nodes.size() == 100'001);
+  CHECK(tree.nodes.back().depth == 100'000);
+  CHECK(pruned(tree, 1).nodes.size() == 100'001);
+  CHECK(with_joined_chains(tree).nodes.size() == 2);
+  std::string text = make_text(profile, {.view = View::kTree, .screen = {.width = 80}});
+  CHECK(std::count(text.begin(), text.end(), '\n') > 100'000);
+}
+
+TEST_CASE("selection: samples with a function, without one, and with code of a file") {
+  CHECK(selected(selection(&Selection::focus, "comp")).total_amount() == 5);
+  CHECK(selected(selection(&Selection::focus, "libc")).total_amount() == 2);  // has no name
+  CHECK(selected(selection(&Selection::ignore, "^main\\.main$")).total_amount() == 1);
+  CHECK(selected(selection(&Selection::modules, "^libc")).total_amount() == 2);
+  Profile none = selected(selection(&Selection::focus, "nothing"));
+  CHECK(none.samples.empty());
+  CHECK(none.recorded_amounts == std::vector<uint64_t>{8});
+  CHECK(none.filter == "--focus nothing");
+}
+
+TEST_CASE("selection: frames are hidden, and samples of which none is left go") {
+  CHECK(text_of(tree_of(selected(selection(&Selection::hide, "process|loop")))) ==
+        "all 0/8 [main.main 0/7 [main.compute 5/5, [stripped libc.so.6] 0/2 [write 2/2]], "
+        "[no mapping] 1/1]");
+  CHECK(text_of(tree_of(selected(selection(&Selection::show, "main.(main|compute)")))) ==
+        "all 0/7 [main.main 2/7 [main.compute 5/5]]");
+  Selection no_kernel;
+  no_kernel.has_kernel = false;
+  CHECK(rows_of(selected(no_kernel), Kind::kFunction).find("write") == std::string::npos);
+  CHECK(selected(no_kernel).total_amount() == 8);
+  Selection no_inlines;
+  no_inlines.has_inlines = false;
+  CHECK(text_of(tree_of(selected(no_inlines)))
+            .starts_with("all 0/8 [main.main 0/7 [main.process 5/7 [[stripped"));
+  no_inlines.focus.push_back(*Pattern::parse("compute"));  // which is inlined
+  CHECK(selected(no_inlines).samples.empty());
+  CHECK(no_inlines.to_string() == "--focus compute --no-inlines");
+}
+
+TEST_CASE("selection: all outputs are of what is left") {
+  Profile profile = selected(selection(&Selection::focus, "compute"));
+  CHECK(make_text(profile, {}).find("only       --focus compute: 62.5 % of all\n") !=
+        std::string::npos);
+  CHECK(profile.stack_count() == 2);  // one is of the samples that were dropped
+}
+
+TEST_CASE("pattern: an error names what is wrong") {
+  auto pattern = Pattern::parse("a(b");
+  REQUIRE_FALSE(pattern);
+  CHECK(pattern.error().message() == "'a(b' is not a regular expression: missing ): a(b");
+  CHECK_FALSE(Pattern::parse("(?=a)"));
+  CHECK(Pattern::parse("")->matches("anything"));
+}
+
+TEST_CASE("dimension: names, perf's names, and labels") {
+  for (std::string_view name :
+       {"function", "line", "file", "module", "package", "category", "address", "process",
+        "thread", "comm", "label:a b", "cgroup", "container", "goroutine"}) {
+    auto parsed = parse_dimension(name);
+    REQUIRE(parsed);
+    CHECK(to_string(*parsed) == name);
+  }
+  CHECK(parse_dimension("dso")->kind == Kind::kModule);
+  CHECK_FALSE(parse_dimension("label:"));
+  CHECK(parse_dimension("x").error().message().starts_with("'x' is not one of function, line"));
+}
+
+TEST_CASE("sample keys: of whom samples are") {
+  Profile profile = make_demo_profile();
+  profile.label_sets.push_back(
+      {{profile.strings.intern("tenant"), profile.strings.intern("t1")}});
+  profile.samples[0].label_set = 1;
+  auto texts = [&](const Dimension& dimension) {
+    SampleKeys keys = sample_keys(profile, dimension);
+    std::string text;
+    for (KeyId id : keys.ids)
+      text += keys.keys[to_index(id)].text + '|';
+    return text;
+  };
+  CHECK(texts({Kind::kProcess}) == "demo (42)|demo (42)|a; b (7)|");
+  CHECK(texts({Kind::kThread}) == "demo (42)|demo (43)|a; b (7)|");
+  CHECK(texts({Kind::kLabel, "tenant"}) == "t1|(none)|(none)|");
+  CHECK(texts({Kind::kModule}) == "demo|[kernel]|demo|");
+  CHECK(texts({Kind::kContainer}) == "(none)|(none)|(none)|");
+}
+
+TEST_CASE("category: by the longest beginning, then by the package, then by the module") {
+  auto of = [](std::string_view name, std::string_view package) {
+    return category_of(name, package, "server", false);
+  };
+  CHECK(of("runtime.gcBgMarkWorker", "runtime") == "garbage collection");
+  CHECK(of("runtime.(*mspan).sweep", "runtime") == "garbage collection");
+  CHECK(of("runtime.(*mspan).init", "runtime") == "allocation");
+  CHECK(of("runtime.newobject", "runtime") == "allocation");
+  CHECK(of("runtime.newproc1", "runtime") == "scheduling");
+  CHECK(of("runtime.unheardOf", "runtime") == "Go runtime, other");
+  CHECK(of("sync.(*Mutex).Lock", "sync") == "locks");
+  CHECK(of("net/http.(*conn).serve", "net/http") == "network and HTTP");
+  CHECK(of("network/x.F", "network/x") == "network/x");
+  CHECK(of("gopkg.in/yaml.v3.Unmarshal", "gopkg.in/yaml.v3") == "JSON and other encodings");
+  CHECK(of("main.fib", "main") == "main");
+  CHECK(of("malloc", "") == "allocation");
+  CHECK(of("png_read_row", "") == "server");
+  CHECK(category_of("tcp_sendmsg", "", "[kernel]", true) == "kernel: network");
+  CHECK(category_of("frobnicate", "", "[kernel]", true) == "kernel, other");
+}
+
+TEST_CASE("views: callers, callees, lines and groups as text") {
+  Profile profile = make_demo_profile();
+  auto body = [&](const ViewOptions& options) {
+    std::string text = make_text(profile, options);
+    size_t begin = text.find("\n\n") + 2;
+    return text.substr(begin, text.rfind("\nfew ") - begin);
+  };
+  Pattern process = *Pattern::parse("process");
+  CHECK(body({.view = View::kCallers, .function = process}) ==
+        "callers of main.process: 87.50 % of the total, 70.0 ms\n\ntotal %  function\n"
+        "  87.50  main.main\n");
+  CHECK(body({.view = View::kCallees, .function = process}) ==
+        "callees of main.process: 87.50 % of the total, 70.0 ms\n\ntotal %  self %  function\n"
+        "  62.50   62.50  ├─ main.compute\n"
+        "  25.00    0.00  └─ [stripped libc.so.6]\n"
+        "  25.00   25.00     write\n");
+  CHECK(body({.view = View::kCallers, .function = *Pattern::parse("nothing")}) ==
+        "no function matches 'nothing'\n");
+  CHECK(body({.view = View::kLines, .function = process}) ==
+        "self %  self ms  total %  total ms  function and line        file\n"
+        "  0.00      0.0    62.50      50.0  main.process demo.go:22  /src/demo.go:22\n"
+        "  0.00      0.0    25.00      20.0  main.process demo.go:23  /src/demo.go:23\n");
+  CHECK(body({.by = {{Kind::kProcess}, {Kind::kModule}}, .top = 1}) ==
+        "self %  self ms  total %  total ms  process / module\n"
+        " 87.50     70.0    87.50      70.0  demo (42)\n"
+        " 62.50     50.0    87.50      70.0    demo\n"
+        "1 of 2 rows; --top 0 shows all\n");
+  CHECK(body({.by = {{Kind::kComm}}, .sort = SortBy::kName}) ==
+        "self %  self ms  total %  total ms  comm\n"
+        " 12.50     10.0    12.50      10.0  a; b\n"
+        " 87.50     70.0    87.50      70.0  demo\n");
+}
+
+TEST_CASE("views: no line is wider than the screen, at any width") {
+  Profile profile = make_demo_profile();
+  profile.functions[0].name = profile.strings.intern(std::string(300, 'x'));
+  for (View view : {View::kSummary, View::kTree, View::kInverted})
+    for (size_t width : {60, 80, 120, 200}) {
+      std::string text = make_text(profile, {.view = view, .screen = {.width = width}});
+      size_t longest = 0;
+      size_t column = 0;
+      for (char c : text) {
+        bool begins_character = (static_cast<uint8_t>(c) & 0xc0) != 0x80;
+        column = c == '\n' ? 0 : column + (begins_character ? 1 : 0);
+        longest = std::max(longest, column);
+      }
+      CHECK(longest <= width);
+    }
+}
+
+TEST_CASE("views: json has totals, functions with lines, and the tree") {
+  std::string json = make_report_json(make_demo_profile(), {});
+  auto has = [&](std::string_view part) { return json.find(part) != json.npos; };
+  CHECK(has(R"("totals":{"samples":8,"value":80000000,"unit":"nanoseconds"})"));
+  CHECK(has(R"({"name":"main.process","module":"/src/demo","file":"/src/demo.go","package":"",)"
+            R"("self":0,"total":70000000,"lines":[{"line":22,"self":0,"total":50000000},)"
+            R"({"line":23,"self":0,"total":20000000}]})"));
+  CHECK(
+      has(R"("tree":{"name":"all","self":0,"total":80000000,"children":[{"name":"main.main")"));
+  CHECK(json.ends_with("]}]}}\n"));
+}
