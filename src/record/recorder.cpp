@@ -182,6 +182,7 @@ Result<> Recorder::finish() {
   held_.release(end_time_, given_);
   handle_given();
   read_incomplete();
+  // Everything is known, and goes into the file.
   if (auto finished = finish_replaced(); !finished)
     return finished;
   if (auto written = write(); !written)
@@ -220,6 +221,8 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   held_.want(sample.pid, sample.tid, sample.time);
   held_.release(handled_until_, given_);
   handle_given();
+
+  // Of the stack only what finds callers is kept.
   Process& process = processes_[sample.pid];
   ProcessCode code(code_rules_, process.places);
   find_needed_words(
@@ -248,6 +251,8 @@ Result<> Recorder::write() {
     if (process.is_sampled)
       archive_.want(process.images);
   archive_.choose();
+
+  // Each chunk before those that need it.
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())
