@@ -203,7 +203,7 @@ Result<> Recorder::write_perf_maps() {
       pids.push_back(pid);
   std::ranges::sort(pids);
   for (uint32_t pid : pids) {
-    const Process& process = processes_[pid];
+    const ProcessState& process = processes_[pid];
     if (auto written = write_perf_map(pid, process, process.ended_at.value_or(end_time_));
         !written)
       return written;
@@ -223,7 +223,7 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   handle_given();
 
   // Of the stack only what finds callers is kept.
-  Process& process = processes_[sample.pid];
+  ProcessState& process = processes_[sample.pid];
   ProcessCode code(code_rules_, process.places);
   find_needed_words(
       sample, top, process.code,
