@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/overloaded.h"
+
 namespace gosym {
 
 namespace {
@@ -42,10 +44,17 @@ const RawMapping* last_at(const std::vector<RawMapping>& mappings, const RawMapp
 }  // namespace
 
 void HeldEvents::add(SidebandRecord record, Records& out) {
-  std::visit([&](auto& event) { on(event, out); }, record);
+  std::visit(Overloaded{
+                 [&](RawMapping& mapping) { on_mmap(mapping, out); },
+                 [&](CommEvent& event) { on_comm(event, out); },
+                 [&](ForkEvent& event) { on_fork(event, out); },
+                 [&](ExitEvent& event) { on_exit(event, out); },
+                 [&](auto& other) { out.emplace_back(std::move(other)); },  // of no process
+             },
+             record);
 }
 
-HeldEvents::Process& HeldEvents::process(uint32_t pid) {
+HeldEvents::HeldProcess& HeldEvents::process(uint32_t pid) {
   if (processes_.size() >= kMaxHeld && !processes_.contains(pid)) {
     processes_.clear();
     memory_ = thread_count_ = 0;
@@ -61,7 +70,7 @@ void HeldEvents::forget(uint32_t pid) {
   processes_.erase(known);
 }
 
-void HeldEvents::clear(Process& process) {
+void HeldEvents::clear(HeldProcess& process) {
   if (process.before)
     clear(*process.before);
   for (const RawMapping& mapping : process.mappings)
@@ -71,7 +80,8 @@ void HeldEvents::clear(Process& process) {
 }
 
 // True if it is news.
-bool HeldEvents::keep(Process& process, const RawMapping& mapping) {
+bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
+  // What is read from /proc was told by events as a rule.
   const RawMapping* known = last_at(process.mappings, mapping);
   if (!known && process.inherited)
     known = last_at(*process.inherited, mapping);
@@ -93,21 +103,22 @@ bool HeldEvents::keep(Process& process, const RawMapping& mapping) {
   return true;
 }
 
-void HeldEvents::on(RawMapping& mapping, Records& out) {
+void HeldEvents::on_mmap(RawMapping& mapping, Records& out) {
   release_if_wanted(mapping.pid, out);
-  Process& of = process(mapping.pid);
-  if (keep(of, mapping) && of.is_out)
+  HeldProcess& of = process(mapping.pid);
+  if (remember(of, mapping) && of.is_out)
     out.emplace_back(std::move(mapping));
 }
 
-void HeldEvents::begin_program(Process& process, const CommEvent& exec) {
+void HeldEvents::on_exec(HeldProcess& process, const CommEvent& exec) {
+  // Samples of the program before may still come, but none of that before it.
   bool is_out = process.is_out;
   if (process.before)
     clear(*std::exchange(process.before, nullptr));
   if (is_out) {
     clear(process);
   } else {
-    auto before = std::make_unique<Process>(std::move(process));
+    auto before = std::make_unique<HeldProcess>(std::move(process));
     process = {};
     process.before = std::move(before);
   }
@@ -116,19 +127,21 @@ void HeldEvents::begin_program(Process& process, const CommEvent& exec) {
   process.is_whole = true;
 }
 
-void HeldEvents::on(CommEvent& event, Records& out) {
+void HeldEvents::on_comm(CommEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
-  Process& of = process(event.pid);
+  HeldProcess& of = process(event.pid);
   if (event.is_exec)
-    begin_program(of, event);
+    on_exec(of, event);
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
     of.is_whole = false;
     if (of.is_out)
       out.emplace_back(std::move(event));
     return;
   }
+  // The name is given out if the thread is out: by its own samples, or as the first thread,
+  // after which the process is named.
   auto [place, is_new] = of.threads.try_emplace(event.tid);
-  Thread& thread = place->second;
+  HeldThread& thread = place->second;
   thread_count_ += is_new ? 1 : 0;
   bool is_news = event.is_exec || thread.name != event.comm;
   thread.name = event.comm;
@@ -140,7 +153,8 @@ void HeldEvents::on(CommEvent& event, Records& out) {
 }
 
 // As of now, in one piece that children share.
-std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(Process& process) {
+std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(
+    const HeldProcess& process) {
   if (process.mappings.empty())
     return process.inherited;
   auto all = std::make_shared<Mappings>();
@@ -152,29 +166,30 @@ std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(Process& pr
   return all;
 }
 
-void HeldEvents::on(ForkEvent& event, Records& out) {
+void HeldEvents::on_fork(const ForkEvent& event, Records& out) {
   release_if_wanted(event.parent_pid, out);
-  Process& parent = process(event.parent_pid);
+  HeldProcess& parent = process(event.parent_pid);
   auto named = parent.threads.find(event.parent_tid);
-  Thread thread = {.time = event.time,
-                   .name = named == parent.threads.end() ? "" : named->second.name};
+  HeldThread thread = {.time = event.time,
+                       .name = named == parent.threads.end() ? "" : named->second.name};
   if (event.pid == event.parent_pid) {
     parent.is_whole &= thread_count_ < kMaxThreads;
     if (thread_count_ < kMaxThreads)
       thread_count_ += parent.threads.insert_or_assign(event.tid, std::move(thread)).second;
     return;
   }
+  // A child begins with what its parent has mapped; of the number nothing older is true.
   bool is_whole = parent.is_whole;
   std::shared_ptr<const Mappings> inherited = all_mappings(parent);
   forget(event.pid);
-  Process& child = process(event.pid);
+  HeldProcess& child = process(event.pid);
   child.fork = event;
   child.is_whole = is_whole;
   child.inherited = std::move(inherited);
   thread_count_ += child.threads.emplace(event.tid, std::move(thread)).second;
 }
 
-void HeldEvents::on(ExitEvent& event, Records& out) {
+void HeldEvents::on_exit(const ExitEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
   auto known = processes_.find(event.pid);
   if (known == processes_.end())
@@ -210,7 +225,7 @@ bool HeldEvents::is_over(uint32_t pid) const {
 }
 
 void HeldEvents::give_out(uint32_t pid) {
-  Process& of = process(pid);
+  HeldProcess& of = process(pid);
   of.is_out = of.is_whole = true;
 }
 
@@ -244,9 +259,9 @@ void HeldEvents::release_if_wanted(uint32_t pid, Records& out) {
   if (want == wanted_.end() || known == processes_.end())
     return;
   if (!known->second.is_out)
-    release(pid, want->second.time, known->second, out);
+    release_process(pid, want->second.time, known->second, out);
   for (uint32_t tid : want->second.tids)
-    release(pid, tid, known->second, out);
+    release_thread(pid, tid, known->second, out);
 }
 
 void HeldEvents::release(uint64_t until, Records& out) {
@@ -256,24 +271,28 @@ void HeldEvents::release(uint64_t until, Records& out) {
       ++next;
       continue;
     }
-    Process& of = process(pid);
+    // All events until then are here. What is not known by now has to be read.
+    HeldProcess& of = process(pid);
     if (!of.is_out)
-      release(pid, want.time, of, out);
+      release_process(pid, want.time, of, out);
     if (!std::exchange(of.is_whole, true))
       unknown_.emplace(pid, want.time);
     for (uint32_t tid : want.tids)
-      release(pid, tid, of, out);
+      release_thread(pid, tid, of, out);
     next = wanted_.erase(next);
   }
 }
 
-void HeldEvents::release(uint32_t pid, uint64_t sample_time, Process& process, Records& out) {
+void HeldEvents::release_process(uint32_t pid, uint64_t sample_time, HeldProcess& process,
+                                 Records& out) {
   process.is_out = true;
+  // Of the program before the exec only if the sample is of that.
   if (process.before) {
     if (sample_time < process.exec.time)
-      release(pid, sample_time, *process.before, out);
+      release_process(pid, sample_time, *process.before, out);
     clear(*std::exchange(process.before, nullptr));
   }
+  // In the order in which it happened; what was inherited is as if mapped by the fork.
   if (process.fork.pid != 0) {
     out.emplace_back(process.fork);
     for (RawMapping mapping : process.inherited ? *process.inherited : Mappings{}) {
@@ -286,12 +305,13 @@ void HeldEvents::release(uint32_t pid, uint64_t sample_time, Process& process, R
     out.emplace_back(process.exec);
   for (const RawMapping& mapping : process.mappings)
     out.emplace_back(mapping);
-  release(pid, pid, process, out);
+  release_thread(pid, pid, process, out);
 }
 
 // From its beginning on it has the name that it has now: one that a thread gives itself, as a
 // rule, as the first thing that it does.
-void HeldEvents::release(uint32_t pid, uint32_t tid, Process& process, Records& out) {
+void HeldEvents::release_thread(uint32_t pid, uint32_t tid, HeldProcess& process,
+                                Records& out) {
   auto known = process.threads.find(tid);
   if (known == process.threads.end() || std::exchange(known->second.is_out, true))
     return;
@@ -301,13 +321,6 @@ void HeldEvents::release(uint32_t pid, uint32_t tid, Process& process, Records& 
 
 std::map<uint32_t, uint64_t> HeldEvents::take_unknown() {
   return std::exchange(unknown_, {});
-}
-
-std::vector<uint32_t> HeldEvents::pids() const {
-  std::vector<uint32_t> pids;
-  for (const auto& [pid, process] : processes_)
-    pids.push_back(pid);
-  return pids;
 }
 
 }  // namespace gosym

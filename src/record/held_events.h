@@ -49,50 +49,45 @@ public:
   // It has ended, and so have all its threads as far as is known.
   bool is_over(uint32_t pid) const;
   void forget(uint32_t pid);
-  std::vector<uint32_t> pids() const;
 
 private:
-  struct Thread {
+  struct HeldThread {
     uint64_t time = 0;  // from then on it is known
     std::string name;   // empty: not known
     bool is_out = false;
     bool has_ended = false;
   };
   using Mappings = std::vector<RawMapping>;
-  struct Process {
+  struct HeldProcess {
     ForkEvent fork{};                           // pid 0: it was not seen, or is over
     CommEvent exec{};                           // likewise
     std::shared_ptr<const Mappings> inherited;  // null: none
     Mappings mappings;                          // since then
-    std::map<uint32_t, Thread> threads;
-    std::unique_ptr<Process> before;  // as it was before `exec`, of which samples may come
+    std::map<uint32_t, HeldThread> threads;
+    std::unique_ptr<HeldProcess> before;  // as it was before `exec`, of which samples may come
     bool is_out = false;
     bool is_whole = false;  // nothing is missing
   };
 
-  void on(RawMapping& mapping, Records& out);
-  void on(CommEvent& event, Records& out);
-  void on(ForkEvent& event, Records& out);
-  void on(ExitEvent& event, Records& out);
-  template <class Other>
-  void on(Other& record, Records& out) {
-    out.emplace_back(std::move(record));
-  }
+  void on_mmap(RawMapping& mapping, Records& out);
+  void on_comm(CommEvent& event, Records& out);
+  void on_exec(HeldProcess& process, const CommEvent& exec);
+  void on_fork(const ForkEvent& event, Records& out);
+  void on_exit(const ExitEvent& event, Records& out);
 
-  Process& process(uint32_t pid);
-  std::shared_ptr<const Mappings> all_mappings(Process& process);
-  bool keep(Process& process, const RawMapping& mapping);
-  void clear(Process& process);
+  HeldProcess& process(uint32_t pid);
+  static std::shared_ptr<const Mappings> all_mappings(const HeldProcess& process);
+  bool remember(HeldProcess& process, const RawMapping& mapping);
+  void clear(HeldProcess& process);
   void release_if_wanted(uint32_t pid, Records& out);
-  void begin_program(Process& process, const CommEvent& exec);
-  void release(uint32_t pid, uint64_t sample_time, Process& process, Records& out);
-  static void release(uint32_t pid, uint32_t tid, Process& process, Records& out);
+  void release_process(uint32_t pid, uint64_t sample_time, HeldProcess& process, Records& out);
+  static void release_thread(uint32_t pid, uint32_t tid, HeldProcess& process, Records& out);
 
   struct Want {
     uint64_t time;  // of the first sample
     std::vector<uint32_t> tids;
   };
-  std::unordered_map<uint32_t, Process> processes_;
+  std::unordered_map<uint32_t, HeldProcess> processes_;
   std::unordered_map<uint32_t, Want> wanted_;
   std::map<uint32_t, uint64_t> unknown_;
   struct Ended {

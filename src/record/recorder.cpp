@@ -182,6 +182,7 @@ Result<> Recorder::finish() {
   held_.release(end_time_, given_);
   handle_given();
   read_incomplete();
+  // Everything is known, and goes into the file.
   if (auto finished = finish_replaced(); !finished)
     return finished;
   if (auto written = write(); !written)
@@ -202,7 +203,7 @@ Result<> Recorder::write_perf_maps() {
       pids.push_back(pid);
   std::ranges::sort(pids);
   for (uint32_t pid : pids) {
-    const Process& process = processes_[pid];
+    const ProcessState& process = processes_[pid];
     if (auto written = write_perf_map(pid, process, process.ended_at.value_or(end_time_));
         !written)
       return written;
@@ -220,7 +221,9 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   held_.want(sample.pid, sample.tid, sample.time);
   held_.release(handled_until_, given_);
   handle_given();
-  Process& process = processes_[sample.pid];
+
+  // Of the stack only what finds callers is kept.
+  ProcessState& process = processes_[sample.pid];
   ProcessCode code(code_rules_, process.places);
   find_needed_words(
       sample, top, process.code,
@@ -248,6 +251,8 @@ Result<> Recorder::write() {
     if (process.is_sampled)
       archive_.want(process.images);
   archive_.choose();
+
+  // Each chunk before those that need it.
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())

@@ -10,7 +10,7 @@
 #include "record/held_events.h"
 #include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
-#include "record/process.h"
+#include "record/process_state.h"
 #include "record/sampler.h"
 #include "record/sink.h"
 
@@ -84,7 +84,7 @@ private:
     return options_.scope.is_system_wide || !options_.scope.cgroups.empty();
   }
   bool is_followed(uint32_t pid) const;
-  Process* find(uint32_t pid);
+  ProcessState* find(uint32_t pid);
 
   // What was so before the first event.
   std::vector<uint32_t> processes_at_start() const;
@@ -119,22 +119,22 @@ private:
   void on_exec(const CommEvent& event);
   void on_fork(const ForkEvent& event);
   void on_kernel_code(KernelCodeEvent event);
-  void set_go_program(Process& process, const GoProgram& program, const MapEvent& code);
+  void set_go_program(ProcessState& process, const GoProgram& program, const MapEvent& code);
   bool executes_after(uint32_t pid, uint64_t time) const;
-  void leave_images(Process& process);
+  void leave_images(ProcessState& process);
 
   // Of processes whose events did not come, or not all.
-  void read_later(uint32_t pid, Process& process, uint64_t since);
+  void read_later(uint32_t pid, ProcessState& process, uint64_t since);
   void read_incomplete();
-  void read_again(uint32_t pid, Process& process);
+  void read_again(uint32_t pid, ProcessState& process);
 
   // Of processes that have ended.
   Result<> forget_ended();
-  void replace(uint32_t pid, Process& process);
+  void replace(uint32_t pid, ProcessState& process);
   Result<> finish_replaced();
-  Result<> write_perf_map(uint32_t pid, const Process& process, uint64_t time);
+  Result<> write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time);
   void forget(uint32_t pid);
-  void count_out(Process& process);
+  void count_out(ProcessState& process);
 
   Result<> write();
   Result<> write_archive(uint64_t until);
@@ -150,7 +150,7 @@ private:
   std::set<uint32_t> to_read_;
   std::set<uint32_t> ending_;
   // Those whose number was given to another before they were forgotten.
-  std::vector<std::pair<uint32_t, Process>> replaced_;
+  std::vector<std::pair<uint32_t, ProcessState>> replaced_;
   size_t process_count_ = 0;  // that had samples, whether they are still known or not
   // As the summary has them, of processes that were forgotten.
   uint64_t unplaced_count_ = 0;

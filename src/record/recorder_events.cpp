@@ -27,7 +27,7 @@ constexpr size_t kMaxToRead = 4096;
 
 }  // namespace
 
-Process* Recorder::find(uint32_t pid) {
+ProcessState* Recorder::find(uint32_t pid) {
   auto known = processes_.find(pid);
   return known == processes_.end() ? nullptr : &known->second;
 }
@@ -63,12 +63,12 @@ void Recorder::note_code(const SidebandRecord& record) {
   if (const auto* mapping = std::get_if<RawMapping>(&record)) {
     note_code(*mapping);
   } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
-    const Process* parent = find(fork->parent_pid);
+    const ProcessState* parent = find(fork->parent_pid);
     if (fork->pid != fork->parent_pid)
       processes_[fork->pid].code = parent ? parent->code : CodeRanges();
   } else if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec) {
     // Before samples of the new program are seen.
-    if (Process* process = find(comm->pid))
+    if (ProcessState* process = find(comm->pid))
       process->places.clear();
   }
 }
@@ -81,7 +81,7 @@ void Recorder::note_code(const RawMapping& mapping) {
 void Recorder::note_losses() {
   for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
-    if (Process* process = find(pid); process && process->is_sampled)
+    if (ProcessState* process = find(pid); process && process->is_sampled)
       read_later(pid, *process, last_drain_);
   }
   uint64_t lost = sampler_.lost_events() + dropped_events_;
@@ -144,7 +144,7 @@ bool Recorder::handle_fork(const ForkEvent& event) {
     return true;  // a thread
   if (!options_.scope.follows_children)
     return false;
-  Process& child = processes_[event.pid];
+  ProcessState& child = processes_[event.pid];
   if (child.ended_at)
     replace(event.pid, child);
   child.is_followed = true;
@@ -153,8 +153,8 @@ bool Recorder::handle_fork(const ForkEvent& event) {
 
 // Another process has its number. Its code was noted already, and samples may have come, too:
 // whose they are nobody can tell.
-void Recorder::replace(uint32_t pid, Process& process) {
-  Process next;
+void Recorder::replace(uint32_t pid, ProcessState& process) {
+  ProcessState next;
   next.code = process.code;
   next.is_sampled = process.is_sampled;
   replaced_.emplace_back(pid, std::exchange(process, std::move(next)));
@@ -175,7 +175,7 @@ bool Recorder::handle_exit(const ExitEvent& event) {
   }
   if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
     have_threads_ended_ = true;
-  Process* process = is_first ? &processes_[event.pid] : find(event.pid);
+  ProcessState* process = is_first ? &processes_[event.pid] : find(event.pid);
   if (process && (is_first || process->ended_at)) {
     process->ended_at = event.time;
     process->is_gone = false;
@@ -203,7 +203,7 @@ void Recorder::handle_given() {
 }
 
 void Recorder::on_mmap(RawMapping mapping) {
-  Process& process = processes_[mapping.pid];
+  ProcessState& process = processes_[mapping.pid];
   if (options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(process.perf_map, mapping.pid, mapping.time);
   auto [image, file, is_new, is_at_path] = images_.identify(mapping);
@@ -232,7 +232,7 @@ bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
 }
 
 // Of several in one process the first is its program, and not a library.
-void Recorder::set_go_program(Process& process, const GoProgram& program,
+void Recorder::set_go_program(ProcessState& process, const GoProgram& program,
                               const MapEvent& code) {
   if (!program.layout)
     unknown_go_versions_.insert(program.version);
@@ -247,7 +247,7 @@ void Recorder::on_comm(CommEvent event) {
 }
 
 void Recorder::on_exec(const CommEvent& event) {
-  Process& process = processes_[event.pid];
+  ProcessState& process = processes_[event.pid];
   if (process.perf_map)
     PerfMaps::renew(*process.perf_map, event.time);
   if (std::exchange(process.has_go_program, false))
@@ -260,8 +260,8 @@ void Recorder::on_exec(const CommEvent& event) {
 // program even: then what the child has mapped itself comes next, and takes its place.
 void Recorder::on_fork(const ForkEvent& event) {
   if (event.pid != event.parent_pid) {
-    Process& child = processes_[event.pid];
-    if (const Process* parent = find(event.parent_pid)) {
+    ProcessState& child = processes_[event.pid];
+    if (const ProcessState* parent = find(event.parent_pid)) {
       child.places = parent->places;
       child.images = parent->images;
     }
@@ -275,14 +275,14 @@ void Recorder::on_kernel_code(KernelCodeEvent event) {
 }
 
 // Its program has ended, or the process.
-void Recorder::leave_images(Process& process) {
+void Recorder::leave_images(ProcessState& process) {
   if (process.is_sampled)
     archive_.want(process.images);
   process.images.clear();
 }
 
 // Something happened since then of which no event came.
-void Recorder::read_later(uint32_t pid, Process& process, uint64_t since) {
+void Recorder::read_later(uint32_t pid, ProcessState& process, uint64_t since) {
   if (!process.incomplete_since)
     process.incomplete_since = since;
   to_read_.insert(pid);
@@ -290,7 +290,7 @@ void Recorder::read_later(uint32_t pid, Process& process, uint64_t since) {
 
 void Recorder::read_incomplete() {
   for (auto [pid, since] : held_.take_unknown()) {
-    Process& process = processes_[pid];
+    ProcessState& process = processes_[pid];
     if (!is_followed(pid)) {
       process.is_followed = true;
       sampler_.follow(pid);
@@ -302,7 +302,7 @@ void Recorder::read_incomplete() {
   for (auto next = to_read_.begin();
        next != to_read_.end() && monotonic_ns() < now + kReadTime;) {
     uint32_t pid = *next;
-    Process* process = find(pid);
+    ProcessState* process = find(pid);
     if (process && process->incomplete_since && now < process->read_at + kReadAgainAfter) {
       ++next;
       continue;
@@ -315,7 +315,7 @@ void Recorder::read_incomplete() {
   }
 }
 
-void Recorder::read_again(uint32_t pid, Process& process) {
+void Recorder::read_again(uint32_t pid, ProcessState& process) {
   snapshot(pid, *std::exchange(process.incomplete_since, std::nullopt));
   // Of these samples no event is missing any more.
   if (contains(process.code, process.unplaced_address))
@@ -330,7 +330,7 @@ Result<> Recorder::forget_ended() {
     return finished;
   for (auto next = ending_.begin(); next != ending_.end();) {
     uint32_t pid = *next;
-    Process* process = find(pid);
+    ProcessState* process = find(pid);
     bool is_ending = process && process->ended_at;
     if (is_ending && !process->is_gone) {
       process->is_gone = held_.is_over(pid) || proc::has_ended(pid);
@@ -365,13 +365,13 @@ void Recorder::forget(uint32_t pid) {
 }
 
 // What has to outlive a process.
-void Recorder::count_out(Process& process) {
+void Recorder::count_out(ProcessState& process) {
   leave_images(process);
   unplaced_count_ += process.unplaced_count;
   unreadable_count_ += process.is_sampled && process.is_unreadable ? 1 : 0;
 }
 
-Result<> Recorder::write_perf_map(uint32_t pid, const Process& process, uint64_t time) {
+Result<> Recorder::write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time) {
   if (!process.is_sampled || !process.perf_map)
     return Ok{};
   auto map = perf_maps_.read(*process.perf_map, pid, time);

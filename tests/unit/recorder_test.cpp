@@ -7,7 +7,9 @@
 
 #include <bit>
 #include <fstream>
+#include <functional>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "image_builder.h"
 #include "raw/sample_batch.h"
@@ -20,7 +22,9 @@ using namespace gosym;
 
 namespace {
 
-using Texts = std::vector<std::string>;
+struct Texts : std::vector<std::string> {
+  using std::vector<std::string>::vector;
+};
 
 }  // namespace
 
@@ -76,6 +80,7 @@ public:
   };
 
   std::vector<SidebandRecord> sideband;
+  std::function<void(std::vector<SidebandRecord>&)> drain = [](auto&) {};  // gives more of them
   std::vector<Sample> samples;
   uint64_t lost = 0;
   std::set<uint32_t> refused;
@@ -104,6 +109,7 @@ public:
   }
   void drain_events(std::vector<SidebandRecord>& records) override {
     std::ranges::move(std::exchange(sideband, {}), std::back_inserter(records));
+    drain(records);
   }
   Result<> follow_cpus(std::vector<SidebandRecord>&) override { return Ok{}; }
   std::set<uint32_t> take_refused() override { return std::exchange(refused, {}); }
@@ -282,15 +288,33 @@ TEST_CASE("recorder: children are left out if that is asked for") {
   Scope scope = of_process(pid(1));
   scope.follows_children = false;
   Recording recording(scope);
-  recording.look({fork_of(1, 2, 20), mmap_of(2, 30, 0x5000)});
-  recording.look({}, {{40, pid(1), {0x5010}}});
-  CHECK(recording.finish() == Texts{"sample of 1 at 5010"});
+  recording.look({fork_of(1, 2, 20), mmap_of(2, 30, 0x5000)}, {{40, pid(2), {0x5010}}});
+  CHECK(recording.finish() == Texts{"sample of 2 at 5010"});
 }
 
 TEST_CASE("recorder: events come in order of time, whichever ring they come from") {
   Recording recording;
   recording.look({mmap_of(2, 20, 0x5000), exit_of(2, 30), fork_of(1, 2, 10)},
                  {{25, pid(2), {0x5010}}});
+  CHECK(recording.finish() ==
+        Texts{"1 forks 2", "2 maps [code] at 5000", "sample of 2 at 5010"});
+}
+
+TEST_CASE("recorder: what happened while the rings were read waits for what was before it") {
+  Recording recording;
+  uint64_t time = 0;
+  int turn = 0;
+  // Later than the look began, so it is not handled before the next one.
+  recording.sampler.drain = [&](std::vector<SidebandRecord>& records) {
+    if (turn++ == 0) {
+      time = monotonic_ns() + 1;
+      records.emplace_back(mmap_of(2, time, 0x5000));
+      recording.sampler.samples = {{time, pid(2), {0x5010}}};
+    } else if (turn == 2) {
+      records.emplace_back(fork_of(1, 2, time - 1));
+    }
+  };
+  recording.look({});
   CHECK(recording.finish() ==
         Texts{"1 forks 2", "2 maps [code] at 5000", "sample of 2 at 5010"});
 }

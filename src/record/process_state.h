@@ -16,7 +16,7 @@ namespace gosym {
 //
 // HeldEvents alone has a table of its own: most processes in it never have a sample, it keeps
 // what was before an exec beside what is after, and it is emptied when it has too many.
-struct Process {
+struct ProcessState {
   bool is_followed = false;     // a target or a child of one
   bool is_sampled = false;      // there are samples of it
   bool is_unreadable = false;   // its mappings may not be read
@@ -44,6 +44,6 @@ struct Process {
 };
 
 // References stay valid until the process is erased.
-using ProcessTable = std::unordered_map<uint32_t, Process>;
+using ProcessTable = std::unordered_map<uint32_t, ProcessState>;
 
 }  // namespace gosym
