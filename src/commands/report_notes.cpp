@@ -87,6 +87,8 @@ Error no_samples(const ReportOptions& options, const raw::Recording& recording,
     hint = "gosym report -v without filters lists all labels with their values";
   else if (!options.event.empty() && profile.filter.empty())
     hint = "it did not occur, or not often enough";
+  else if (!options.selection.keeps_all())
+    hint = "gosym report --top 0 without these options lists all functions";
   else if (!profile.filter.empty())
     hint = "gosym report --top 0 without filters lists all processes that were sampled";
   else if (!is_whole(recording))

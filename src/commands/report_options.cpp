@@ -192,11 +192,14 @@ OptionGroup selection_options(Selection& selection) {
 
 Option format_option(std::string names, std::string help, std::string format,
                      ReportOptions& options) {
+  std::vector<std::string> others = {"--format", "--pprof", "--folded",
+                                     "--json",   "--md",    "--csv"};
+  std::erase(others, names);
   return {.names = std::move(names),
           .help = std::move(help),
           .set = [&options, format = std::move(format)](
                      const std::string& /*none*/) { options.format = format; },
-          .excludes = {"--format", "--pprof", "--folded"}};
+          .excludes = std::move(others)};
 }
 
 OptionGroup output_options(ReportOptions& options) {

@@ -2,11 +2,13 @@
 
 #include "output/folded.h"
 #include "output/pprof.h"
+#include "output/report_json.h"
 #include "output/text.h"
 #include "profile/replay.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 #include "symbolize/unwind.h"
+#include "view/selection.h"
 
 using namespace gosym;
 
@@ -40,8 +42,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Profile profile = std::move(replay).finish();
   unwind(profile, "", {});
   assert(profile.total_count() == batch->rows().size());
-  (void)make_text(profile, 0);
+  for (View view : {View::kSummary, View::kTree, View::kInverted, View::kCallers, View::kLines})
+    (void)make_text(profile, {.view = view,
+                              .function = *Pattern::parse("a"),
+                              .is_verbose = true,
+                              .screen = {.width = 60, .height = 20}});
+  (void)make_report_json(profile, {});
   write_folded(profile, [](std::string_view) { return true; });
   encode_pprof(profile, [](std::string_view) { return true; });
+
+  uint64_t all = profile.total_count();
+  Selection selection;
+  selection.hide.push_back(*Pattern::parse("0"));
+  selection.has_kernel = false;
+  select(profile, selection);
+  assert(profile.total_count() <= all);
   return 0;
 }

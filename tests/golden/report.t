@@ -40,7 +40,7 @@ Options that are wrong in themselves.
   [2]
 
   $ gosym report --format svg
-  gosym: error: --format: 'svg' is not one of text, folded, pprof
+  gosym: error: --format: 'svg' is not one of text, csv, md, json, folded, pprof
   gosym: hint: see 'gosym report --help'
   [2]
 
@@ -81,3 +81,51 @@ A slip does not cost the recording.
   gosym: error: 'made.raw' is a recording: it is not written over
   gosym: hint: name another file for the output
   [2]
+
+Views that are wrong in themselves.
+
+  $ gosym report --callers 'a('
+  gosym: error: --callers: 'a(' is not a regular expression: missing ): a(
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --tree --callers main
+  gosym: error: --tree and --callers cannot be used together
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --by planet
+  gosym: error: --by: 'planet' is not one of function, line, file, module, package, category, address, process, thread, comm, label:KEY, cgroup, container, goroutine
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --by process,comm,module,function
+  gosym: error: --by: 'process,comm,module,function' has more than 3 parts
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --min 101
+  gosym: error: --min: '101' is not a percentage
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --depth 0
+  gosym: error: --depth: '0' is not a depth
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --sort size
+  gosym: error: --sort: 'size' is not one of self, total, name
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --json --tree
+  gosym: error: a json profile has all stacks: views are for text, csv and md
+  gosym: hint: leave out --tree, --inverted, --callers, --callees, --lines and --by
+  [2]
+
+  $ gosym report --json --csv
+  gosym: error: --json and --csv cannot be used together
+  gosym: hint: see 'gosym report --help'
+  [2]
+
