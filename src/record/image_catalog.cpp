@@ -53,12 +53,14 @@ ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
   if (!opened)
     return {identify_unopened(mapping, opened.error().message()), {}};
 
+  // The same file by another path or mapping keeps its number, one written anew gets another.
   Version version{opened->device, opened->inode, opened->size, opened->mtime_ns};
   ImageId& id = known_[version];
   if (id != ImageId{}) {
     hold(mapping, version, opened->file, id);
     return {latest_[mapping.file] = id, std::move(opened->file)};
   }
+  // It is new, so it is read: by the helper already, if that opened it.
   struct stat status {};
   if (!opened->contents && fstat(opened->file.get(), &status) == 0)
     opened->contents = read_contents(opened->file, status);
