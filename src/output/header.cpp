@@ -209,7 +209,7 @@ std::string make_stack_note(const Profile& profile) {
 std::string make_sampler_note(const Profile& profile) {
   if (profile.info.sampler != "perf")
     return {};
-  return fmt::format("sampler    perf_event's call chains: no goroutines{}\n",
+  return fmt::format("sampled    by perf_event's call chains: no goroutines{}\n",
                      profile.info.has_kernel ? "" : ", no kernel code");
 }
 

@@ -114,15 +114,6 @@ private:
   uint64_t sample_ = 0;
 };
 
-// Appends the keys of a stack, innermost first, to a vector that is empty.
-void append_keys(const Profile& profile, const FrameKeys& frames, StackId stack,
-                 std::vector<KeyId>& keys) {
-  for (LocationId location : profile.stack(stack))
-    for (KeyId key : frames.of(location))
-      if (!frames.merges_neighbours() || keys.empty() || keys.back() != key)
-        keys.push_back(key);
-}
-
 void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) {
   for (KeyId key : path)
     node = builder.step(node, key);
@@ -175,7 +166,7 @@ CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction di
       node = builder.step(
           node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
     path.clear();
-    append_keys(profile, frames, profile.samples[i].stack, path);
+    frames.append(profile.stack(profile.samples[i].stack), path);
     if (direction == Direction::kFromRoot)
       std::ranges::reverse(path);
     add_path(builder, node, path);
@@ -197,7 +188,7 @@ CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction
   for (const SampleCount& sample : profile.samples) {
     builder.begin_sample(profile.amount(sample));
     path.clear();
-    append_keys(profile, frames, sample.stack, path);
+    frames.append(profile.stack(sample.stack), path);
     if (direction == Direction::kFromRoot)
       std::ranges::reverse(path);
     for (size_t i = 0; i < path.size(); i++)

@@ -1,7 +1,7 @@
 #include "view/category.h"
 
-#include <algorithm>
 #include <span>
+#include <string>
 
 namespace gosym {
 
@@ -50,6 +50,9 @@ constexpr Row kGoFunctions[] = {
     {"runtime.bgsweep", kCollection},
     {"runtime.bgscavenge", kCollection},
     {"runtime.mspan.sweep", kCollection},
+    {"runtime.activeSweep", kCollection},
+    {"runtime.deductSweepCredit", kCollection},
+    {"runtime.freeSomeWbufs", kCollection},
     {"runtime.sweepLocked", kCollection},
     {"runtime.wbBuf", kCollection},
     {"runtime.wbMove", kCollection},
@@ -87,6 +90,10 @@ constexpr Row kGoFunctions[] = {
     {"runtime.growslice", kAllocation},
     {"runtime.mcache", kAllocation},
     {"runtime.mcentral", kAllocation},
+    {"runtime.spanSet", kAllocation},
+    {"runtime.scavengeIndex", kAllocation},
+    {"runtime.roundupsize", kAllocation},
+    {"runtime.heapSetType", kAllocation},
     {"runtime.mheap", kAllocation},
     {"runtime.mspan", kAllocation},
     {"runtime.MCache", kAllocation},
@@ -189,6 +196,7 @@ constexpr Row kGoFunctions[] = {
     {"runtime.vdso", kTimers},
     {"runtime.lock", kLocks},
     {"runtime.unlock", kLocks},
+    {"runtime.mLockProfile", kLocks},
     {"runtime.mutex", kLocks},
     {"runtime.rwmutex", kLocks},
     {"runtime.sema", kLocks},
@@ -225,6 +233,10 @@ constexpr Row kGoFunctions[] = {
     {"runtime.f64hash", kMaps},
     {"internal/runtime/maps", kMaps},
     {"aeshashbody", kMaps},
+    {"gogo", kScheduling},
+    {"gosave_systemstack_switch", kScheduling},
+    {"gcWriteBarrier", kCollection},
+    {"setg_gcc", kCgo},
     {"runtime.memmove", kText},
     {"runtime.memclr", kText},
     {"runtime.memequal", kText},
@@ -275,6 +287,7 @@ constexpr Row kGoFunctions[] = {
     {"runtime.freedefer", kStacks},
     {"runtime.gopanic", kStacks},
     {"runtime.gorecover", kStacks},
+    {"runtime._panic", kStacks},
     {"runtime.panic", kStacks},
     {"runtime.recovery", kStacks},
     {"runtime.unwinder", kStacks},
@@ -310,6 +323,7 @@ constexpr Row kGoFunctions[] = {
     {"runtime.", kOtherRuntime},
     {"runtime/", kOtherRuntime},
     {"internal/runtime/syscall", kSystemCalls},
+    {"runtime/internal/syscall", kSystemCalls},
     {"internal/runtime/", kOtherRuntime},
     {"internal/cpu", kOtherRuntime},
     {"internal/abi", kOtherRuntime},
@@ -328,6 +342,7 @@ constexpr Row kPackages[] = {
     {"internal/bytealg", kText},
     {"internal/stringslite", kText},
     {"strconv", kFormatting},
+    {"internal/strconv", kFormatting},
     {"fmt", kFormatting},
     {"log", kFormatting},
     {"text/tabwriter", kFormatting},
@@ -341,6 +356,7 @@ constexpr Row kPackages[] = {
     {"internal/reflectlite", kInterfaces},
     {"sort", kSorting},
     {"slices", kSorting},
+    {"cmp", kSorting},
     {"container/heap", kSorting},
     {"regexp", kRegexp},
     {"github.com/grafana/regexp", kRegexp},
@@ -496,6 +512,34 @@ constexpr Row kKernelFunctions[] = {
     {"pipe_", kKernelFiles},
     {"shmem_", kKernelFiles},
     {"copy_page_to_iter", kKernelFiles},
+    {"raw_local", kKernelNetwork},
+    {"__inet", kKernelNetwork},
+    {"bbr_", kKernelNetwork},
+    {"sk_", kKernelNetwork},
+    {"release_sock", kKernelNetwork},
+    {"__release_sock", kKernelNetwork},
+    {"eth_", kKernelNetwork},
+    {"do_tcp", kKernelNetwork},
+    {"proc_", kKernelFiles},
+    {"seq_", kKernelFiles},
+    {"__fput", kKernelFiles},
+    {"fput", kKernelFiles},
+    {"fget", kKernelFiles},
+    {"fdget", kKernelFiles},
+    {"do_dentry_open", kKernelFiles},
+    {"filp_", kKernelFiles},
+    {"__dentry", kKernelFiles},
+    {"dentry_", kKernelFiles},
+    {"mntput", kKernelFiles},
+    {"inode_", kKernelFiles},
+    {"alloc_file", kKernelFiles},
+    {"lock_vma", kKernelMemory},
+    {"__memcg", kKernelMemory},
+    {"___slab", kKernelMemory},
+    {"obj_cgroup", kKernelMemory},
+    {"memcg", kKernelMemory},
+    {"__pte", kKernelMemory},
+    {"get_vma", kKernelMemory},
     {"exc_page_fault", kKernelMemory},
     {"asm_exc_page_fault", kKernelMemory},
     {"do_user_addr_fault", kKernelMemory},
@@ -579,8 +623,7 @@ constexpr Row kKernelFunctions[] = {
     {"native_", kKernel},
 };
 
-// The longest prefix that fits; null if none does. After it something else must begin if `ends`
-// says so.
+// The longest prefix that fits; null if none does.
 template <class Fits>
 const Row* longest(std::span<const Row> rows, Fits fits) {
   const Row* best = nullptr;
@@ -608,29 +651,30 @@ bool is_within(std::string_view package, std::string_view path) {
 
 }  // namespace
 
-std::string_view category_of(std::string_view name, std::string_view package,
-                             std::string_view module, bool is_kernel) {
+Category category_of(std::string_view name, std::string_view package, std::string_view module,
+                     bool is_kernel) {
+  auto of_row = [](const Row* row) {
+    bool is_other = row->category == kKernel || row->category == kOtherRuntime;
+    return Category{row->category, is_other ? Category::Kind::kOther : Category::Kind::kWork};
+  };
+  auto begins = [](std::string_view text) {
+    return [text](std::string_view prefix) { return text.starts_with(prefix); };
+  };
   if (is_kernel) {
-    const Row* row = longest(kKernelFunctions,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); });
-    return row ? row->category : kKernel;
+    const Row* row = longest(kKernelFunctions, begins(name));
+    return row ? of_row(row) : Category{kKernel, Category::Kind::kOther};
   }
-  if (package.empty()) {
-    const Row* row =
-        longest(kNative, [&](std::string_view prefix) { return name.starts_with(prefix); });
-    if (row)
-      return row->category;
-  }
+  if (package.empty())
+    if (const Row* row = longest(kNative, begins(name)))
+      return of_row(row);
   std::string plain = plain_receiver(name);
-  const Row* function =
-      longest(kGoFunctions, [&](std::string_view prefix) { return plain.starts_with(prefix); });
+  const Row* function = longest(kGoFunctions, begins(plain));
   if (function && (package.empty() || plain.starts_with(package)))
-    return function->category;
-  const Row* row =
-      longest(kPackages, [&](std::string_view path) { return is_within(package, path); });
-  if (row)
-    return row->category;
-  return package.empty() ? module : package;
+    return of_row(function);
+  if (const Row* row =
+          longest(kPackages, [&](std::string_view path) { return is_within(package, path); }))
+    return of_row(row);
+  return {package.empty() ? module : package, Category::Kind::kPart};
 }
 
 }  // namespace gosym

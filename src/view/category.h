@@ -7,10 +7,19 @@
 namespace gosym {
 
 // What kind of work a function does, by its name alone: "garbage collection", "allocation",
-// "locks", "kernel: network". Where the table has nothing for it, of the package, or of the
-// module, it is part of. `name` is for people, `package` may be empty; the result is a view
-// into an argument, or constant.
-std::string_view category_of(std::string_view name, std::string_view package,
-                             std::string_view module, bool is_kernel);
+// "locks", "kernel: network".
+struct Category {
+  enum class Kind : uint8_t {
+    kWork,   // a kind of work
+    kOther,  // of the kernel or Go's runtime, where a small function may serve any kind of work
+    kPart,   // nothing is known but the package, or the module, that it is part of
+  };
+  std::string_view text;  // constant, or a view into an argument of category_of()
+  Kind kind = Kind::kWork;
+};
+
+// `name` is for people, `package` may be empty.
+Category category_of(std::string_view name, std::string_view package, std::string_view module,
+                     bool is_kernel);
 
 }  // namespace gosym

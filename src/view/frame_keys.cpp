@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <tsl/robin_map.h>
 
+#include <algorithm>
+
 #include "base/sequence_pool.h"
 #include "base/text.h"
 #include "profile/container.h"
@@ -53,10 +55,8 @@ public:
           return number_text(module_text(image), key);
         return number_text(profile_.strings[function.package], key);
       case Kind::kCategory:
-        return number_text(
-            category_of(profile_.strings[function.name], profile_.strings[function.package],
-                        module_text(image), key.is_kernel),
-            key);
+        return number_category(profile_.strings[function.name],
+                               profile_.strings[function.package], key);
       default:
         return of_code(location, key);
     }
@@ -75,7 +75,7 @@ public:
     if (kind_ == Kind::kPackage)
       group = module_text(image);
     if (kind_ == Kind::kCategory)
-      group = category_of({}, {}, module_text(image), key.is_kernel);
+      return number_category({}, {}, key);
     return number_text(group, key);
   }
 
@@ -112,6 +112,13 @@ private:
         break;
     }
     return printable(base_name(of.file.path));
+  }
+
+  KeyId number_category(std::string_view name, std::string_view package, ViewKey key) {
+    std::string module = module_text(key.image);
+    Category category = category_of(name, package, module, key.is_kernel);
+    key.category = category.kind;
+    return number_text(category.text, key);
   }
 
   // Of what is told apart by its text alone.
@@ -205,11 +212,10 @@ SampleKeys leaf_keys(const Profile& profile, Kind kind) {
   result.keys.assign(frames.all().begin(), frames.all().end());
   auto none = static_cast<KeyId>(result.keys.size());
   result.keys.push_back({.text = std::string(kNoText)});
+  std::vector<KeyId> ids;
   for (const SampleCount& sample : profile.samples) {
-    std::span<const LocationId> stack = profile.stack(sample.stack);
-    std::span<const KeyId> ids;
-    if (!stack.empty())
-      ids = frames.of(stack.front());
+    ids.clear();
+    frames.append(profile.stack(sample.stack), ids);
     result.ids.push_back(ids.empty() ? none : ids.front());
   }
   return result;
@@ -238,6 +244,23 @@ FrameKeys::FrameKeys(const Profile& profile, Kind kind)
     begins_.push_back(ids_.size());
   }
   keys_ = std::move(table).take();
+}
+
+void FrameKeys::append(std::span<const LocationId> stack, std::vector<KeyId>& keys) const {
+  size_t begin = keys.size();
+  for (LocationId location : stack)
+    for (KeyId key : of(location))
+      if (!merges_neighbours_ || keys.size() == begin || keys.back() != key)
+        keys.push_back(key);
+
+  auto is_other = [&](KeyId id) { return (*this)[id].category == Category::Kind::kOther; };
+  auto caller =
+      std::find_if_not(keys.begin() + static_cast<ptrdiff_t>(begin), keys.end(), is_other);
+  bool has_caller = caller != keys.end() && (*this)[*caller].category == Category::Kind::kWork;
+  // The kernel works for a program: what called it tells nothing of how.
+  if (has_caller && caller - keys.begin() > static_cast<ptrdiff_t>(begin) &&
+      (*this)[*caller].is_kernel == (*this)[keys[begin]].is_kernel)
+    keys.erase(keys.begin() + static_cast<ptrdiff_t>(begin), caller);
 }
 
 SampleKeys sample_keys(const Profile& profile, const Dimension& dimension) {

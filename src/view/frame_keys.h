@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profile/profile.h"
+#include "view/category.h"
 #include "view/dimension.h"
 
 namespace gosym {
@@ -23,6 +24,7 @@ struct ViewKey {
   bool is_named = true;
   bool is_kernel = false;
   bool is_gap = false;  // frames that are left out of the middle of a stack
+  Category::Kind category = Category::Kind::kWork;  // of a category
   // Of functions and lines: whose name and file it has, and the line, 0 if unknown.
   FunctionId function = kNoFunction;
   uint32_t line = 0;
@@ -52,6 +54,10 @@ public:
   bool merges_neighbours() const { return merges_neighbours_; }
   // Whether a place in the source tells more of a key than its text.
   bool has_places() const { return !merges_neighbours_; }
+
+  // Appends the keys of a stack, innermost first. A small function of the kernel or of Go's
+  // runtime that ran is of the category of the next one that called it.
+  void append(std::span<const LocationId> stack, std::vector<KeyId>& keys) const;
 
 private:
   std::vector<ViewKey> keys_;

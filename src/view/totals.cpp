@@ -25,11 +25,7 @@ public:
     sample_number_++;
     uint64_t amount = profile_.amount(sample);
     std::span<const LocationId> stack = profile_.stack(sample.stack);
-    if (!stack.empty()) {
-      weights_[to_index(stack.front())].self += amount;
-      if (!keys_.of(stack.front()).empty())
-        totals_[to_index(keys_.of(stack.front()).front())].self += amount;
-    }
+    add_self(stack, amount);
     for (LocationId location : stack) {
       weights_[to_index(location)].total += amount;
       for (KeyId key : keys_.of(location))
@@ -47,6 +43,18 @@ public:
   }
 
 private:
+  void add_self(std::span<const LocationId> stack, uint64_t amount) {
+    if (stack.empty())
+      return;
+    weights_[to_index(stack.front())].self += amount;
+    path_.clear();
+    if (keys_.merges_neighbours())
+      keys_.append(stack, path_);
+    std::span<const KeyId> ran = path_.empty() ? keys_.of(stack.front()) : path_;
+    if (!ran.empty())
+      totals_[to_index(ran.front())].self += amount;
+  }
+
   struct LineKey {
     KeyId key;
     FunctionId function;  // that has the file of the line
@@ -91,6 +99,7 @@ private:
   std::vector<Total> totals_;          // of each key
   std::vector<uint64_t> last_sample_;  // that counted for the key
   uint64_t sample_number_ = 0;
+  std::vector<KeyId> path_;  // scratch of add_self()
 };
 
 }  // namespace

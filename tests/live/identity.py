@@ -57,7 +57,7 @@ def names_in(pid, file):
 
 def is_explained(recording, reason, file):
     group = f"[{reason} {file}]"
-    text = gosym("report", recording).out
+    text = gosym("report", "-v", recording).out
     assert f"  {group} " in text.rpartition("have no name:")[2], text
     return group
 
@@ -168,7 +168,7 @@ def program_of_that_name():
     shutil.copy(build_fib(), program)
     with running(program) as pid:
         recording = record("-p", pid, seconds=1)
-    assert "fibNaive" in frames(recording), gosym("report", recording).out
+    assert "fibNaive" in frames(recording), gosym("report", "-v", recording).out
     program.unlink()
     assert "fibNaive" not in frames(recording)
 

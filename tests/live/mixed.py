@@ -69,7 +69,7 @@ def kernel_is_named():
 
 
 def sources_are_summed_up():
-    line = re.search(r"^names from  (.*)$", gosym("report", recording()[0]).out, re.M)[1]
+    line = re.search(r"^names      from (.*)$", gosym("report", "-v", recording()[0]).out, re.M)[1]
     shares = {source: float(share) for source, share in
               (item.removesuffix(" %").rsplit(" ", 1) for item in line.split(", "))}
     wanted = {"kallsyms", "symtab", "perf map", "pclntab"}

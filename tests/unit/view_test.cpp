@@ -238,7 +238,7 @@ TEST_CASE("sample keys: of whom samples are") {
 
 TEST_CASE("category: by the longest beginning, then by the package, then by the module") {
   auto of = [](std::string_view name, std::string_view package) {
-    return category_of(name, package, "server", false);
+    return category_of(name, package, "server", false).text;
   };
   CHECK(of("runtime.gcBgMarkWorker", "runtime") == "garbage collection");
   CHECK(of("runtime.(*mspan).sweep", "runtime") == "garbage collection");
@@ -253,8 +253,24 @@ TEST_CASE("category: by the longest beginning, then by the package, then by the 
   CHECK(of("main.fib", "main") == "main");
   CHECK(of("malloc", "") == "allocation");
   CHECK(of("png_read_row", "") == "server");
-  CHECK(category_of("tcp_sendmsg", "", "[kernel]", true) == "kernel: network");
-  CHECK(category_of("frobnicate", "", "[kernel]", true) == "kernel, other");
+  CHECK(category_of("tcp_sendmsg", "", "[kernel]", true).text == "kernel: network");
+  CHECK(category_of("frobnicate", "", "[kernel]", true).text == "kernel, other");
+}
+
+TEST_CASE("category: a small function of the kernel or the runtime is of its caller's") {
+  Profile profile = make_demo_profile();
+  StringPool& strings = profile.strings;
+  profile.functions.push_back({strings.intern("tcp_sendmsg"), {}, {}, 0});
+  profile.frames.push_back({FunctionId{5}, 0, FrameSource::kKallsyms});
+  Location caller = profile.locations[4];
+  caller.first_frame = static_cast<uint32_t>(profile.frames.size() - 1);
+  profile.locations.push_back(caller);
+  LocationId tcp{static_cast<uint32_t>(profile.locations.size() - 1)};
+  profile.add_stack(std::vector{LocationId{4}, tcp, LocationId{0}});
+  profile.samples[1].stack = StackId{3};
+  CHECK(rows_of(profile, Kind::kCategory).find("kernel: network 2/2\n") != std::string::npos);
+  profile.samples[1].stack = StackId{1};  // called by nothing but what is known by its module
+  CHECK(rows_of(profile, Kind::kCategory).find("kernel, other 2/2\n") != std::string::npos);
 }
 
 TEST_CASE("views: callers, callees, lines and groups as text") {

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+"""The views of report against `go tool pprof` on the same profile, and against each other."""
+import csv
+import functools
+import io
+import itertools
+import json
+import re
+
+from common import (FIXTURES, GO_ENVIRONMENT, call, folded, go, gosym, new_place, pprof_file, run)
+
+MILLISECONDS = 4000
+
+
+@functools.cache
+def recording():
+    """A program of recursion, closures, interfaces, defer, goroutines and hot leaves."""
+    program = new_place("go_stacks")
+    call(go("newest"), "build", "-ldflags=-s -w", "-o", program, FIXTURES / "go_stacks" / "main.go",
+         env=GO_ENVIRONMENT)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", 499, "-o", file, "--", program, "all", MILLISECONDS)
+    return file
+
+
+@functools.cache
+def go_pprof(*options):
+    return call("/usr/bin/go", "tool", "pprof", "-sample_index=cpu", "-unit=ns", "-nodefraction=0",
+                "-edgefraction=0", "-nodecount=100000", *options, pprof_file(recording()),
+                env=GO_ENVIRONMENT).out
+
+
+def nanoseconds(text):
+    return round(float(text.removesuffix("ns")))
+
+
+@functools.cache
+def document(*options):
+    return json.loads(gosym("report", "-q", recording(), "--json", "--demangle", "none", "--min", 0,
+                            *options).out)
+
+
+def rows(*options):
+    """Of a view as CSV: name -> (self, total), in seconds, names that occur twice added up."""
+    text = gosym("report", "-q", recording(), "--csv", "--demangle", "none", *options).out
+    titles, *table = csv.reader(io.StringIO(text))
+    unit = {"self s": 1, "self ms": 1000}[titles[1]]
+    result = {}
+    for row in table:
+        before = result.get(row[4], (0, 0))
+        result[row[4]] = (before[0] + float(row[1]) / unit, before[1] + float(row[3]) / unit)
+    return result
+
+
+def close(seconds, wanted_nanoseconds):
+    return abs(seconds - wanted_nanoseconds / 1e9) < 0.011  # two digits behind the point
+
+
+def functions_are_those_of_top():
+    """But for C++, whose names pprof shortens: gosym is sampled before it executes the program."""
+    told = {}
+    for line in go_pprof("-top", "-functions").splitlines():
+        if row := re.match(r" *(\S+ns|0) +\S+% +\S+% +(\S+ns|0) +\S+%  (.*?)(?: \(inline\))?$", line):
+            told[row[3]] = (nanoseconds(row[1]), nanoseconds(row[2]))
+    assert len(told) > 20, told
+    found = {}
+    for function in document()["functions"]:
+        if "unnamed" not in function:
+            found.setdefault(function["name"], []).append((function["self"], function["total"]))
+    wrong = [(name, amounts, found.get(name)) for name, amounts in told.items()
+             if not name.startswith("[") and "::" not in name and amounts not in found.get(name, [])]
+    assert not wrong, wrong[:5]
+
+
+def peek(function):
+    """What -peek shows above and below the function: name -> nanoseconds."""
+    callers, callees, side = {}, {}, None
+    for line in go_pprof("-peek", f"^{re.escape(function)}$", "-functions").splitlines():
+        if line.startswith("-----"):
+            side = callers
+        elif row := re.match(r" +(\S+ns) +\S+% \|   (.*?)(?: \(inline\))?$", line):
+            side[row[2]] = nanoseconds(row[1])
+        elif re.match(r" *\S+ +\S+% +\S+% +\S+ +\S+% +\| (?! )", line):
+            side = callees
+    return callers, callees
+
+
+def neighbours_are_those_of_peek(function):
+    for option, wanted in zip(("--callers", "--callees"), peek(function)):
+        found = rows(option, f"^{re.escape(function)}$", "--depth", 1, "--min", 0)
+        found.pop(function, None)  # pprof has no edges from a node to itself
+        assert found.keys() == wanted.keys(), (option, found, wanted)
+        wrong = [(name, found[name], wanted[name]) for name in wanted
+                 if not close(found[name][1], wanted[name])]
+        assert not wrong, wrong
+    return bool(wanted)
+
+
+def lines_are_those_of_pprof():
+    function = "main.fib"
+    told = {}
+    for line in go_pprof("-top", "-lines").splitlines():
+        row = re.match(r" *(\S+ns|0) +\S+% +\S+% +(\S+ns|0) +\S+%  (\S+) \S*?([^/]*:\d+)", line)
+        if row and row[3] == function:
+            told[f"{function} {row[4]}"] = (nanoseconds(row[1]), nanoseconds(row[2]))
+    assert len(told) > 1, told
+    found = rows("--lines", f"^{re.escape(function)}$")
+    assert found.keys() == told.keys(), (found, told)
+    wrong = [(name, found[name], told[name]) for name in told
+             if not all(map(close, found[name], told[name]))]
+    assert not wrong, wrong
+
+
+def tree_adds_up():
+    """Each node has what its children have and what ends at it; totals by function are the table's."""
+    self_by_name = {}
+
+    def visit(node):
+        assert node["total"] == node["self"] + sum(child["total"] for child in node["children"]), node
+        self_by_name[node["name"]] = self_by_name.get(node["name"], 0) + node["self"]
+        for child in node["children"]:
+            visit(child)
+
+    visit(document()["tree"])
+    by_name = {}
+    for function in document()["functions"]:
+        by_name[function["name"]] = by_name.get(function["name"], 0) + function["self"]
+    for name, amount in by_name.items():
+        assert self_by_name.get(name, 0) == amount, (name, amount, self_by_name.get(name))
+
+
+SELECTIONS = [["--focus", "fib"], ["--ignore", "fib"], ["--hide", "^main\\.f"], ["--show", "^main"],
+              ["--module", "go_stacks"], ["--no-kernel"], ["--no-inlines"], ["--min", "0"]]
+
+
+def totals_agree(selection):
+    """In all formats and views, whatever was selected."""
+    found = document(*selection)
+    total = found["totals"]["value"]
+    assert 0 < total <= document()["totals"]["value"]
+    assert found["tree"]["total"] == total
+    assert sum(function["self"] for function in found["functions"]) == total
+    period = 1e9 / found["recording"]["frequency"]
+    assert sum(stack.count for stack in folded(recording(), *selection)) == round(total / period)
+    told = call("/usr/bin/go", "tool", "pprof", "-top", "-sample_index=cpu", "-unit=ns",
+                pprof_file(recording(), *selection), env=GO_ENVIRONMENT).out
+    assert nanoseconds(re.search(r"of (\S+) total", told)[1]) == total, told
+    for key in ("module", "package", "category", "file", "process", "thread", "comm", "goroutine"):
+        of_rows = rows(*selection, "--by", key)
+        seconds = sum(amounts[0] for amounts in of_rows.values())
+        assert abs(seconds - total / 1e9) < 0.006 * len(of_rows), (key, seconds, total)
+
+
+def most_has_a_category():
+    found = rows("--by", "category")
+    total = sum(amounts[0] for amounts in found.values())
+    other = sum(amounts[0] for name, amounts in found.items() if "other" in name)
+    assert other <= 0.05 * total, found
+
+
+FUNCTIONS = ["main.fib", "runtime.mallocgc", "main.main", "runtime.systemstack", "sort.Ints",
+             "runtime.schedule"]
+
+
+def all_that_were_sampled():
+    names = {function["name"] for function in document()["functions"]}
+    shown = [name for name in FUNCTIONS if name in names]
+    assert "main.fib" in shown and len(shown) > 2, names
+    for function in shown:
+        neighbours_are_those_of_peek(function)
+
+
+# Each with one of another kind; of those that --focus and --ignore select nothing is left.
+PAIRS = [sum(pair, []) for pair in itertools.combinations(SELECTIONS[1:-1], 2)]
+
+run([("functions have the self and total of pprof -top", functions_are_those_of_top),
+     ("callers and callees are those of pprof -peek", all_that_were_sampled),
+     ("lines are those of pprof -lines", lines_are_those_of_pprof),
+     ("the tree adds up", tree_adds_up),
+     ("95 % of the time has a category", most_has_a_category)] +
+    [(f"totals agree with {' '.join(selection)}", functools.partial(totals_agree, selection))
+     for selection in SELECTIONS + PAIRS[::5]])
