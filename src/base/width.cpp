@@ -96,15 +96,18 @@ std::string wrapped(std::string_view line, size_t width, size_t indent) {
   return text;
 }
 
+std::string_view without_directories(std::string_view name) {
+  // Types in brackets and receivers may have paths of their own, "[stripped file]" has none.
+  std::string_view path = name.substr(0, name.find_first_of("([<{ "));
+  if (size_t slash = path.rfind('/'); slash != path.npos)
+    name.remove_prefix(slash + 1);
+  return name;
+}
+
 std::string cut_name(std::string_view name, size_t width) {
   if (display_width(name) <= width)
     return std::string(name);
-  // Types in brackets and receivers may have paths of their own, "[stripped file]" has none,
-  // and "net/http.serve > main.handle" has several.
-  std::string_view path = name.substr(0, name.find_first_of("([<{"));
-  if (size_t slash = path.rfind('/'); slash != path.npos)
-    name.remove_prefix(slash + 1);
-  return cut_in_middle(name, width);
+  return cut_in_middle(without_directories(name), width);
 }
 
 std::string cut_path(std::string_view path, size_t width) {

@@ -21,8 +21,11 @@ std::string cut_at_end(std::string_view text, size_t width);
 // word is. All but the first begin with `indent` spaces.
 std::string wrapped(std::string_view line, size_t width, size_t indent);
 
-// As cut_in_middle() for a function's name, of which first the directories of the package go:
-// "promql.eval" of "github.com/prometheus/prometheus/promql.eval".
+// A function's name without the directories of its package: "promql.eval" of
+// "github.com/prometheus/prometheus/promql.eval".
+std::string_view without_directories(std::string_view name);
+
+// As cut_in_middle() for a function's name, of which first those directories go.
 std::string cut_name(std::string_view name, size_t width);
 
 // As cut_in_middle() for a path, of which first the outer directories go:

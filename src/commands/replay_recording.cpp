@@ -103,6 +103,7 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
   size_t event_count = recording.info.events.size();
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, distinctions);
+  replay.set_begin(recording.begin_time, filter.time.begin);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
   raw::StackTree stacks;

@@ -106,13 +106,30 @@ Screen screen_of(const ReportOptions& options) {
   return {.has_colour = mode == ColourMode::kAlways};
 }
 
+// Of --by time: what was asked for, or a round number that makes some twenty steps; 0: time is
+// not asked for.
+uint64_t time_step(const raw::Recording& recording, const ReportOptions& options) {
+  constexpr uint64_t kSteps = 20;
+  auto by = std::ranges::find(options.view.by, Dimension::Kind::kTime, &Dimension::kind);
+  if (by == options.view.by.end() || by->step != 0)
+    return by == options.view.by.end() ? 0 : by->step;
+  uint64_t end = std::max(recording.end_time, recording.stats.time);
+  uint64_t duration = end - std::min(end, recording.begin_time);
+  for (uint64_t unit = 1'000'000;; unit *= 10)
+    for (uint64_t step : {unit, 2 * unit, 5 * unit})
+      if (step >= duration / kSteps)
+        return step;
+}
+
 // Who is told apart, though the stacks are equal, by what is written.
-Distinctions distinctions_of(const ReportOptions& options) {
+Distinctions distinctions_of(const raw::Recording& recording, const ReportOptions& options) {
   auto is_by = [&](Dimension::Kind kind) {
     return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
   };
   return {.has_tids = options.format == "pprof" || is_by(Dimension::Kind::kThread),
-          .has_goids = options.has_goids || is_by(Dimension::Kind::kGoroutine)};
+          .has_goids = options.has_goids || is_by(Dimension::Kind::kGoroutine),
+          .has_cpus = is_by(Dimension::Kind::kCpu),
+          .time_step = time_step(recording, options)};
 }
 
 void write_events(Profile& profile, const Format& format, const ViewOptions& view,
@@ -197,7 +214,7 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(event).error();
   Filter filter = options.filter;
   filter.event = *event;
-  auto replayed = replay(*recording, filter, distinctions_of(options));
+  auto replayed = replay(*recording, filter, distinctions_of(*recording, options));
   if (!replayed)
     return std::move(replayed).error().context(name_of(options.input));
   Profile profile = *std::move(replayed);

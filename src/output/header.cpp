@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <functional>
 #include <map>
@@ -242,6 +243,37 @@ std::string with_unit(const Amounts& amounts, uint64_t amount) {
   return amounts.unit().empty() ? text : fmt::format("{} {}", text, amounts.unit());
 }
 
+constexpr size_t kMaxParts = 60;
+
+// "load       ▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
+std::string make_load(const Profile& profile, const Screen& screen) {
+  constexpr std::string_view kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr uint64_t kLeastPart = 1'000'000;  // samples come every millisecond at the most
+  constexpr size_t kTextWidth = 50;
+  if (profile.timelines.empty() || !profile.measures_time() || profile.duration_ns < kLeastPart)
+    return {};
+  size_t room =
+      screen.has_width() ? screen.width - std::min(screen.width, kTextWidth) : kMaxParts;
+  // A part has some ticks of each CPU, or its height would be chance.
+  uint64_t least_part = std::max(kLeastPart, 4 * profile.period());
+  size_t count = std::min<uint64_t>({room, kMaxParts, profile.duration_ns / least_part});
+  if (count < 2)
+    return {};
+  std::vector<double> parts = profile.timelines[0].parts(count, profile.duration_ns);
+  double part_ns = static_cast<double>(profile.duration_ns) / static_cast<double>(count);
+  double most = std::ranges::max(parts);
+  std::string bars;
+  for (double amount : parts)
+    bars += kBars[most == 0 ? 0 : static_cast<size_t>(std::ceil(8 * amount / most))];
+  auto cpus = [&](double amount) {
+    return amount * static_cast<double>(profile.period()) / part_ns;
+  };
+  return fmt::format("load       {}  each {}, {:.2f} to {:.2f} CPUs", bars,
+                     part_ns < 1e9 ? fmt::format("{:.0f} ms", part_ns / 1e6)
+                                   : fmt::format("{:.1f} s", part_ns / 1e9),
+                     cpus(std::ranges::min(parts)), cpus(most));
+}
+
 }  // namespace
 
 std::string make_headline(const Profile& profile, const Amounts& amounts) {
@@ -268,6 +300,8 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
                   printable(info.kernel_release), printable(info.machine),
                   printable(info.command_line)),
       fmt::format("processes  {}", list_processes(profile, max_processes))};
+  if (std::string load = make_load(profile, screen); !load.empty())
+    lines.push_back(std::move(load));
   if (!profile.filter.empty())
     lines.push_back(
         fmt::format("only       {}{}", printable(profile.filter),

@@ -86,11 +86,17 @@ std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& key
   return lines;
 }
 
+// Steps of time and CPUs have an order of their own.
+SortBy order_of(const Dimension& dimension, SortBy sort) {
+  using Kind = Dimension::Kind;
+  return dimension.kind == Kind::kTime || dimension.kind == Kind::kCpu ? SortBy::kName : sort;
+}
+
 // The rows of one dimension, of all samples or of some of them.
 class Lines {
 public:
   Lines(const Profile& profile, const Dimension& dimension)
-      : profile_(profile), frames_(profile, frame_kind(dimension)) {
+      : profile_(profile), dimension_(dimension), frames_(profile, frame_kind(dimension)) {
     if (!dimension.is_of_frames())
       samples_ = sample_keys(profile, dimension);
   }
@@ -105,7 +111,7 @@ public:
         some.push_back(profile_.samples[sample]);
       lines = lines_of_frames(profile_, frames_, some);
     }
-    sort_lines(lines, sort);
+    sort_lines(lines, order_of(dimension_, sort));
     return lines;
   }
 
@@ -115,6 +121,7 @@ private:
   }
 
   const Profile& profile_;
+  Dimension dimension_;
   FrameKeys frames_;
   std::optional<SampleKeys> samples_;
 };
@@ -193,7 +200,7 @@ size_t append_nested(const Profile& profile, const ViewOptions& options, const A
   for (uint32_t sample : samples)
     groups[keys.keys[to_index(keys.ids[sample])].text].push_back(sample);
   std::vector<Line> lines = lines_of_samples(profile, keys, samples);
-  sort_lines(lines, options.sort);
+  sort_lines(lines, order_of(options.by[level], options.sort));
   size_t limit = level == 0 ? limits.outer : limits.inner;
   for (const Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
     append_row({.name = std::string(2 * level, ' ') + line.name,

@@ -175,6 +175,8 @@ EventPart select_event(const Profile& profile, uint32_t event) {
     loss.counts = of_event(loss.counts, event);
   if (event < profile.recorded_amounts.size())
     part.recorded_amounts = {profile.recorded_amounts[event]};
+  if (event < profile.timelines.size())
+    part.timelines = {profile.timelines[event]};
   return part;
 }
 
@@ -186,6 +188,7 @@ void exchange(EventPart& part, Profile& profile) {
   std::swap(part.stats, profile.stats);
   std::swap(part.losses, profile.losses);
   std::swap(part.recorded_amounts, profile.recorded_amounts);
+  std::swap(part.timelines, profile.timelines);
 }
 
 }  // namespace gosym

@@ -10,6 +10,7 @@
 #include "base/call.h"
 #include "profile/recording.h"
 #include "profile/string_pool.h"
+#include "profile/timeline.h"
 
 // The profile: samples of stacks of locations. replay fills it with addresses, the symbolizer
 // puts frames to the locations, outputs read it. It is a plain value: it owns all it names.
@@ -195,6 +196,8 @@ struct SampleCount {
   uint64_t weight = 0;     // events that they stand for, in a weighted profile
   uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
   uint32_t event = 0;      // index into RecordingInfo::events
+  uint32_t cpu = 0;        // only if it was asked for
+  uint32_t step = 0;       // of time since the recording began; likewise
 };
 
 struct Profile {
@@ -205,6 +208,8 @@ struct Profile {
   std::vector<Loss> losses;  // times are those since the recording began
   UnwindCounts unwound;
   std::vector<UnwindCounts> unwound_by_event;  // of that those of each event
+  std::vector<Timeline> timelines;             // of each event; what `filter` left
+  uint64_t time_step = 0;                      // of SampleCount::step, in ns; 0: not asked for
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
   // Of each event, of all samples before some stacks were selected; empty: none were.
   std::vector<uint64_t> recorded_amounts;
@@ -268,6 +273,7 @@ struct EventPart {
   RecordingStats stats;
   std::vector<Loss> losses;
   std::vector<uint64_t> recorded_amounts;
+  std::vector<Timeline> timelines;
 };
 EventPart select_event(const Profile& profile, uint32_t event);
 

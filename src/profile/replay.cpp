@@ -96,6 +96,10 @@ public:
   uint32_t number_labels(std::span<const Label> labels);
   void add(const RecordedSample& sample, const Numbers& numbers);
   uint64_t memory() const;
+  void set_begin(uint64_t time, uint64_t later) {
+    begin_ = time;
+    timeline_begin_ = later;
+  }
   Profile finish() &&;
 
 private:
@@ -158,7 +162,16 @@ private:
   uint32_t image_of(const MapEvent& event);
   uint32_t perf_map_of(const MapEvent& event) const;
 
+  uint32_t step_of(uint64_t since_begin) const {
+    return distinctions_.time_step == 0
+               ? 0
+               : static_cast<uint32_t>(
+                     std::min<uint64_t>(since_begin / distinctions_.time_step, UINT32_MAX));
+  }
+
   Distinctions distinctions_;
+  uint64_t begin_ = 0;
+  uint64_t timeline_begin_ = 0;                    // since then
   tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
   KernelHistory kernel_history_;
   ProcessHistory history_;
@@ -198,6 +211,8 @@ Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
+  profile_.timelines.resize(profile_.info.events.size());
+  profile_.time_step = distinctions.time_step;
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
   for (const RecordedPerfMap& map : perf_maps)
@@ -234,17 +249,24 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   if (is_new)
     known.value() = add_stack(setting, numbers, sample.frame_offset);
 
-  samples_.add({.stack = known->second,
-                .pid = sample.pid,
-                .tid = distinctions_.has_tids ? sample.tid : 0,
-                .comm = profile_.strings.intern(comm(sample)),
-                .count = 1,
-                .label_set = numbers.label_set,
-                .goid = distinctions_.has_goids ? sample.goid : 0,
-                .cgroup = profile_.strings.intern(cgroup(sample)),
-                .weight = sample.weight,
-                .skipped = profile_.skipped_in(sample.weight, sample.event),
-                .event = sample.event});
+  // The recorder's first samples may be a little older than its note of when it began.
+  uint64_t since_begin = sample.time - std::min(sample.time, begin_);
+  SampleCount counted = {.stack = known->second,
+                         .pid = sample.pid,
+                         .tid = distinctions_.has_tids ? sample.tid : 0,
+                         .comm = profile_.strings.intern(comm(sample)),
+                         .count = 1,
+                         .label_set = numbers.label_set,
+                         .goid = distinctions_.has_goids ? sample.goid : 0,
+                         .cgroup = profile_.strings.intern(cgroup(sample)),
+                         .weight = sample.weight,
+                         .skipped = profile_.skipped_in(sample.weight, sample.event),
+                         .event = sample.event,
+                         .cpu = distinctions_.has_cpus ? sample.cpu : 0,
+                         .step = step_of(since_begin)};
+  samples_.add(counted);
+  profile_.timelines[sample.event].add(since_begin - std::min(since_begin, timeline_begin_),
+                                       profile_.amount(counted));
 }
 
 StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers,
@@ -474,6 +496,10 @@ void Replay::add(const RecordedSample& sample) {
 
 uint64_t Replay::memory() const {
   return tables_->memory();
+}
+
+void Replay::set_begin(uint64_t time, uint64_t later) {
+  tables_->set_begin(time, later);
 }
 
 Profile Replay::finish() && {

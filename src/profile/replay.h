@@ -19,6 +19,8 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 struct Distinctions {
   bool has_tids = true;
   bool has_goids = true;
+  bool has_cpus = false;
+  uint64_t time_step = 0;  // in nanoseconds: samples of different steps; 0: no time
 };
 
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
@@ -67,6 +69,10 @@ public:
 
   // What all that was added takes, in bytes, about; events and images apart.
   uint64_t memory() const;
+
+  // When the recording began, on the clock of the samples: their time counts from there, and
+  // that of the timelines so much later, in nanoseconds.
+  void set_begin(uint64_t time, uint64_t later);
 
   // The profile without frames, and without what only the file knows: times and statistics.
   Profile finish() &&;

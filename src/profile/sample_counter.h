@@ -15,8 +15,8 @@ namespace gosym {
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    Whose whose = {sample.goid,      sample.comm,   sample.pid,  sample.tid,
-                   sample.label_set, sample.cgroup, sample.event};
+    Whose whose = {sample.goid,   sample.comm,  sample.pid, sample.tid, sample.label_set,
+                   sample.cgroup, sample.event, sample.cpu, sample.step};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
     if (!same) {
@@ -62,6 +62,8 @@ private:
     uint32_t label_set;
     StringId cgroup;
     uint32_t event;
+    uint32_t cpu;
+    uint32_t step;
     bool operator==(const Whose&) const = default;
   };
   static constexpr uint32_t kNobody = UINT32_MAX;

@@ -1,11 +1,13 @@
 #include "view/call_tree.h"
 
+#include <fmt/core.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/sequence_pool.h"
+#include "base/width.h"
 
 namespace gosym {
 
@@ -118,6 +120,21 @@ void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) 
   for (KeyId key : path)
     node = builder.step(node, key);
   builder.end_path(node);
+}
+
+std::string chain_text(std::span<const std::string_view> names) {
+  constexpr size_t kEnd = 2;  // names of each end of a long chain
+  std::string text;
+  for (size_t i = 0; i < names.size(); i++) {
+    bool is_long = names.size() > 2 * kEnd + 1;
+    text += i == 0 ? "" : " > ";
+    if (is_long && i == kEnd) {
+      text += fmt::format("… {} calls … > ", names.size() - 2 * kEnd);
+      i = names.size() - kEnd;
+    }
+    text += without_directories(names[i]);
+  }
+  return text;
 }
 
 // A subtree ends where the next node is not deeper.
@@ -238,12 +255,15 @@ CallTree with_joined_chains(const CallTree& tree) {
     };
     uint32_t own_depth = depths.back() + 1;
     depths.push_back(own_depth);
+    std::vector<std::string_view> names = {key.text};
     while (tree.nodes[i].size > 1 && has_one_child(tree.nodes[i], tree.nodes[i + 1])) {
       i++;
-      key.text += " > " + tree.key_of(tree.nodes[i]).text;
+      names.push_back(tree.key_of(tree.nodes[i]).text);
       node.self += tree.nodes[i].self;
       depths.push_back(own_depth);
     }
+    if (names.size() > 1)
+      key.text = chain_text(names);
     node.key = KeyId{static_cast<uint32_t>(result.keys.size())};
     node.depth = own_depth;
     result.keys.push_back(std::move(key));

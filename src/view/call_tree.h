@@ -55,7 +55,8 @@ CallTree largest(const CallTree& tree, size_t count);
 
 // With each chain of calls that has no branch, and that 19 of 20 samples go through to its end,
 // as one node: "main > run > work", whose total is that of the first and whose self is that of
-// all.
+// all. Of a long one both ends are named, "main > run > … 7 calls … > handle > work", and of
+// each name in a chain the package without its directories.
 CallTree with_joined_chains(const CallTree& tree);
 
 }  // namespace gosym

@@ -16,13 +16,22 @@ struct Name {
   Kind kind;
 };
 constexpr Name kNames[] = {
-    {"function", Kind::kFunction},   {"line", Kind::kLine},
-    {"file", Kind::kFile},           {"module", Kind::kModule},
-    {"package", Kind::kPackage},     {"category", Kind::kCategory},
-    {"address", Kind::kAddress},     {"process", Kind::kProcess},
-    {"thread", Kind::kThread},       {"comm", Kind::kComm},
-    {"label:KEY", Kind::kLabel},     {"cgroup", Kind::kCgroup},
-    {"container", Kind::kContainer}, {"goroutine", Kind::kGoroutine},
+    {"function", Kind::kFunction},
+    {"line", Kind::kLine},
+    {"file", Kind::kFile},
+    {"module", Kind::kModule},
+    {"package", Kind::kPackage},
+    {"category", Kind::kCategory},
+    {"address", Kind::kAddress},
+    {"process", Kind::kProcess},
+    {"thread", Kind::kThread},
+    {"comm", Kind::kComm},
+    {"label:KEY", Kind::kLabel},
+    {"cgroup", Kind::kCgroup},
+    {"container", Kind::kContainer},
+    {"goroutine", Kind::kGoroutine},
+    {"cpu", Kind::kCpu},
+    {"time[:STEP]", Kind::kTime},
 };
 // What perf calls some of them.
 constexpr Name kAliases[] = {
@@ -31,14 +40,23 @@ constexpr Name kAliases[] = {
     {"tid", Kind::kThread},
 };
 constexpr std::string_view kLabelPrefix = "label:";
+constexpr std::string_view kTimePrefix = "time:";
 
 }  // namespace
 
 Result<Dimension> parse_dimension(std::string_view text) {
   if (text.starts_with(kLabelPrefix) && text.size() > kLabelPrefix.size())
     return Dimension{Kind::kLabel, std::string(text.substr(kLabelPrefix.size()))};
+  if (text.starts_with(kTimePrefix)) {
+    auto step = parse_duration(text.substr(kTimePrefix.size()));
+    if (!step || *step == 0)
+      return errorf("'{}' is not a time such as time:100ms", printable(text));
+    return Dimension{.kind = Kind::kTime, .step = *step};
+  }
   auto name = std::ranges::find(kNames, text, &Name::text);
-  if (name != std::end(kNames) && name->kind != Kind::kLabel)
+  if (text == "time")
+    return Dimension{.kind = Kind::kTime};
+  if (name != std::end(kNames) && name->kind != Kind::kLabel && name->kind != Kind::kTime)
     return Dimension{name->kind};
   auto alias = std::ranges::find(kAliases, text, &Name::text);
   if (alias != std::end(kAliases))
@@ -49,6 +67,8 @@ Result<Dimension> parse_dimension(std::string_view text) {
 std::string to_string(const Dimension& dimension) {
   if (dimension.kind == Kind::kLabel)
     return std::string(kLabelPrefix) + dimension.label;
+  if (dimension.kind == Kind::kTime)
+    return "time";
   return std::string(std::ranges::find(kNames, dimension.kind, &Name::kind)->text);
 }
 

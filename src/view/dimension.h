@@ -27,15 +27,18 @@ struct Dimension {
     kCgroup,
     kContainer,
     kGoroutine,
+    kCpu,
+    kTime,  // steps of it
   };
   Kind kind = Kind::kFunction;
   std::string label = {};  // the key, of kLabel
+  uint64_t step = 0;       // in nanoseconds, of kTime; 0: as many as there is room for
 
   bool is_of_frames() const { return kind <= Kind::kAddress; }
   bool operator==(const Dimension&) const = default;
 };
 
-// "process", "label:handler". The error lists what there is.
+// "process", "label:handler", "time:100ms". The error lists what there is.
 Result<Dimension> parse_dimension(std::string_view text);
 // As parse_dimension() takes it.
 std::string to_string(const Dimension& dimension);

@@ -181,6 +181,11 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
       return std::string(container_id(cgroup));
     case Kind::kGoroutine:
       return sample.goid == 0 ? std::string() : std::to_string(sample.goid);
+    case Kind::kCpu:
+      return fmt::format("CPU {:>3}", sample.cpu);
+    case Kind::kTime:  // aligned, so that it is in order by name
+      return fmt::format("{:9.3f} s",
+                         static_cast<double>(sample.step * profile.time_step) / 1e9);
     default:
       return {};
   }

@@ -90,7 +90,7 @@ def four_events():
     gosym("record", "-q", "-e", "cpu-clock,task-clock,page-faults/period=100/,cs/period=1/", "-F", 499,
           "-o", file, "--", build_faults(), FAULTS, 200_000_000)
     text = gosym("report", file).out
-    seconds = [float(match) for match in re.findall(r": ([\d.]+) s of CPU time", text)]
+    seconds = [float(match) for match in re.findall(r": ([\d.]+) m?s of CPU time", text)]
     assert len(seconds) == 2 and abs(seconds[0] - seconds[1]) < 0.2 * seconds[0], seconds
     assert re.search(r"^[\d,]+ samples of context-switches", text, re.M), text
 

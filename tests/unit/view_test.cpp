@@ -154,7 +154,10 @@ TEST_CASE("call tree: a hundred thousand calls deep") {
   CHECK(tree.nodes.size() == 100'001);
   CHECK(tree.nodes.back().depth == 100'000);
   CHECK(pruned(tree, 1).nodes.size() == 100'001);
-  CHECK(with_joined_chains(tree).nodes.size() == 2);
+  CallTree joined = with_joined_chains(tree);
+  REQUIRE(joined.nodes.size() == 2);
+  CHECK(joined.key_of(joined.nodes[1]).text ==
+        "main.loop > main.loop > … 99996 calls … > main.loop > main.loop");
   std::string text = make_text(profile, {.view = View::kTree, .screen = {.width = 80}});
   CHECK(std::count(text.begin(), text.end(), '\n') > 100'000);
 }
@@ -214,7 +217,33 @@ TEST_CASE("dimension: names, perf's names, and labels") {
   }
   CHECK(parse_dimension("dso")->kind == Kind::kModule);
   CHECK_FALSE(parse_dimension("label:"));
+  CHECK(parse_dimension("time:100ms")->step == 100'000'000);
+  CHECK_FALSE(parse_dimension("time:0s"));
+  CHECK_FALSE(parse_dimension("time:"));
   CHECK(parse_dimension("x").error().message().starts_with("'x' is not one of function, line"));
+}
+
+TEST_CASE("timeline: steps grow with the time, and parts have what steps have") {
+  Timeline timeline;
+  timeline.add(0, 1);
+  timeline.add(1'999'999'999, 2);
+  CHECK(timeline.step() == 1'000'000);
+  CHECK(timeline.amounts().size() == 2000);
+  timeline.add(10'000'000'000, 4);
+  CHECK(timeline.step() == 8'000'000);
+  CHECK(timeline.amounts().size() == 1251);
+  CHECK(timeline.amounts()[0] == 1);
+  CHECK(timeline.amounts()[249] == 2);
+  CHECK(timeline.amounts()[1250] == 4);
+  std::vector<double> parts = timeline.parts(3, 12'000'000'000);
+  CHECK(parts[0] == doctest::Approx(3));
+  CHECK(parts[1] == doctest::Approx(0));
+  CHECK(parts[2] == doctest::Approx(4));
+  CHECK(timeline.parts(2, 0) == std::vector<double>{0, 0});
+  Timeline late;
+  late.add(UINT64_MAX, 7);
+  CHECK(late.amounts().size() <= 2000);
+  CHECK(late.amounts().back() == 7);
 }
 
 TEST_CASE("sample keys: of whom samples are") {

@@ -1,0 +1,48 @@
+#include "profile/timeline.h"
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+constexpr uint64_t kMaxSteps = 2000;
+
+}  // namespace
+
+void Timeline::add(uint64_t time, uint64_t amount) {
+  while (time / step_ >= kMaxSteps) {
+    for (size_t i = 0; i < amounts_.size(); i++) {
+      uint64_t taken = amounts_[i];
+      amounts_[i] = 0;
+      amounts_[i / 2] += taken;
+    }
+    amounts_.resize((amounts_.size() + 1) / 2);
+    step_ *= 2;
+  }
+  size_t index = time / step_;
+  if (index >= amounts_.size())
+    amounts_.resize(index + 1);
+  amounts_[index] += amount;
+}
+
+std::vector<double> Timeline::parts(size_t count, uint64_t duration) const {
+  std::vector<double> result(count);
+  if (count == 0 || duration == 0)
+    return result;
+  double part = static_cast<double>(duration) / static_cast<double>(count);
+  for (size_t i = 0; i < amounts_.size(); i++) {
+    double begin = static_cast<double>(i) * static_cast<double>(step_);
+    double end = begin + static_cast<double>(step_);
+    for (auto at = static_cast<size_t>(begin / part); at < count; at++) {
+      double from = std::max(begin, static_cast<double>(at) * part);
+      double to = std::min(end, static_cast<double>(at + 1) * part);
+      if (to <= from)
+        break;
+      result[at] += static_cast<double>(amounts_[i]) * (to - from) / static_cast<double>(step_);
+    }
+  }
+  return result;
+}
+
+}  // namespace gosym

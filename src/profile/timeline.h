@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gosym {
+
+// How an amount is spread over time, in steps of equal length that grow with the time there is:
+// up to 2,000 of them, of a millisecond or more.
+class Timeline {
+public:
+  // `time` is in nanoseconds since it began.
+  void add(uint64_t time, uint64_t amount);
+
+  uint64_t step() const { return step_; }                            // in nanoseconds
+  const std::vector<uint64_t>& amounts() const { return amounts_; }  // of each step, in order
+
+  // What each of `count` equal parts of the time up to `duration` has. Steps that lie in two of
+  // them are split.
+  std::vector<double> parts(size_t count, uint64_t duration) const;
+
+private:
+  uint64_t step_ = 1'000'000;
+  std::vector<uint64_t> amounts_;
+};
+
+}  // namespace gosym
