@@ -38,12 +38,10 @@ Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
     for (const raw::SampleBatch::Row& row : batch->rows()) {
       if (recording.memory + replay.memory() > recording.memory_budget)
         return raw::out_of_budget(recording);
-      replay.add({.time = row.time,
-                  .pid = row.pid,
-                  .tid = row.tid,
-                  .kernel_stack = {},
-                  .user_stack = batch->stack(row.user_stack),
-                  .words = batch->top(row.top)});
+      RecordedSample sample = batch->sample(row);
+      sample.kernel_stack = {};
+      sample.event = 0;
+      replay.add(sample);
     }
   }
   std::vector<RecordedImage> files;

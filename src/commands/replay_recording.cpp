@@ -10,26 +10,6 @@ namespace gosym {
 
 namespace {
 
-RecordedSample sample_of(const raw::SampleBatch& batch, const raw::SampleBatch::Row& row) {
-  return {.time = row.time,
-          .pid = row.pid,
-          .tid = row.tid,
-          .cpu = row.cpu,
-          .user_end = row.user_end,
-          .kernel_stack = batch.stack(row.kernel_stack),
-          .user_stack = batch.stack(row.user_stack),
-          .frame_offset = row.frame_offset,
-          .words = batch.top(row.top),
-          .goid = row.goid,
-          .labels = batch.labels(row.label_set),
-          .bridge = row.bridge,
-          .gap = row.gap,
-          .missing = row.missing,
-          .event = row.event,
-          .weight = row.weight,
-          .cgroup = row.cgroup};
-}
-
 // The time that the profile is of: that of the recording, or the filter's part of it.
 void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRange& range,
                Profile& profile) {
@@ -62,7 +42,7 @@ public:
         label_sets_(batch.label_set_count()) {}
 
   Replay::Numbers of(const raw::SampleBatch::Row& row) {
-    return {stack(row.kernel_stack), stack(row.user_stack), top(row.top),
+    return {stack(row.kernel_index), stack(row.user_index), top(row.top_index),
             labels(row.label_set)};
   }
 
@@ -121,7 +101,7 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
     for (const raw::SampleBatch::Row& row : batch->rows()) {
       if (row_number++ % kRowsBetweenChecks == 0 && is_over_budget(recording, replay))
         return raw::out_of_budget(recording);
-      RecordedSample sample = sample_of(*batch, row);
+      RecordedSample sample = batch->sample(row);
       end_time = std::max(end_time, sample.time);
       if (keeps_all || filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
                                     recording.begin_time))

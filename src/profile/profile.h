@@ -191,11 +191,11 @@ struct SampleCount {
   StringId comm{};  // of the thread when the samples were taken
   uint64_t count = 0;
   uint32_t label_set = 0;  // index into Profile::label_sets
+  uint32_t event = 0;      // index into RecordingInfo::events
   uint64_t goid = 0;       // only if it was asked for
   StringId cgroup{};       // path of the thread's; empty: unknown
   uint64_t weight = 0;     // events that they stand for, in a weighted profile
   uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
-  uint32_t event = 0;      // index into RecordingInfo::events
   uint32_t cpu = 0;        // only if it was asked for
   uint32_t step = 0;       // of time since the recording began; likewise
 };

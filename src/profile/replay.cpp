@@ -257,11 +257,11 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                          .comm = profile_.strings.intern(comm(sample)),
                          .count = 1,
                          .label_set = numbers.label_set,
+                         .event = sample.event,
                          .goid = distinctions_.has_goids ? sample.goid : 0,
                          .cgroup = profile_.strings.intern(cgroup(sample)),
                          .weight = sample.weight,
                          .skipped = profile_.skipped_in(sample.weight, sample.event),
-                         .event = sample.event,
                          .cpu = distinctions_.has_cpus ? sample.cpu : 0,
                          .step = step_of(since_begin)};
   samples_.add(counted);

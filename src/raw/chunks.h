@@ -21,7 +21,7 @@ struct Chunk {
   Bytes stored;         // valid until the next one is asked for
 };
 
-// Walks the chunks of a file from `begin` on, past damage as format.h says. It holds one of
+// Walks the chunks of a file from `begin` on, past damage as gosym-raw(5) says. It holds one of
 // them, or a part of the file that has several.
 class Chunks {
 public:

@@ -36,12 +36,6 @@ uint32_t LabelSets::intern(std::span<const Label> labels) {
   return known->second;
 }
 
-void LabelSets::clear() {
-  sets_.resize(1);
-  numbers_.clear();
-  encoded_size_ = 0;
-}
-
 void LabelSets::write(pbf_writer& out, uint32_t field) const {
   for (const std::vector<Label>& set : std::span(sets_).subspan(1)) {
     pbf_writer labels(out, field);

@@ -12,11 +12,10 @@
 
 namespace gosym::raw {
 
-// The distinct sets of labels of a chunk of samples, as format.h has them. Set 0 is empty.
+// The distinct sets of labels of a chunk of samples, as raw.proto has them. Set 0 is empty.
 class LabelSets {
 public:
   uint32_t intern(std::span<const Label> labels);
-  void clear();
 
   // Valid until the next call of another function.
   std::span<const Label> operator[](uint32_t number) const { return sets_[number]; }

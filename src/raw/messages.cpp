@@ -25,7 +25,7 @@ struct End {
 };
 
 // The fields of each message, for writing and for reading alike: `field` takes the number and
-// the value. The numbers are those of format.h.
+// the value. The numbers are those of raw.proto.
 
 template <class T, class Message>
 concept Either = std::same_as<std::remove_const_t<T>, Message>;
@@ -42,13 +42,13 @@ void visit(auto& field, Either<RecordingInfo> auto& info) {
   field(3, info.kernel_release);
   field(4, info.machine);
   field(5, info.command_line);
-  field(8, info.cpu_count);
-  field(9, info.has_user);
-  field(10, info.has_kernel);
-  field(11, info.is_system_wide);
-  field(12, info.targets);
-  field(14, info.sampler);
-  field(15, info.events);
+  field(6, info.events);
+  field(7, info.cpu_count);
+  field(8, info.has_user);
+  field(9, info.has_kernel);
+  field(10, info.is_system_wide);
+  field(11, info.targets);
+  field(12, info.sampler);
 }
 
 void visit(auto& field, Either<LoadSegment> auto& segment) {

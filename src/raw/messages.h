@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "profile/recording.h"
 
-// The payloads of all chunks but those of samples, as format.h specifies them.
+// The payloads of all chunks but those of samples, as raw.proto specifies them.
 
 namespace gosym::raw {
 

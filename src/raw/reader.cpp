@@ -51,7 +51,7 @@ Result<FileHeader> parse_header(Bytes file) {
     return errorf("raw format {}.{} is newer than this gosym reads (up to {}.x)", header.major,
                   header.minor, kMajorVersion)
         .with_hint("use a newer gosym");
-  if (header.major < kOldestMajorVersion)
+  if (header.major < kMajorVersion)
     return errorf("raw format {}.{} is unknown", header.major, header.minor);
   if (uint32_t sum = checksum(header); header.checksum != sum)
     return errorf("header: checksum is {:#010x}, not {:#010x}", header.checksum, sum);

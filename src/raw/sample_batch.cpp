@@ -15,19 +15,26 @@ namespace {
 
 using protozero::pbf_writer;
 
-// What all fields but 19 take at most: a tag of one byte, or two, and a length, or a number, of
-// up to five.
-constexpr size_t kMaxFieldOverhead = 13 * 6 + 16 * 7;
+// A tag of up to two bytes and a length, or a number, of up to five.
+constexpr size_t kMaxFieldOverhead = 7;
+constexpr size_t kTableCount = kRegisterValues;  // fields that are no columns, but for the sets
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
 constexpr size_t kMaxStackNodeSize = 5;  // and of the size of a top
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
-constexpr size_t kMaxRowSize = 4 * 10 + 12 * 5 + 1;
+
+constexpr size_t max_row_size() {
+  size_t size = 0;
+  for_each_column([&]<class Owner, class T>(const Column<Owner, T>&) {
+    size += (8 * sizeof(T) + 6) / 7;  // seven bits a byte
+  });
+  return size;
+}
 
 // Writes each value as its difference to the one before.
 template <class Elements, class Member>
-void write_differences(pbf_writer& out, SampleField field, const Elements& elements,
+void write_differences(pbf_writer& out, uint32_t field, const Elements& elements,
                        Member value_of) {
   protozero::packed_field_sint64 column(out, field);
   uint64_t before = 0;
@@ -39,8 +46,7 @@ void write_differences(pbf_writer& out, SampleField field, const Elements& eleme
 }
 
 template <class Elements, class Member>
-void write_column(pbf_writer& out, SampleField field, const Elements& elements,
-                  Member value_of) {
+void write_column(pbf_writer& out, uint32_t field, const Elements& elements, Member value_of) {
   protozero::packed_field_uint32 column(out, field);
   for (const auto& element : elements)
     column.add_element(static_cast<uint32_t>(std::invoke(value_of, element)));
@@ -62,7 +68,7 @@ void write_registers(pbf_writer& out, std::span<const uint32_t> sizes,
                      std::span<const StackWord> registers) {
   if (registers.empty())
     return;
-  write_column(out, kRegisterSizes, sizes, std::identity{});
+  write_column(out, kDumpRegisters, sizes, std::identity{});
   write_column(out, kRegisters, registers, code_of_register);
   protozero::packed_field_uint64 values(out, kRegisterValues);
   for (const StackWord& word : registers)
@@ -88,8 +94,23 @@ void write_nodes(pbf_writer& out, const NewNodes& nodes) {
   write_differences(out, kNodeAddresses, nodes.addresses, std::identity{});
 }
 
-uint32_t from_frame_offset(uint64_t offset) {
-  return offset == kNoFrame ? 0 : static_cast<uint32_t>(offset) + 1;
+template <class Owner, class T>
+uint64_t number_of(const Column<Owner, T>& column, const SampleBatch::Row& row) {
+  auto value = static_cast<uint64_t>(row.*column.member);
+  return column.coding == Coding::kPlusOne ? value + 1 : value;
+}
+
+template <class Owner, class T>
+void write(pbf_writer& out, const Column<Owner, T>& column,
+           std::span<const SampleBatch::Row> rows) {
+  auto number = [&](const SampleBatch::Row& row) { return number_of(column, row); };
+  if (column.presence == Presence::kOptional &&
+      std::ranges::all_of(rows, [&](const auto& row) { return number(row) == 0; }))
+    return;
+  if (column.coding == Coding::kDifference)
+    write_differences(out, column.field, rows, number);
+  else
+    write_column(out, column.field, rows, number);
 }
 
 // Keeps one copy of each sequence: its number. Two with the same hash are not merged: the
@@ -121,35 +142,26 @@ SampleBatch& SampleBatch::operator=(SampleBatch&&) noexcept = default;
 SampleBatch::~SampleBatch() = default;
 
 void SampleBatch::add(const RecordedSample& sample) {
-  rows_.push_back(
-      {.time = sample.time,
-       .pid = sample.pid,
-       .tid = sample.tid,
-       .cpu = sample.cpu,
-       .user_end = sample.user_end,
-       .kernel_stack = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_),
-       .user_stack = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_),
-       .top = intern(sample.words, words_, top_begin_, known_tops_),
-       .frame_offset = sample.frame_offset,
-       .goid = sample.goid,
-       .label_set = label_sets_.intern(sample.labels),
-       .bridge = sample.bridge,
-       .gap = sample.missing == 0 ? 0 : sample.gap,
-       .missing = sample.gap == 0 ? 0 : sample.missing,
-       .event = sample.event,
-       .weight = sample.weight,
-       .cgroup = sample.cgroup});
+  Row row{sample};
+  row.kernel_index = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_);
+  row.user_index = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_);
+  row.top_index = intern(sample.words, words_, top_begin_, known_tops_);
+  row.label_set = label_sets_.intern(sample.labels);
+  row.kernel_stack = row.user_stack = {};
+  row.words = {};
+  row.labels = {};
+  if (row.gap == 0 || row.missing == 0)
+    row.gap = row.missing = 0;
+  rows_.push_back(row);
 }
 
-void SampleBatch::clear() {
-  rows_.clear();
-  addresses_.clear();
-  stack_begin_.assign({0, 0});
-  known_stacks_.clear();
-  words_.clear();
-  top_begin_.assign({0, 0});
-  known_tops_.clear();
-  label_sets_.clear();
+RecordedSample SampleBatch::sample(const Row& row) const {
+  RecordedSample sample = row;
+  sample.kernel_stack = stack(row.kernel_index);
+  sample.user_stack = stack(row.user_index);
+  sample.words = top(row.top_index);
+  sample.labels = labels(row.label_set);
+  return sample;
 }
 
 std::span<const uint64_t> SampleBatch::stack(uint32_t index) const {
@@ -165,8 +177,10 @@ std::span<const StackWord> SampleBatch::top(uint32_t index) const {
 }
 
 size_t SampleBatch::size_in_memory() const {
-  return kMaxFieldOverhead + rows_.size() * kMaxRowSize + addresses_.size() * kMaxNodeSize +
-         words_.size() * kMaxWordSize + label_sets_.size_in_memory() +
+  constexpr size_t kMaxRowSize = max_row_size();
+  return (kTableCount + kColumnCount) * kMaxFieldOverhead + rows_.size() * kMaxRowSize +
+         addresses_.size() * kMaxNodeSize + words_.size() * kMaxWordSize +
+         label_sets_.size_in_memory() +
          (stack_begin_.size() + top_begin_.size()) * kMaxStackNodeSize;
 }
 
@@ -196,32 +210,11 @@ std::string SampleBatch::encode(GrowingTree& tree) const {
   if (!stack_nodes.empty())
     write_nodes(out, tree.added());
   write_column(out, kStackNodes, stack_nodes, std::identity{});
-  write_differences(out, kTime, rows_, &Row::time);
-  write_column(out, kPid, rows_, &Row::pid);
-  write_column(out, kTid, rows_, &Row::tid);
-  write_column(out, kCpu, rows_, &Row::cpu);
-  write_column(out, kKernelStack, rows_, &Row::kernel_stack);
-  write_column(out, kUserStack, rows_, &Row::user_stack);
-  write_column(out, kTopSizes, top_sizes, std::identity{});
+  write_column(out, kDumpWords, top_sizes, std::identity{});
   write_words(out, std::span(words.begin(), registers));
   write_registers(out, register_sizes, std::span(registers, words.end()));
-  write_column(out, kTop, rows_, &Row::top);
-  write_column(out, kFrame, rows_,
-               [](const Row& row) { return from_frame_offset(row.frame_offset); });
-  write_column(out, kBridge, rows_, &Row::bridge);
-  if (std::ranges::any_of(rows_, [](const Row& row) { return row.gap != 0; })) {
-    write_column(out, kGap, rows_, &Row::gap);
-    write_column(out, kMissing, rows_, &Row::missing);
-  }
-  if (std::ranges::any_of(rows_, [](const Row& row) { return row.event != 0; }))
-    write_column(out, kEvent, rows_, &Row::event);
-  write_differences(out, kGoid, rows_, &Row::goid);
-  write_column(out, kLabelSet, rows_, &Row::label_set);
   label_sets_.write(out, kLabelSets);
-  write_differences(out, kWeight, rows_, &Row::weight);
-  write_differences(out, kCgroup, rows_, &Row::cgroup);
-  // Last, for it may not be missing: so no part of a payload passes for a whole one.
-  write_column(out, kUserEnd, rows_, &Row::user_end);
+  for_each_column([&](const auto& column) { write(out, column, rows_); });
   return payload;
 }
 

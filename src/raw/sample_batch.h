@@ -20,26 +20,13 @@ namespace gosym::raw {
 // sample and writes it; the reader gets it back whole.
 class SampleBatch {
 public:
-  // Where the chunk tells one sample from the others. Number 0 of stacks, tops and sets of
-  // labels is the empty one.
-  struct Row {
-    uint64_t time;
-    uint32_t pid;
-    uint32_t tid;
-    uint32_t cpu;
-    StackEnd user_end;
-    uint32_t kernel_stack;
-    uint32_t user_stack;
-    uint32_t top;
-    uint64_t frame_offset;
-    uint64_t goid;
-    uint32_t label_set;
-    uint32_t bridge;
-    uint32_t gap;
-    uint32_t missing;
-    uint32_t event;
-    uint64_t weight;
-    uint64_t cgroup;
+  // A sample as the chunk has it: its spans are empty, sample() fills them. Number 0 of stacks,
+  // tops and sets of labels is the empty one.
+  struct Row : RecordedSample {
+    uint32_t kernel_index = 0;
+    uint32_t user_index = 0;
+    uint32_t top_index = 0;
+    uint32_t label_set = 0;
   };
 
   SampleBatch();
@@ -48,12 +35,11 @@ public:
   ~SampleBatch();
 
   void add(const RecordedSample& sample);
-  // Forgets all samples, but keeps the memory for the next ones.
-  void clear();
 
   bool empty() const { return rows_.empty(); }
   std::span<const Row> rows() const { return rows_; }
-  // Valid until the batch changes.
+  // These are valid until the batch changes.
+  RecordedSample sample(const Row& row) const;
   std::span<const uint64_t> stack(uint32_t index) const;
   std::span<const StackWord> top(uint32_t index) const;
   std::span<const Label> labels(uint32_t set) const { return label_sets_[set]; }
@@ -63,8 +49,9 @@ public:
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;
 
-  // The payload of a samples chunk (format.h), and back, of a tree that has come as far as this
-  // chunk. Of a damaged payload, which is an error, at most nodes of the tree are used.
+  // The payload of a samples chunk (Samples in raw.proto), and back, of a tree that has come as
+  // far as this chunk. Of a damaged payload, which is an error, at most nodes of the tree are
+  // used.
   std::string encode(GrowingTree& tree) const;
   static Result<SampleBatch> decode(Bytes payload, StackTree& tree);
   // Of a chunk that stands alone.

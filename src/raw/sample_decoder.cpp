@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <concepts>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
 #include <vector>
@@ -15,17 +17,12 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-// A payload as it was read, nothing in it believed yet.
-struct Columns {
-  std::vector<uint32_t> stack_sizes;
-  std::vector<uint64_t> addresses;
-  std::vector<uint64_t> time;
-  std::vector<uint32_t> pid;
-  std::vector<uint32_t> tid;
-  std::vector<uint32_t> cpu;
-  std::vector<uint32_t> kernel_stack;
-  std::vector<uint32_t> user_stack;
-  std::vector<uint32_t> user_end;
+using Row = SampleBatch::Row;
+
+// What the rows of a payload refer to, as it was read, nothing in it believed yet.
+struct Tables {
+  NewNodes nodes;
+  std::vector<uint32_t> stack_nodes;
   std::vector<uint32_t> top_sizes;
   std::vector<uint32_t> word_offsets;
   std::vector<uint64_t> word_addresses;
@@ -33,19 +30,7 @@ struct Columns {
   std::vector<uint32_t> register_sizes;
   std::vector<uint32_t> registers;
   std::vector<uint64_t> register_values;
-  std::vector<uint32_t> top;
-  std::vector<uint32_t> frame;
-  std::vector<uint32_t> bridge;
-  std::vector<uint32_t> gap;
-  std::vector<uint32_t> missing;
-  std::vector<uint64_t> goid;
-  std::vector<uint32_t> label_set;
-  std::vector<uint32_t> event;
-  std::vector<uint64_t> weight;
-  std::vector<uint64_t> cgroup;
   LabelSets label_sets;
-  NewNodes nodes;
-  std::vector<uint32_t> stack_nodes;
 };
 
 // What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
@@ -58,98 +43,144 @@ void read_numbers(pbf_reader& in, Take take) {
     take(protozero::decode_varint(&next, end));
 }
 
+uint64_t difference(uint64_t number) {
+  return static_cast<uint64_t>(protozero::decode_zigzag64(number));
+}
+
 void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
   uint64_t before = values.empty() ? 0 : values.back();
-  read_numbers(in, [&](uint64_t number) {
-    values.push_back(before += static_cast<uint64_t>(protozero::decode_zigzag64(number)));
-  });
+  read_numbers(in, [&](uint64_t number) { values.push_back(before += difference(number)); });
 }
 
 void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
   read_numbers(in, [&](uint64_t number) { values.push_back(static_cast<uint32_t>(number)); });
 }
 
-void read_number(pbf_reader& in, Columns& columns) {
+void read_number(pbf_reader& in, Tables& tables) {
   switch (in.tag()) {
     case kTree:
-      columns.nodes.tree = in.get_uint32();
+      tables.nodes.tree = in.get_uint32();
       return;
     case kFirstNode:
-      columns.nodes.first = in.get_uint32();
+      tables.nodes.first = in.get_uint32();
       return;
     default:
       return in.skip();
   }
 }
 
-void read_field(pbf_reader& in, Columns& columns) {
-  if (in.wire_type() == pbf_wire_type::varint)
-    return read_number(in, columns);
-  if (in.wire_type() != pbf_wire_type::length_delimited)
-    return in.skip();
+void read_table(pbf_reader& in, Tables& tables) {
   switch (in.tag()) {
-    case kStackSizes:
-      return read_column(in, columns.stack_sizes);
-    case kAddresses:
-      return read_differences(in, columns.addresses);
-    case kTime:
-      return read_differences(in, columns.time);
-    case kPid:
-      return read_column(in, columns.pid);
-    case kTid:
-      return read_column(in, columns.tid);
-    case kCpu:
-      return read_column(in, columns.cpu);
-    case kKernelStack:
-      return read_column(in, columns.kernel_stack);
-    case kUserStack:
-      return read_column(in, columns.user_stack);
-    case kUserEnd:
-      return read_column(in, columns.user_end);
-    case kTopSizes:
-      return read_column(in, columns.top_sizes);
-    case kWordOffsets:
-      return read_column(in, columns.word_offsets);
-    case kWordAddresses:
-      return read_differences(in, columns.word_addresses);
-    case kWordPlaces:
-      return read_column(in, columns.word_places);
-    case kRegisterSizes:
-      return read_column(in, columns.register_sizes);
-    case kRegisters:
-      return read_column(in, columns.registers);
-    case kRegisterValues:
-      return read_numbers(in, [&](uint64_t n) { columns.register_values.push_back(n); });
-    case kTop:
-      return read_column(in, columns.top);
-    case kFrame:
-      return read_column(in, columns.frame);
-    case kBridge:
-      return read_column(in, columns.bridge);
-    case kGap:
-      return read_column(in, columns.gap);
-    case kMissing:
-      return read_column(in, columns.missing);
-    case kGoid:
-      return read_differences(in, columns.goid);
-    case kLabelSet:
-      return read_column(in, columns.label_set);
-    case kLabelSets:
-      return columns.label_sets.read(in.get_message());
-    case kEvent:
-      return read_column(in, columns.event);
-    case kWeight:
-      return read_differences(in, columns.weight);
-    case kCgroup:
-      return read_differences(in, columns.cgroup);
     case kCallers:
-      return read_column(in, columns.nodes.distances);
+      return read_column(in, tables.nodes.distances);
     case kNodeAddresses:
-      return read_differences(in, columns.nodes.addresses);
+      return read_differences(in, tables.nodes.addresses);
     case kStackNodes:
-      return read_column(in, columns.stack_nodes);
+      return read_column(in, tables.stack_nodes);
+    case kDumpWords:
+      return read_column(in, tables.top_sizes);
+    case kWordOffsets:
+      return read_column(in, tables.word_offsets);
+    case kWordAddresses:
+      return read_differences(in, tables.word_addresses);
+    case kWordPlaces:
+      return read_column(in, tables.word_places);
+    case kDumpRegisters:
+      return read_column(in, tables.register_sizes);
+    case kRegisters:
+      return read_column(in, tables.registers);
+    case kRegisterValues:
+      return read_numbers(in, [&](uint64_t n) { tables.register_values.push_back(n); });
+    case kLabelSets:
+      return tables.label_sets.read(in.get_message());
     default:
       return in.skip();
+  }
+}
+
+// Calls `use(column, its number among the columns)` where `in` stands at one; false elsewhere.
+template <class Use>
+bool at_column(const pbf_reader& in, Use use) {
+  bool is_found = false;
+  size_t number = 0;
+  for_each_column([&](const auto& column) {
+    if (column.field == in.tag()) {
+      use(column, number);
+      is_found = true;
+    }
+    number++;
+  });
+  return is_found;
+}
+
+using ColumnSizes = std::array<size_t, kColumnCount>;
+
+// Of the columns only how many numbers they have: of rows there is nothing before it is known
+// that all columns have as many.
+void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
+  while (in.next()) {
+    if (in.wire_type() == pbf_wire_type::varint) {
+      read_number(in, tables);
+      continue;
+    }
+    if (in.wire_type() != pbf_wire_type::length_delimited) {
+      in.skip();
+      continue;
+    }
+    auto count = [&](const auto&, size_t number) {
+      protozero::data_view packed = in.get_view();
+      std::string_view bytes(packed.data(), packed.size());
+      sizes[number] += static_cast<size_t>(
+          std::ranges::count_if(bytes, [](char byte) { return (byte & 0x80) == 0; }));
+    };
+    if (!at_column(in, count))
+      read_table(in, tables);
+  }
+}
+
+Result<size_t> count_rows(const ColumnSizes& sizes) {
+  size_t count = sizes.front();  // of times
+  Result<size_t> rows = count;
+  size_t number = 0;
+  for_each_column([&](const auto& column) {
+    size_t size = sizes[number++];
+    bool may_lack = column.presence == Presence::kOptional && size == 0;
+    if (rows && size != count && !may_lack)
+      rows = errorf("columns of {} and of {} samples", count, size);
+  });
+  return rows;
+}
+
+// A later version may know more ways for a stack to end early.
+void set(StackEnd& value, uint64_t number) {
+  value = number <= static_cast<uint64_t>(StackEnd::kLimit) ? static_cast<StackEnd>(number)
+                                                            : StackEnd::kUnreadable;
+}
+
+template <std::unsigned_integral T>
+void set(T& value, uint64_t number) {
+  value = static_cast<T>(number);
+}
+
+template <class Owner, class T>
+void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::span<Row> rows) {
+  uint64_t before = next == 0 ? 0 : static_cast<uint64_t>(rows[next - 1].*column.member);
+  read_numbers(in, [&](uint64_t number) {
+    if (column.coding == Coding::kDifference)
+      number = before += difference(number);
+    set(rows[next++].*column.member, column.coding == Coding::kPlusOne ? number - 1 : number);
+  });
+}
+
+// Of a payload that was read once: it has as many numbers of each column as there are rows.
+void fill_rows(pbf_reader in, std::span<Row> rows) {
+  ColumnSizes next{};
+  while (in.next()) {
+    auto fill_column = [&](const auto& column, size_t number) {
+      fill(in, column, next[number], rows);
+    };
+    if (in.wire_type() != pbf_wire_type::length_delimited || !at_column(in, fill_column))
+      in.skip();
   }
 }
 
@@ -172,73 +203,68 @@ Result<std::vector<uint32_t>> begins_of(const std::vector<uint32_t>& sizes, size
   return begins;
 }
 
-// The stacks of the tree as if the chunk held them itself. Gives which of them are cut short.
-Result<std::vector<bool>> take_stacks(Columns& columns, StackTree& tree) {
-  std::vector<bool> are_cut(1 + columns.stack_nodes.size() + columns.stack_sizes.size());
-  bool has_nodes = columns.nodes.tree != 0 || columns.nodes.first != 0 ||
-                   !columns.nodes.distances.empty() || !columns.stack_nodes.empty();
+// The stacks of a chunk, out of the tree. Stack i is [begins[i], begins[i + 1]) of the
+// addresses.
+struct Stacks {
+  std::vector<uint64_t> addresses;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_cut = {false};  // callers were lost
+
+  uint32_t count() const { return static_cast<uint32_t>(are_cut.size()); }
+  uint32_t size(uint32_t stack) const { return begins[stack + 1] - begins[stack]; }
+};
+
+Result<Stacks> take_stacks(const Tables& tables, StackTree& tree) {
+  Stacks stacks;
+  bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
+                   !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
   if (!has_nodes)
-    return are_cut;
-  if (!columns.stack_sizes.empty())
-    return Error("stacks of two forms");
-  if (auto added = tree.add(columns.nodes); !added)
+    return stacks;
+  if (auto added = tree.add(tables.nodes); !added)
     return std::move(added).error();
-  for (size_t i = 0; i < columns.stack_nodes.size(); i++) {
-    size_t begin = columns.addresses.size();
-    auto is_whole = tree.append_stack(columns.stack_nodes[i], columns.addresses);
+  for (uint32_t node : tables.stack_nodes) {
+    auto is_whole = tree.append_stack(node, stacks.addresses);
     if (!is_whole)
       return std::move(is_whole).error();
-    if (columns.addresses.size() > kMaxStackAddresses)
+    if (stacks.addresses.size() > kMaxStackAddresses)
       return errorf("stacks of more than {} addresses", kMaxStackAddresses);
-    columns.stack_sizes.push_back(static_cast<uint32_t>(columns.addresses.size() - begin));
-    are_cut[1 + i] = !*is_whole;
+    stacks.begins.push_back(static_cast<uint32_t>(stacks.addresses.size()));
+    stacks.are_cut.push_back(!*is_whole);
   }
-  return are_cut;
+  return stacks;
 }
 
 // Of a sample only what lies within the cut is left: not the user code that lies outside of the
 // kernel's, nor a goroutine's stack outside of the thread's.
-void drop_beyond_cut(const std::vector<bool>& are_cut, Columns& columns) {
-  auto clear = [](std::vector<uint32_t>& column, size_t i) {
-    if (i < column.size())
-      column[i] = 0;
-  };
-  auto clear_beyond = [&](uint32_t size, size_t i) {
-    if (i < columns.bridge.size() && columns.bridge[i] >= size)
-      clear(columns.bridge, i);
-    if (i < columns.gap.size() && columns.gap[i] >= size) {
-      clear(columns.gap, i);
-      clear(columns.missing, i);
-    }
-  };
-  for (size_t i = 0; i < columns.user_end.size(); i++) {
-    bool is_cut_in_kernel = are_cut[columns.kernel_stack[i]];
-    uint32_t stack = columns.user_stack[i];
-    if (!is_cut_in_kernel && !are_cut[stack])
-      continue;
-    columns.user_end[i] = static_cast<uint32_t>(StackEnd::kUnreadable);
-    if (is_cut_in_kernel)
-      for (auto* column : {&columns.user_stack, &columns.top, &columns.frame, &columns.bridge,
-                           &columns.gap, &columns.missing})
-        clear(*column, i);
-    else
-      clear_beyond(columns.stack_sizes[stack - 1], i);
+void drop_beyond_cut(const Stacks& stacks, Row& row) {
+  bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
+  if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
+    return;
+  row.user_end = StackEnd::kUnreadable;
+  if (is_cut_in_kernel) {
+    row.user_index = row.top_index = 0;
+    row.frame_offset = kNoFrame;
   }
+  uint32_t size = stacks.size(row.user_index);
+  if (row.bridge >= size)
+    row.bridge = 0;
+  if (row.gap >= size)
+    row.gap = row.missing = 0;
 }
 
-Result<std::vector<StackWord>> words_of(const Columns& columns) {
+Result<std::vector<StackWord>> words_of(const Tables& tables) {
   auto places = static_cast<size_t>(std::ranges::count_if(
-      columns.word_offsets, [](uint32_t c) { return (c & kIsPlace) != 0; }));
-  if (places != columns.word_places.size() ||
-      columns.word_offsets.size() - places != columns.word_addresses.size())
+      tables.word_offsets, [](uint32_t c) { return (c & kIsPlace) != 0; }));
+  if (places != tables.word_places.size() ||
+      tables.word_offsets.size() - places != tables.word_addresses.size())
     return errorf("{} words, where there are {} addresses and {} places",
-                  columns.word_offsets.size(), columns.word_addresses.size(),
-                  columns.word_places.size());
+                  tables.word_offsets.size(), tables.word_addresses.size(),
+                  tables.word_places.size());
   std::vector<StackWord> words;
-  words.reserve(columns.word_offsets.size());
-  auto place = columns.word_places.begin();
-  auto address = columns.word_addresses.begin();
-  for (uint32_t coded : columns.word_offsets) {
+  words.reserve(tables.word_offsets.size());
+  auto place = tables.word_places.begin();
+  auto address = tables.word_addresses.begin();
+  for (uint32_t coded : tables.word_offsets) {
     bool is_place = (coded & kIsPlace) != 0;
     uint32_t offset = coded & ~kIsPlace;
     if (offset % 8 != 0 || offset >= kMaxTopSize)
@@ -267,26 +293,26 @@ Result<StackWord> to_register(uint32_t code, uint64_t value) {
 }
 
 // Puts the registers of each top behind its words.
-Result<> add_registers(const Columns& columns, std::vector<uint32_t>& tops,
+Result<> add_registers(const Tables& tables, std::vector<uint32_t>& tops,
                        std::vector<StackWord>& words) {
-  if (columns.register_sizes.empty() && columns.registers.empty())
+  if (tables.register_sizes.empty() && tables.registers.empty())
     return Ok{};
-  if (columns.register_sizes.size() != columns.top_sizes.size() ||
-      columns.registers.size() != columns.register_values.size())
+  if (tables.register_sizes.size() != tables.top_sizes.size() ||
+      tables.registers.size() != tables.register_values.size())
     return errorf("{} sizes of registers of {} tops, {} values of {}",
-                  columns.register_sizes.size(), columns.top_sizes.size(),
-                  columns.register_values.size(), columns.registers.size());
-  auto begins = begins_of(columns.register_sizes, columns.registers.size(), kMaxRegisters,
-                          "top", "registers");
+                  tables.register_sizes.size(), tables.top_sizes.size(),
+                  tables.register_values.size(), tables.registers.size());
+  auto begins = begins_of(tables.register_sizes, tables.registers.size(), kMaxRegisters, "top",
+                          "registers");
   if (!begins)
     return std::move(begins).error();
   std::vector<StackWord> joined;
-  joined.reserve(words.size() + columns.registers.size());
+  joined.reserve(words.size() + tables.registers.size());
   for (size_t top = 1; top + 1 < tops.size(); top++) {
     auto first = words.begin();
     joined.insert(joined.end(), first + tops[top], first + tops[top + 1]);
     for (size_t i = (*begins)[top]; i < (*begins)[top + 1]; i++) {
-      auto word = to_register(columns.registers[i], columns.register_values[i]);
+      auto word = to_register(tables.registers[i], tables.register_values[i]);
       if (!word)
         return std::move(word).error();
       joined.push_back(*word);
@@ -298,74 +324,43 @@ Result<> add_registers(const Columns& columns, std::vector<uint32_t>& tops,
   return Ok{};
 }
 
-Result<> check_columns(const Columns& columns) {
-  size_t count = columns.time.size();
-  for (const auto* column : {&columns.pid, &columns.tid, &columns.cpu, &columns.kernel_stack,
-                             &columns.user_stack, &columns.user_end})
-    if (column->size() != count)
-      return errorf("columns of {} and of {} samples", count, column->size());
-  for (const auto* column : {&columns.kernel_stack, &columns.user_stack})
-    for (uint32_t stack : *column)
-      if (stack > columns.stack_sizes.size())
-        return errorf("stack {} of {}", stack, columns.stack_sizes.size());
-  return Ok{};
+Result<> check_gap(const Row& row, uint32_t stack_size) {
+  bool is_sound =
+      row.gap == 0 ? row.missing == 0 : row.gap < stack_size && row.missing - 1 < kMaxMissing;
+  if (is_sound)
+    return Ok{};
+  return errorf("{} frames missing before frame {} of {}", row.missing, row.gap, stack_size);
 }
 
-Result<> check_gaps(const Columns& columns) {
-  if (columns.gap.size() != columns.missing.size())
-    return errorf("gaps of {} stacks, and what is missing in {}", columns.gap.size(),
-                  columns.missing.size());
-  for (size_t i = 0; i < columns.gap.size(); i++) {
-    uint32_t gap = columns.gap[i];
-    uint32_t stack = columns.user_stack[i];
-    uint32_t size = stack == 0 ? 0 : columns.stack_sizes[stack - 1];
-    bool is_sound =
-        gap == 0 ? columns.missing[i] == 0 : gap < size && columns.missing[i] - 1 < kMaxMissing;
-    if (!is_sound)
-      return errorf("{} frames missing before frame {} of {}", columns.missing[i], gap, size);
+// Whether all that a row refers to is there; its stacks are.
+Result<> check_row(const Row& row, const Stacks& stacks, size_t top_count,
+                   size_t label_set_count) {
+  uint32_t size = stacks.size(row.user_index);
+  if (row.top_index >= top_count)
+    return errorf("top {} of {}", row.top_index, top_count - 1);
+  if (row.frame_offset != kNoFrame &&
+      (row.frame_offset > kMaxFrameDistance || row.frame_offset % 8 != 0))
+    return errorf("a frame pointer at offset {} of a stack", row.frame_offset);
+  if (row.label_set >= label_set_count)
+    return errorf("set of labels {} of {}", row.label_set, label_set_count - 1);
+  if (row.event >= kMaxEvents)
+    return errorf("event {} of {}", row.event, kMaxEvents);
+  if (row.bridge != 0 && row.bridge >= size)
+    return errorf("a goroutine's stack from frame {} on, where there are {}", row.bridge, size);
+  return check_gap(row, size);
+}
+
+Result<> check_rows(std::span<Row> rows, const Stacks& stacks, size_t top_count,
+                    size_t label_set_count) {
+  for (Row& row : rows) {
+    for (uint32_t stack : {row.kernel_index, row.user_index})
+      if (stack >= stacks.count())
+        return errorf("stack {} of {}", stack, stacks.count() - 1);
+    drop_beyond_cut(stacks, row);
+    if (auto sound = check_row(row, stacks, top_count, label_set_count); !sound)
+      return sound;
   }
   return Ok{};
-}
-
-// The columns that recorders before 1.2, 1.3 or 2.2 did not write.
-Result<> check_later_columns(const Columns& columns) {
-  size_t count = columns.time.size();
-  for (size_t size :
-       {columns.top.size(), columns.frame.size(), columns.bridge.size(), columns.gap.size(),
-        columns.missing.size(), columns.goid.size(), columns.label_set.size(),
-        columns.event.size(), columns.weight.size(), columns.cgroup.size()})
-    if (size != 0 && size != count)
-      return errorf("columns of {} and of {} samples", count, size);
-  for (uint32_t top : columns.top)
-    if (top > columns.top_sizes.size())
-      return errorf("top {} of {}", top, columns.top_sizes.size());
-  for (uint32_t frame : columns.frame)
-    if (frame > kMaxFrameDistance + 1 || (frame != 0 && (frame - 1) % 8 != 0))
-      return errorf("a frame pointer at offset {} of a stack", frame - 1);
-  for (uint32_t set : columns.label_set)
-    if (set >= columns.label_sets.size())
-      return errorf("set of labels {} of {}", set, columns.label_sets.size() - 1);
-  for (uint32_t event : columns.event)
-    if (event >= kMaxEvents)
-      return errorf("event {} of {}", event, kMaxEvents);
-  for (size_t i = 0; i < columns.bridge.size(); i++)
-    if (uint32_t stack = columns.user_stack[i], bridge = columns.bridge[i];
-        bridge != 0 && (stack == 0 || bridge >= columns.stack_sizes[stack - 1]))
-      return errorf("a goroutine's stack from frame {} on, where there are {}", bridge,
-                    stack == 0 ? 0 : columns.stack_sizes[stack - 1]);
-  if (auto sound = check_gaps(columns); !sound)
-    return sound;
-  return columns.label_sets.check();
-}
-
-uint64_t to_frame_offset(uint32_t coded) {
-  return coded == 0 ? kNoFrame : coded - 1;
-}
-
-// A later version may know more ways for a stack to end early.
-StackEnd to_stack_end(uint32_t number) {
-  return number <= static_cast<uint32_t>(StackEnd::kLimit) ? static_cast<StackEnd>(number)
-                                                           : StackEnd::kUnreadable;
 }
 
 }  // namespace
@@ -374,7 +369,7 @@ Result<> SampleBatch::read_ids(Bytes payload, const std::function<void(uint32_t)
   return read_protobuf(payload, [&](pbf_reader in) {
     while (in.next()) {
       bool has_ids = in.wire_type() == pbf_wire_type::length_delimited &&
-                     (in.tag() == kPid || in.tag() == kTid);
+                     (in.tag() == kPids.field || in.tag() == kTids.field);
       if (!has_ids) {
         in.skip();
         continue;
@@ -396,71 +391,42 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload) {
 }
 
 Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
-  Columns columns;
-  auto done = read_protobuf(payload, [&](pbf_reader in) {
-    while (in.next())
-      read_field(in, columns);
-  });
+  Tables tables;
+  ColumnSizes sizes{};
+  auto done = read_protobuf(payload, [&](pbf_reader in) { read_tables(in, tables, sizes); });
   if (!done)
     return std::move(done).error();
-  auto are_cut = take_stacks(columns, tree);
-  if (!are_cut)
-    return std::move(are_cut).error();
-  auto stacks = begins_of(columns.stack_sizes, columns.addresses.size(), kMaxStackSize, "stack",
-                          "addresses");
+  auto stacks = take_stacks(tables, tree);
   if (!stacks)
     return std::move(stacks).error();
   auto tops =
-      begins_of(columns.top_sizes, columns.word_offsets.size(), kMaxTopWords, "top", "words");
+      begins_of(tables.top_sizes, tables.word_offsets.size(), kMaxTopWords, "top", "words");
   if (!tops)
     return std::move(tops).error();
-  auto words = words_of(columns);
+  auto words = words_of(tables);
   if (!words)
     return std::move(words).error();
-  if (auto added = add_registers(columns, *tops, *words); !added)
+  if (auto added = add_registers(tables, *tops, *words); !added)
     return std::move(added).error();
-  if (auto sound = check_columns(columns); !sound)
+  if (auto sound = tables.label_sets.check(); !sound)
     return std::move(sound).error();
-  drop_beyond_cut(*are_cut, columns);
-  if (auto sound = check_later_columns(columns); !sound)
+  auto count = count_rows(sizes);
+  if (!count)
+    return std::move(count).error();
+  std::vector<Row> rows(*count);
+  if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, rows); }); !done)
+    return std::move(done).error();
+  if (auto sound = check_rows(rows, *stacks, tops->size() - 1, tables.label_sets.size());
+      !sound)
     return std::move(sound).error();
 
-  size_t count = columns.time.size();
-  columns.top.resize(count);
-  columns.frame.resize(count);
-  columns.bridge.resize(count);
-  columns.gap.resize(count);
-  columns.missing.resize(count);
-  columns.goid.resize(count);
-  columns.label_set.resize(count);
-  columns.event.resize(count);
-  columns.weight.resize(count);
-  columns.cgroup.resize(count);
   SampleBatch batch;
-  batch.addresses_ = std::move(columns.addresses);
-  batch.stack_begin_ = *std::move(stacks);
+  batch.addresses_ = std::move(stacks->addresses);
+  batch.stack_begin_ = std::move(stacks->begins);
   batch.words_ = *std::move(words);
   batch.top_begin_ = *std::move(tops);
-  batch.label_sets_ = std::move(columns.label_sets);
-  batch.rows_.reserve(columns.time.size());
-  for (size_t i = 0; i < columns.time.size(); i++)
-    batch.rows_.push_back({.time = columns.time[i],
-                           .pid = columns.pid[i],
-                           .tid = columns.tid[i],
-                           .cpu = columns.cpu[i],
-                           .user_end = to_stack_end(columns.user_end[i]),
-                           .kernel_stack = columns.kernel_stack[i],
-                           .user_stack = columns.user_stack[i],
-                           .top = columns.top[i],
-                           .frame_offset = to_frame_offset(columns.frame[i]),
-                           .goid = columns.goid[i],
-                           .label_set = columns.label_set[i],
-                           .bridge = columns.bridge[i],
-                           .gap = columns.gap[i],
-                           .missing = columns.missing[i],
-                           .event = columns.event[i],
-                           .weight = columns.weight[i],
-                           .cgroup = columns.cgroup[i]});
+  batch.label_sets_ = std::move(tables.label_sets);
+  batch.rows_ = std::move(rows);
   return batch;
 }
 

@@ -1,44 +1,83 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
+
+#include "raw/sample_batch.h"
 
 namespace gosym::raw {
 
-// The fields of a samples payload, as format.h numbers them.
+// The fields of Samples in raw.proto that are not columns.
 enum SampleField : uint32_t {
-  kStackSizes = 1,
-  kAddresses,
-  kTime,
-  kPid,
-  kTid,
-  kCpu,
-  kKernelStack,
-  kUserStack,
-  kUserEnd,
-  kTopSizes,
-  kWordOffsets,
-  kWordAddresses,
-  kWordPlaces,
-  kTop,
-  kFrame,
-  kBridge,
-  kGoid,
-  kLabelSet,
-  kLabelSets,
-  kWeight,
-  kCgroup,
-  kTree,
+  kTree = 1,
   kFirstNode,
   kCallers,
   kNodeAddresses,
   kStackNodes,
-  kRegisterSizes,
+  kDumpWords,
+  kWordOffsets,
+  kWordAddresses,
+  kWordPlaces,
+  kDumpRegisters,
   kRegisters,
   kRegisterValues,
-  kGap,
-  kMissing,
-  kEvent,
+  kLabelSets,
 };
+
+// How the numbers of a column are stored.
+enum class Coding : uint8_t {
+  kPlain,
+  kPlusOne,     // 0 is "none", all bits set
+  kDifference,  // to the number before it
+};
+
+enum class Presence : uint8_t { kNeeded, kOptional };  // it is left out if all numbers are 0
+
+// One number a sample, a member of Row or of RecordedSample.
+template <class Owner, class T>
+struct Column {
+  uint32_t field;
+  T Owner::*member;
+  Coding coding;
+  Presence presence;
+
+  constexpr Column(uint32_t number, T Owner::*of, Coding coded = Coding::kPlain,
+                   Presence present = Presence::kOptional)
+      : field(number), member(of), coding(coded), presence(present) {}
+};
+
+inline constexpr Column kPids(15, &SampleBatch::Row::pid, Coding::kPlain, Presence::kNeeded);
+inline constexpr Column kTids(16, &SampleBatch::Row::tid, Coding::kPlain, Presence::kNeeded);
+
+// All columns: a new one is a row here, a field in raw.proto and a member of RecordedSample.
+// clang-format off
+inline constexpr auto kColumns = std::tuple(
+    Column(14, &SampleBatch::Row::time, Coding::kDifference, Presence::kNeeded),
+    kPids,
+    kTids,
+    Column(17, &SampleBatch::Row::cpu, Coding::kPlain, Presence::kNeeded),
+    Column(18, &SampleBatch::Row::kernel_index, Coding::kPlain, Presence::kNeeded),
+    Column(19, &SampleBatch::Row::user_index, Coding::kPlain, Presence::kNeeded),
+    Column(21, &SampleBatch::Row::top_index),
+    Column(22, &SampleBatch::Row::frame_offset, Coding::kPlusOne),
+    Column(23, &SampleBatch::Row::bridge),
+    Column(24, &SampleBatch::Row::goid, Coding::kDifference),
+    Column(25, &SampleBatch::Row::label_set),
+    Column(26, &SampleBatch::Row::gap),
+    Column(27, &SampleBatch::Row::missing),
+    Column(28, &SampleBatch::Row::event),
+    Column(29, &SampleBatch::Row::weight, Coding::kDifference),
+    Column(30, &SampleBatch::Row::cgroup, Coding::kDifference),
+    // Last, for it may not be missing: so no part of a payload passes for a whole one.
+    Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
+// clang-format on
+inline constexpr size_t kColumnCount = std::tuple_size_v<decltype(kColumns)>;
+
+// Calls `use(column)` of each column.
+template <class Use>
+constexpr void for_each_column(Use use) {
+  std::apply([&](const auto&... columns) { (use(columns), ...); }, kColumns);
+}
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word
 

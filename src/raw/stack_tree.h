@@ -10,7 +10,7 @@
 #include "base/sequence_pool.h"
 
 // The stacks of a recording as paths of a tree that grows from one samples chunk to the next
-// (format.h): most stacks are new, but differ from others only in their innermost frames.
+// (raw.proto): most stacks are new, but differ from others only in their innermost frames.
 
 namespace gosym::raw {
 

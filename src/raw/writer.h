@@ -19,9 +19,9 @@ namespace gosym::raw {
 class GrowingTree;
 class SampleBatch;
 
-// Appends chunks to a recording (format.h specifies them). Each is compressed, goes out in one
-// write(2), and leaves a file that reads up to there whatever happens next. Written images and
-// events must come before the samples that need them.
+// Appends chunks to a recording (gosym-raw(5) and raw.proto specify them). Each is compressed,
+// goes out in one write(2), and leaves a file that reads up to there whatever happens next.
+// Written images and events must come before the samples that need them.
 //
 // After the first failure, a full disk for one, the file ends at the last whole chunk, and
 // every later call fails in the same way. Such an error ends the program with kPartial.

@@ -13,7 +13,7 @@ void check_samples(const Result<raw::SampleBatch>& batch) {
   if (!batch)
     return;
   for (const auto& row : batch->rows())
-    assert(row.kernel_stack < batch->stack_count() && row.user_stack < batch->stack_count());
+    assert(row.kernel_index < batch->stack_count() && row.user_index < batch->stack_count());
   assert(raw::SampleBatch::decode(as_bytes(batch->encode())));
 }
 

@@ -29,16 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
 
   Replay replay({}, {*std::move(image)}, *std::move(events));
-  for (const auto& row : batch->rows())
-    replay.add({.time = row.time,
-                .pid = row.pid,
-                .tid = row.tid,
-                .cpu = row.cpu,
-                .user_end = row.user_end,
-                .kernel_stack = batch->stack(row.kernel_stack),
-                .user_stack = batch->stack(row.user_stack),
-                .frame_offset = row.frame_offset,
-                .words = batch->top(row.top)});
+  for (const auto& row : batch->rows()) {
+    RecordedSample sample = batch->sample(row);
+    sample.event = 0;  // the info has one
+    replay.add(sample);
+  }
   Profile profile = std::move(replay).finish();
   unwind(profile, "", {});
   assert(profile.total_count() == batch->rows().size());

@@ -1,10 +1,11 @@
-// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt and replay, and of
-// raw those with stacks of a tree: make_corpus DIRECTORY.
+// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt, raw and replay:
+// make_corpus DIRECTORY.
 
 #include <fmt/format.h>
 
 #include <fstream>
 
+#include "../fixtures/every_field.h"
 #include "../unit/frame_builder.h"
 #include "../unit/pclntab_builder.h"
 #include "../unit/plt_builder.h"
@@ -80,6 +81,43 @@ std::string replay_input(std::initializer_list<Event> events) {
   for (const std::string& part : {raw::encode(image), side_band})
     input += static_cast<char>(part.size()) + part;
   return input + batch.encode();
+}
+
+// A recording with each field, the payloads that are in it, and what may become of it.
+void write_recording_seeds(const std::string& folder) {
+  auto ends = every_field::write(folder + "/whole.raw");
+  auto file = read_file(folder + "/whole.raw", SIZE_MAX);
+  if (!ends || !file)
+    return;
+  const std::string& whole = *file;
+  constexpr size_t kEvents = 2;  // chunks, as they are in the file
+  constexpr size_t kSamples = 4;
+  write(folder + "/cut-in-samples.raw", whole.substr(0, (*ends)[kSamples] - 9));
+  std::string damaged = whole;
+  damaged[(*ends)[kEvents] - 9] ^= 1;
+  write(folder + "/events-damaged.raw", damaged);
+  std::string junk = whole;
+  write(folder + "/junk-between-chunks.raw", junk.insert((*ends)[kEvents], "CHNK junk"));
+  std::string newer = whole;
+  newer[8]++;
+  write(folder + "/newer-major.raw", newer);
+
+  std::string side_band;
+  for (const Event& event : every_field::events())
+    raw::append(event, side_band);
+  write(folder + "/events.payload", side_band);
+  write(folder + "/image.payload", raw::encode(every_field::image()));
+  write(folder + "/info.payload", raw::encode(every_field::info()));
+  write(folder + "/piece.payload", raw::encode(every_field::piece()));
+  write(folder + "/samples.payload", every_field::samples(100).encode());
+
+  auto writer = raw::Writer::create(folder + "/file-in-pieces.raw", {});
+  RecordedImage image;
+  image.id = ImageId{1};
+  image.path = "a";
+  if (writer && (*writer)->write_image(image) &&
+      (*writer)->write_piece({image.id, 0, "\177ELF", 10, ""}))
+    (void)(*writer)->write_piece({image.id, 0x40, "second", 0, ""});
 }
 
 // Stacks that share frames, over three chunks; and without the second of them.
@@ -176,6 +214,7 @@ int main(int argc, char** argv) {
   write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
 
   write_go_seeds(folder);
+  write_recording_seeds(folder + "/raw");
   write_stack_seeds(folder + "/raw");
 
   MapEvent map{10, 1, 0x1000, 0x1000, 0, ImageId{1}, ""};

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Several events in one recording: what samples of each say, and that none is taken for another."""
 import functools
+import pathlib
 import re
 
-from common import (FIXTURES, GO_ENVIRONMENT, call, compiled, gosym, leaves, new_place, pprof_file, run,
-                    share)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, ROOT, Skip, build_demo, call, compiled, gosym, leaves,
+                    new_place, pprof_file, record, run, running, share)
 
 FAULTS = 256 * 400
 PERIOD = 64
@@ -64,6 +65,20 @@ def sample_types_of_pprof(sampler):
     assert 0.9 * FAULTS < float(total[1]) < 1.1 * FAULTS, total
 
 
+def is_as_specified(file):
+    """Recordings of real programs, by protoc: what is compared is all that gosym reads of them."""
+    done = call(ROOT / "tests" / "checks" / "specification.py",
+                pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures", file)
+    assert "\nok 1 " in done.out or "# SKIP" in done.out, done.out
+    if "# SKIP" in done.out:
+        raise Skip(done.out.strip())
+
+
+def go_program():
+    with running(build_demo("newest"), 600) as pid:
+        return record("-p", pid, "-e", "cpu-clock,page-faults/period=10/", seconds=2)
+
+
 def others_are_told():
     told = gosym("report", "--folded", recorded("auto"))
     assert told.err == ("gosym: warning: only cpu-clock is written, of cpu-clock and page-faults; "
@@ -90,7 +105,8 @@ def four_events():
     gosym("record", "-q", "-e", "cpu-clock,task-clock,page-faults/period=100/,cs/period=1/", "-F", 499,
           "-o", file, "--", build_faults(), FAULTS, 200_000_000)
     text = gosym("report", file).out
-    seconds = [float(match) for match in re.findall(r": ([\d.]+) m?s of CPU time", text)]
+    seconds = [float(value) / (1000 if unit == "ms" else 1)
+               for value, unit in re.findall(r": ([\d.]+) (m?s) of CPU time", text)]
     assert len(seconds) == 2 and abs(seconds[0] - seconds[1]) < 0.2 * seconds[0], seconds
     assert re.search(r"^[\d,]+ samples of context-switches", text, re.M), text
 
@@ -100,6 +116,9 @@ run([(f"{title}, by {sampler}", functools.partial(case, sampler))
      for title, case in [("the report shows each event", both_reports),
                          ("each has its own functions", leaves_of_each),
                          ("go tool pprof has a sample type for each", sample_types_of_pprof)]] +
-    [("four events at once", four_events),
+    [("two events are recorded as raw.proto specifies", lambda: is_as_specified(recorded("auto"))),
+     ("call chains are recorded as raw.proto specifies", lambda: is_as_specified(recorded("perf"))),
+     ("goroutines are recorded as raw.proto specifies", lambda: is_as_specified(go_program())),
+     ("four events at once", four_events),
      ("formats of one event tell of the others", others_are_told),
      ("unknown events, and too many, are refused", names_that_are_refused)])

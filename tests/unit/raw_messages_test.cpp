@@ -238,7 +238,7 @@ TEST_CASE("raw messages: malformed ones are errors") {
   CHECK_FALSE(raw::decode_image(bytes(0x52, 4, 0x08, 1)));
   CHECK_FALSE(raw::decode_image(bytes(0x52, 1, 0x08)));
   CHECK_FALSE(raw::decode_events(bytes(0x22, 1, 0x08)));
-  CHECK_FALSE(raw::decode_info(bytes(0x62, 1, 0x80)));
+  CHECK_FALSE(raw::decode_info(bytes(0x5a, 1, 0x80)));
 }
 
 TEST_CASE("raw messages: no prefix gives an event that was not there") {

@@ -143,9 +143,9 @@ public:
   Result<> write_samples(const raw::SampleBatch& batch) override {
     for (const auto& row : batch.rows()) {
       std::string words;
-      for (const StackWord& word : batch.top(row.top))
+      for (const StackWord& word : batch.top(row.top_index))
         words += fmt::format(" {:x}", word.value);
-      add("sample of {} at {:x}{}", name_of(row.pid), batch.stack(row.user_stack).front(),
+      add("sample of {} at {:x}{}", name_of(row.pid), batch.stack(row.user_index).front(),
           words);
     }
     return Ok{};

@@ -25,7 +25,7 @@ SampleBatch batch_of(const std::vector<Stack>& stacks) {
 std::vector<Stack> user_stacks(const SampleBatch& batch) {
   std::vector<Stack> stacks;
   for (const SampleBatch::Row& row : batch.rows()) {
-    auto stack = batch.stack(row.user_stack);
+    auto stack = batch.stack(row.user_index);
     stacks.emplace_back(stack.begin(), stack.end());
   }
   return stacks;
@@ -98,7 +98,7 @@ TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
   CHECK(ends == std::vector{StackEnd::kUnreadable, StackEnd::kRoot, StackEnd::kUnreadable,
                             StackEnd::kUnreadable, StackEnd::kUnreadable});
   // Not the user code behind a kernel stack that is cut, nor a goroutine's behind the thread's.
-  CHECK(std::ranges::equal(batch->stack(batch->rows()[3].kernel_stack), Stack{9}));
+  CHECK(std::ranges::equal(batch->stack(batch->rows()[3].kernel_index), Stack{9}));
   CHECK(batch->rows()[3].frame_offset == kNoFrame);
   CHECK(batch->rows()[4].bridge == 0);
   CHECK(batch->rows()[4].gap == 0);
@@ -190,9 +190,9 @@ TEST_CASE("stack tree: a small chunk cannot ask for all memory") {
   // As many stacks as a payload can have, each of the most addresses.
   GrowingTree grown;
   std::string payload = batch_of({Stack(raw::kMaxStackSize, 7)}).encode(grown);
-  // Field 26, packed: node 2048 a hundred thousand times.
+  // Field 5, packed: node 2048 a hundred thousand times.
   constexpr int kCount = 100'000;
-  payload += std::string("\xd2\x01\xc0\x9a\x0c", 5);
+  payload += std::string("\x2a\xc0\x9a\x0c", 4);
   for (int i = 0; i < kCount; i++)
     payload += std::string("\x80\x10", 2);
   CHECK(SampleBatch::decode(as_bytes(payload)).error().message() ==
