@@ -330,7 +330,8 @@ struct Room {
 Room room_of(const ViewOptions& options, size_t used_lines) {
   if (options.screen.height == SIZE_MAX)
     return {};
-  constexpr size_t kTitles = 5;  // both titles, two empty lines, how many rows there are
+  // Both titles, two empty lines, how many rows there are, and the shell's prompt.
+  constexpr size_t kTitles = 6;
   constexpr size_t kLeast = 4;
   size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
   size_t rows = std::clamp(free * 3 / 5, kLeast, kDefaultRows);

@@ -5,9 +5,13 @@ import functools
 import io
 import itertools
 import json
+import os
+import pathlib
 import re
+import shlex
 
-from common import (FIXTURES, GO_ENVIRONMENT, call, folded, go, gosym, new_place, pprof_file, run)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, call, folded, go, gosym, new_place, pprof_file,
+                    run, wait_for)
 
 MILLISECONDS = 4000
 
@@ -129,6 +133,35 @@ def tree_adds_up():
         assert self_by_name.get(name, 0) == amount, (name, amount, self_by_name.get(name))
 
 
+def screen(size):
+    """What a terminal of this size shows after a report."""
+    width, height = size
+    server = ["tmux", "-L", f"gosym-{os.getpid()}-{width}"]
+    shown = f"{GOSYM} report -q {recording()}; touch {recording()}.shown; exec sleep 600"
+    done = pathlib.Path(f"{recording()}.shown")
+    done.unlink(missing_ok=True)
+    call(*server, "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height,
+         f"LC_ALL=C.UTF-8 sh -c {shlex.quote(shown)}")
+    try:
+        wait_for(done.exists, "report on a terminal")
+        return call(*server, "capture-pane", "-p").out.splitlines()
+    finally:
+        call(*server, "kill-server")
+
+
+def answer_is_on_the_first_screen(size):
+    """The header's first line, the hottest function and the largest path, none of them wrapped."""
+    lines = screen(size)
+    text = "\n".join(lines)
+    assert re.match(r"[\d,]+ samples of cpu-clock at 499 Hz: ", lines[0]), text
+    table = lines.index(next(line for line in lines if line.startswith("self %")))
+    tree = lines.index(next(line for line in lines if line.startswith("total %")))
+    hottest = max((function for function in document()["functions"]), key=lambda f: f["self"])
+    assert hottest["name"][-10:] in lines[table + 1], text
+    assert all(re.match(r" *\d+\.\d\d +\d+\.\d\d  \S", line) for line in lines[tree + 1:tree + 4]), text
+    assert max(map(len, lines)) <= size[0], text
+
+
 SELECTIONS = [["--focus", "fib"], ["--ignore", "fib"], ["--hide", "^main\\.f"], ["--show", "^main"],
               ["--module", "go_stacks"], ["--no-kernel"], ["--no-inlines"], ["--min", "0"]]
 
@@ -178,5 +211,8 @@ run([("functions have the self and total of pprof -top", functions_are_those_of_
      ("lines are those of pprof -lines", lines_are_those_of_pprof),
      ("the tree adds up", tree_adds_up),
      ("95 % of the time has a category", most_has_a_category)] +
+    [(f"the answer is on the first screen of {width}x{height}",
+      functools.partial(answer_is_on_the_first_screen, (width, height)))
+     for width, height in [(80, 24), (120, 40), (200, 50)]] +
     [(f"totals agree with {' '.join(selection)}", functools.partial(totals_agree, selection))
      for selection in SELECTIONS + PAIRS[::5]])
