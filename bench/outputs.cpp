@@ -80,7 +80,7 @@ Profile replay_all(const Recording& recording) {
     sample.user_stack = recording.stacks[stack];
     replay.add(sample);
   }
-  return std::move(replay).finish();
+  return std::move(replay).finish().profile;
 }
 
 const Profile& the_profile() {

@@ -47,8 +47,8 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
     return 0;
   walk_part(read_word(last), 0, goroutine->g0_high);
   sample->has_gap = 1;
-  if (!sample->bridge)
-    sample->bridge = sample->user_depth;
+  if (!sample->goroutine_start)
+    sample->goroutine_start = sample->user_depth;
   return resume(sample, goroutine, before, 0);
 }
 
@@ -63,7 +63,7 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
 //                            yet, so that its return address is on top of the stack
 static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
                                                 const struct goroutine* goroutine) {
-  sample->bridge = sample->user_depth;
+  sample->goroutine_start = sample->user_depth;
   if (!follows_call(goroutine->pc))
     return resume(sample, goroutine, goroutine->sp, goroutine->bp);
   append(sample, goroutine->pc);

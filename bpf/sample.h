@@ -117,7 +117,7 @@ struct gosym_sample {
   __u32 kernel_depth;
   // Index of the first frame that the goroutine was left with when the thread went to another
   // stack; 0: there is none.
-  __u32 bridge;
+  __u32 goroutine_start;
   __u32 label_count;
   __u64 goid;            // 0: no goroutine, or none that can be told
   __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
@@ -125,7 +125,7 @@ struct gosym_sample {
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
   // Frames that were left out between the inner and the outer ones. Where they are, the index
-  // of the outermost in the ring is known by their number; `bridge` counts them.
+  // of the outermost in the ring is known by their number; `goroutine_start` counts them.
   __u32 missing;
   __u32 event;  // index of the event that it is a sample of
   // Bytes of the top that are of the stack for signal handlers, or of the thread's own if it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// Whose code is sampled.
+// SampleOwner code is sampled.
 
 #include <linux/bpf.h>
 

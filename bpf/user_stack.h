@@ -36,7 +36,7 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             const struct goroutine* goroutine) {
   sample->user_depth = 0;
   sample->missing = 0;
-  sample->bridge = 0;
+  sample->goroutine_start = 0;
   sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   if (registers.ip == 0)

@@ -6,9 +6,9 @@
 #include <new>
 #include <string_view>
 
-#include "base/cut_files.h"
 #include "base/exit_status.h"
 #include "base/print.h"
+#include "base/sigbus_handler.h"
 #include "commands/command.h"
 #include "record/privileges.h"
 
@@ -54,7 +54,7 @@ gosym::Result<int> run(const gosym::Command& command) {
 int main(int argc, char** argv) {
   open_standard_streams();
   buffer_output();
-  gosym::outlive_cut_files();
+  gosym::install_sigbus_handler();
   std::set_new_handler([] {
     constexpr std::string_view kMessage = "gosym: error: out of memory\n";
     (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());

@@ -14,9 +14,9 @@ namespace gosym {
 // A regular file mapped for as long as the object lives. Whatever is parsed from it borrows
 // from it. Its bytes are our own copy: what is written over them does not reach the file.
 //
-// What is gone of a file that shrinks under us reads as zeros (cut_files.h). Executables cannot
-// be truncated while they run (ETXTBSY) and libraries are replaced by rename, so images are
-// mapped; data files and /proc are read into memory (read_file).
+// What is gone of a file that shrinks under us reads as zeros (sigbus_handler.h). Executables
+// cannot be truncated while they run (ETXTBSY) and libraries are replaced by rename, so images
+// are mapped; data files and /proc are read into memory (read_file).
 class MappedFile {
 public:
   // With a `root`, the path is one below it (see file_tree.h). Fails for files of more than

@@ -30,7 +30,7 @@ struct ArchiveOptions {
 // The files that samples have addresses in, those in words of their stacks too.
 Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
   Replay replay({}, std::move(recording.images), std::move(recording.events));
-  raw::StackTree stacks;
+  raw::StackTreeReader stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
     if (!batch)
@@ -45,7 +45,7 @@ Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
     }
   }
   std::vector<RecordedImage> files;
-  for (ProfileImage& image : std::move(replay).finish().images)
+  for (ProfileImage& image : std::move(replay).finish().profile.images)
     if (image.kind == ProfileImage::Kind::kFile)
       files.push_back(std::move(image.file));
   return files;

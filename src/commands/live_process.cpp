@@ -41,7 +41,7 @@ Profile replay(LiveProcess::Moment& moment, uint32_t pid, std::span<const uint64
                 .kernel_stack = is_of_kernel(address) ? stack : none,
                 .user_stack = is_of_kernel(address) ? none : stack});
   }
-  return std::move(replay).finish();
+  return std::move(replay).finish().profile;
 }
 
 std::string reason_of(const Location& location, const RecordedImage& image) {

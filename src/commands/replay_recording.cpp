@@ -78,15 +78,14 @@ bool is_over_budget(const raw::Recording& recording, const Replay& replay) {
 
 }  // namespace
 
-Result<Profile> replay(raw::Recording& recording, const Filter& filter,
-                       Distinctions distinctions) {
+Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by) {
   size_t event_count = recording.info.events.size();
   Replay replay(std::move(recording.info), std::move(recording.images),
-                std::move(recording.events), recording.perf_maps, distinctions);
+                std::move(recording.events), recording.perf_maps, group_by);
   replay.set_begin(recording.begin_time, filter.time.begin);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
-  raw::StackTree stacks;
+  raw::StackTreeReader stacks;
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
     auto is_unknown = [&](const raw::SampleBatch::Row& row) {
@@ -114,7 +113,8 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
   uint64_t left = recording.memory_budget - recording.memory - replay.memory();
   // Half of it is of the addresses as they were recorded, which go now.
   uint64_t freed = replay.memory() / 2;
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
   profile.memory_limit = left + freed;
   profile.stats = recording.stats;
   profile.losses = losses_since(recording.losses, recording.begin_time);
@@ -124,7 +124,7 @@ Result<Profile> replay(raw::Recording& recording, const Filter& filter,
     EventPart part = select_event(profile, *filter.event);
     exchange(part, profile);
   }
-  return profile;
+  return replayed;
 }
 
 }  // namespace gosym

@@ -8,7 +8,6 @@ namespace gosym {
 
 // The profile of the samples that the filter keeps, without frames. Chunks are read one by one;
 // damaged ones are counted with the recording's others, and its images and events are used up.
-Result<Profile> replay(raw::Recording& recording, const Filter& filter,
-                       Distinctions distinctions);
+Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by);
 
 }  // namespace gosym

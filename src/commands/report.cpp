@@ -122,7 +122,7 @@ uint64_t time_step(const raw::Recording& recording, const ReportOptions& options
 }
 
 // Who is told apart, though the stacks are equal, by what is written.
-Distinctions distinctions_of(const raw::Recording& recording, const ReportOptions& options) {
+GroupBy group_by_of(const raw::Recording& recording, const ReportOptions& options) {
   auto is_by = [&](Dimension::Kind kind) {
     return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
   };
@@ -214,16 +214,17 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(event).error();
   Filter filter = options.filter;
   filter.event = *event;
-  auto replayed = replay(*recording, filter, distinctions_of(*recording, options));
+  auto replayed = replay(*recording, filter, group_by_of(*recording, options));
   if (!replayed)
     return std::move(replayed).error().context(name_of(options.input));
-  Profile profile = *std::move(replayed);
+  Profile profile = std::move(replayed->profile);
   raw::ArchivedFiles archived = open_archived_files(*recording, profile);
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-  if (!unwind(profile, recording->vdso, *files, archived.files))
+  if (!unwind(profile, replayed->dumps, recording->vdso, *files, archived.files))
     return raw::out_of_budget(*recording).context(name_of(options.input));
+  replayed->dumps = {};
   SymbolizerReport symbols = symbolize(profile,
                                        {.kernel = recording->kernel_symbols,
                                         .vdso = recording->vdso,

@@ -93,7 +93,7 @@ Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_siz
   if (!divided)
     return std::move(divided).error();
   if (*format < Format::kGo1_16)
-    result.format_ = result.tell_format();
+    result.format_ = result.detect_format();
   if (result.has_offsets())
     result.entry_key_ = result.find_entry_key();
   return result;
@@ -194,7 +194,7 @@ Result<> Pclntab::check_functions() {
 //   1.12 to 1.15 end the fixed part with single bytes, which as an integer are far too many
 //   funcdata; 1.10 and 1.11 have function ids in place of the frame size, of which there are
 //   few; 1.12 counts one pcdata less than 1.13, of which that for registers is nearly unused.
-Format Pclntab::tell_format() const {
+Format Pclntab::detect_format() const {
   constexpr uint32_t kFrameMark = 0x01234567;
   constexpr uint32_t kMaxId = 24;
   bool are_marked = true;

@@ -161,7 +161,7 @@ private:
   Result<> split_before_116(Bytes table);
   uint64_t count_files_before_116() const;
   Result<> check_functions();
-  Format tell_format() const;
+  Format detect_format() const;
   uint32_t find_entry_key() const;
   uint64_t record_offset(uint32_t index) const;
   uint64_t functab_word(uint64_t index) const;

@@ -19,7 +19,7 @@ namespace {
 
 std::string_view remedy_of(Unnamed unnamed) {
   switch (unnamed) {
-    case Unnamed::kNotAsked:
+    case Unnamed::kNotSymbolized:
       return "names were not looked for";
     case Unnamed::kUnmapped:
       return "the CPU was outside all mapped code, or a mapping was lost";
@@ -60,7 +60,7 @@ std::vector<uint64_t> count_visits(const Profile& profile) {
 }
 
 // What counts is a frame in a stack in a sample; a location without a name is one.
-struct Census {
+struct FrameCounts {
   struct Group {
     uint32_t image;
     Unnamed reason;
@@ -72,24 +72,24 @@ struct Census {
   std::set<uint32_t> named_images;   // that have frames with names
 };
 
-Census count_frames(const Profile& profile, StackPart part) {
+FrameCounts count_frames(const Profile& profile, StackPart part) {
   std::vector<uint64_t> visits = count_visits(profile);
-  Census census;
+  FrameCounts counts;
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
     if (profile.is_kernel(location) != (part == StackPart::kKernel) || visits[i] == 0 ||
         location.unnamed == Unnamed::kLeftOut)
       continue;
-    census.frames += visits[i] * std::max(location.frame_count, 1u);
+    counts.frames += visits[i] * std::max(location.frame_count, 1u);
     uint32_t image = profile.mappings[to_index(location.mapping)].image;
     if (location.frame_count > 0) {
-      census.named_images.insert(image);
+      counts.named_images.insert(image);
       continue;
     }
-    census.unnamed_frames += visits[i];
-    census.groups[{image, location.unnamed}] += visits[i];
+    counts.unnamed_frames += visits[i];
+    counts.groups[{image, location.unnamed}] += visits[i];
   }
-  return census;
+  return counts;
 }
 
 struct Row {
@@ -98,19 +98,19 @@ struct Row {
   uint64_t frames;
 };
 
-std::string_view remedy_in(const Census& census, Census::Group group) {
-  bool has_names = census.named_images.contains(group.image);
+std::string_view remedy_in(const FrameCounts& counts, FrameCounts::Group group) {
+  bool has_names = counts.named_images.contains(group.image);
   if (group.reason == Unnamed::kStripped && has_names)
     return "names only what it exports: install its debug package, or see --debug-dir";
   return remedy_of(group.reason);
 }
 
 // One for groups that read the same, anonymous code for one; the most frames first.
-std::vector<Row> rows_of(const Profile& profile, const Census& census) {
+std::vector<Row> rows_of(const Profile& profile, const FrameCounts& counts) {
   std::map<std::pair<std::string, std::string_view>, uint64_t> merged;
-  for (const auto& [group, frames] : census.groups)
+  for (const auto& [group, frames] : counts.groups)
     merged[{unnamed_group(group.reason, profile.images[group.image]),
-            remedy_in(census, group)}] += frames;
+            remedy_in(counts, group)}] += frames;
 
   std::vector<Row> rows;
   rows.reserve(merged.size());
@@ -155,14 +155,14 @@ std::string make_source_note(const Profile& profile) {
 }
 
 std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top) {
-  Census census = count_frames(profile, part);
-  if (census.unnamed_frames == 0)
+  FrameCounts counts = count_frames(profile, part);
+  if (counts.unnamed_frames == 0)
     return {};
 
   std::string note =
-      fmt::format("{} of {} {} frames have no name:\n", with_commas(census.unnamed_frames),
-                  with_commas(census.frames), part == StackPart::kKernel ? "kernel" : "user");
-  std::vector<Row> rows = rows_of(profile, census);
+      fmt::format("{} of {} {} frames have no name:\n", with_commas(counts.unnamed_frames),
+                  with_commas(counts.frames), part == StackPart::kKernel ? "kernel" : "user");
+  std::vector<Row> rows = rows_of(profile, counts);
   size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
   size_t width = 0;
   for (size_t i = 0; i < shown; i++)

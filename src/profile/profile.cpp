@@ -41,7 +41,7 @@ std::string_view to_string(FrameSource source) {
 
 std::string_view to_string(Unnamed reason) {
   switch (reason) {
-    case Unnamed::kNotAsked:
+    case Unnamed::kNotSymbolized:
       return "not symbolized";
     case Unnamed::kUnmapped:
       return "no mapping";
@@ -89,11 +89,6 @@ std::span<const LocationId> Profile::stack(StackId id) const {
   size_t begin = stack_begin[to_index(id)];
   size_t end = stack_begin[to_index(id) + 1];
   return std::span(stack_locations).subspan(begin, end - begin);
-}
-
-std::span<const TopWord> Profile::top(uint32_t number) const {
-  return std::span(top_words).subspan(top_begin[number],
-                                      top_begin[number + 1] - top_begin[number]);
 }
 
 void Profile::add_stack(std::span<const LocationId> stack) {

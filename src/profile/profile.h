@@ -100,7 +100,7 @@ struct Frame {
 
 // Why a location has no name.
 enum class Unnamed : uint8_t {
-  kNotAsked,         // the symbolizer has not been there
+  kNotSymbolized,    // the symbolizer has not been there
   kUnmapped,         // nothing was mapped there, as far as is known
   kAnonymous,        // code that no file holds, made at run time
   kUnlisted,         // the same, and the process's perf map leaves it out
@@ -138,32 +138,6 @@ struct Location {
 
   // Where the call is, for one of the location's addresses: what is looked up and shown.
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
-};
-
-// A word of a user stack that points to code, or to a place of that stack; or a register.
-struct TopWord {
-  // As wide as the others, for it is hashed with them.
-  enum class Kind : uint32_t { kLocation, kPlace, kNumber };
-
-  uint32_t offset = 0;  // from the stack pointer, in bytes; of registers as StackWord has it
-  Kind kind{};
-  // The id of a location, as if it were returned to; an offset from the stack pointer; or a
-  // number.
-  uint32_t value = 0;
-
-  bool operator==(const TopWord&) const = default;
-};
-
-// What a user stack was like when it was sampled, for whoever looks for callers in it.
-struct StackState {
-  uint64_t frame_offset = kNoFrame;  // as in RecordedSample
-  uint32_t top = 0;                  // number of the top of the stack
-  StackEnd end{};
-  // How many of its last locations are of a goroutine's own stack, when the thread was on
-  // another one.
-  uint32_t goroutine_depth = 0;
-  // Which of the locations of its user code stands for frames that are left out; 0: none does.
-  uint32_t gap = 0;
 };
 
 // As Label has it.
@@ -225,16 +199,10 @@ struct Profile {
   // the user's. Stack i is [stack_begin[i], stack_begin[i + 1]).
   std::vector<LocationId> stack_locations;
   std::vector<size_t> stack_begin = {0};
-  // One for each stack, and the words of all tops as with stacks, by offset: only as replay
-  // makes the profile, until the callers have been looked for.
-  std::vector<StackState> stack_states;
-  std::vector<TopWord> top_words;
-  std::vector<uint32_t> top_begin = {0};
   std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   std::vector<SampleCount> samples;
 
   std::span<const LocationId> stack(StackId id) const;
-  std::span<const TopWord> top(uint32_t number) const;
   size_t stack_count() const { return stack_begin.size() - 1; }
   void add_stack(std::span<const LocationId> stack);
   std::span<const Frame> frames_of(const Location& location) const;

@@ -87,7 +87,7 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 class Replay::Tables {
 public:
   Tables(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-         std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions);
+         std::span<const RecordedPerfMap> perf_maps, GroupBy group_by);
 
   std::string_view comm(const RecordedSample& sample);
   std::string_view cgroup(const RecordedSample& sample) const;
@@ -100,19 +100,19 @@ public:
     begin_ = time;
     timeline_begin_ = later;
   }
-  Profile finish() &&;
+  Replayed finish() &&;
 
 private:
   // Keys of the tables below, made of integers of one size because they are hashed by bytes.
-  struct Setting {
+  struct StackContext {
     uint32_t program;
     uint32_t map_count;
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t end;
-    uint32_t bridge;
+    uint32_t goroutine_start;
     uint32_t gap;
     uint32_t missing;  // as it is shown
-    bool operator==(const Setting&) const = default;
+    bool operator==(const StackContext&) const = default;
   };
   struct SeenStack {
     uint32_t setting;  // there are few, and the table of all stacks is half as large
@@ -152,7 +152,7 @@ private:
   };
 
   LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
-  StackId add_stack(const Setting& setting, const Numbers& numbers, uint64_t frame_offset);
+  StackId add_stack(const StackContext& setting, const Numbers& numbers, uint64_t frame_offset);
   uint32_t top(AddressSpace space, uint32_t raw_top);
   // `count` is that of a setting.
   LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
@@ -163,13 +163,12 @@ private:
   uint32_t perf_map_of(const MapEvent& event) const;
 
   uint32_t step_of(uint64_t since_begin) const {
-    return distinctions_.time_step == 0
-               ? 0
-               : static_cast<uint32_t>(
-                     std::min<uint64_t>(since_begin / distinctions_.time_step, UINT32_MAX));
+    return group_by_.time_step == 0 ? 0
+                                    : static_cast<uint32_t>(std::min<uint64_t>(
+                                          since_begin / group_by_.time_step, UINT32_MAX));
   }
 
-  Distinctions distinctions_;
+  GroupBy group_by_;
   uint64_t begin_ = 0;
   uint64_t timeline_begin_ = 0;                    // since then
   tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
@@ -179,14 +178,14 @@ private:
   tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
   SequencePool<StackWord> raw_tops_;
-  SequencePool<TopWord> words_of_tops_;
+  SequencePool<StackSlot> words_of_tops_;
   size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
-  std::string unknown_comm_;           // that comm() gave last
-  std::vector<LocationId> resolved_;   // scratch of add_stack()
-  std::vector<TopWord> resolved_top_;  // scratch of top()
+  std::string unknown_comm_;             // that comm() gave last
+  std::vector<LocationId> resolved_;     // scratch of add_stack()
+  std::vector<StackSlot> resolved_top_;  // scratch of top()
 
-  tsl::robin_map<Setting, uint32_t, BytesHash> settings_;
+  tsl::robin_map<StackContext, uint32_t, BytesHash> settings_;
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
   std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
@@ -199,12 +198,13 @@ private:
   tsl::robin_map<ImageId, uint32_t> images_;
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
   Profile profile_;
+  StackDumps dumps_;
 };
 
 Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
                        std::vector<Event> events, std::span<const RecordedPerfMap> perf_maps,
-                       Distinctions distinctions)
-    : distinctions_(distinctions),
+                       GroupBy group_by)
+    : group_by_(group_by),
       cgroups_(cgroups_in(events)),
       kernel_history_(events),
       history_(std::move(events)) {
@@ -212,7 +212,7 @@ Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
   profile_.timelines.resize(profile_.info.events.size());
-  profile_.time_step = distinctions.time_step;
+  profile_.time_step = group_by.time_step;
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
   for (const RecordedPerfMap& map : perf_maps)
@@ -235,13 +235,14 @@ std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history_.address_space(sample.pid, sample.time);
-  Setting setting = {space.program,
-                     space.map_count,
-                     sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
-                     static_cast<uint32_t>(sample.user_end),
-                     sample.bridge,
-                     sample.gap,
-                     rounded(sample.missing)};
+  StackContext setting = {
+      space.program,
+      space.map_count,
+      sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
+      static_cast<uint32_t>(sample.user_end),
+      sample.goroutine_start,
+      sample.gap,
+      rounded(sample.missing)};
   auto number = settings_.try_emplace(setting, static_cast<uint32_t>(settings_.size()));
   SeenStack seen = {number.first->second, numbers.kernel_stack, numbers.user_stack, numbers.top,
                     static_cast<uint32_t>(sample.frame_offset)};
@@ -253,23 +254,23 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
   SampleCount counted = {.stack = known->second,
                          .pid = sample.pid,
-                         .tid = distinctions_.has_tids ? sample.tid : 0,
+                         .tid = group_by_.has_tids ? sample.tid : 0,
                          .comm = profile_.strings.intern(comm(sample)),
                          .count = 1,
                          .label_set = numbers.label_set,
                          .event = sample.event,
-                         .goid = distinctions_.has_goids ? sample.goid : 0,
+                         .goid = group_by_.has_goids ? sample.goid : 0,
                          .cgroup = profile_.strings.intern(cgroup(sample)),
                          .weight = sample.weight,
                          .skipped = profile_.skipped_in(sample.weight, sample.event),
-                         .cpu = distinctions_.has_cpus ? sample.cpu : 0,
+                         .cpu = group_by_.has_cpus ? sample.cpu : 0,
                          .step = step_of(since_begin)};
   samples_.add(counted);
   profile_.timelines[sample.event].add(since_begin - std::min(since_begin, timeline_begin_),
                                        profile_.amount(counted));
 }
 
-StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers,
+StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& numbers,
                                   uint64_t frame_offset) {
   AddressSpace space = {setting.program, setting.map_count};
   resolved_.clear();
@@ -291,7 +292,7 @@ StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers
       gap = resolved_.size() - kernel_depth;
       resolved_.push_back(left_out(setting.missing));
     }
-    if (i == setting.bridge && i > 0)
+    if (i == setting.goroutine_start && i > 0)
       goroutine_begin = resolved_.size();
     if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
@@ -303,9 +304,8 @@ StackId Replay::Tables::add_stack(const Setting& setting, const Numbers& numbers
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
-  profile_.stack_states.push_back({frame_offset, top(space, numbers.top), end,
-                                   static_cast<uint32_t>(goroutine_depth),
-                                   static_cast<uint32_t>(gap)});
+  dumps_.states.push_back({frame_offset, top(space, numbers.top), end,
+                           static_cast<uint32_t>(goroutine_depth), static_cast<uint32_t>(gap)});
   return id;
 }
 
@@ -324,7 +324,7 @@ uint32_t Replay::Tables::top(AddressSpace space, uint32_t raw_top) {
   constexpr size_t kMaxWordLocations = 1'000'000;
   resolved_top_.clear();
   for (const StackWord& word : raw_tops_[raw_top]) {
-    using Kind = TopWord::Kind;
+    using Kind = StackSlot::Kind;
     auto offset = static_cast<uint32_t>(word.offset);
     if (word.is_place() || word.is_number()) {
       Kind kind = word.is_place() ? Kind::kPlace : Kind::kNumber;
@@ -442,25 +442,25 @@ uint64_t Replay::Tables::memory() const {
          of_table(settings_) + of_table(seen_) + of_table(seen_addresses_) + of_table(tops_) +
          of_table(locations_) + of_table(mappings_) + of_table(mapping_of_event_) +
          of(profile_.locations) + of(profile_.mappings) + of(profile_.stack_begin) +
-         of(profile_.stack_states) + profile_.strings.memory();
+         of(dumps_.states) + profile_.strings.memory();
 }
 
-Profile Replay::Tables::finish() && {
+Replayed Replay::Tables::finish() && {
   profile_.samples = std::move(samples_).take();
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
   for (uint32_t number = 0; number < words_of_tops_.size(); number++) {
-    std::span<const TopWord> words = words_of_tops_[number];
-    profile_.top_words.insert(profile_.top_words.end(), words.begin(), words.end());
-    profile_.top_begin.push_back(static_cast<uint32_t>(profile_.top_words.size()));
+    std::span<const StackSlot> words = words_of_tops_[number];
+    dumps_.slots.insert(dumps_.slots.end(), words.begin(), words.end());
+    dumps_.begins.push_back(static_cast<uint32_t>(dumps_.slots.size()));
   }
-  return std::move(profile_);
+  return {std::move(profile_), std::move(dumps_)};
 }
 
 Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-               std::span<const RecordedPerfMap> perf_maps, Distinctions distinctions)
+               std::span<const RecordedPerfMap> perf_maps, GroupBy group_by)
     : tables_(std::make_unique<Tables>(std::move(info), std::move(images), std::move(events),
-                                       perf_maps, distinctions)) {}
+                                       perf_maps, group_by)) {}
 
 Replay::Replay(Replay&&) noexcept = default;
 Replay::~Replay() = default;
@@ -502,7 +502,7 @@ void Replay::set_begin(uint64_t time, uint64_t later) {
   tables_->set_begin(time, later);
 }
 
-Profile Replay::finish() && {
+Replayed Replay::finish() && {
   return std::move(*tables_).finish();
 }
 

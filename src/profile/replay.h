@@ -7,6 +7,7 @@
 
 #include "profile/profile.h"
 #include "profile/recording.h"
+#include "profile/stack_dumps.h"
 
 namespace gosym {
 
@@ -16,11 +17,18 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
 
 // What is told apart in a profile though the stacks are equal. Threads of one name are many in
 // a Go program, and goroutines more.
-struct Distinctions {
+struct GroupBy {
   bool has_tids = true;
   bool has_goids = true;
   bool has_cpus = false;
   uint64_t time_step = 0;  // in nanoseconds: samples of different steps; 0: no time
+};
+
+// A profile whose locations have no frames, and what there is of its stacks to find the callers
+// that they lack.
+struct Replayed {
+  Profile profile;
+  StackDumps dumps;
 };
 
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
@@ -41,7 +49,7 @@ class Replay {
 public:
   // Of the perf maps it only looks which process each is of.
   Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
-         std::span<const RecordedPerfMap> perf_maps = {}, Distinctions distinctions = {});
+         std::span<const RecordedPerfMap> perf_maps = {}, GroupBy group_by = {});
   Replay(Replay&&) noexcept;
   ~Replay();
 
@@ -75,7 +83,7 @@ public:
   void set_begin(uint64_t time, uint64_t later);
 
   // The profile without frames, and without what only the file knows: times and statistics.
-  Profile finish() &&;
+  Replayed finish() &&;
 
 private:
   class Tables;  // whose types take long to compile

@@ -15,8 +15,8 @@ namespace gosym {
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    Whose whose = {sample.goid,   sample.comm,  sample.pid, sample.tid, sample.label_set,
-                   sample.cgroup, sample.event, sample.cpu, sample.step};
+    SampleOwner whose = {sample.goid,   sample.comm,  sample.pid, sample.tid, sample.label_set,
+                         sample.cgroup, sample.event, sample.cpu, sample.step};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
     if (!same) {
@@ -33,7 +33,7 @@ public:
   // In bytes, about.
   uint64_t memory() const {
     return samples_.capacity() * sizeof(SampleCount) + firsts_.capacity() * sizeof(First) +
-           whose_.bucket_count() * (sizeof(Whose) + 2 * sizeof(uint64_t)) +
+           whose_.bucket_count() * (sizeof(SampleOwner) + 2 * sizeof(uint64_t)) +
            others_.bucket_count() * (sizeof(Key) + 2 * sizeof(uint64_t));
   }
 
@@ -54,7 +54,7 @@ private:
     return is_new ? nullptr : &samples_[slot->second];
   }
 
-  struct Whose {
+  struct SampleOwner {
     uint64_t goid;
     StringId comm;
     uint32_t pid;
@@ -64,7 +64,7 @@ private:
     uint32_t event;
     uint32_t cpu;
     uint32_t step;
-    bool operator==(const Whose&) const = default;
+    bool operator==(const SampleOwner&) const = default;
   };
   static constexpr uint32_t kNobody = UINT32_MAX;
   struct First {
@@ -78,7 +78,7 @@ private:
   };
 
   std::vector<SampleCount> samples_;
-  tsl::robin_map<Whose, uint32_t, BytesHash> whose_;
+  tsl::robin_map<SampleOwner, uint32_t, BytesHash> whose_;
   std::vector<First> firsts_;  // of each stack the sample that came first
   tsl::robin_map<Key, uint32_t, BytesHash> others_;
 };

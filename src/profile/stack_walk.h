@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/unwind_rule.h"
-#include "profile/profile.h"
+#include "profile/stack_dumps.h"
 
 namespace gosym {
 
@@ -26,7 +26,7 @@ struct WalkedWord {
 //
 //   Code   using Address = ...
 //          std::optional<UnwindRule> rule(Address)   none: not known
-//          bool may_be_returned_to(Address)
+//          bool is_return_address(Address)
 //          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
 //          std::optional<CallerFrame> evaluate(Address, MachineState&)
@@ -116,7 +116,7 @@ public:
     has_root_ = false;
     goroutine_.reset();
     frame_.reset();
-    if (code_.may_be_returned_to(chain_.front())) {
+    if (code_.is_return_address(chain_.front())) {
       stack_.push_back(chain_.front());
       if (place)
         walk_from(*place + kWordSize);
@@ -396,7 +396,7 @@ private:
   }
 
   bool may_be_caller(const UnwindRule& callee, Address id) {
-    return callee.is_signal_frame || code_.may_be_returned_to(id);
+    return callee.is_signal_frame || code_.is_return_address(id);
   }
 
   void push_caller(const UnwindRule& callee, Address id) {

@@ -281,7 +281,7 @@ Result<std::string> read_payload(const Recording::StoredChunk& chunk) {
   return unpack(as_bytes(stored), chunk.raw_size, chunk.is_compressed);
 }
 
-Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks) {
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeReader& stacks) {
   auto payload = read_payload(chunk);
   if (!payload)
     return std::move(payload).error();

@@ -9,8 +9,8 @@
 
 namespace gosym::raw {
 
-class SampleBatch;  // sample_batch.h
-class StackTree;    // stack_tree.h
+class SampleBatch;      // sample_batch.h
+class StackTreeReader;  // stack_tree.h
 
 // A recording, of which the samples and the pieces of files stay where they are until they are
 // asked for one chunk at a time (read_samples, read_piece).
@@ -71,7 +71,7 @@ Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(Bytes file);  // which is copied
 
 // In the order of the chunks, with one tree for all.
-Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTree& stacks);
+Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeReader& stacks);
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 Result<std::string> read_payload(const Recording::StoredChunk& chunk);
 

@@ -185,11 +185,11 @@ size_t SampleBatch::size_in_memory() const {
 }
 
 std::string SampleBatch::encode() const {
-  GrowingTree alone;
+  StackTreeWriter alone;
   return encode(alone);
 }
 
-std::string SampleBatch::encode(GrowingTree& tree) const {
+std::string SampleBatch::encode(StackTreeWriter& tree) const {
   tree.begin_chunk(addresses_.size());
   std::vector<uint32_t> stack_nodes;
   for (uint32_t i = 1; i < stack_count(); i++)

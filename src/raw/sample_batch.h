@@ -52,8 +52,8 @@ public:
   // The payload of a samples chunk (Samples in raw.proto), and back, of a tree that has come as
   // far as this chunk. Of a damaged payload, which is an error, at most nodes of the tree are
   // used.
-  std::string encode(GrowingTree& tree) const;
-  static Result<SampleBatch> decode(Bytes payload, StackTree& tree);
+  std::string encode(StackTreeWriter& tree) const;
+  static Result<SampleBatch> decode(Bytes payload, StackTreeReader& tree);
   // Of a chunk that stands alone.
   std::string encode() const;
   static Result<SampleBatch> decode(Bytes payload);

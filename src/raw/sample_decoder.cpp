@@ -214,7 +214,7 @@ struct Stacks {
   uint32_t size(uint32_t stack) const { return begins[stack + 1] - begins[stack]; }
 };
 
-Result<Stacks> take_stacks(const Tables& tables, StackTree& tree) {
+Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree) {
   Stacks stacks;
   bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
                    !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
@@ -246,8 +246,8 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
     row.frame_offset = kNoFrame;
   }
   uint32_t size = stacks.size(row.user_index);
-  if (row.bridge >= size)
-    row.bridge = 0;
+  if (row.goroutine_start >= size)
+    row.goroutine_start = 0;
   if (row.gap >= size)
     row.gap = row.missing = 0;
 }
@@ -345,8 +345,9 @@ Result<> check_row(const Row& row, const Stacks& stacks, size_t top_count,
     return errorf("set of labels {} of {}", row.label_set, label_set_count - 1);
   if (row.event >= kMaxEvents)
     return errorf("event {} of {}", row.event, kMaxEvents);
-  if (row.bridge != 0 && row.bridge >= size)
-    return errorf("a goroutine's stack from frame {} on, where there are {}", row.bridge, size);
+  if (row.goroutine_start != 0 && row.goroutine_start >= size)
+    return errorf("a goroutine's stack from frame {} on, where there are {}",
+                  row.goroutine_start, size);
   return check_gap(row, size);
 }
 
@@ -386,11 +387,11 @@ Result<> SampleBatch::read_ids(Bytes payload, const std::function<void(uint32_t)
 }
 
 Result<SampleBatch> SampleBatch::decode(Bytes payload) {
-  StackTree alone;
+  StackTreeReader alone;
   return decode(payload, alone);
 }
 
-Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTree& tree) {
+Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   Tables tables;
   ColumnSizes sizes{};
   auto done = read_protobuf(payload, [&](pbf_reader in) { read_tables(in, tables, sizes); });

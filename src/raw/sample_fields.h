@@ -60,7 +60,7 @@ inline constexpr auto kColumns = std::tuple(
     Column(19, &SampleBatch::Row::user_index, Coding::kPlain, Presence::kNeeded),
     Column(21, &SampleBatch::Row::top_index),
     Column(22, &SampleBatch::Row::frame_offset, Coding::kPlusOne),
-    Column(23, &SampleBatch::Row::bridge),
+    Column(23, &SampleBatch::Row::goroutine_start),
     Column(24, &SampleBatch::Row::goid, Coding::kDifference),
     Column(25, &SampleBatch::Row::label_set),
     Column(26, &SampleBatch::Row::gap),

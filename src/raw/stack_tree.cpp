@@ -16,7 +16,7 @@ constexpr uint32_t kLost = UINT32_MAX;
 
 }  // namespace
 
-void GrowingTree::begin_chunk(size_t address_count) {
+void StackTreeWriter::begin_chunk(size_t address_count) {
   bool is_full = size() + address_count > kUsualTreeSize;
   if (is_full || chunks_ == kChunksOfTree) {
     added_.tree++;
@@ -29,7 +29,7 @@ void GrowingTree::begin_chunk(size_t address_count) {
   added_.addresses.clear();
 }
 
-uint32_t GrowingTree::add(std::span<const uint64_t> stack) {
+uint32_t StackTreeWriter::add(std::span<const uint64_t> stack) {
   uint32_t node = 0;
   for (size_t i = stack.size(); i-- > 0;) {
     uint32_t next = size() + 1;
@@ -43,7 +43,7 @@ uint32_t GrowingTree::add(std::span<const uint64_t> stack) {
   return node;
 }
 
-Result<> StackTree::add(const NewNodes& nodes) {
+Result<> StackTreeReader::add(const NewNodes& nodes) {
   if (nodes.first == 0 || nodes.distances.size() != nodes.addresses.size())
     return errorf("{} nodes with {} addresses, from number {} on", nodes.distances.size(),
                   nodes.addresses.size(), nodes.first);
@@ -69,7 +69,8 @@ Result<> StackTree::add(const NewNodes& nodes) {
   return Ok{};
 }
 
-Result<bool> StackTree::append_stack(uint32_t node, std::vector<uint64_t>& addresses) const {
+Result<bool> StackTreeReader::append_stack(uint32_t node,
+                                           std::vector<uint64_t>& addresses) const {
   if (node > size())
     return errorf("stack at node {} of {}", node, size());
   for (uint32_t depth = 0; node != 0; node = callers_[node], depth++) {

@@ -24,11 +24,11 @@ struct NewNodes {
 };
 
 // The tree as a recorder makes it.
-class GrowingTree {
+class StackTreeWriter {
 public:
   // The number of the first tree. If it is a random one, chunks of another recording do not
   // pass for parts of it.
-  explicit GrowingTree(uint32_t first = 1) { added_.tree = first; }
+  explicit StackTreeWriter(uint32_t first = 1) { added_.tree = first; }
 
   // A new one is begun when the stacks of the next chunk could make this one too large, and
   // from time to time: a chunk that is lost takes callers from those that come after it.
@@ -52,7 +52,7 @@ private:
 };
 
 // The tree as far as a reader has come.
-class StackTree {
+class StackTreeReader {
 public:
   // Nodes between the last one and the first of these were in chunks that are lost.
   Result<> add(const NewNodes& nodes);

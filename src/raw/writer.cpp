@@ -139,7 +139,7 @@ Result<> Writer::write_header() {
     return system_error("cannot get random bytes", errno);
   uint32_t first_tree = 0;
   std::memcpy(&first_tree, header.id.data(), sizeof(first_tree));
-  stacks_ = std::make_unique<GrowingTree>(first_tree);
+  stacks_ = std::make_unique<StackTreeWriter>(first_tree);
   header.checksum = checksum(header);
   std::string text;
   append(header, text);

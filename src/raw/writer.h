@@ -16,7 +16,7 @@ struct ZSTD_CCtx_s;
 
 namespace gosym::raw {
 
-class GrowingTree;
+class StackTreeWriter;
 class SampleBatch;
 
 // Appends chunks to a recording (gosym-raw(5) and raw.proto specify them). Each is compressed,
@@ -67,7 +67,7 @@ private:
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
   std::string compressed_;  // these two are kept for their memory
   std::string chunk_;
-  std::unique_ptr<GrowingTree> stacks_;
+  std::unique_ptr<StackTreeWriter> stacks_;
   uint64_t sequence_ = 0;
   uint64_t bytes_written_ = 0;
   std::optional<Error> failure_;

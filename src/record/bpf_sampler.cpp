@@ -453,7 +453,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .words = {},
           .goid = sample.goid,
           .labels = labels,
-          .bridge = index_of(sample.bridge, sample.missing),
+          .goroutine_start = index_of(sample.goroutine_start, sample.missing),
           .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
           .missing = sample.missing,
           .event = sample.event,

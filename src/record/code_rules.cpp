@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/cut_files.h"
 #include "base/mapped_file.h"
+#include "base/sigbus_handler.h"
 #include "dwarf/call_frames.h"
 #include "elf/calls.h"
 #include "go/module.h"

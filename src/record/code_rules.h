@@ -18,7 +18,7 @@ namespace gosym {
 // The files are mapped, not copied: of tables of tens of megabytes little is looked at. They
 // are those of whoever's code is sampled, so what looking at them may take is limited, in time
 // and by the sizes of files and functions; and once a part of a file was gone
-// (base/cut_files.h) nothing is known of its code. Then whoever asks has to do without.
+// (base/sigbus_handler.h) nothing is known of its code. Then whoever asks has to do without.
 class CodeRules {
 public:
   CodeRules();

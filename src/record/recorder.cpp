@@ -11,9 +11,9 @@
 #include "proc/process.h"
 #include "raw/format.h"
 #include "raw/sample_batch.h"
-#include "record/needed_words.h"
 #include "record/perf_event.h"
 #include "record/snapshot.h"
+#include "record/stack_slots.h"
 
 namespace gosym {
 
@@ -225,7 +225,7 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   // Of the stack only what finds callers is kept.
   ProcessState& process = processes_[sample.pid];
   ProcessCode code(code_rules_, process.places);
-  find_needed_words(
+  select_stack_slots(
       sample, top, process.code,
       [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, words_);
   find_needed_registers(sample, top, process.code, code, words_);

@@ -61,7 +61,7 @@ Opened refuse(Unnamed unnamed, std::string problem) {
 RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
   std::string problem = symbols->problem();
   return {.symbols = std::move(symbols),
-          .unnamed = Unnamed::kNotAsked,
+          .unnamed = Unnamed::kNotSymbolized,
           .problem = std::move(problem)};
 }
 

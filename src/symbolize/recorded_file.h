@@ -17,14 +17,14 @@ using HeldFiles = std::map<ImageId, UniqueFd>;
 struct RecordedBinary {
   std::unique_ptr<MappedFile> file;  // null: `unnamed` says why
   elf::Image image;                  // borrows from the file
-  Unnamed unnamed = Unnamed::kNotAsked;
+  Unnamed unnamed = Unnamed::kNotSymbolized;
   std::string problem;  // for the user
 };
 
 // What names the code of a file of a recording; or why nothing does.
 struct RecordedFile {
   std::unique_ptr<ImageSymbols> symbols;  // null: `unnamed` says why
-  Unnamed unnamed = Unnamed::kNotAsked;
+  Unnamed unnamed = Unnamed::kNotSymbolized;
   std::string problem;  // for the user; also set where only a part of the file is unusable
 };
 

@@ -40,13 +40,13 @@ public:
 
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
-  bool may_be_returned_to(LocationId id) {
-    if (!known_[to_index(id)].may_be_returned_to) {
-      bool may_be = rules_.may_be_returned_to(profile_.locations[to_index(id)]) ||
+  bool is_return_address(LocationId id) {
+    if (!known_[to_index(id)].is_return_address) {
+      bool may_be = rules_.is_return_address(profile_.locations[to_index(id)]) ||
                     returns_uncalled(id) || returned_to(id) != id;
-      known_[to_index(id)].may_be_returned_to = may_be;
+      known_[to_index(id)].is_return_address = may_be;
     }
-    return *known_[to_index(id)].may_be_returned_to;
+    return *known_[to_index(id)].is_return_address;
   }
 
   // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
@@ -76,7 +76,7 @@ public:
 private:
   struct Known {
     bool has_rule = false;
-    std::optional<bool> may_be_returned_to;
+    std::optional<bool> is_return_address;
     std::optional<LocationId> returned_to;
     std::optional<UnwindRule> rule;
   };
@@ -85,7 +85,7 @@ private:
     const Location& location = profile_.locations[to_index(id)];
     if (rules_.is_signal_return(location) || rules_.is_context_start(location))
       return interrupted(id);
-    if (rules_.may_be_returned_to(profile_.locations[to_index(id)]) || returns_uncalled(id))
+    if (rules_.is_return_address(profile_.locations[to_index(id)]) || returns_uncalled(id))
       return id;
     LocationId itself = interrupted(id);
     return is_root(itself) ? itself : id;
@@ -111,7 +111,7 @@ private:
 // The words of one stack that were recorded.
 class Words {
 public:
-  explicit Words(std::span<const TopWord> words) : words_(words) {}
+  explicit Words(std::span<const StackSlot> words) : words_(words) {}
 
   std::optional<WalkedWord<LocationId>> at(uint64_t offset) const {
     return offset < kMaxTopSize ? find(offset) : std::nullopt;
@@ -123,20 +123,20 @@ public:
 private:
   std::optional<WalkedWord<LocationId>> find(uint64_t offset) const {
     auto found = std::ranges::lower_bound(
-        words_, offset, {}, [](const TopWord& word) { return uint64_t{word.offset}; });
+        words_, offset, {}, [](const StackSlot& word) { return uint64_t{word.offset}; });
     if (found == words_.end() || found->offset != offset)
       return std::nullopt;
     switch (found->kind) {
-      case TopWord::Kind::kPlace:
+      case StackSlot::Kind::kPlace:
         return WalkedWord<LocationId>{.place = found->value};
-      case TopWord::Kind::kNumber:
+      case StackSlot::Kind::kNumber:
         return WalkedWord<LocationId>{.number = found->value};
       default:
         return WalkedWord<LocationId>{.address = LocationId{found->value}};
     }
   }
 
-  std::span<const TopWord> words_;
+  std::span<const StackSlot> words_;
 };
 
 // A part of a chain: all of it, or what is left before and behind a gap.
@@ -186,13 +186,13 @@ private:
 
 }  // namespace
 
-bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-            const HeldFiles& held) {
+bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
+            const DebugFileOptions& files, const HeldFiles& held) {
   Code code(profile, vdso, files, held);
   StackCounts counts(profile);
   auto append = [&](StackId id, std::vector<LocationId>& stack) {
     std::span<const LocationId> recorded = profile.stack(id);
-    const StackState& state = profile.stack_states[to_index(id)];
+    const StackState& state = dumps.states[to_index(id)];
     std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
     stack.assign(kernel.begin(), kernel.end());
     if (kernel.size() == recorded.size()) {
@@ -207,7 +207,7 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
                     state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
     StackState own_state = state;
     own_state.gap = own.gap ? state.gap : 0;
-    StackWalk walk(code, Words(profile.top(state.top)), own.before, own_state);
+    StackWalk walk(code, Words(dumps.dump(state.top)), own.before, own_state);
     if (!other.before.empty())
       walk.expect(other.before.front());
     walk.run();
@@ -229,12 +229,7 @@ bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& fil
     if (walk.is_unknown())
       counts.add(id, &UnwindCounts::unknown, profile);
   };
-  if (!rewrite_stacks(profile, append, profile.memory_limit))
-    return false;
-  profile.stack_states.clear();
-  profile.top_words.clear();
-  profile.top_begin = {0};
-  return true;
+  return rewrite_stacks(profile, append, profile.memory_limit);
 }
 
 }  // namespace gosym

@@ -2,14 +2,14 @@
 
 #include <string_view>
 
-#include "profile/profile.h"
+#include "profile/stack_dumps.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/recorded_file.h"
 
 namespace gosym {
 
 // Looks for the callers that the chain of frame pointers leaves out, and puts them into the
-// stacks of a profile as replay made it.
+// stacks of a profile, by the dumps that replay made of them.
 //
 // A stack is walked from its leaf by the unwind rules of the functions (base/unwind_rule.h), as
 // far as the words of it that were recorded lead; what the chain has of the callers is known by
@@ -25,7 +25,7 @@ namespace gosym {
 //
 // False if the stacks come to more than the profile's limit of memory: then they are as they
 // were.
-bool unwind(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-            const HeldFiles& held = {});
+bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
+            const DebugFileOptions& files, const HeldFiles& held = {});
 
 }  // namespace gosym

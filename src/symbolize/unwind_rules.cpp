@@ -137,7 +137,7 @@ bool UnwindRules::is_context_start(const Location& location) {
          elf::is_context_start(open(location).image, *location.image_address);
 }
 
-bool UnwindRules::may_be_returned_to(const Location& location) {
+bool UnwindRules::is_return_address(const Location& location) {
   if (!location.image_address)
     return true;
   const OpenImage& image = open(location);

@@ -31,7 +31,7 @@ public:
                                  MachineState& state);
   // Whether a location can be what a call returns to: false only if there is no call before,
   // and what lies there is not the call of runtime.deferreturn.
-  bool may_be_returned_to(const Location& location);
+  bool is_return_address(const Location& location);
 
   // Whether a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);

@@ -32,7 +32,7 @@
 #include "record/bpf_sampler.h"
 #include "record/code_rules.h"
 #include "record/file_contents.h"
-#include "record/needed_words.h"
+#include "record/stack_slots.h"
 #include "symbolize/unwind.h"
 
 using namespace gosym;
@@ -255,10 +255,10 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
                              .kernel_stack = {},
                              .user_stack = stack,
                              .frame_offset = has_frame ? offset : kNoFrame,
-                             .bridge = sample->bridge};
+                             .goroutine_start = sample->goroutine_start};
   std::vector<StackWord> needed;
   auto go_rule = [&](uint64_t at) { return program.rules.go_rule(program.places, at); };
-  find_needed_words(recorded, top, program.code, go_rule, needed);
+  select_stack_slots(recorded, top, program.code, go_rule, needed);
   ProcessCode code(program.rules, program.places);
   find_needed_registers(recorded, top, program.code, code, needed);
   recorded.words = needed;
@@ -306,8 +306,10 @@ std::string_view fault_of(const Step& step, std::span<const uint64_t> found,
 }
 
 Score compare(const std::vector<Step>& steps, Replay replay, std::string_view vdso) {
-  Profile profile = std::move(replay).finish();
-  unwind(profile, vdso, {});
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  unwind(profile, dumps, vdso, {});
   std::vector<std::vector<uint64_t>> found(steps.size());
   for (const SampleCount& sample : profile.samples)
     for (LocationId id : profile.stack(sample.stack))

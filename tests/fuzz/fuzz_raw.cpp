@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes input = std::as_bytes(std::span(data, size));
   if (auto recording = raw::parse(input)) {
     assert(recording->damaged_bytes <= size);
-    raw::StackTree stacks;
+    raw::StackTreeReader stacks;
     for (const auto& chunk : recording->sample_chunks)
       check_samples(raw::read_samples(chunk, stacks));
     check_files(*recording);

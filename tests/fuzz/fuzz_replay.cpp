@@ -34,8 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     sample.event = 0;  // the info has one
     replay.add(sample);
   }
-  Profile profile = std::move(replay).finish();
-  unwind(profile, "", {});
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  unwind(profile, dumps, "", {});
   assert(profile.total_count() == batch->rows().size());
   for (View view : {View::kSummary, View::kTree, View::kInverted, View::kCallers, View::kLines})
     (void)make_text(profile, {.view = view,

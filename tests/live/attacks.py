@@ -62,7 +62,7 @@ def named_share(file, comm):
 
 
 def names_of_a_command():
-    """Whose names are told by nobody else's events."""
+    """SampleOwner names are told by nobody else's events."""
     with attacked_by("comm", "comm"):
         file = WORK / "command.raw"
         done = call(GOSYM, "record", "-F", 499, "-d", "2s", "-o", file, "--", build_spin())

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "base/cut_files.h"
 #include "base/mapped_file.h"
+#include "base/sigbus_handler.h"
 #include "dwarf/call_frames.h"
 #include "elf/image.h"
 #include "pclntab_builder.h"
@@ -183,7 +183,7 @@ TEST_CASE("time budget: it comes to an end") {
 }
 
 TEST_CASE("cut files: what is gone reads as zeros, and no rule is believed of that file") {
-  outlive_cut_files();
+  install_sigbus_handler();
   ProgramFile file;
   ProgramFile other;
   Code code;

@@ -14,7 +14,7 @@ public:
   }
 
   LocationId location(MappingId mapping, uint64_t address, bool is_return,
-                      std::vector<Frame> frames, Unnamed unnamed = Unnamed::kNotAsked) {
+                      std::vector<Frame> frames, Unnamed unnamed = Unnamed::kNotSymbolized) {
     Location location;
     location.mapping = mapping;
     location.address = RuntimeAddress{address};

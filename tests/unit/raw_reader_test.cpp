@@ -27,7 +27,7 @@ std::vector<std::string> pieces(const raw::Recording& recording) {
     result.push_back(raw::encode(image));
   for (const Event& event : recording.events)
     raw::append(event, result.emplace_back());
-  raw::StackTree stacks;
+  raw::StackTreeReader stacks;
   for (const auto& chunk : recording.sample_chunks)
     if (auto batch = raw::read_samples(chunk, stacks))
       result.push_back(batch->encode());
@@ -439,7 +439,7 @@ TEST_CASE("raw file: of many events those are read that samples need") {
 
 TEST_CASE("raw file: samples that do not unpack are an error") {
   auto error = [](raw::Recording::StoredChunk stored) {
-    raw::StackTree stacks;
+    raw::StackTreeReader stacks;
     auto batch = raw::read_samples(stored, stacks);
     REQUIRE_FALSE(batch);
     return batch.error().message();
@@ -447,7 +447,7 @@ TEST_CASE("raw file: samples that do not unpack are an error") {
   raw::Recording recording = parsed(some_file());
   raw::Recording::StoredChunk good = recording.sample_chunks.at(0);
   REQUIRE(good.is_compressed);
-  raw::StackTree stacks;
+  raw::StackTreeReader stacks;
   CHECK(raw::read_samples(good, stacks)->rows().size() == 50);
   auto changed = [&](auto change) {
     raw::Recording::StoredChunk stored = good;

@@ -39,7 +39,7 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
     return x.time == y.time && x.pid == y.pid && x.tid == y.tid && x.cpu == y.cpu &&
            x.user_end == y.user_end && same_stack(x.kernel_index, y.kernel_index) &&
            same_stack(x.user_index, y.user_index) && x.frame_offset == y.frame_offset &&
-           x.goid == y.goid && x.bridge == y.bridge && x.gap == y.gap &&
+           x.goid == y.goid && x.goroutine_start == y.goroutine_start && x.gap == y.gap &&
            x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
            x.cgroup == y.cgroup &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
@@ -66,7 +66,7 @@ struct Columns {
   std::vector<uint32_t> word_places = {0x20};
   std::vector<uint32_t> top = {0, 2};
   std::vector<uint32_t> frame = {0, 16 + 1};
-  std::vector<uint32_t> bridge = {0, 1};
+  std::vector<uint32_t> goroutine_start = {0, 1};
   std::vector<uint32_t> gap;
   std::vector<uint32_t> missing;
   std::vector<uint32_t> event;
@@ -107,7 +107,7 @@ struct Columns {
     add(19, user_stack);
     add(21, top);
     add(22, frame);
-    add(23, bridge);
+    add(23, goroutine_start);
     add_differences(24, goid);
     add(25, label_set);
     add(26, gap);
@@ -387,7 +387,7 @@ TEST_CASE("samples: goroutines and their labels, each set once") {
     RecordedSample of = sample(goid, {}, kUser);
     of.goid = goid;
     of.labels = labels;
-    of.bridge = 2;
+    of.goroutine_start = 2;
     batch.add(of);
   }
   batch.add(sample(3, {}, kUser));
@@ -402,7 +402,7 @@ TEST_CASE("samples: goroutines and their labels, each set once") {
   CHECK(same_samples(batch, *decoded));
   CHECK(std::ranges::equal(decoded->labels(1), labels));
   CHECK(decoded->rows()[1].goid == UINT64_MAX);
-  CHECK(decoded->rows()[1].bridge == 2);
+  CHECK(decoded->rows()[1].goroutine_start == 2);
 }
 
 TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
@@ -417,15 +417,16 @@ TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
     auto decoded = wrong.decode();
     return decoded ? std::string() : decoded.error().message();
   };
-  CHECK(error_with([](Columns& c) { c.bridge = {}; }).empty());
+  CHECK(error_with([](Columns& c) { c.goroutine_start = {}; }).empty());
   CHECK(error_with([](Columns& c) { c.goid = {}; }).empty());
   CHECK(error_with([](Columns& c) { c.label_set = {}; }).empty());
-  CHECK(error_with([](Columns& c) { c.bridge = {1}; }) == "columns of 2 and of 1 samples");
+  CHECK(error_with([](Columns& c) { c.goroutine_start = {1}; }) ==
+        "columns of 2 and of 1 samples");
   CHECK(error_with([](Columns& c) { c.goid = {1, 2, 3}; }) == "columns of 2 and of 3 samples");
   CHECK(error_with([](Columns& c) { c.label_set = {0}; }) == "columns of 2 and of 1 samples");
   CHECK(error_with([](Columns& c) { c.label_set = {0, 2}; }) == "set of labels 2 of 1");
   CHECK(error_with([](Columns& c) {
-          c.bridge = {0, 2};
+          c.goroutine_start = {0, 2};
         }) == "a goroutine's stack from frame 2 on, where there are 2");
   CHECK(error_with([](Columns& c) {
           c.user_stack = {1, 0};

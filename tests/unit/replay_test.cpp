@@ -215,13 +215,15 @@ TEST_CASE("replay: kernel frames, then user frames, and what follows a call") {
   uint64_t user[] = {0x1010, 0x1020};
   uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
   replay.add(sample_of(1, 1, user, kernel));
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
   REQUIRE(profile.samples.size() == 1);
   CHECK(frames_of(profile, profile.samples[0].stack) ==
         Frames{"[kernel.kallsyms] 0xffffffff81000010", "[kernel.kallsyms] 0xffffffff81000020<",
                "a 0x1010", "a 0x1020<"});
-  REQUIRE(profile.stack_states.size() == 1);
-  CHECK(profile.stack_states[0].end == StackEnd::kRoot);
+  REQUIRE(dumps.states.size() == 1);
+  CHECK(dumps.states[0].end == StackEnd::kRoot);
   CHECK(profile.is_kernel(profile.locations[0]));
 }
 
@@ -233,13 +235,15 @@ TEST_CASE(
   replay.add(sample_of(1, 1, junk_at_root));
   replay.add(sample_of(2, 1, junk_at_root));
   replay.add(sample_of(3, 1, wild_jump));
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
   REQUIRE(profile.samples.size() == 2);
   CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"a 0x1010", "a 0x1020<"});
   CHECK(frames_of(profile, profile.samples[1].stack) == Frames{" 0x9999", "a 0x1020<"});
   CHECK(profile.locations[2].mapping == kNoMapping);
-  CHECK(profile.stack_states[0].end == StackEnd::kBadFrame);
-  CHECK(profile.stack_states[1].end == StackEnd::kRoot);
+  CHECK(dumps.states[0].end == StackEnd::kBadFrame);
+  CHECK(dumps.states[1].end == StackEnd::kRoot);
 
   Replay unreadable({}, {}, events(map(0, 1, 0x1000, "a")));
   uint64_t leaf[] = {0x1010};
@@ -247,10 +251,11 @@ TEST_CASE(
   sample.user_end = StackEnd::kUnreadable;
   unreadable.add(sample);
   unreadable.add(sample_of(2, 1, leaf));
-  Profile twice = std::move(unreadable).finish();
-  REQUIRE(twice.stack_states.size() == 2);
-  CHECK(twice.stack_states[0].end == StackEnd::kUnreadable);
-  CHECK(twice.stack_states[1].end == StackEnd::kRoot);
+  Replayed replayed_twice = std::move(unreadable).finish();
+  const StackDumps& twice_dumps = replayed_twice.dumps;
+  REQUIRE(twice_dumps.states.size() == 2);
+  CHECK(twice_dumps.states[0].end == StackEnd::kUnreadable);
+  CHECK(twice_dumps.states[1].end == StackEnd::kRoot);
 }
 
 TEST_CASE("replay: words of a stack are places, and addresses of what is mapped") {
@@ -265,22 +270,24 @@ TEST_CASE("replay: words of a stack are places, and addresses of what is mapped"
   replay.add(sample);
   sample.frame_offset = kNoFrame;
   replay.add(sample);
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
 
-  REQUIRE(profile.stack_states.size() == 3);
-  auto top_of = [&](size_t stack) { return profile.top(profile.stack_states[stack].top); };
+  REQUIRE(dumps.states.size() == 3);
+  auto top_of = [&](size_t stack) { return dumps.dump(dumps.states[stack].top); };
   REQUIRE(top_of(0).size() == 2);
-  CHECK(top_of(0)[1] == TopWord{8, TopWord::Kind::kPlace, 16});
-  TopWord word = top_of(0)[0];
+  CHECK(top_of(0)[1] == StackSlot{8, StackSlot::Kind::kPlace, 16});
+  StackSlot word = top_of(0)[0];
   CHECK(word.offset == 0);
   CHECK(to_integer(profile.locations[word.value].address) == 0x100020);
   CHECK(profile.locations[word.value].is_return);
   REQUIRE(top_of(1).size() == 3);
   CHECK(top_of(1)[0] == word);
   CHECK(profile.image_of(profile.locations[top_of(1)[2].value].mapping).file.path == "b");
-  CHECK(profile.stack_states[1].frame_offset == 24);
-  CHECK(profile.stack_states[2].frame_offset == kNoFrame);
-  CHECK(profile.stack_states[1].top == profile.stack_states[2].top);
+  CHECK(dumps.states[1].frame_offset == 24);
+  CHECK(dumps.states[2].frame_offset == kNoFrame);
+  CHECK(dumps.states[1].top == dumps.states[2].top);
 }
 
 TEST_CASE("replay: equal samples are counted, in whatever order they come") {
@@ -290,7 +297,7 @@ TEST_CASE("replay: equal samples are counted, in whatever order they come") {
   for (uint64_t time : {25, 12, 21, 15, 29})
     replay.add(sample_of(time, 1, stack));
   replay.add(sample_of(25, 2, stack));
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   REQUIRE(profile.samples.size() == 3);
   CHECK(profile.samples[0].count == 3);
   CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"b 0x1010"});
@@ -309,10 +316,12 @@ TEST_CASE("replay: a new mapping elsewhere makes no new location or mapping") {
   replay.add(sample_of(1, 1, stack));
   replay.add(sample_of(6, 1, stack));
   replay.add(sample_of(6, 2, stack));
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
   CHECK(profile.locations.size() == 1);
   CHECK(profile.mappings.size() == 3);
-  unwind(profile, "", {});
+  unwind(profile, dumps, "", {});
   CHECK(profile.samples.size() == 2);
   CHECK(profile.samples[0].count == 2);
   CHECK(profile.samples[0].stack == profile.samples[1].stack);
@@ -333,7 +342,7 @@ TEST_CASE("replay: a file's image comes with its addresses, the others with thei
       events(file, unknown, map(0, 1, 0x30000, "[vdso]"), map(0, 1, 0x40000, "//anon")));
   uint64_t stack[] = {0x10020, 0x20020, 0x30020, 0x40020};
   replay.add(sample_of(1, 1, stack));
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
 
   using Kind = ProfileImage::Kind;
   auto kind = [&](size_t i) { return profile.image_of(profile.locations[i].mapping).kind; };
@@ -382,7 +391,7 @@ TEST_CASE("replay: a perf map is for the memory of the program that wrote it") {
   replay.add(sample_of(15, 3, code));
   replay.add(sample_of(15, 3, other_code));
   replay.add(sample_of(25, 4, other_code));  // a fork's code is its parent's
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   CHECK(perf_map_numbers(profile) == std::vector<uint32_t>{1, 2, 0, 0, 3, 3});
 }
 
@@ -401,7 +410,7 @@ TEST_CASE(
   Replay replay({}, {memory, program}, events(first, second));
   uint64_t stack[] = {0x1010, 0x2010};
   replay.add(sample_of(1, 1, stack));
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   using Kind = ProfileImage::Kind;
   CHECK(profile.image_of(profile.locations[0].mapping).kind == Kind::kAnonymous);
   CHECK(profile.image_of(profile.locations[1].mapping).kind == Kind::kFile);
@@ -416,8 +425,10 @@ TEST_CASE("replay: kernel code has the name of what was loaded there at the time
   uint64_t inside[] = {kStart + 0x10, kStart + 0x40, kStart};
   for (uint64_t time : {9, 10, 20, 31})
     replay.add(sample_of(time, 1, {}, inside));
-  Profile profile = std::move(replay).finish();
-  unwind(profile, "", {});
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  unwind(profile, dumps, "", {});
   std::vector<std::string> names;
   for (const SampleCount& sample : profile.samples)
     for (LocationId id : profile.stack(sample.stack))
@@ -451,7 +462,7 @@ TEST_CASE("replay: samples of different labels, or numbers of goroutines, are di
   sample.goid = 18;
   replay.add(sample);
 
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   REQUIRE(profile.samples.size() == 3);
   REQUIRE(profile.label_sets.size() == 2);
   CHECK(profile.label_sets[0].empty());
@@ -476,7 +487,7 @@ TEST_CASE("replay: samples of different events are different, and skip their own
   replay.add(sample);
   replay.add(sample);
 
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   REQUIRE(profile.samples.size() == 2);
   CHECK(profile.samples[0].event == 0);
   CHECK(profile.samples[0].skipped == 0);
@@ -492,15 +503,17 @@ TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack end
   Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")));
   RecordedSample sample = sample_of(1, 1, user);
   replay.add(sample);
-  sample.bridge = 2;
+  sample.goroutine_start = 2;
   replay.add(sample);
   sample.user_stack = broken;
   replay.add(sample);
-  Profile profile = std::move(replay).finish();
-  REQUIRE(profile.stack_states.size() == 3);
-  CHECK(profile.stack_states[0].goroutine_depth == 0);
-  CHECK(profile.stack_states[1].goroutine_depth == 2);
-  CHECK(profile.stack_states[2].goroutine_depth == 0);
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  REQUIRE(dumps.states.size() == 3);
+  CHECK(dumps.states[0].goroutine_depth == 0);
+  CHECK(dumps.states[1].goroutine_depth == 2);
+  CHECK(dumps.states[2].goroutine_depth == 0);
   CHECK(frames_of(profile, StackId{2}).size() == 1);
 }
 
@@ -513,12 +526,14 @@ TEST_CASE("replay: what is left out of a stack is a place in it, its number of t
     sample.missing = missing;
     replay.add(sample);
   }
-  Profile profile = std::move(replay).finish();
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
   std::vector<std::string> texts;
   for (uint32_t i = 0; i < profile.stack_count(); i++) {
     std::span<const LocationId> stack = profile.stack(StackId{i});
     REQUIRE(stack.size() == 4);
-    CHECK(profile.stack_states[i].gap == 2);
+    CHECK(dumps.states[i].gap == 2);
     texts.push_back(profile.unnamed_text(profile.locations[to_index(stack[2])]));
   }
   CHECK(texts == std::vector<std::string>{"… 4000 frames …", "… 4100 frames …", "… 99 frames …",
@@ -526,12 +541,12 @@ TEST_CASE("replay: what is left out of a stack is a place in it, its number of t
 }
 
 TEST_CASE("replay: no samples, empty stacks") {
-  Profile none = Replay({}, {}, {}).finish();
+  Profile none = Replay({}, {}, {}).finish().profile;
   CHECK(none.samples.empty());
   CHECK(none.total_count() == 0);
 
   Replay replay({}, {}, {});
   replay.add(sample_of(0, 1, {}));
-  Profile profile = std::move(replay).finish();
+  Profile profile = std::move(replay).finish().profile;
   CHECK(profile.stack(profile.samples[0].stack).empty());
 }

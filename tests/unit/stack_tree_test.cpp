@@ -6,10 +6,10 @@
 #include "raw/sample_batch.h"
 
 using namespace gosym;
-using raw::GrowingTree;
 using raw::NewNodes;
 using raw::SampleBatch;
-using raw::StackTree;
+using raw::StackTreeReader;
+using raw::StackTreeWriter;
 
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<Stack> user_stacks(const SampleBatch& batch) {
 }
 
 std::string error_of(const NewNodes& nodes) {
-  StackTree tree;
+  StackTreeReader tree;
   REQUIRE(tree.add({.tree = 1, .first = 1, .distances = {1, 1}, .addresses = {7, 8}}));
   auto added = tree.add(nodes);
   return added ? std::string() : added.error().message();
@@ -41,7 +41,7 @@ std::string error_of(const NewNodes& nodes) {
 }  // namespace
 
 TEST_CASE("stack tree: frames that stacks share are nodes that they share") {
-  GrowingTree tree;
+  StackTreeWriter tree;
   tree.begin_chunk(5);
   CHECK(tree.add(Stack{30, 20, 10}) == 3);
   CHECK(tree.add(Stack{31, 20, 10}) == 4);
@@ -62,8 +62,8 @@ TEST_CASE("stack tree: frames that stacks share are nodes that they share") {
 TEST_CASE("stack tree: what is added comes back, over several chunks") {
   const std::vector<std::vector<Stack>> chunks = {
       {{3, 2, 1}, {}, {4, 2, 1}}, {{4, 2, 1}}, {{UINT64_MAX, 0}, {5, 4, 2, 1}, {0}}};
-  GrowingTree grown;
-  StackTree read;
+  StackTreeWriter grown;
+  StackTreeReader read;
   for (const auto& stacks : chunks) {
     std::string payload = batch_of(stacks).encode(grown);
     auto batch = SampleBatch::decode(as_bytes(payload), read);
@@ -75,7 +75,7 @@ TEST_CASE("stack tree: what is added comes back, over several chunks") {
 }
 
 TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
-  GrowingTree grown;
+  StackTreeWriter grown;
   std::string first = batch_of({{2, 1}}).encode(grown);
   std::string lost = batch_of({{3, 2, 1}}).encode(grown);
   SampleBatch last = batch_of({{5, 4, 3, 2, 1}, {6, 2, 1}, {3, 2, 1}});
@@ -83,11 +83,15 @@ TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
   const Stack user = {2, 1};
   last.add({.time = 2, .kernel_stack = kernel, .user_stack = user, .frame_offset = 8});
   const Stack deep = {4, 3, 2, 1};
-  last.add(
-      {.time = 3, .kernel_stack = {}, .user_stack = deep, .bridge = 3, .gap = 2, .missing = 5});
+  last.add({.time = 3,
+            .kernel_stack = {},
+            .user_stack = deep,
+            .goroutine_start = 3,
+            .gap = 2,
+            .missing = 5});
   std::string payload = last.encode(grown);
 
-  StackTree read;
+  StackTreeReader read;
   REQUIRE(SampleBatch::decode(as_bytes(first), read));
   auto batch = SampleBatch::decode(as_bytes(payload), read);
   REQUIRE(batch);
@@ -100,14 +104,14 @@ TEST_CASE("stack tree: without a chunk, stacks end where its nodes are") {
   // Not the user code behind a kernel stack that is cut, nor a goroutine's behind the thread's.
   CHECK(std::ranges::equal(batch->stack(batch->rows()[3].kernel_index), Stack{9}));
   CHECK(batch->rows()[3].frame_offset == kNoFrame);
-  CHECK(batch->rows()[4].bridge == 0);
+  CHECK(batch->rows()[4].goroutine_start == 0);
   CHECK(batch->rows()[4].gap == 0);
   CHECK(batch->rows()[4].missing == 0);
 }
 
 TEST_CASE("stack tree: nodes of a new tree are not those of the one before") {
-  GrowingTree grown;
-  StackTree read;
+  StackTreeWriter grown;
+  StackTreeReader read;
   std::string before = batch_of({{2, 1}, {3, 1}, {4, 1}}).encode(grown);
   REQUIRE(SampleBatch::decode(as_bytes(before), read));
   // Of the second tree the first chunk is lost.
@@ -121,7 +125,7 @@ TEST_CASE("stack tree: nodes of a new tree are not those of the one before") {
 }
 
 TEST_CASE("stack tree: it is begun anew when it is full, and from time to time") {
-  GrowingTree tree;
+  StackTreeWriter tree;
   tree.begin_chunk(1);
   tree.add(Stack{1});
   tree.begin_chunk(raw::kUsualTreeSize - 1);
@@ -139,11 +143,11 @@ TEST_CASE("stack tree: it is begun anew when it is full, and from time to time")
 }
 
 TEST_CASE("stack tree: recordings that were put together keep their stacks apart") {
-  GrowingTree one(1000);
-  GrowingTree other(2000);
+  StackTreeWriter one(1000);
+  StackTreeWriter other(2000);
   const std::vector<Stack> first = {{2, 1}, {3, 1}};
   const std::vector<Stack> second = {{20, 10}, {30, 20, 10}};
-  StackTree read;
+  StackTreeReader read;
   for (const auto& [stacks, tree] : {std::pair(&first, &one), {&second, &other}}) {
     std::string payload = batch_of(*stacks).encode(*tree);
     auto batch = SampleBatch::decode(as_bytes(payload), read);
@@ -171,7 +175,7 @@ TEST_CASE("stack tree: each part of new nodes that is wrong is an error") {
 }
 
 TEST_CASE("stack tree: stacks that are none of it, or endless") {
-  StackTree tree;
+  StackTreeReader tree;
   Stack stack;
   CHECK(*tree.append_stack(0, stack));
   CHECK(tree.append_stack(1, stack).error().message() == "stack at node 1 of 0");
@@ -188,7 +192,7 @@ TEST_CASE("stack tree: stacks that are none of it, or endless") {
 
 TEST_CASE("stack tree: a small chunk cannot ask for all memory") {
   // As many stacks as a payload can have, each of the most addresses.
-  GrowingTree grown;
+  StackTreeWriter grown;
   std::string payload = batch_of({Stack(raw::kMaxStackSize, 7)}).encode(grown);
   // Field 5, packed: node 2048 a hundred thousand times.
   constexpr int kCount = 100'000;

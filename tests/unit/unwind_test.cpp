@@ -209,8 +209,10 @@ TEST_CASE("unwind: a stack that the kernel alone has stays as it is") {
   RecordedSample sample;
   sample.kernel_stack = kernel;
   replay.add(sample);
-  Profile profile = std::move(replay).finish();
-  unwind(profile, "", {});
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  unwind(profile, dumps, "", {});
   CHECK(profile.stack(profile.samples[0].stack).size() == 2);
   CHECK(profile.unwound.cut == 0);
 }
@@ -226,13 +228,13 @@ TEST_CASE("unwind: a stack goes on behind what is left out of it") {
       {.stack = {leaf(kFramed), caller(kRoot), caller(kSized), caller(kFramed), caller(kRoot)},
        .frame_offset = 16,
        .gap = 3,
-       .bridge = 2});
+       .goroutine_start = 2});
   CHECK(joined.stack == "framed root< sized< ... framed< root<");
   CHECK(joined.counts.cut == 0);
   Unwound at_join = unwound({.stack = {leaf(kFramed), caller(kRoot), caller(kRoot)},
                              .frame_offset = 16,
                              .gap = 2,
-                             .bridge = 2});
+                             .goroutine_start = 2});
   CHECK(at_join.stack == "framed root< ... root<");
 }
 
@@ -258,7 +260,7 @@ TEST_CASE("unwind: the words of a goroutine's stack lie behind those of the thre
                                {40, caller(kSized)},
                                {72, caller(kFrameless)},
                                {80, caller(kRoot)}},
-                     .bridge = 1};
+                     .goroutine_start = 1};
   Unwound found = unwound(sampled);
   CHECK(found.stack == "sized root< sized< frameless< root<");
   CHECK(found.counts.cut == 0);
@@ -273,7 +275,7 @@ TEST_CASE("unwind: the words of a goroutine's stack lie behind those of the thre
 TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own") {
   Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot)},
                      .words = {{24, caller(kFrameless)}, {32, caller(kRoot)}},
-                     .bridge = 1};
+                     .goroutine_start = 1};
   CHECK(unwound(sampled).stack == "sized frameless< root< sized< framed< root<");
   sampled.gap = 2;
   CHECK(unwound(sampled).stack == "sized frameless< root< sized< ... framed< root<");

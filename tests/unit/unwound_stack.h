@@ -76,7 +76,7 @@ struct Sampled {
   std::vector<StackWord> words{};
   StackEnd end = StackEnd::kRoot;
   uint32_t gap = 0;  // of ten frames
-  uint32_t bridge = 0;
+  uint32_t goroutine_start = 0;
 };
 
 struct Unwound {
@@ -101,11 +101,13 @@ inline Unwound unwound(const Sampled& sampled) {
               .user_stack = sampled.stack,
               .frame_offset = sampled.frame_offset,
               .words = sampled.words,
-              .bridge = sampled.bridge,
+              .goroutine_start = sampled.goroutine_start,
               .gap = sampled.gap,
               .missing = sampled.gap == 0 ? 0u : 10u});
-  Profile profile = std::move(replay).finish();
-  unwind(profile, unwind_vdso(), {});
+  Replayed replayed = std::move(replay).finish();
+  Profile& profile = replayed.profile;
+  const StackDumps& dumps = replayed.dumps;
+  unwind(profile, dumps, unwind_vdso(), {});
 
   Unwound result{.stack = {}, .counts = profile.unwound};
   REQUIRE(profile.samples.size() == 1);
@@ -120,8 +122,6 @@ inline Unwound unwound(const Sampled& sampled) {
         .append(kNames.at(place))
         .append(location.is_return ? "<" : "");
   }
-  CHECK(profile.stack_states.empty());
-  CHECK(profile.top_words.empty());
   return result;
 }
 

@@ -7,7 +7,7 @@ namespace gosym {
 // A mapped file may be cut short by whoever else may write it, or its disk may fail, and the
 // kernel then ends those who look at what is gone (SIGBUS). After this call it reads as zeros
 // instead.
-void outlive_cut_files();
+void install_sigbus_handler();
 
 // How many pages have been gone when they were looked at: what was read there is wrong.
 uint64_t cut_page_count();

@@ -1,4 +1,4 @@
-#include "record/needed_words.h"
+#include "record/stack_slots.h"
 
 #include <random>
 #include <set>
@@ -46,8 +46,8 @@ std::vector<StackWord> needed(const Case& given, const RuleOf& rule_of) {
   sample.user_stack = given.stack;
   sample.frame_offset = given.frame_offset;
   std::vector<StackWord> words;
-  find_needed_words(sample, {.stack_pointer = kStackPointer, .words = given.top}, kCode,
-                    rule_of, words);
+  select_stack_slots(sample, {.stack_pointer = kStackPointer, .words = given.top}, kCode,
+                     rule_of, words);
   return words;
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("needed words: behind the stack of a signal handler lies the interrupt
   RecordedSample sample;
   sample.user_stack = chain;
   std::vector<StackWord> words;
-  find_needed_words(sample, stack, kCode, kNoRules, words);
+  select_stack_slots(sample, stack, kCode, kNoRules, words);
   CHECK(words == Words{{0, 8}, {8, 32}, {16, caller(kFramed)}, {24, 40}, {40, caller(kRoot)}});
 }
 

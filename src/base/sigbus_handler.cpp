@@ -1,4 +1,4 @@
-#include "base/cut_files.h"
+#include "base/sigbus_handler.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ void handle_bus_error(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-void outlive_cut_files() {
+void install_sigbus_handler() {
   page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction action {};
   action.sa_sigaction = handle_bus_error;

@@ -57,9 +57,9 @@ using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
 // Most samples need no word, for the leaf is Go code that has a frame. What else lies in its
 // stack differs from sample to sample where stacks do not: with all that may be of use a
 // recording of prometheus at 999 Hz takes 39 bytes a sample, and with this 23.
-void find_needed_words(const RecordedSample& sample, const StackTop& top,
-                       const CodeRanges& code, const RuleOf& rule_of,
-                       std::vector<StackWord>& needed);
+void select_stack_slots(const RecordedSample& sample, const StackTop& top,
+                        const CodeRanges& code, const RuleOf& rule_of,
+                        std::vector<StackWord>& needed);
 
 // Appends what of the registers of a sample the rules of its functions ask for: of native code,
 // whose words are all kept.

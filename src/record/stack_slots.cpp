@@ -1,4 +1,4 @@
-#include "record/needed_words.h"
+#include "record/stack_slots.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ struct SampledAddress {
   bool operator==(const SampledAddress&) const = default;
 };
 
-// Whose rule is asked for: behind a call another function may begin.
+// SampleOwner rule is asked for: behind a call another function may begin.
 uint64_t place_of(SampledAddress address) {
   return address.value - (address.is_return ? 1 : 0);
 }
@@ -33,7 +33,7 @@ public:
   }
   // Report also sees whether a call lies before: that ends its walk earlier at most, and it
   // asks for no other word.
-  bool may_be_returned_to(Address) const { return true; }
+  bool is_return_address(Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
   // No rule of Go's has to be evaluated.
@@ -119,7 +119,7 @@ private:
 std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   std::vector<SampledAddress> chain;
   size_t own = sample.user_stack.size();
-  for (size_t end : {sample.bridge, sample.gap})
+  for (size_t end : {sample.goroutine_start, sample.gap})
     own = end != 0 ? std::min(own, end) : own;
   for (uint64_t address : sample.user_stack.first(own))
     chain.push_back({address, !chain.empty()});
@@ -127,7 +127,7 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
 }
 
 StackState state_of(const RecordedSample& sample) {
-  bool is_of_goroutine = sample.bridge != 0 && sample.bridge <= sample.gap;
+  bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
   return {.frame_offset = sample.frame_offset,
           .top = 0,
           .end = sample.user_end,
@@ -151,7 +151,7 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
     if (code.has_unknown())
       return begin;
     if (!goes_on)
-      return sample.bridge == 0 ? none : begin;
+      return sample.goroutine_start == 0 ? none : begin;
   }
 }
 
@@ -163,7 +163,7 @@ public:
   explicit AllCode(SampledCode& code) : code_(code) {}
 
   std::optional<UnwindRule> rule(Address address) { return code_.rule(place_of(address)); }
-  bool may_be_returned_to(Address) const { return true; }
+  bool is_return_address(Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
   std::optional<CallerFrame> evaluate(Address address, MachineState& state) {
@@ -232,9 +232,9 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   put_in_order(needed);
 }
 
-void find_needed_words(const RecordedSample& sample, const StackTop& top,
-                       const CodeRanges& code, const RuleOf& rule_of,
-                       std::vector<StackWord>& needed) {
+void select_stack_slots(const RecordedSample& sample, const StackTop& top,
+                        const CodeRanges& code, const RuleOf& rule_of,
+                        std::vector<StackWord>& needed) {
   needed.clear();
   UsefulWords words(top, code, sample.frame_offset);
   uint64_t end = 8 * top.words.size();
