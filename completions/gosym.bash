@@ -38,8 +38,8 @@ _gosym() {
         --module-data --sections --sort"
       ;;
     resolve)
-      options="-h --help -p --pid --json --no-inlines --wrappers --demangle --debug-dir
-        --symfs --debuginfod --no-debuginfod"
+      options="-h --help -p --pid --json --no-inlines --wrappers -s --basenames -e --exe -a -C -f
+        -i --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
       ;;
     doctor) options="-h --help" ;;
     *) return ;;
