@@ -12,7 +12,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report archive inspect resolve doctor -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor -h --help --version" -- "$current"))
     return
   fi
 
@@ -38,8 +38,12 @@ _gosym() {
         --module-data --sections --sort"
       ;;
     resolve)
-      options="-h --help -p --pid --json --no-inlines --wrappers --demangle --debug-dir
-        --symfs --debuginfod --no-debuginfod"
+      options="-h --help -p --pid --json --no-inlines --wrappers -s --basenames -e --exe -a -C -f
+        -i --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
+      ;;
+    annotate)
+      options="-h --help --source --syntax --demangle --color --no-pager --debug-dir --symfs
+        --debuginfod --no-debuginfod"
       ;;
     doctor) options="-h --help" ;;
     *) return ;;
@@ -61,18 +65,20 @@ _gosym() {
       COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time" -- "${current##*,}"))
       ;;
     report:--sort) COMPREPLY=($(compgen -W "self total name" -- "$current")) ;;
-    report:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;
+    report:--color | annotate:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;
     report:--top | report:--tid | report:-c | report:--comm | report:--label | report:--time) ;;
     report:--callers | report:--callees | report:--lines | report:-S | report:--focus) ;;
     report:--ignore | report:-d | report:--module | report:--hide | report:--show) ;;
     report:--min | report:--percent-limit | report:--depth | inspect:--function) ;;
-    report:--demangle | resolve:--demangle)
+    report:--demangle | resolve:--demangle | annotate:--demangle)
       COMPREPLY=($(compgen -W "short full none" -- "$current"))
       ;;
-    report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | resolve:--symfs)
+    report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | \
+      resolve:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source)
       compopt -o filenames 2>/dev/null
       COMPREPLY=($(compgen -d -- "$current"))
       ;;
+    annotate:--syntax) COMPREPLY=($(compgen -W "att intel" -- "$current")) ;;
     inspect:--sort) COMPREPLY=($(compgen -W "address size name" -- "$current")) ;;
     *)
       if [[ $current == -* ]]; then

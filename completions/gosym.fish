@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report archive inspect resolve doctor
+set -l commands record report archive inspect resolve annotate doctor
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -9,6 +9,7 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "N
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a annotate -d "Show the instructions of a function"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
 
 set -l record "__fish_seen_subcommand_from record"
@@ -108,6 +109,9 @@ complete -c gosym -n $inspect -l sort -x -a "address size name" -d "Order of the
 set -l resolve "__fish_seen_subcommand_from resolve"
 complete -c gosym -n $resolve -s h -l help -d "Show help"
 complete -c gosym -n $resolve -s p -l pid -x -a "(__fish_complete_pids)" -d "Process to look into, not a binary"
+complete -c gosym -n $resolve -s e -l exe -r -d "File to look into"
+complete -c gosym -n $resolve -s s -l basenames -d "Files without their folders"
+complete -c gosym -n $resolve -s a -s C -s f -s i -d "Accepted as addr2line has it"
 complete -c gosym -n $resolve -l json -d "Write one JSON object a line"
 complete -c gosym -n $resolve -l no-inlines -d "Only the function at the address, without its callers"
 complete -c gosym -n $resolve -l wrappers -d "Keep wrappers"
@@ -116,5 +120,17 @@ complete -c gosym -n $resolve -l debug-dir -x -a "(__fish_complete_directories)"
 complete -c gosym -n $resolve -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
 complete -c gosym -n $resolve -l debuginfod -d "Fetch missing debug files"
 complete -c gosym -n $resolve -l no-debuginfod -d "Fetch nothing"
+
+set -l annotate "__fish_seen_subcommand_from annotate"
+complete -c gosym -n $annotate -s h -l help -d "Show help"
+complete -c gosym -n $annotate -l source -x -a "(__fish_complete_directories)" -d "Look for source files below here"
+complete -c gosym -n $annotate -l syntax -x -a "att intel" -d "How code of x86-64 is written"
+complete -c gosym -n $annotate -l demangle -x -a "short full none" -d "Form of names"
+complete -c gosym -n $annotate -l color -x -a "auto always never" -d "Use colours"
+complete -c gosym -n $annotate -l no-pager -d "Do not page"
+complete -c gosym -n $annotate -l debug-dir -x -a "(__fish_complete_directories)" -d "Where debug files are"
+complete -c gosym -n $annotate -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
+complete -c gosym -n $annotate -l debuginfod -d "Fetch missing debug files"
+complete -c gosym -n $annotate -l no-debuginfod -d "Fetch nothing"
 
 complete -c gosym -f -n "__fish_seen_subcommand_from doctor" -s h -l help -d "Show help"

@@ -10,6 +10,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "elf": "base",
     "go": "base elf",
     "dwarf": "base elf",
+    "code": "base",
     "proc": "base",
     "profile": "base",
     "raw": "base profile",
@@ -17,7 +18,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "record": "base elf go dwarf proc profile raw",
     "view": "base profile",
     "output": "base profile view",
-    "commands": "base elf go dwarf proc profile raw symbolize record view output",
+    "commands": "base elf go dwarf code proc profile raw symbolize record view output",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
           "  gosym resolve ./server 4a1b20   name an address of a binary\n"
           "  gosym doctor                    what can be recorded here, and why not\n",
       .commands = {gosym::make_record(), gosym::make_report(), gosym::make_archive(),
-                   gosym::make_inspect(), gosym::make_resolve(), gosym::make_doctor()},
+                   gosym::make_inspect(), gosym::make_resolve(), gosym::make_annotate(),
+                   gosym::make_doctor()},
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
   auto status = command ? run(*command) : usage;

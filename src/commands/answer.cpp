@@ -58,7 +58,10 @@ void print_text(const Answer& answer, NameForm form) {
   constexpr size_t kUsually = 512;
   std::string text;
   text.reserve(kUsually);
-  append_address(answer.address, text);
+  if (answer.calls.empty() && !answer.name.empty())
+    text += printable(answer.name);
+  else
+    append_address(answer.address, text);
   if (answer.calls.empty())
     text += fmt::format(" ?? ({}){}\n", printable(answer.reason), place(answer));
   for (size_t i = 0; i < answer.calls.size(); i++) {
@@ -71,9 +74,12 @@ void print_text(const Answer& answer, NameForm form) {
 void print_json(const Answer& answer, NameForm form, JsonWriter& json) {
   json.clear();
   json.begin_object();
+  if (!answer.name.empty())
+    json.field("name", answer.name);
   std::string address;
   append_address(answer.address, address);
-  json.field("address", address);
+  if (answer.name.empty() || !answer.calls.empty())
+    json.field("address", address);
   if (!answer.image.empty())
     json.field("image", answer.image);
   if (answer.image_address)

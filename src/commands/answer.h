@@ -12,9 +12,11 @@
 
 namespace gosym {
 
-// What is known of an address that was asked for. The calls borrow from whoever knows them.
+// What is known of an address or a name that was asked for. The calls borrow from whoever knows
+// them.
 struct Answer {
-  uint64_t address = 0;       // as it was asked
+  uint64_t address = 0;       // as it was asked, or where the function of the name begins
+  std::string name{};         // as it was asked; empty: an address was
   std::vector<Call> calls{};  // innermost first; empty: then `reason` says why
   FrameSource source{};
   std::string reason{};

@@ -12,6 +12,7 @@ Command make_report();
 Command make_archive();
 Command make_inspect();
 Command make_resolve();
+Command make_annotate();
 Command make_doctor();
 
 }  // namespace gosym

@@ -242,6 +242,13 @@ std::vector<std::string> take_words(const Program& program, std::vector<std::str
   return words;
 }
 
+void rewrite(const Program& program, std::vector<std::string>& line) {
+  auto command =
+      std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
+  if (command != program.commands.end() && command->rewrite)
+    command->rewrite(line);
+}
+
 CLI::App* add_command(CLI::App& root, const Command& command) {
   CLI::App* app = root.add_subcommand(command.name);
   app->set_help_flag("-h,--help");
@@ -257,6 +264,7 @@ CLI::App* add_command(CLI::App& root, const Command& command) {
 CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   std::vector<std::string> line(argv + 1, argv + argc);
   std::vector<std::string> words = take_words(program, line);
+  rewrite(program, line);
   CLI::App root("", program.name);
   root.set_help_flag("-h,--help");
   root.set_version_flag("--version");

@@ -59,6 +59,8 @@ struct Command {
   // Where the words go that follow "--", or from the first on that is no option: a command of
   // its own, options included. Null: there are none.
   std::vector<std::string>* words = nullptr;
+  // Changes the words behind the name before they are understood, if there is such a function.
+  std::function<void(std::vector<std::string>&)> rewrite = {};
   std::function<Result<int>()> run = {};  // gives the exit status of the program
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/exit_status.h"
 #include "base/print.h"
@@ -16,6 +17,7 @@
 #include "commands/live_process.h"
 #include "commands/name_option.h"
 #include "commands/option_checks.h"
+#include "symbolize/find_functions.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/wrappers.h"
 
@@ -25,11 +27,13 @@ namespace {
 
 struct ResolveOptions {
   std::string binary;
-  std::vector<std::string> addresses;
+  std::string file;                // the binary as addr2line is told it, by -e
+  std::vector<std::string> words;  // addresses, or names of functions
   std::optional<uint32_t> pid;
   bool is_json = false;
   bool no_inlines = false;
   bool keeps_wrappers = false;
+  bool has_base_names = false;
   DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
@@ -112,14 +116,20 @@ void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresse
   }
 }
 
-Result<Ask> ask_binary(const ResolveOptions& options, const DebugFileOptions& files) {
-  auto opened = ImageSymbols::open(options.binary, files);
+using Symbols = std::shared_ptr<ImageSymbols>;
+
+Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& files) {
+  auto opened = ImageSymbols::open(path, files);
   if (!opened)
-    return std::move(opened).error().context(fmt::format("'{}'", printable(options.binary)));
-  std::shared_ptr<ImageSymbols> symbols = *std::move(opened);
+    return std::move(opened).error().context(fmt::format("'{}'", printable(path)));
+  Symbols symbols = *std::move(opened);
   for (const std::string& note : {symbols->problem(), symbols->assumption()})
     if (!note.empty())
-      warn(options.binary, note);
+      warn(path, note);
+  return symbols;
+}
+
+Ask ask_binary(const Symbols& symbols) {
   auto answers = std::make_shared<Answers>();
   return Ask(
       [symbols, answers](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
@@ -153,6 +163,9 @@ void print_answer(Answer& answer, const ResolveOptions& options, JsonWriter& jso
     answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
   if (!options.keeps_wrappers)
     hide_wrappers(answer.calls);
+  if (options.has_base_names)
+    for (Call& call : answer.calls)
+      call.file = base_name(call.file);
   if (options.is_json)
     print_json(answer, options.name_form.value_or(NameForm::kNone), json);
   else
@@ -179,16 +192,95 @@ Result<> resolve_input(const Ask& ask, const ResolveOptions& options) {
   }
 }
 
-Result<std::vector<uint64_t>> parse_addresses(const std::vector<std::string>& words) {
-  std::vector<uint64_t> addresses;
-  for (const std::string& word : words) {
-    auto address = parse_hex(word);
-    if (!address)
-      return errorf("'{}' is not a hexadecimal address", printable(word))
-          .with_exit_status(kUsage);
-    addresses.push_back(*address);
+// Whether the word is meant for an address, be it one or not: no function has such a name.
+bool looks_like_address(std::string_view word) {
+  return word.starts_with("0x") ||
+         word.find_first_not_of("0123456789abcdefABCDEF") == word.npos;
+}
+
+// The functions of a binary, listed when a name is asked for.
+class Names {
+public:
+  explicit Names(Symbols symbols) : symbols_(std::move(symbols)) {}
+
+  bool has(std::string_view name) { return !find(name).empty(); }
+
+  void ask(const std::string& name, const Tell& tell) {
+    auto found = find(name);
+    Answer answer;
+    answer.name = name;
+    answer.reason =
+        symbols_->has_code_names() ? "no function of that name" : "no symbols in this file";
+    if (found.empty())
+      tell(answer);
+    for (const FunctionRange& function : found) {
+      answer.address = to_integer(function.address);
+      answer.calls.clear();
+      answer.source = symbols_->find(function.address, answer.calls).value_or(FrameSource{});
+      // The outermost call holds the code: it is the function, under one of its names.
+      answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
+      answer.calls.back().function = function.name;
+      tell(answer);
+    }
   }
-  return addresses;
+
+private:
+  std::vector<FunctionRange> find(std::string_view name) {
+    if (!functions_)
+      functions_ = symbols_->functions();
+    return functions_named(*symbols_, *functions_, name);
+  }
+
+  Symbols symbols_;
+  std::optional<std::vector<FunctionRange>> functions_;
+};
+
+// "add" is a number as well as a name. Few addresses have no digit from 0 to 9.
+bool is_name(const std::string& word, Names* names) {
+  if (!names || !parse_hex(word))
+    return names && !looks_like_address(word);
+  return word.find_first_of("0123456789") == word.npos && names->has(word);
+}
+
+// Answers the words in their order, addresses in a row together. Gives kUsage if one is neither
+// an address nor a name, which is said where it stands. Without `names` none is a name.
+Result<int> resolve_words(const Ask& ask, Names* names, const ResolveOptions& options) {
+  int status = kSuccess;
+  JsonWriter json;
+  Tell tell = [&](Answer& answer) { print_answer(answer, options, json); };
+  std::vector<uint64_t> addresses;
+  auto ask_addresses = [&]() -> Result<> {
+    std::vector<uint64_t> asked = std::exchange(addresses, {});
+    return asked.empty() ? Result<>(Ok{}) : ask(asked, tell);
+  };
+  for (const std::string& word : options.words) {
+    bool wants_name = is_name(word, names);
+    auto address = wants_name ? std::nullopt : parse_hex(word);
+    if (address) {
+      addresses.push_back(*address);
+      continue;
+    }
+    if (auto asked = ask_addresses(); !asked)
+      return std::move(asked).error();
+    if (wants_name) {
+      names->ask(word, tell);
+      continue;
+    }
+    std::fflush(stdout);
+    print(stderr, "gosym: error: '{}' is not a hexadecimal address\n", printable(word));
+    status = kUsage;
+  }
+  if (auto asked = ask_addresses(); !asked)
+    return std::move(asked).error();
+  return status;
+}
+
+Result<int> answer_all(const Ask& ask, Names* names, const ResolveOptions& options) {
+  if (!options.words.empty())
+    return resolve_words(ask, names, options);
+  if (auto resolved = resolve_input(ask, options); !resolved)
+    return std::move(resolved).error();
+  return kSuccess;
 }
 
 Result<int> run_resolve(const ResolveOptions& options) {
@@ -196,28 +288,47 @@ Result<int> run_resolve(const ResolveOptions& options) {
     return Error("BINARY is required, or --pid PID")
         .with_hint("see 'gosym resolve --help'")
         .with_exit_status(kUsage);
-  auto addresses = parse_addresses(options.addresses);
-  if (!addresses)
-    return std::move(addresses).error();
   auto files = find_debug_files(options.debug, stderr);
   if (!files)
     return std::move(files).error();
-  auto ask = options.pid ? ask_process(options, *files) : ask_binary(options, *files);
-  if (!ask)
-    return std::move(ask).error();
-  auto resolved =
-      addresses->empty() ? resolve_input(*ask, options) : resolve(*addresses, *ask, options);
-  if (!resolved)
-    return std::move(resolved).error();
-  return kSuccess;
+  if (options.pid) {
+    auto ask = ask_process(options, *files);
+    return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
+  }
+  auto symbols = open_binary(options.binary, *files);
+  if (!symbols)
+    return std::move(symbols).error();
+  Names names(*symbols);
+  return answer_all(ask_binary(*symbols), &names, options);
 }
 
-// With --pid there is no BINARY: the first word is an address as well.
-ResolveOptions without_binary(ResolveOptions options) {
+// Where -e or --pid tells what to look into, the first word is an address as well.
+ResolveOptions with_places(ResolveOptions options) {
+  if (options.file.empty() && !options.pid)
+    return options;
   if (!options.binary.empty())
-    options.addresses.insert(options.addresses.begin(), std::move(options.binary));
-  options.binary.clear();
+    options.words.insert(options.words.begin(), std::move(options.binary));
+  options.binary = std::move(options.file);
   return options;
+}
+
+// "-pfie FILE": with -e, which only addr2line has, its -p is not that of --pid. It asks for one
+// line an address, as nearly is the form of here.
+void drop_pretty(std::vector<std::string>& line) {
+  auto is_cluster = [](const std::string& word) {
+    return word.size() > 1 && word.starts_with('-') &&
+           word.find_first_not_of("aCefips", 1) == word.npos;
+  };
+  auto names_file = [&](const std::string& word) {
+    return word.starts_with("--exe") || (is_cluster(word) && word.find('e') != word.npos);
+  };
+  if (std::ranges::none_of(line, names_file))
+    return;
+  for (std::string& word : line)
+    if (is_cluster(word))
+      std::erase(word, 'p');
+  std::erase(line, "-");
+  std::erase(line, "--pretty-print");
 }
 
 }  // namespace
@@ -228,10 +339,10 @@ Command make_resolve() {
       {.names = "BINARY",
        .help = "ELF file to look in; it may be stripped",
        .set = into(options->binary)},
-      {.names = "ADDR",
-       .help =
-           "Addresses as linked, in hexadecimal; without any, one a line from standard input",
-       .set = into(options->addresses),
+      {.names = "ADDR|NAME",
+       .help = "Addresses as linked, in hexadecimal, or names of functions; without any, one "
+               "address a line from standard input",
+       .set = into(options->words),
        .values = Values::kWords},
       {.names = "-p,--pid",
        .value = "PID",
@@ -248,18 +359,29 @@ Command make_resolve() {
       name_option(options->name_form),
       {.names = "--wrappers",
        .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
-       .set = into(options->keeps_wrappers)}};
+       .set = into(options->keeps_wrappers)},
+      {.names = "-s,--basenames",
+       .help = "Print files without their folders",
+       .set = into(options->has_base_names)},
+      {.names = "-e,--exe",
+       .value = "FILE",
+       .help = "BINARY, as addr2line has it",
+       .set = into(options->file),
+       .check = check_given,
+       .excludes = {"--pid"}},
+      {.names = "-a,-C,-f,-i",
+       .help = "Accepted as addr2line has them, and with -e also -p; they are always on"}};
   return {.name = "resolve",
           .summary = "Name addresses of a binary or of a running process",
           .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
           .examples =
               "  gosym resolve ./server 4a1b20\n"
+              "  gosym resolve ./server main.main 'main.(*Server).handle'\n"
               "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
               "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
               "  gosym resolve --pid 4242 7f0c3a2b1e40\n",
-          .run = [options] {
-            return run_resolve(options->pid ? without_binary(*options) : *options);
-          }};
+          .rewrite = drop_pretty,
+          .run = [options] { return run_resolve(with_places(*options)); }};
 }
 
 }  // namespace gosym

@@ -57,6 +57,36 @@ A C program has its symbol table, and nothing when that is gone.
   ADDRESS fibNaive
   ADDRESS ?? (no symbols in this file)
 
+A name is answered by where the function begins, under all its names.
+
+  $ gosym resolve demo-stripped main.main
+  0x482660 main.main demo/main.go:33
+  $ gosym resolve -s demo-stripped main.main 482660 main.nobody
+  0x482660 main.main main.go:33
+  0x482660 main.main main.go:33
+  main.nobody ?? (no function of that name)
+  $ gosym resolve --json demo-stripped main.main main.nobody
+  {"name":"main.main","address":"0x482660","frames":[{"function":"main.main","file":"demo/main.go","line":33,"inlined":false,"source":"pclntab"}]}
+  {"name":"main.nobody","frames":[],"reason":"no function of that name"}
+  $ test "$(gosym resolve fib fibNaive)" = "0x$(nm fib | awk '$3 == "fibNaive" { print $1 }' | sed 's/^0*//') fibNaive"
+  $ gosym resolve fib-stripped fibNaive
+  fibNaive ?? (no symbols in this file)
+
+A name of the letters a to f is a number as well: it is the function if there is one.
+
+  $ printf 'int add(int a) { return a; }\nint (*keep)(int) = add;\nint main() { return 0; }\n' >add.c
+  > gcc -o added add.c; gosym resolve added add fade | sed 's/^0x[0-9a-f]* add$/ADDRESS add/'
+  ADDRESS add
+  0xfade ?? (not in a code segment)
+
+addr2line's options.
+
+  $ gosym resolve -e demo-stripped -f -i -C -p -s -a 482660
+  0x482660 main.main main.go:33
+  $ gosym resolve -apfie demo-stripped 482660; echo 482660 | gosym resolve -spe demo-stripped
+  0x482660 main.main demo/main.go:33
+  0x482660 main.main main.go:33
+
 Whatever cannot be answered says why.
 
   $ gosym resolve demo-stripped 10
@@ -96,8 +126,11 @@ Input lines may be blank and may end as on Windows; what is no address ends the 
   [1]
   $ printf '10' | gosym resolve demo-stripped
   0x10 ?? (not in a code segment)
-  $ gosym resolve demo-stripped 10 rubbish
-  gosym: error: 'rubbish' is not a hexadecimal address
+  $ gosym resolve demo-stripped 10 0xrubbish 12345678901234567 20
+  0x10 ?? (not in a code segment)
+  gosym: error: '0xrubbish' is not a hexadecimal address
+  gosym: error: '12345678901234567' is not a hexadecimal address
+  0x20 ?? (not in a code segment)
   [2]
   $ head -c 5000 /dev/zero | tr '\0' 1 | gosym resolve demo-stripped
   gosym: error: standard input, line 1: longer than 4096 bytes
@@ -121,8 +154,9 @@ Files that cannot be asked.
   gosym: error: BINARY is required, or --pid PID
   gosym: hint: see 'gosym resolve --help'
   [2]
-  $ gosym resolve --pid 1 main
+  $ gosym resolve --pid $$ main 10
   gosym: error: 'main' is not a hexadecimal address
+  0x10 ?? (no code is mapped there)
   [2]
   $ sh -c : & wait $!; gosym resolve --pid $! 10 2>&1 | sed "s/$!/PID/"
   gosym: error: process PID does not exist

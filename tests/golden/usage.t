@@ -14,6 +14,7 @@ What it says of itself.
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
+    annotate                  Show a function's instructions and source lines
     doctor                    Tell what can be recorded here, and why not
 
   Options:
@@ -30,7 +31,7 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, archive, inspect, resolve or doctor
+  gosym: error: no command: record, report, archive, inspect, resolve, annotate or doctor
   gosym: hint: see 'gosym --help'
   [2]
 

@@ -1,0 +1,70 @@
+#include "commands/source_files.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "temporary_directory.h"
+
+using namespace gosym;
+
+namespace {
+
+std::string write(const std::string& path, std::string_view text) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path) << text;
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a source file at its recorded path") {
+  TemporaryDirectory directory;
+  std::string path = write(directory / "a.go", "package a\r\n\n\tx := 1\n\ty\x1b[2J\n");
+  SourceFiles files(SourceFiles::Places{});
+  CHECK(files.line(path, 1) == "package a");
+  CHECK(files.line(path, 2) == "");
+  CHECK(files.line(path, 3) == "    x := 1");
+  CHECK(files.line(path, 4) == "    y\\x1b[2J");
+  CHECK(!files.line(path, 0));
+  CHECK(!files.line(path, 5));
+  CHECK(files.changed_after(0) == std::vector{path});
+  CHECK(files.changed_after(INT64_MAX).empty());
+}
+
+TEST_CASE("what is no source file") {
+  TemporaryDirectory directory;
+  SourceFiles files(SourceFiles::Places{});
+  std::string binary = write(directory / "binary", std::string_view("a\0b\n", 4));
+  for (const std::string& path :
+       {binary, directory / "missing", directory / "", std::string("/dev/zero"),
+        std::string("relative.go"), std::string(), directory / "x/../binary"}) {
+    CAPTURE(path);
+    CHECK(!files.line(path, 1));
+    CHECK(files.changed_after(0).empty());
+  }
+}
+
+TEST_CASE("source files below a directory") {
+  TemporaryDirectory directory;
+  write(directory / "cmd/main.go", "the nearer\n");
+  write(directory / "main.go", "the other\n");
+  write(directory / "secret", "not to be read\n");
+  SourceFiles files({.directory = directory / ""});
+  CHECK(files.line("/build/server/cmd/main.go", 1) == "the nearer");
+  CHECK(files.line("example.com/server/main.go", 1) == "the other");
+  SourceFiles inner({.directory = directory / "cmd"});
+  CHECK(!inner.line("/build/../secret", 1));
+}
+
+TEST_CASE("source files of Go programs without paths") {
+  TemporaryDirectory directory;
+  write(directory / "go/src/runtime/proc.go", "runtime\n");
+  write(directory / "mod/github.com/!azure/Sdk@v1.0.0-!r!c1/Blob/Client.go", "module\n");
+  write(directory / "mod/github.com/!azure/!sdk@v1.0.0-!r!c1/Blob/Client.go", "escaped\n");
+  SourceFiles files({.go_root = directory / "go", .module_directories = {directory / "mod"}});
+  CHECK(files.line("runtime/proc.go", 1) == "runtime");
+  CHECK(files.line("github.com/Azure/Sdk@v1.0.0-RC1/Blob/Client.go", 1) == "escaped");
+  CHECK(!files.line("github.com/Azure/Sdk@v1.0.1/Blob/Client.go", 1));
+}
