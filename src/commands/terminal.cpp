@@ -1,6 +1,7 @@
 #include "commands/terminal.h"
 
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 namespace gosym {
 
 namespace {
+
+constexpr int kShellNotFound = 127;
 
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
@@ -69,12 +72,14 @@ bool show_in_pager(std::string_view text, const Screen& screen) {
   std::FILE* pipe = popen(command.c_str(), "w");
   if (!pipe)
     return false;
-  // Ctrl-C is for the pager, and so is its end while text is left.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
+  // Ctrl-C is for the pager, which may also end while text is left.
+  auto on_interrupt = std::signal(SIGINT, SIG_IGN);
+  auto on_closed_pipe = std::signal(SIGPIPE, SIG_IGN);
   std::fwrite(text.data(), 1, text.size(), pipe);
-  constexpr int kNotFound = 127 << 8;  // as the shell says
-  return pclose(pipe) != kNotFound;
+  int status = pclose(pipe);
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGPIPE, on_closed_pipe);
+  return WIFEXITED(status) && WEXITSTATUS(status) != kShellNotFound;
 }
 
 }  // namespace gosym

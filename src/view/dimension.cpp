@@ -41,6 +41,7 @@ constexpr Name kAliases[] = {
 };
 constexpr std::string_view kLabelPrefix = "label:";
 constexpr std::string_view kTimePrefix = "time:";
+constexpr uint64_t kLeastStep = 1'000'000;  // 32 bits of them are seven weeks
 
 }  // namespace
 
@@ -49,8 +50,8 @@ Result<Dimension> parse_dimension(std::string_view text) {
     return Dimension{Kind::kLabel, std::string(text.substr(kLabelPrefix.size()))};
   if (text.starts_with(kTimePrefix)) {
     auto step = parse_duration(text.substr(kTimePrefix.size()));
-    if (!step || *step == 0)
-      return errorf("'{}' is not a time such as time:100ms", printable(text));
+    if (!step || *step < kLeastStep)
+      return errorf("'{}' is not a time such as time:100ms, of 1ms or more", printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
   auto name = std::ranges::find(kNames, text, &Name::text);

@@ -218,7 +218,9 @@ TEST_CASE("dimension: names, perf's names, and labels") {
   CHECK(parse_dimension("dso")->kind == Kind::kModule);
   CHECK_FALSE(parse_dimension("label:"));
   CHECK(parse_dimension("time:100ms")->step == 100'000'000);
+  CHECK(parse_dimension("time:1ms"));
   CHECK_FALSE(parse_dimension("time:0s"));
+  CHECK_FALSE(parse_dimension("time:0.9ms"));
   CHECK_FALSE(parse_dimension("time:"));
   CHECK(parse_dimension("x").error().message().starts_with("'x' is not one of function, line"));
 }
