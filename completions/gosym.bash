@@ -12,7 +12,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
     return
   fi
 
@@ -39,13 +39,17 @@ _gosym() {
       ;;
     resolve)
       options="-h --help -p --pid --json --no-inlines --wrappers -s --basenames -e --exe -a -C -f
-        -i --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
+        -i --filter --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
       ;;
     annotate)
       options="-h --help --source --syntax --demangle --color --no-pager --debug-dir --symfs
         --debuginfod --no-debuginfod"
       ;;
     doctor) options="-h --help" ;;
+    help)
+      COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor" -- "$current"))
+      return
+      ;;
     *) return ;;
   esac
 

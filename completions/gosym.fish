@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report archive inspect resolve annotate doctor
+set -l commands record report archive inspect resolve annotate doctor help
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -8,6 +8,8 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "S
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a help -d "Show help of a command"
+complete -c gosym -f -n "__fish_seen_subcommand_from help" -a "record report archive inspect resolve annotate doctor"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a annotate -d "Show the instructions of a function"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
@@ -110,6 +112,7 @@ set -l resolve "__fish_seen_subcommand_from resolve"
 complete -c gosym -n $resolve -s h -l help -d "Show help"
 complete -c gosym -n $resolve -s p -l pid -x -a "(__fish_complete_pids)" -d "Process to look into, not a binary"
 complete -c gosym -n $resolve -s e -l exe -r -d "File to look into"
+complete -c gosym -n $resolve -l filter -d "Copy standard input, with names"
 complete -c gosym -n $resolve -s s -l basenames -d "Files without their folders"
 complete -c gosym -n $resolve -s a -s C -s f -s i -d "Accepted as addr2line has it"
 complete -c gosym -n $resolve -l json -d "Write one JSON object a line"

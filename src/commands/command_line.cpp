@@ -98,6 +98,7 @@ std::string help_text(const Program& program) {
   size_t width = output_width();
   for (const Command& command : program.commands)
     text += help_row(command.name, command.summary, width);
+  text += help_row("help [COMMAND]", "Show this help, or that of a command", width);
   text += "\nOptions:\n";
   text += help_row("-h, --help", "Show this help; after a command, that of the command", width);
   text += help_row("--version", "Show the version", width);
@@ -105,9 +106,11 @@ std::string help_text(const Program& program) {
 }
 
 std::string help_text(const Program& program, const Command& command) {
-  std::string text = fmt::format("{}\n\nUsage: {} {} {}\n", command.summary, program.name,
-                                 command.name, usage_of(command));
+  constexpr std::string_view kLead = "Usage: ";
   size_t width = output_width();
+  std::string line = fmt::format("{} {} {}", program.name, command.name, usage_of(command));
+  std::string text =
+      fmt::format("{}\n\n{}{}\n", command.summary, kLead, wrapped(line, kLead.size(), width));
   std::string arguments;
   std::string options;
   for (const OptionGroup& group : command.groups) {
@@ -196,11 +199,73 @@ std::string find_conflict(const CLI::App& app, const Command& command) {
   return {};
 }
 
+// How many letters have to be put in, left out, changed or swapped with the next one to make
+// one word of the other.
+size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::vector<size_t>> least(from.size() + 1, std::vector<size_t>(to.size() + 1));
+  for (size_t i = 0; i <= from.size(); i++)
+    for (size_t j = 0; j <= to.size(); j++) {
+      size_t& here = least[i][j];
+      if (i == 0 || j == 0) {
+        here = i + j;
+        continue;
+      }
+      here = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1,
+                       least[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        here = std::min(here, least[i - 2][j - 2] + 1);
+    }
+  return least[from.size()][to.size()];
+}
+
+// The one that was most likely meant; empty if none is close.
+std::string closest(std::string_view word, std::span<const std::string> names) {
+  constexpr size_t kLongestName = 64;  // of options, by far
+  if (word.size() > kLongestName)
+    return {};
+  // Of four letters, two others are another word.
+  size_t limit = word.size() - std::min(word.size(), word.find_first_not_of('-')) < 5 ? 1 : 2;
+  std::string found;
+  for (const std::string& name : names)
+    if (size_t far = distance(word, name); far <= limit) {
+      found = name;
+      if (far == 0)
+        break;
+      limit = far - 1;
+    }
+  return found;
+}
+
+std::vector<std::string> long_options(const Command& command) {
+  std::vector<std::string> names = {"--help"};
+  for (const OptionGroup& group : command.groups)
+    for (const Option& option : group.options)
+      for (std::string_view name : split(option.names, ','))
+        if (name.starts_with("--"))
+          names.emplace_back(name);
+  return names;
+}
+
+// Of "--callrs=main": "--callers".
+std::string closest_option(std::string_view word, const Command& command) {
+  return word.starts_with("--") ? closest(word.substr(0, word.find('=')), long_options(command))
+                                : std::string();
+}
+
+// `guess` is what may have been meant; it may be empty.
 CommandLine usage_error(const Program& program, const std::string& command,
-                        std::string_view message) {
-  print(stderr, "{0}: error: {1}\n{0}: hint: see '{0}{2}{3} --help'\n", program.name, message,
-        command.empty() ? "" : " ", command);
+                        std::string_view message, std::string_view guess) {
+  std::string meant = guess.empty() ? "" : fmt::format("did you mean {}? ", guess);
+  print(stderr, "{0}: error: {1}\n{0}: hint: {4}see '{0}{2}{3} --help'\n", program.name,
+        message, command.empty() ? "" : " ", command, meant);
   return {.status = kUsage};
+}
+
+std::vector<std::string> command_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const Command& command : program.commands)
+    names.push_back(command.name);
+  return names;
 }
 
 // The library says "A subcommand is required", whatever was given in its place.
@@ -208,11 +273,16 @@ std::string missing_command(const Program& program, const std::vector<std::strin
   if (!given.empty())
     return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
                        printable(given.front()));
-  std::vector<std::string> names;
-  for (const Command& command : program.commands)
-    names.push_back(command.name);
+  std::vector<std::string> names = command_names(program);
   return fmt::format("no command: {} or {}",
                      joined(std::span(names).first(names.size() - 1), ", "), names.back());
+}
+
+CommandLine unknown_command(const Program& program, const std::vector<std::string>& given) {
+  std::vector<std::string> names = command_names(program);
+  names.insert(names.end(), {"help", "--help", "--version"});
+  return usage_error(program, "", missing_command(program, given),
+                     given.empty() ? "" : closest(given.front(), names));
 }
 
 // The library's words are "--pid: 1 required  missing" and "json was given a disallowed flag
@@ -242,6 +312,17 @@ std::vector<std::string> take_words(const Program& program, std::vector<std::str
   return words;
 }
 
+// "help record" is "record --help".
+void rewrite_help(std::vector<std::string>& line, const std::vector<std::string>& commands) {
+  if (line.empty() || line.front() != "help")
+    return;
+  line.erase(line.begin());
+  if (line.empty())
+    line.emplace_back("--help");
+  else if (std::ranges::find(commands, line.front()) != commands.end())
+    line = {line.front(), "--help"};
+}
+
 void rewrite(const Program& program, std::vector<std::string>& line) {
   auto command =
       std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
@@ -263,6 +344,7 @@ CLI::App* add_command(CLI::App& root, const Command& command) {
 
 CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   std::vector<std::string> line(argv + 1, argv + argc);
+  rewrite_help(line, command_names(program));
   std::vector<std::string> words = take_words(program, line);
   rewrite(program, line);
   CLI::App root("", program.name);
@@ -280,6 +362,7 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
     return {};
   };
   std::string message;
+  std::string guess;  // what may have been meant
   try {
     std::ranges::reverse(line);  // as the library wants it
     root.parse(std::move(line));
@@ -293,7 +376,13 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
     return {};
   } catch (const CLI::ExtrasError&) {
     auto [command, app] = chosen();
-    message = unexpected((app ? app : &root)->remaining().front());
+    // Words before the name of the command are not its own.
+    std::vector<std::string> rest = app ? app->remaining() : std::vector<std::string>();
+    if (rest.empty())
+      return unknown_command(program, root.remaining());
+    std::string word = rest.front();
+    message = unexpected(word);
+    guess = closest_option(word, *command);
   } catch (const CLI::ArgumentMismatch& problem) {
     message = wrong_value(problem.what());
   } catch (const CLI::ParseError& problem) {
@@ -302,13 +391,16 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
 
   auto [command, app] = chosen();
   if (!command)
-    return usage_error(program, "", missing_command(program, root.remaining()));
+    return unknown_command(program, root.remaining());
   if (message.empty())
     message = find_conflict(*app, *command);
   if (!message.empty())
-    return usage_error(program, command->name, message);
+    return usage_error(program, command->name, message, guess);
   if (command->words) {
     std::vector<std::string> bare = app->remaining();
+    if (!bare.empty() && bare.front().starts_with('-'))
+      return usage_error(program, command->name, unexpected(bare.front()),
+                         closest_option(bare.front(), *command));
     *command->words = bare.empty() ? std::move(words) : std::move(bare);
   }
   return {.command = command};

@@ -322,10 +322,9 @@ Command make_record() {
           "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
           "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"
-          "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is "
-          "missing,\n5 no such process; 3 where not all was written (a full disk), more was "
-          "lost than\n--max-loss allows, or what was lost leaves most samples without "
-          "names.\n",
+          "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is\n"
+          "missing, 5 no such process; 3 where not all was written (a full disk), more was\n"
+          "lost than --max-loss allows, or what was lost leaves most samples without names.\n",
       .words = &options->command,
       .run = [options] { return record(*options); }};
 }

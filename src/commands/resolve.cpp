@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <set>
@@ -10,8 +11,10 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "commands/address_filter.h"
 #include "commands/address_lines.h"
 #include "commands/answer.h"
+#include "commands/binary_names.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/live_process.h"
@@ -34,6 +37,7 @@ struct ResolveOptions {
   bool no_inlines = false;
   bool keeps_wrappers = false;
   bool has_base_names = false;
+  bool is_filter = false;
   DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
@@ -157,15 +161,19 @@ Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& f
   });
 }
 
-void print_answer(Answer& answer, const ResolveOptions& options, JsonWriter& json) {
+void choose_calls(const ResolveOptions& options, std::vector<Call>& calls) {
   // The outermost call is the function that holds the code.
-  if (options.no_inlines && !answer.calls.empty())
-    answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
+  if (options.no_inlines && !calls.empty())
+    calls.erase(calls.begin(), std::prev(calls.end()));
   if (!options.keeps_wrappers)
-    hide_wrappers(answer.calls);
+    hide_wrappers(calls);
   if (options.has_base_names)
-    for (Call& call : answer.calls)
+    for (Call& call : calls)
       call.file = base_name(call.file);
+}
+
+void print_answer(Answer& answer, const ResolveOptions& options, JsonWriter& json) {
+  choose_calls(options, answer.calls);
   if (options.is_json)
     print_json(answer, options.name_form.value_or(NameForm::kNone), json);
   else
@@ -283,6 +291,55 @@ Result<int> answer_all(const Ask& ask, Names* names, const ResolveOptions& optio
   return kSuccess;
 }
 
+Result<> write_now(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+      std::fflush(stdout) != 0)
+    return system_error("cannot write to standard output", errno);
+  return Ok{};
+}
+
+// What has come is written before more is waited for.
+Result<> filter_input(AddressFilter filter) {
+  std::vector<char> chunk(1 << 16);
+  std::string output;
+  while (true) {
+    ssize_t count = read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return system_error("cannot read standard input", errno);
+    if (count == 0)
+      break;
+    output.clear();
+    filter.add(std::string_view(chunk.data(), static_cast<size_t>(count)), output);
+    if (auto written = write_now(output); !written)
+      return written;
+  }
+  output.clear();
+  filter.finish(output);
+  return write_now(output);
+}
+
+// All words are binaries.
+Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
+  std::vector<std::string> paths = options.words;
+  paths.insert(paths.begin(), options.binary);
+  std::vector<NamedBinary> binaries;
+  for (const std::string& path : paths) {
+    auto symbols = open_binary(path, files);
+    if (!symbols)
+      return std::move(symbols).error();
+    binaries.push_back({path, *std::move(symbols)});
+  }
+  CodeNames names = names_of(
+      std::move(binaries),
+      [&options](std::vector<Call>& calls) { choose_calls(options, calls); },
+      options.name_form.value_or(NameForm::kShort));
+  if (auto filtered = filter_input(AddressFilter(std::move(names))); !filtered)
+    return std::move(filtered).error();
+  return kSuccess;
+}
+
 Result<int> run_resolve(const ResolveOptions& options) {
   if (options.binary.empty() && !options.pid)
     return Error("BINARY is required, or --pid PID")
@@ -291,6 +348,8 @@ Result<int> run_resolve(const ResolveOptions& options) {
   auto files = find_debug_files(options.debug, stderr);
   if (!files)
     return std::move(files).error();
+  if (options.is_filter)
+    return run_filter(options, *files);
   if (options.pid) {
     auto ask = ask_process(options, *files);
     return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
@@ -350,6 +409,12 @@ Command make_resolve() {
                "the kernel's",
        .set = into(options->pid),
        .check = check_id("process")},
+      {.names = "--filter",
+       .help =
+           "Copy standard input, and put names behind the addresses of these binaries in it: "
+           "of stacks, logs, crashes",
+       .set = into(options->is_filter),
+       .excludes = {"--pid", "--json"}},
       {.names = "--json",
        .help = "Print one JSON object a line",
        .set = into(options->is_json)},
@@ -379,6 +444,7 @@ Command make_resolve() {
               "  gosym resolve ./server main.main 'main.(*Server).handle'\n"
               "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
               "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
+              "  tail -f server.log | gosym resolve --filter ./server\n"
               "  gosym resolve --pid 4242 7f0c3a2b1e40\n",
           .rewrite = drop_pretty,
           .run = [options] { return run_resolve(with_places(*options)); }};

@@ -12,7 +12,7 @@ namespace gosym {
 namespace {
 
 // What is left of a line for a name at least, however deep it lies.
-constexpr size_t kLeastName = 24;
+constexpr size_t kLeastFunction = 24;
 
 std::vector<uint32_t> children_of(const CallTree& tree, uint32_t node) {
   std::vector<uint32_t> children;
@@ -96,8 +96,8 @@ private:
     std::string branches = line.before;
     std::string name = key.text;
     if (screen_.has_width()) {
-      size_t room = std::max(kLeastName, screen_.width - std::min(width, screen_.width));
-      branches = cut_branches(branches, room - kLeastName);
+      size_t room = std::max(kLeastFunction, screen_.width - std::min(width, screen_.width));
+      branches = cut_branches(branches, room - kLeastFunction);
       name = cut_name(name, room - display_width(branches));
     }
     text_ += fmt::format("{}  {}{}\n", numbers, styled(branches, Style::kFaint, screen_),

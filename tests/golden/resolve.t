@@ -87,6 +87,26 @@ addr2line's options.
   0x482660 main.main demo/main.go:33
   0x482660 main.main main.go:33
 
+A filter puts names behind addresses, and copies all else.
+
+  $ printf 'pc=0x482660 0x10\n./demo-stripped(+0x482661)[0x482660]\n\377 main.main+0x1/0x9e 0xrubbish\n' | gosym resolve --filter -s demo-stripped | tr '\377' '?'
+  pc=0x482660 <main.main main.go:33> 0x10
+  ./demo-stripped(+0x482661)[0x482660] <main.main main.go:33>
+  ? main.main+0x1/0x9e <main.main main.go:33> 0xrubbish
+  $ printf 'main.main()\n\tdemo/main.go:33 +0x1\nmain.main()\n\tdemo/main.go:34 +0x1\n' | gosym resolve --filter demo-stripped
+  main.main()
+  	demo/main.go:33 +0x1 <main.main demo/main.go:33>
+  main.main()
+  	demo/main.go:34 +0x1
+  $ gosym resolve --filter demo demo-stripped <demo | cmp - demo && echo the same
+  the same
+  $ echo 0x482660 | gosym resolve --filter demo-stripped >/dev/full
+  gosym: error: cannot write to standard output: No space left on device
+  [1]
+  $ gosym resolve --filter demo nowhere
+  gosym: error: 'nowhere': No such file or directory
+  [1]
+
 Whatever cannot be answered says why.
 
   $ gosym resolve demo-stripped 10

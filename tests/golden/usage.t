@@ -16,6 +16,7 @@ What it says of itself.
     resolve                   Name addresses of a binary or of a running process
     annotate                  Show a function's instructions and source lines
     doctor                    Tell what can be recorded here, and why not
+    help [COMMAND]            Show this help, or that of a command
 
   Options:
     -h, --help                Show this help; after a command, that of the command
@@ -39,6 +40,30 @@ A command is needed, and known.
   gosym: error: unknown command 'frobnicate'
   gosym: hint: see 'gosym --help'
   [2]
+
+What is close to a command or an option was probably meant to be it.
+
+  $ gosym reprot; gosym report --callrs=main cpu.raw; gosym record --frq 99 ls; gosym resolve --jsno demo
+  gosym: error: unknown command 'reprot'
+  gosym: hint: did you mean report? see 'gosym --help'
+  gosym: error: unknown option '--callrs=main'
+  gosym: hint: did you mean --callers? see 'gosym report --help'
+  gosym: error: unknown option '--frq'
+  gosym: hint: did you mean --freq? see 'gosym record --help'
+  gosym: error: unknown option '--jsno'
+  gosym: hint: did you mean --json? see 'gosym resolve --help'
+  [2]
+
+  $ gosym help doctor >help; gosym doctor --help | cmp - help; gosym help | head -1
+  Find out which functions use the CPU: Go programs as they run in production
+  $ gosym help frobnicate
+  gosym: error: unknown command 'frobnicate'
+  gosym: hint: see 'gosym --help'
+  [2]
+
+No line of help is longer than 80 columns in a pipe.
+
+  $ for command in '' record report archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

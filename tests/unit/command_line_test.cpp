@@ -108,7 +108,21 @@ TEST_CASE("a command line: words of another command are left alone") {
   CHECK(given.words == std::vector<std::string>{"ls", "--loud", "[a,b]"});
 }
 
+TEST_CASE("a command line: help is a command") {
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"help"}, {"help", "work"}, {"help", "run", "more"}}) {
+    Given given;
+    Program program = make_program(given);
+    CommandLine parsed = parse(program, line);
+    CHECK_FALSE(parsed.command);
+    CHECK(parsed.status == kSuccess);
+  }
+  CHECK(is_refused({"help", "play"}));
+}
+
 TEST_CASE("a command line: what is wrong is refused") {
+  CHECK(is_refused({"run", "--lout", "ls"}));
+  CHECK(is_refused({"play", "work"}));
   CHECK(is_refused({}));
   CHECK(is_refused({"play"}));
   CHECK(is_refused({"--loud"}));

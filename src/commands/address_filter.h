@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace gosym {
+
+// Tells what code is at a place that a text speaks of, in words fit for a terminal. Empty:
+// nobody knows, or more than one does.
+struct CodeNames {
+  std::function<std::string(uint64_t address)> at;
+  // `file` is a path as a program was started by; the address is that of its ELF file, or an
+  // offset in `function` unless that is empty.
+  std::function<std::string(std::string_view file, std::string_view function, uint64_t address)>
+      in_file;
+  // `position`, "main.go:12", is what the text says of the place; empty: nothing.
+  std::function<std::string(std::string_view function, uint64_t offset,
+                            std::string_view position)>
+      in_function;
+};
+
+// Copies text and puts names behind the addresses in it, as in "pc=0x4a1b20 <main.main
+// main.go:12>". All else stays byte for byte. Known are
+//
+//   prog(+0x4a1b20)[0x7f3a5c024a1b]   of backtrace_symbols() in C, whose addresses are behind
+//   prog(sym+0x20) [0x7f3a5c024a1b]   the call; what is in brackets is where it ran
+//   prog[0x4a1b20]
+//   sym+0x20/0x100, sym+0x20          of Linux and debuggers
+//   /src/main.go:12 +0x1d             of Go, where the line before names the function
+//   0x4a1b20                          anywhere, if it is not part of a word
+class AddressFilter {
+public:
+  explicit AddressFilter(CodeNames names) : names_(std::move(names)) {}
+
+  // Appends the lines that are whole by now.
+  void add(std::string_view input, std::string& output);
+  // Appends what came last, without the end of its line.
+  void finish(std::string& output);
+
+private:
+  void annotate(std::string_view line, std::string& output);
+
+  CodeNames names_;
+  std::string pending_;        // the begin of a line
+  bool is_too_long_ = false;   // the line is copied as it comes
+  std::string line_function_;  // of Go, which the last line named
+};
+
+}  // namespace gosym
