@@ -181,34 +181,48 @@ struct Limits {
   size_t inner;  // rows within a row
 };
 
-// A row for each key that samples have in the first dimension, and below each, indented, those
-// of the next dimension for its samples. Tells how many rows of the first there would be.
-size_t append_nested(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
-                     const std::vector<uint32_t>& samples, size_t level, Limits limits,
+// What tables within each other have in common: the keys of each dimension are made once.
+struct Nesting {
+  const Profile& profile;
+  const ViewOptions& options;
+  const Amounts& amounts;
+  Limits limits;
+  std::vector<SampleKeys> outer;  // of all dimensions but the last
+  Lines inner;                    // of the last
+};
+
+// A row for each key that samples have in the dimension, and below each, indented, those of the
+// next one for its samples. Tells how many rows of this one there would be.
+size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& samples, size_t level,
                      Table& table) {
-  if (level + 1 == options.by.size()) {
-    std::vector<Line> lines = Lines(profile, options.by[level]).of(samples, options.sort);
-    for (Line& line : std::span(lines).first(std::min(lines.size(), limits.inner))) {
+  const ViewOptions& options = nesting.options;
+  size_t limit = level == 0 ? nesting.limits.outer : nesting.limits.inner;
+  if (level == nesting.outer.size()) {
+    std::vector<Line> lines = nesting.inner.of(samples, options.sort);
+    for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
       line.name.insert(0, 2 * level, ' ');
-      append_row(line, amounts, table);
+      append_row(line, nesting.amounts, table);
     }
     return lines.size();
   }
 
-  SampleKeys keys = sample_keys(profile, options.by[level]);
+  const SampleKeys& keys = nesting.outer[level];
   std::map<std::string_view, std::vector<uint32_t>> groups;
   for (uint32_t sample : samples)
     groups[keys.keys[to_index(keys.ids[sample])].text].push_back(sample);
-  std::vector<Line> lines = lines_of_samples(profile, keys, samples);
+  std::vector<Line> lines;
+  for (const auto& [text, within] : groups) {
+    Line& line = lines.emplace_back(Line{.name = std::string(text), .style = Style::kTitle});
+    for (uint32_t sample : within)
+      line.total += nesting.profile.amount(nesting.profile.samples[sample]);
+    line.self = line.total;
+  }
   sort_lines(lines, order_of(options.by[level], options.sort));
-  size_t limit = level == 0 ? limits.outer : limits.inner;
-  for (const Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
-    append_row({.name = std::string(2 * level, ' ') + line.name,
-                .self = line.self,
-                .total = line.total,
-                .style = Style::kTitle},
-               amounts, table);
-    append_nested(profile, options, amounts, groups[line.name], level + 1, limits, table);
+  for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+    const std::vector<uint32_t>& within = groups[line.name];
+    line.name.insert(0, 2 * level, ' ');
+    append_row(line, nesting.amounts, table);
+    append_nested(nesting, within, level + 1, table);
   }
   return lines.size();
 }
@@ -217,9 +231,13 @@ size_t append_nested(const Profile& profile, const ViewOptions& options, const A
 size_t append_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
                     size_t limit, size_t inner_limit, Table& table) {
   table = empty_table(amounts, title_of_dimensions(options), has_places(options));
-  if (options.by.size() > 1)
-    return append_nested(profile, options, amounts, all_samples(profile), 0,
-                         {limit, inner_limit}, table);
+  if (options.by.size() > 1) {
+    Nesting nesting = {
+        profile, options, amounts, {limit, inner_limit}, {}, Lines(profile, options.by.back())};
+    for (size_t level = 0; level + 1 < options.by.size(); level++)
+      nesting.outer.push_back(sample_keys(profile, options.by[level]));
+    return append_nested(nesting, all_samples(profile), 0, table);
+  }
   Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
   std::vector<Line> lines = Lines(profile, dimension).of(all_samples(profile), options.sort);
   for (size_t i = 0; i < std::min(lines.size(), limit); i++)

@@ -27,7 +27,10 @@ public:
     std::span<const LocationId> stack = profile_.stack(sample.stack);
     add_self(stack, amount);
     for (LocationId location : stack) {
-      weights_[to_index(location)].total += amount;
+      Weight& weight = weights_[to_index(location)];
+      if (weight.total == 0)
+        locations_.push_back(location);
+      weight.total += amount;
       for (KeyId key : keys_.of(location))
         if (std::exchange(last_sample_[to_index(key)], sample_number_) != sample_number_)
           totals_[to_index(key)].total += amount;
@@ -73,11 +76,13 @@ private:
   void find_hottest_lines() {
     tsl::robin_map<LineKey, Weight, BytesHash> lines;
     std::vector<Weight> hottest(totals_.size());
-    for (size_t i = 0; i < profile_.locations.size(); i++) {
-      if (weights_[i].total == 0)
-        continue;
+    std::ranges::sort(locations_);
+    // Samples may have an amount of 0.
+    locations_.erase(std::unique(locations_.begin(), locations_.end()), locations_.end());
+    for (LocationId location : locations_) {
+      size_t i = to_index(location);
       std::span<const Frame> frames = profile_.frames_of(profile_.locations[i]);
-      std::span<const KeyId> keys = keys_.of(static_cast<LocationId>(i));
+      std::span<const KeyId> keys = keys_.of(location);
       for (size_t depth = 0; depth < frames.size(); depth++) {
         Weight& weight = lines[{keys[depth], frames[depth].function, frames[depth].line}];
         weight.self += depth == 0 ? weights_[i].self : 0;
@@ -96,6 +101,7 @@ private:
   const Profile& profile_;
   const FrameKeys& keys_;
   std::vector<Weight> weights_;        // of each location
+  std::vector<LocationId> locations_;  // that samples pass through
   std::vector<Total> totals_;          // of each key
   std::vector<uint64_t> last_sample_;  // that counted for the key
   uint64_t sample_number_ = 0;
