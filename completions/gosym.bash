@@ -42,7 +42,7 @@ _gosym() {
         -i --filter --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
       ;;
     annotate)
-      options="-h --help --source --syntax --demangle --color --no-pager --debug-dir --symfs
+      options="-h --help --event --source --syntax --demangle --color --no-pager --debug-dir --symfs
         --debuginfod --no-debuginfod"
       ;;
     doctor) options="-h --help" ;;
@@ -56,7 +56,7 @@ _gosym() {
   case $command:$previous in
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
-    record:-e | record:--event | report:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
+    record:-e | record:--event | report:--event | annotate:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
     record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
     record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;

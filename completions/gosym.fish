@@ -126,6 +126,7 @@ complete -c gosym -n $resolve -l no-debuginfod -d "Fetch nothing"
 
 set -l annotate "__fish_seen_subcommand_from annotate"
 complete -c gosym -n $annotate -s h -l help -d "Show help"
+complete -c gosym -n $annotate -l event -x -a "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -d "Only samples of this event"
 complete -c gosym -n $annotate -l source -x -a "(__fish_complete_directories)" -d "Look for source files below here"
 complete -c gosym -n $annotate -l syntax -x -a "att intel" -d "How code of x86-64 is written"
 complete -c gosym -n $annotate -l demangle -x -a "short full none" -d "Form of names"

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "base/exit_status.h"
 #include "base/pattern.h"
@@ -8,8 +11,13 @@
 #include "commands/annotated_code.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/load_profile.h"
 #include "commands/name_option.h"
+#include "commands/report_notes.h"
 #include "commands/terminal.h"
+#include "raw/format.h"
+#include "symbolize/find_functions.h"
+#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -18,6 +26,7 @@ namespace {
 struct AnnotateOptions {
   std::string input;
   std::string function;
+  std::string event;  // empty: the first
   std::string source_directory;
   std::optional<NameForm> name_form;
   std::string syntax = "att";
@@ -28,28 +37,10 @@ struct AnnotateOptions {
 
 using Functions = std::vector<FunctionRange>;
 
-bool is_named(const ImageSymbols& symbols, const FunctionRange& function,
-              const std::string& wanted) {
-  std::vector<Call> calls;
-  auto source = symbols.find(function.address, calls);
-  return source && (display_name(function.name, *source, NameForm::kShort) == wanted ||
-                    display_name(function.name, *source, NameForm::kFull) == wanted);
-}
-
-bool matches(const ImageSymbols& symbols, const FunctionRange& function,
-             const Pattern& pattern) {
-  std::vector<Call> calls;
-  auto source = symbols.find(function.address, calls);
-  return source && pattern.matches(display_name(function.name, *source, NameForm::kShort));
-}
-
 // Those of the name; else the one at the address; else those that the expression matches.
 Result<Functions> find_functions(const ImageSymbols& symbols, const Functions& all,
                                  const std::string& wanted) {
-  Functions found;
-  std::ranges::copy_if(all, std::back_inserter(found), [&](const FunctionRange& function) {
-    return function.name == wanted || is_named(symbols, function, wanted);
-  });
+  Functions found = functions_named(symbols, all, wanted);
   if (!found.empty())
     return found;
   if (auto address = parse_hex(wanted))
@@ -62,7 +53,8 @@ Result<Functions> find_functions(const ImageSymbols& symbols, const Functions& a
   if (!pattern)
     return std::move(pattern).error().with_exit_status(kUsage);
   std::ranges::copy_if(all, std::back_inserter(found), [&](const FunctionRange& function) {
-    return matches(symbols, function, *pattern);
+    auto source = source_of(symbols, function);
+    return source && pattern->matches(display_name(function.name, *source, NameForm::kShort));
   });
   return found;
 }
@@ -76,16 +68,29 @@ ColourMode colour_mode(const std::string& word) {
 // More is not kept for a pager: it is written as it comes.
 constexpr uint64_t kMostPaged = 4 << 20;
 
-void write(const Functions& functions, const AnnotateView& view,
+// By address: the amount of samples (Profile::amount) at each.
+using Amount = std::map<uint64_t, uint64_t>;
+
+uint64_t sum(const Amount& self, uint64_t begin, uint64_t size) {
+  uint64_t result = 0;
+  for (auto at = self.lower_bound(begin); at != self.end() && at->first - begin < size; ++at)
+    result += at->second;
+  return result;
+}
+
+void write(const Functions& functions, const Amount& self, const AnnotateView& view,
            code::Disassembler& disassembler, bool has_pager) {
   uint64_t size = 0;
   for (const FunctionRange& function : functions)
     size += std::min(function.size, kMostPaged);
   bool is_paged = has_pager && view.screen.has_width() && size <= kMostPaged;
   std::string text;
-  for (const FunctionRange& function : functions) {
-    text += &function == functions.data() ? "" : "\n";
-    text += text_of(annotate(*view.symbols, function, disassembler), view);
+  for (const FunctionRange& range : functions) {
+    AnnotatedFunction function = annotate(*view.symbols, range, disassembler);
+    for (AnnotatedInstruction& instruction : function.instructions)
+      instruction.self = sum(self, to_integer(instruction.address), instruction.code.size);
+    text += &range == functions.data() ? "" : "\n";
+    text += text_of(function, view);
     if (!is_paged) {
       (void)std::fwrite(text.data(), 1, text.size(), stdout);
       text.clear();
@@ -103,6 +108,26 @@ void tell_changed(const SourceFiles& sources, int64_t built) {
     print(stderr,
           "gosym: warning: '{}' was changed after the program was built: lines may be wrong\n",
           path);
+}
+
+// Writes functions of an image; `amounts` is null where there are no samples.
+Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symbols,
+                        const Functions& all, const Functions& found, const Amount& self,
+                        const Amounts* amounts, int64_t built) {
+  auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
+  auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
+  if (!disassembler)
+    return std::move(disassembler).error();
+  SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
+  AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
+                    .screen = standard_output(colour_mode(options.colour)),
+                    .amounts = amounts,
+                    .sources = &sources,
+                    .symbols = &symbols,
+                    .functions = all};
+  write(found, self, view, *disassembler, options.has_pager);
+  tell_changed(sources, built);
+  return kSuccess;
 }
 
 Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptions& files) {
@@ -125,25 +150,160 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
         .with_hint(all.empty() ? "it has no symbols: gosym inspect tells what there is"
                                : "gosym inspect --functions lists those of Go")
         .with_exit_status(kNoTarget);
-  auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
-  auto disassembler = code::Disassembler::open((*symbols)->image().machine, syntax);
-  if (!disassembler)
-    return std::move(disassembler).error();
-  SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
-  AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
-                    .screen = standard_output(colour_mode(options.colour)),
-                    .sources = &sources,
-                    .symbols = symbols->get(),
-                    .functions = all};
-  write(*found, view, *disassembler, options.has_pager);
-  tell_changed(sources, built);
+  return write_image(options, **symbols, all, *found, {}, nullptr, built);
+}
+
+// What of an image was sampled.
+struct SampledCode {
+  std::vector<ImageAddress> wanted;  // in functions that are to be shown
+  Amount self;
+};
+using SampledImages = std::map<uint32_t, SampledCode>;  // by index in the profile
+
+std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
+  if (!location.image_address ||
+      profile.image_of(location.mapping).kind != ProfileImage::Kind::kFile)
+    return std::nullopt;
+  return location.call_of(to_integer(*location.image_address));
+}
+
+// The code whose function, inlined calls aside, is one that `is_wanted` says.
+template <class IsWanted>
+SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
+  SampledImages images;
+  for (const Location& location : profile.locations) {
+    auto address = code_address(profile, location);
+    auto frames = profile.frames_of(location);
+    if (address && !frames.empty() &&
+        is_wanted(profile.functions[to_index(frames.back().function)]))
+      images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
+          ImageAddress{*address});
+  }
+  return images;
+}
+
+Result<SampledImages> find_sampled(const Profile& profile, const std::string& wanted) {
+  SampledImages images = find_code(profile, [&](const Function& function) {
+    return profile.strings[function.name] == wanted ||
+           profile.strings[function.system_name] == wanted;
+  });
+  if (images.empty()) {
+    auto pattern = Pattern::parse(wanted);
+    if (!pattern)
+      return std::move(pattern).error().with_exit_status(kUsage);
+    images = find_code(profile, [&](const Function& function) {
+      return pattern->matches(profile.strings[function.name]);
+    });
+  }
+  for (const SampleCount& sample : profile.samples) {
+    std::span<const LocationId> stack = profile.stack(sample.stack);
+    if (stack.empty())
+      continue;
+    const Location& location = profile.locations[to_index(stack.front())];
+    auto address = code_address(profile, location);
+    auto image = images.find(profile.mappings[to_index(location.mapping)].image);
+    if (address && image != images.end())
+      image->second.self[*address] += profile.amount(sample);
+  }
+  return images;
+}
+
+uint64_t largest(const SampledImages& images) {
+  uint64_t result = 0;
+  for (const auto& [index, code] : images)
+    for (const auto& [address, self] : code.self)
+      result = std::max(result, self);
+  return result;
+}
+
+// Those that have the addresses, the one with the most samples first.
+Functions functions_at(const Functions& all, const SampledCode& code) {
+  std::set<size_t> indices;
+  for (ImageAddress address : code.wanted) {
+    auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::address);
+    if (after != all.begin() &&
+        to_integer(address) - to_integer(std::prev(after)->address) < std::prev(after)->size)
+      indices.insert(static_cast<size_t>(std::prev(after) - all.begin()));
+  }
+  Functions found;
+  for (size_t index : indices)
+    found.push_back(all[index]);
+  std::ranges::stable_sort(found, std::greater(), [&](const FunctionRange& function) {
+    return sum(code.self, to_integer(function.address), function.size);
+  });
+  return found;
+}
+
+Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
+                           const SampledCode& code, const Amounts& amounts,
+                           const DebugFileOptions& files, const HeldFiles& held) {
+  // A debug file would have the names, but not the code.
+  RecordedBinary binary = open_recorded_binary(image, files, held);
+  if (!binary.file)
+    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
+                                        : binary.problem);
+  RecordedFile file = open_recorded(image, files, held);
+  if (!file.symbols)
+    return Error(file.problem);
+  Functions all = file.symbols->functions();
+  return write_image(options, *file.symbols, all, functions_at(all, code), code.self, &amounts,
+                     binary.file->mtime_ns());
+}
+
+Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {
+  ReportOptions report;
+  report.input = options.input;
+  report.event = options.event;
+  report.keeps_wrappers = true;  // their code is shown as well
+  report.name_form = options.name_form;
+  auto loaded = load_profile(report, *find_format("text"), files);
+  if (!loaded)
+    return std::move(loaded).error();
+  Profile& profile = loaded->profile;
+  if (profile.info.events.size() > 1) {
+    warn(report, "only {} is shown; --event chooses another", profile.event().name);
+    EventPart part = select_event(profile, 0);
+    exchange(part, profile);
+  }
+  auto images = find_sampled(profile, options.function);
+  if (!images)
+    return std::move(images).error();
+  if (images->empty())
+    return errorf("{}: no function of a file that was sampled matches '{}'",
+                  name_of(options.input), printable(options.function))
+        .with_hint(
+            "one that is inlined everywhere is shown within its callers: "
+            "gosym report --callers names them")
+        .with_exit_status(kNoTarget);
+  tell_loss(profile.stats, report);
+  Amounts amounts(profile, largest(*images));
+  bool is_first = true;
+  for (const auto& [index, code] : *images) {
+    const RecordedImage& image = profile.images[index].file;
+    (void)std::fputs(std::exchange(is_first, false) ? "" : "\n", stdout);
+    auto written = annotate_image(options, image, code, amounts, files, loaded->held);
+    if (!written)
+      return std::move(written).error().context(fmt::format("'{}'", printable(image.path)));
+  }
   return kSuccess;
 }
 
-Result<int> run_annotate(const AnnotateOptions& options) {
+bool is_recording(const std::string& path) {
+  if (path == "-")
+    return true;
+  auto file = MappedFile::open(path);
+  return file && as_text((*file)->bytes()).starts_with(raw::kMagic);
+}
+
+Result<int> run_annotate(AnnotateOptions options) {
   auto files = find_debug_files(options.debug, stderr);
   if (!files)
     return std::move(files).error();
+  bool has_input = !options.function.empty();
+  if (!has_input)
+    options.function = std::exchange(options.input, "cpu.raw");
+  if (!has_input || is_recording(options.input))
+    return annotate_recording(options, *files);
   auto status = annotate_binary(options, *files);
   if (!status)
     return std::move(status).error().context(fmt::format("'{}'", printable(options.input)));
@@ -155,14 +315,18 @@ Result<int> run_annotate(const AnnotateOptions& options) {
 Command make_annotate() {
   auto options = std::make_shared<AnnotateOptions>();
   std::vector<Option> common = {
-      {.names = "BINARY",
-       .help = "ELF file to look in; it may be stripped",
+      {.names = "FILE",
+       .help = "Recording, or an ELF file, which may be stripped (default: cpu.raw)",
        .set = into(options->input),
        .is_required = true},
       {.names = "FUNC",
-       .help = "Name of a function, address of one, or a regular expression for several",
-       .set = into(options->function),
-       .is_required = true},
+       .help = "Name of a function, address of one in an ELF file, or a regular expression "
+               "for several",
+       .set = into(options->function)},
+      {.names = "--event",
+       .value = "NAME",
+       .help = "Only samples of this event, of a recording that has several",
+       .set = into(options->event)},
       {.names = "--source",
        .value = "DIR",
        .help = "Look for source files below DIR first, by the ends of their paths",
@@ -183,9 +347,12 @@ Command make_annotate() {
        .set = [options](const std::string& /*none*/) { options->has_pager = false; }}};
   return {.name = "annotate",
           .summary = "Show a function's instructions and source lines",
+          .usage = "[OPTIONS] [FILE] FUNC",
           .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
           .examples =
-              "  gosym annotate ./server main.main\n"
+              "  gosym annotate main.handle              of cpu.raw, with samples\n"
+              "  gosym annotate old.raw main.handle\n"
+              "  gosym annotate ./server main.main       of a binary\n"
               "  gosym annotate ./server 'encoding/json.*Encode'\n"
               "  gosym annotate --source ~/src/server ./server main.handle\n",
           .run = [options] { return run_annotate(*options); }};

@@ -2,87 +2,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <map>
 #include <memory>
 
 #include "base/exit_status.h"
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/load_profile.h"
 #include "commands/loss_option.h"
-#include "commands/replay_recording.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
 #include "output/output_file.h"
 #include "output/text.h"
-#include "profile/go_stacks.h"
-#include "raw/archived_files.h"
 #include "raw/format.h"
-#include "symbolize/symbolizer.h"
-#include "symbolize/unwind.h"
 
 namespace gosym {
 
 namespace {
-
-Result<raw::Recording> read_input(const ReportOptions& options) {
-  auto recording = raw::read(options.input);
-  if (recording || options.input == "-")
-    return recording;
-  if (access(options.input.c_str(), F_OK) != 0 && errno == ENOENT)
-    return std::move(recording).error().with_hint(
-        "make a recording first: gosym record -p PID -d 10s");
-  if (access(options.input.c_str(), R_OK) != 0 && errno == EACCES)
-    return std::move(recording).error().with_hint(
-        "a recording is for those who made it: sudo gosym report");
-  return recording;
-}
-
-// Those that have samples. Damaged pieces are counted with the other chunks.
-raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profile) {
-  std::map<ImageId, const RecordedImage*> wanted;
-  for (const ProfileImage& image : profile.images)
-    if (image.kind == ProfileImage::Kind::kFile)
-      wanted[image.file.id] = &image.file;
-  raw::ArchivedFiles files =
-      raw::open_archived_files(recording.piece_chunks, wanted, profile.memory_limit);
-  profile.memory_limit -= files.size;
-  recording.damaged_chunks += files.damaged_chunks;
-  recording.piece_chunks.clear();
-  return files;
-}
-
-NameForms name_forms(const ReportOptions& options, const Format& format) {
-  NameForm go = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
-  return {.go = options.name_form.value_or(go),
-          .native = options.name_form.value_or(NameForm::kShort),
-          .has_system_names = format.is_for_tools};
-}
-
-using EventChoice = std::optional<uint32_t>;
-
-// The event that the profile is to be of; none: all of them.
-Result<EventChoice> choose_event(const RecordingInfo& info, const Format& format,
-                                 const ReportOptions& options) {
-  std::vector<std::string> names;
-  for (const RecordedEvent& event : info.events)
-    names.push_back(printable(event.name));
-  if (!options.event.empty()) {
-    auto found = std::ranges::find(info.events, options.event, &RecordedEvent::name);
-    if (found == info.events.end())
-      return errorf("--event: {} is of {}, not of {}", name_of(options.input),
-                    joined(names, " and "), printable(options.event))
-          .with_exit_status(kNoTarget);
-    return EventChoice(static_cast<uint32_t>(found - info.events.begin()));
-  }
-  if (names.size() == 1 || format.events != EventsWritten::kFirst)
-    return EventChoice();
-  warn(options, "only {} is written, of {}; --event chooses another", names.front(),
-       joined(names, " and "));
-  return EventChoice(0);
-}
 
 // A slip such as --pprof cpu.raw would cost the recording.
 Result<> check_output(const std::string& path) {
@@ -104,32 +41,6 @@ Screen screen_of(const ReportOptions& options) {
   if (options.output == "-")
     return standard_output(mode);
   return {.has_colour = mode == ColourMode::kAlways};
-}
-
-// Of --by time: what was asked for, or a round number that makes some twenty steps; 0: time is
-// not asked for.
-uint64_t time_step(const raw::Recording& recording, const ReportOptions& options) {
-  constexpr uint64_t kSteps = 20;
-  auto by = std::ranges::find(options.view.by, Dimension::Kind::kTime, &Dimension::kind);
-  if (by == options.view.by.end() || by->step != 0)
-    return by == options.view.by.end() ? 0 : by->step;
-  uint64_t end = std::max(recording.end_time, recording.stats.time);
-  uint64_t duration = end - std::min(end, recording.begin_time);
-  for (uint64_t unit = 1'000'000;; unit *= 10)
-    for (uint64_t step : {unit, 2 * unit, 5 * unit})
-      if (step >= duration / kSteps)
-        return step;
-}
-
-// Who is told apart, though the stacks are equal, by what is written.
-GroupBy group_by_of(const raw::Recording& recording, const ReportOptions& options) {
-  auto is_by = [&](Dimension::Kind kind) {
-    return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
-  };
-  return {.has_tids = options.format == "pprof" || is_by(Dimension::Kind::kThread),
-          .has_goids = options.has_goids || is_by(Dimension::Kind::kGoroutine),
-          .has_cpus = is_by(Dimension::Kind::kCpu),
-          .time_step = time_step(recording, options)};
 }
 
 void write_events(Profile& profile, const Format& format, const ViewOptions& view,
@@ -206,37 +117,10 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(files).error();
   if (auto checked = check_output(options.output); !checked)
     return std::move(checked).error();
-  auto recording = read_input(options);
-  if (!recording)
-    return std::move(recording).error();
-  auto event = choose_event(recording->info, format, options);
-  if (!event)
-    return std::move(event).error();
-  Filter filter = options.filter;
-  filter.event = *event;
-  auto replayed = replay(*recording, filter, group_by_of(*recording, options));
-  if (!replayed)
-    return std::move(replayed).error().context(name_of(options.input));
-  Profile profile = std::move(replayed->profile);
-  raw::ArchivedFiles archived = open_archived_files(*recording, profile);
-  tell_damage(*recording, options);
-  if (profile.samples.empty())
-    return no_samples(options, *recording, profile);
-  if (!unwind(profile, replayed->dumps, recording->vdso, *files, archived.files))
-    return raw::out_of_budget(*recording).context(name_of(options.input));
-  replayed->dumps = {};
-  SymbolizerReport symbols = symbolize(profile,
-                                       {.kernel = recording->kernel_symbols,
-                                        .vdso = recording->vdso,
-                                        .perf_maps = recording->perf_maps,
-                                        .files = std::move(archived.files),
-                                        .file_problems = std::move(archived.problems)},
-                                       name_forms(options, format), *files);
-  if (!options.keeps_wrappers)
-    hide_wrappers(profile);
-  select(profile, options.selection);
-  if (profile.samples.empty())
-    return no_samples(options, *recording, profile);
+  auto loaded = load_profile(options, format, *files);
+  if (!loaded)
+    return std::move(loaded).error();
+  auto& [recording, profile, symbols, held] = *loaded;
   auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();
@@ -244,8 +128,8 @@ Result<int> run_report(const ReportOptions& options) {
   tell_loss(profile.stats, options);
   tell_problems(symbols, options);
   if (options.is_verbose)
-    tell_details(*recording, profile, symbols);
-  bool is_cut = options.is_strict && !is_whole(*recording);
+    tell_details(recording, profile, symbols);
+  bool is_cut = options.is_strict && !is_whole(recording);
   bool has_lost_too_much = loss_percent(profile.stats) > *parse_loss(options.max_loss);
   return is_cut || has_lost_too_much ? kPartial : kSuccess;
 }

@@ -13,10 +13,10 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-Amounts::Amounts(const Profile& profile)
+Amounts::Amounts(const Profile& profile, uint64_t amount)
     : period_(profile.period()), total_(profile.total_amount()) {
   if (profile.measures_time())
-    unit_ = total_ * period_ < kSecond ? "ms" : "s";
+    unit_ = amount * period_ < kSecond ? "ms" : "s";
 }
 
 std::string Amounts::text(uint64_t amount) const {

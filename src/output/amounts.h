@@ -11,7 +11,9 @@ namespace gosym {
 // milliseconds where there is less than a second of it; else events.
 class Amounts {
 public:
-  explicit Amounts(const Profile& profile);
+  explicit Amounts(const Profile& profile) : Amounts(profile, profile.total_amount()) {}
+  // In the unit that suits this amount: milliseconds where it is less than a second.
+  Amounts(const Profile& profile, uint64_t amount);
 
   // "9.05", "12.1", "4,100".
   std::string text(uint64_t amount) const;

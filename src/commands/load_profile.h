@@ -1,0 +1,24 @@
+#pragma once
+
+#include "commands/report_options.h"
+#include "profile/profile.h"
+#include "raw/reader.h"
+#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
+
+namespace gosym {
+
+// A recording that has been read, and the profile of it.
+struct LoadedProfile {
+  raw::Recording recording;
+  Profile profile;
+  SymbolizerReport symbols;
+  HeldFiles held;  // files that the recording has kept
+};
+
+// Reads the recording, looks for the callers of its stacks, names them, and drops what the
+// options leave out. Fails, too, if no sample is left. Says on standard error what is damaged.
+Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
+                                   const DebugFileOptions& files);
+
+}  // namespace gosym

@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""Samples at each instruction and line, against `go tool pprof` on the profile of the recording."""
+import collections
+import functools
+import re
+import subprocess
+
+from common import FIXTURES, GO_ENVIRONMENT, GOSYM, call, go, gosym, new_place, pprof, run
+
+FUNCTION = re.compile(r"(\S.*)  0x[0-9a-f]+, [0-9,]+ bytes, ")
+COLUMNS = re.compile(r" +self (m?s) +% ")
+INSTRUCTION = re.compile(r"(?: *([0-9.]+) +[0-9.]+)? +([0-9a-f]+):  ")
+LINE = re.compile(r"(?: *([0-9.]+) +[0-9.]+)? +([0-9]+)  ")
+
+
+@functools.cache
+def recording(version):
+    program = new_place("go_stacks")
+    call(go(version), "build", "-ldflags=-s -w", "-o", program, FIXTURES / "go_stacks" / "main.go",
+         env=GO_ENVIRONMENT)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", 499, "-o", file, "--", program, "all", 2000)
+    return file
+
+
+def shown(file, functions):
+    """function -> address -> self, and function -> line of it -> self, in seconds."""
+    instructions = collections.defaultdict(collections.Counter)
+    lines = collections.defaultdict(collections.Counter)
+    name, unit = None, None
+    for line in gosym("annotate", "--demangle", "none", file, functions).out.splitlines():
+        if match := FUNCTION.match(line):
+            name = match[1]
+        elif match := COLUMNS.match(line):
+            unit = {"s": 1, "ms": 1000}[match[1]]
+        elif match := INSTRUCTION.match(line):
+            instructions[name][int(match[2], 16)] += float(match[1] or 0) / unit
+        elif match := LINE.match(line):
+            lines[name][int(match[2])] += float(match[1] or 0) / unit
+    return instructions, lines
+
+
+def judged(file):
+    """The same as the samples of the pprof file have it."""
+    instructions = collections.defaultdict(collections.Counter)
+    lines = collections.defaultdict(collections.Counter)
+    profile = pprof(file, "--wrappers")
+    for sample in profile.samples:
+        location = profile.locations[sample.locations[0]]
+        if not location.lines:
+            continue
+        function = location.lines[-1]
+        instructions[function.function][location.address] += sample.nanoseconds / 1e9
+        lines[function.function][function.line] += sample.nanoseconds / 1e9
+    return instructions, lines
+
+
+def is_close(mine, theirs):
+    return all(abs(mine[key] - theirs[key]) < 0.0001 for key in {*mine, *theirs})
+
+
+def go_program(version):
+    file = recording(version)
+    mine, judge = shown(file, r"^main\."), judged(file)
+    hot = [name for name in judge[0] if name.startswith("main.")]
+    print(f"# {len(hot)} functions, {sum(map(len, mine[0].values()))} instructions")
+    assert len(hot) >= 3
+    for name in hot:
+        assert is_close(mine[0][name], judge[0][name]), (name, mine[0][name], judge[0][name])
+        assert is_close(mine[1][name], judge[1][name]), (name, mine[1][name], judge[1][name])
+
+
+def nothing():
+    done = subprocess.run([GOSYM, "annotate", recording("newest"), "no such function"],
+                          capture_output=True, text=True)
+    assert done.returncode == 5 and "matches 'no such function'" in done.stderr, done
+
+
+run([(f"Go {version}: samples as go tool pprof has them",
+      lambda version=version: go_program(version)) for version in ("1.19", "newest")] +
+    [("a function without samples", nothing)])
