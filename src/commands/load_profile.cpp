@@ -111,6 +111,9 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   auto event = choose_event(recording->info, format, options);
   if (!event)
     return std::move(event).error();
+
+  // Addresses of processes become addresses in files, by what was mapped at that moment; equal
+  // samples are counted.
   Filter filter = options.filter;
   filter.event = *event;
   auto replayed = replay(*recording, filter, group_by_of(*recording, options));
@@ -121,15 +124,22 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   tell_damage(*recording, options);
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
+
+  // Callers that frame pointers leave out are found in the dumps of the stacks. It comes before
+  // the naming, for it brings new addresses, and needs the unwind tables of the same files.
   if (!unwind(profile, replayed->dumps, recording->vdso, files, archived.files))
     return raw::out_of_budget(*recording).context(name_of(options.input));
   replayed->dumps = {};
+
+  // Each distinct address is named once, file after file.
   RecordedSymbols recorded{.kernel = recording->kernel_symbols,
                            .vdso = recording->vdso,
                            .perf_maps = recording->perf_maps,
                            .files = std::move(archived.files),
                            .file_problems = std::move(archived.problems)};
   SymbolizerReport symbols = symbolize(profile, recorded, name_forms(options, format), files);
+
+  // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   select(profile, options.selection);

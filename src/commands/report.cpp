@@ -95,28 +95,31 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 
-Result<int> run_report(const ReportOptions& options) {
-  keep_freed_memory();
-  const Format& format = *find_format(options.format);
+// What cannot be done is told before anything is read.
+Result<> check_options(const ReportOptions& options, const Format& format) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return errorf("a {} profile is not for a terminal", format.name)
         .with_hint("name a file: gosym report --pprof cpu.pb.gz")
         .with_exit_status(kUsage);
   if (options.has_goids && options.format != "pprof")
     return Error("--goid: only a pprof profile has the numbers of goroutines")
-        .with_hint("gosym report --goid --pprof cpu.pb.gz")
+        .with_hint("gosym report --goid --pprof cpu.pb.gz, or --by goroutine")
         .with_exit_status(kUsage);
-
   if (!format.has_views && (options.view.view != View::kSummary || !options.view.by.empty()))
     return errorf("a {} profile has all stacks: views are for text, csv and md", format.name)
         .with_hint("leave out --tree, --inverted, --callers, --callees, --lines and --by")
         .with_exit_status(kUsage);
+  return check_output(options.output);
+}
 
+Result<int> run_report(const ReportOptions& options) {
+  keep_freed_memory();
+  const Format& format = *find_format(options.format);
+  if (auto checked = check_options(options, format); !checked)
+    return std::move(checked).error();
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
-  if (auto checked = check_output(options.output); !checked)
-    return std::move(checked).error();
   auto loaded = load_profile(options, format, *files);
   if (!loaded)
     return std::move(loaded).error();
@@ -143,7 +146,10 @@ Command make_report() {
           .usage = "[OPTIONS] [FILE]",
           .groups = report_options(*options),
           .examples =
-              "  gosym report                      top functions of cpu.raw\n"
+              "  gosym report                      top functions and paths of cpu.raw\n"
+              "  gosym report --callers malloc     who calls it\n"
+              "  gosym report --by package         which packages use the CPU\n"
+              "  gosym report --tree --focus json  the call tree of what has to do with json\n"
               "  gosym report --pprof cpu.pb.gz    then: go tool pprof -http=: cpu.pb.gz\n"
               "  gosym report --folded | flamegraph.pl > cpu.svg\n"
               "  gosym report --comm nginx --time 2,5 old.raw\n",

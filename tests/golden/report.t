@@ -66,7 +66,7 @@ Options that are wrong in themselves.
 
   $ gosym report --goid
   gosym: error: --goid: only a pprof profile has the numbers of goroutines
-  gosym: hint: gosym report --goid --pprof cpu.pb.gz
+  gosym: hint: gosym report --goid --pprof cpu.pb.gz, or --by goroutine
   [2]
 
   $ gosym report --folded --pprof out.pb.gz
