@@ -10,12 +10,12 @@ namespace gosym {
 
 namespace {
 
-struct Character {
+struct Glyph {
   size_t size;   // in bytes
   size_t width;  // in columns
 };
 
-Character first_character(std::string_view text) {
+Glyph first_glyph(std::string_view text) {
   utf8proc_int32_t code = 0;
   auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   utf8proc_ssize_t size =
@@ -29,7 +29,7 @@ Character first_character(std::string_view text) {
 size_t head_size(std::string_view text, size_t width) {
   size_t size = 0;
   while (size < text.size()) {
-    Character next = first_character(text.substr(size));
+    Glyph next = first_glyph(text.substr(size));
     if (next.width > width)
       break;
     width -= next.width;
@@ -45,7 +45,7 @@ size_t display_width(std::string_view text) {
     return text.size();
   size_t width = 0;
   while (!text.empty()) {
-    Character next = first_character(text);
+    Glyph next = first_glyph(text);
     width += next.width;
     text.remove_prefix(next.size);
   }
@@ -63,7 +63,7 @@ std::string cut_in_middle(std::string_view text, size_t width) {
   size_t left_out = whole - (width - 1 - display_width(text.substr(0, head)));
   size_t tail = head_size(text, left_out);
   while (tail < text.size() && display_width(text.substr(tail)) > width - 1 - (width - 1) / 3)
-    tail += first_character(text.substr(tail)).size;
+    tail += first_glyph(text.substr(tail)).size;
   return std::string(text.substr(0, head)) + "…" + std::string(text.substr(tail));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // Lines of logs that hold a whole stack are shorter. A longer one is copied without names, so
 // that memory stays small whatever comes in.
-constexpr size_t kLongestLine = 1 << 20;
+constexpr size_t kLongestFilteredLine = 1 << 20;
 // Of functions, and of paths. To look for longer ones would take time that no name is worth.
 constexpr size_t kLongestName = 4096;
 
@@ -70,7 +70,7 @@ std::string_view go_position(std::string_view before) {
 }
 
 // What a text says of an offset, and up to where.
-struct Named {
+struct NamedAddress {
   std::string name;
   size_t end = 0;
 };
@@ -90,8 +90,8 @@ std::string name_in_brackets(std::string_view line, size_t word, const Number& n
 }
 
 // Behind the "+" of an offset. `word` is where the word begins that it stands in.
-Named name_offset(std::string_view line, size_t word, const Number& number,
-                  const CodeNames& names) {
+NamedAddress name_offset(std::string_view line, size_t word, const Number& number,
+                         const CodeNames& names) {
   size_t plus = number.begin - 1;
   std::string_view before = line.substr(word, plus - word);
   if (before.empty() || before.size() > kLongestName)
@@ -126,7 +126,7 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
     auto number = number_at(line, at);
     if (!number)
       continue;
-    Named named{{}, number->end};
+    NamedAddress named{{}, number->end};
     char mark = at == 0 ? ' ' : line[at - 1];
     if (mark == '+' && word == at - 1 && !line_function_.empty())
       if (auto position = go_position(line.substr(0, word)); !position.empty())
@@ -157,7 +157,7 @@ void AddressFilter::add(std::string_view input, std::string& output) {
       output += part;
     else
       pending_ += part;
-    if (pending_.size() > kLongestLine) {
+    if (pending_.size() > kLongestFilteredLine) {
       output += pending_;
       pending_.clear();
       is_too_long_ = true;

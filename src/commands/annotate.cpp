@@ -78,8 +78,8 @@ uint64_t sum(const Amount& self, uint64_t begin, uint64_t size) {
   return result;
 }
 
-void write(const Functions& functions, const Amount& self, const AnnotateView& view,
-           code::Disassembler& disassembler, bool has_pager) {
+void write_functions(const Functions& functions, const Amount& self, const AnnotateView& view,
+                     code::Disassembler& disassembler, bool has_pager) {
   uint64_t size = 0;
   for (const FunctionRange& function : functions)
     size += std::min(function.size, kMostPaged);
@@ -125,7 +125,7 @@ Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symb
                     .sources = &sources,
                     .symbols = &symbols,
                     .functions = all};
-  write(found, self, view, *disassembler, options.has_pager);
+  write_functions(found, self, view, *disassembler, options.has_pager);
   tell_changed(sources, built);
   return kSuccess;
 }
@@ -154,11 +154,11 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
 }
 
 // What of an image was sampled.
-struct SampledCode {
+struct SamplesOfCode {
   std::vector<ImageAddress> wanted;  // in functions that are to be shown
   Amount self;
 };
-using SampledImages = std::map<uint32_t, SampledCode>;  // by index in the profile
+using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the profile
 
 std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
   if (!location.image_address ||
@@ -217,7 +217,7 @@ uint64_t largest(const SampledImages& images) {
 }
 
 // Those that have the addresses, the one with the most samples first.
-Functions functions_at(const Functions& all, const SampledCode& code) {
+Functions functions_at(const Functions& all, const SamplesOfCode& code) {
   std::set<size_t> indices;
   for (ImageAddress address : code.wanted) {
     auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::address);
@@ -235,7 +235,7 @@ Functions functions_at(const Functions& all, const SampledCode& code) {
 }
 
 Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
-                           const SampledCode& code, const Amounts& amounts,
+                           const SamplesOfCode& code, const Amounts& amounts,
                            const DebugFileOptions& files, const HeldFiles& held) {
   // A debug file would have the names, but not the code.
   RecordedBinary binary = open_recorded_binary(image, files, held);

@@ -17,13 +17,13 @@ struct AskedInspection : InspectOptions {
   Show show = show_summary;
 };
 
-struct View {
+struct InspectView {
   const char* option;
   const char* help;
   Show show;
 };
 
-constexpr View kViews[] = {
+constexpr InspectView kViews[] = {
     {"--build-info", "Show Go version, modules and build settings", show_build_info},
     {"--check", "Check all of the Go function table; status 1 if something is broken",
      show_check},
@@ -50,7 +50,7 @@ Result<int> run_inspect(const AskedInspection& options) {
 std::vector<Option> view_options(AskedInspection& options) {
   std::vector<Option> views;
   std::vector<std::string> names;
-  for (const View& view : kViews) {
+  for (const InspectView& view : kViews) {
     views.push_back({.names = view.option, .help = view.help, .set = [&options, &view](auto&) {
                        options.show = view.show;
                      }});

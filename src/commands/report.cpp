@@ -16,6 +16,7 @@
 #include "output/output_file.h"
 #include "output/text.h"
 #include "raw/format.h"
+#include "view/frame_keys.h"
 
 namespace gosym {
 
@@ -109,7 +110,25 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
     return errorf("a {} profile has all stacks: views are for text, csv and md", format.name)
         .with_hint("leave out --tree, --inverted, --callers, --callees, --lines and --by")
         .with_exit_status(kUsage);
+  const std::vector<Dimension>& by = options.view.by;
+  bool is_twice = std::ranges::any_of(
+      by, [&](const Dimension& one) { return std::ranges::count(by, one) > 1; });
+  if (by.size() > kMaxDimensions || is_twice)
+    return errorf("--by: more than {} keys, or one of them twice", kMaxDimensions)
+        .with_exit_status(kUsage);
   return check_output(options.output);
+}
+
+// Of --callers, --callees and --lines.
+Result<> check_function(const Profile& profile, const ReportOptions& options) {
+  FrameKeys keys(profile, Dimension::Kind::kFunction);
+  auto is_meant = [&](const ViewKey& key) { return options.view.function->matches(key.text); };
+  if (!options.view.function || std::ranges::any_of(keys.all(), is_meant))
+    return Ok{};
+  return errorf("no function that was sampled matches '{}'",
+                printable(options.view.function->text()))
+      .with_hint("gosym report --top 0 lists all functions")
+      .with_exit_status(kNoTarget);
 }
 
 Result<int> run_report(const ReportOptions& options) {
@@ -124,6 +143,8 @@ Result<int> run_report(const ReportOptions& options) {
   if (!loaded)
     return std::move(loaded).error();
   auto& [recording, profile, symbols, held] = *loaded;
+  if (auto checked = check_function(profile, options); !checked)
+    return std::move(checked).error();
   auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();

@@ -45,8 +45,6 @@ Setter into_patterns(std::vector<Pattern>& patterns) {
   return [&patterns](const std::string& text) { patterns.push_back(*Pattern::parse(text)); };
 }
 
-constexpr size_t kMaxDimensions = 3;
-
 std::string check_dimensions(const std::string& text) {
   std::vector<std::string_view> parts = split(text, ',');
   if (parts.size() > kMaxDimensions)
@@ -95,7 +93,6 @@ Option function_option(std::string names, std::string help, View view, ViewOptio
 
 OptionGroup view_options(ViewOptions& options) {
   auto set_dimensions = [&options](const std::string& text) {
-    options.by.clear();
     for (std::string_view part : split(text, ','))
       options.by.push_back(*parse_dimension(part));
   };
@@ -122,7 +119,9 @@ OptionGroup view_options(ViewOptions& options) {
         .value = "KEY[,KEY...]",
         .help = fmt::format("Show by {}; the second within the first", dimension_names()),
         .set = set_dimensions,
-        .check = check_dimensions},
+        .check = check_dimensions,
+        .excludes = {"--callers", "--callees", "--lines"},
+        .values = Values::kEach},
        {.names = "--sort",
         .value = "KEY",
         .help = "Sort a table by self, total or name (default: self)",

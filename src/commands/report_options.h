@@ -41,6 +41,8 @@ void warn(const ReportOptions& options, fmt::format_string<Args...> format, Args
     print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
+inline constexpr size_t kMaxDimensions = 3;  // of --by
+
 std::vector<OptionGroup> report_options(ReportOptions& options);
 
 }  // namespace gosym

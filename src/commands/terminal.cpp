@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/exit_status.h"
+
 namespace gosym {
 
 namespace {
-
-constexpr int kShellNotFound = 127;
 
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
@@ -79,7 +79,9 @@ bool show_in_pager(std::string_view text, const Screen& screen) {
   int status = pclose(pipe);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGPIPE, on_closed_pipe);
-  return WIFEXITED(status) && WEXITSTATUS(status) != kShellNotFound;
+  // As the shell says that a command is not there, or cannot be executed.
+  return WIFEXITED(status) && WEXITSTATUS(status) != kNotFound &&
+         WEXITSTATUS(status) != kNotExecutable;
 }
 
 }  // namespace gosym

@@ -20,6 +20,8 @@ Amounts::Amounts(const Profile& profile, uint64_t amount)
 }
 
 std::string Amounts::text(uint64_t amount) const {
+  if (is_exact_)
+    return std::to_string(amount * period_);
   auto value = static_cast<double>(amount * period_);
   if (unit_ == "s")
     return fmt::format("{:.2f}", value / 1e9);
@@ -30,6 +32,18 @@ std::string Amounts::text(uint64_t amount) const {
 
 double Amounts::percent(uint64_t amount) const {
   return gosym::percent(amount, total_);
+}
+
+Amounts Amounts::exact(const Profile& profile) {
+  Amounts amounts(profile);
+  amounts.is_exact_ = true;
+  if (profile.measures_time())
+    amounts.unit_ = "ns";
+  return amounts;
+}
+
+std::string Amounts::percent_text(uint64_t amount) const {
+  return fmt::format("{:.{}f}", percent(amount), is_exact_ ? 4 : 2);
 }
 
 std::string title_of(std::string_view what, const Amounts& amounts) {

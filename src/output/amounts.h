@@ -8,10 +8,13 @@
 namespace gosym {
 
 // How the amounts (Profile::amount) of a profile are written: CPU time in seconds, or in
-// milliseconds where there is less than a second of it; else events.
+// milliseconds where there is less than a second of it, and for programs in nanoseconds; else
+// events.
 class Amounts {
 public:
   explicit Amounts(const Profile& profile) : Amounts(profile, profile.total_amount()) {}
+  // With all digits, in nanoseconds.
+  static Amounts exact(const Profile& profile);
   // In the unit that suits this amount: milliseconds where it is less than a second.
   Amounts(const Profile& profile, uint64_t amount);
 
@@ -19,7 +22,8 @@ public:
   std::string text(uint64_t amount) const;
   // Of all samples of the profile.
   double percent(uint64_t amount) const;
-  // "s", "ms"; empty: events.
+  std::string percent_text(uint64_t amount) const;
+  // "s", "ms", "ns"; empty: events.
   std::string_view unit() const { return unit_; }
   uint64_t total() const { return total_; }
 
@@ -27,6 +31,7 @@ private:
   uint64_t period_;
   uint64_t total_;
   std::string_view unit_;
+  bool is_exact_ = false;
 };
 
 // "self s", "total ms"; "self" of events.

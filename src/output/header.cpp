@@ -20,7 +20,6 @@ namespace gosym {
 
 namespace {
 
-constexpr size_t kMaxProcessesShown = 5;  // unless all is to be shown
 constexpr size_t kMaxLabelsShown = 10;
 double seconds(uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;

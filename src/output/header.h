@@ -8,6 +8,8 @@
 
 namespace gosym {
 
+inline constexpr size_t kMaxProcessesShown = 5;  // and containers, unless all are to be shown
+
 // What was recorded, in four lines at the most.
 std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
                         const Screen& screen);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t kVersion = 1;
 constexpr size_t kMaxLines = 10;  // of a function, the hottest ones
+// Readers of JSON take some hundred levels, python's 1,000; a call is two.
+constexpr uint32_t kMaxDepth = 256;
 
 // Amounts are written in the unit of the document: nanoseconds, or events.
 class ReportJson {
@@ -119,15 +121,14 @@ private:
   void write_lines(const LinesOf& lines, const ViewKey& key) {
     json_.key("lines");
     json_.begin_array();
-    size_t count = 0;
-    auto same = std::ranges::equal_range(lines, function_of(key), {},
-                                         [](const auto& line) { return line.first; });
-    for (const auto& [function, total] : same) {
-      if (count++ == kMaxLines)
-        break;
+    auto line = std::ranges::lower_bound(lines, function_of(key), {},
+                                         [](const auto& one) { return one.first; });
+    for (size_t count = 0;
+         line != lines.end() && line->first == function_of(key) && count < kMaxLines;
+         ++line, ++count) {
       json_.begin_object();
-      json_.field("line", total.line);
-      write_amounts(total.self, total.total);
+      json_.field("line", line->second.line);
+      write_amounts(line->second.self, line->second.total);
       json_.end_object();
     }
     json_.end_array();
@@ -159,7 +160,8 @@ private:
                                        static_cast<double>(amounts_.total()));
     CallTree tree = pruned(call_tree(profile_, FrameKeys(profile_, Dimension::Kind::kFunction),
                                      Direction::kFromRoot),
-                           std::max<uint64_t>(least, 1), options_.depth);
+                           std::max<uint64_t>(least, 1),
+                           options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet
     for (const CallNode& node : tree.nodes) {

@@ -80,12 +80,10 @@ std::string quoted_for_csv(std::string_view text) {
 
 // Names have characters that Markdown takes for markup: "*", "_", "<", "[".
 std::string quoted_for_markdown(std::string_view text, Table::Kind kind) {
-  if (kind == Table::Kind::kNumber || text.empty())
-    return std::string(text);
   std::string quoted;
   for (char c : text)
     quoted += c == '|' ? std::string("\\|") : std::string(1, c == '`' ? '\'' : c);
-  return '`' + quoted + '`';
+  return kind == Table::Kind::kNumber || text.empty() ? quoted : '`' + quoted + '`';
 }
 
 }  // namespace
@@ -137,7 +135,7 @@ std::string markdown_of(const Table& table) {
   std::string titles = "|";
   std::string rules = "|";
   for (const Table::Column& column : table.columns) {
-    titles += ' ' + column.title + " |";
+    titles += ' ' + quoted_for_markdown(column.title, Table::Kind::kNumber) + " |";
     rules += column.kind == Table::Kind::kNumber ? "--:|" : "---|";
   }
   std::string text = titles + '\n' + rules + '\n';

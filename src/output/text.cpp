@@ -21,7 +21,6 @@ namespace {
 constexpr size_t kDefaultRows = 20;
 constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
 constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
-constexpr size_t kMaxProcessesShown = 5;
 
 // What a table says of one function, process, ...
 struct Line {
@@ -30,6 +29,7 @@ struct Line {
   uint64_t self = 0;
   uint64_t total = 0;
   Style style = Style::kPlain;
+  KeyId key = {};  // of rows that others are within
 };
 
 // The line where it is hottest; without lines, the image; for code of no file, nothing.
@@ -93,9 +93,9 @@ SortBy order_of(const Dimension& dimension, SortBy sort) {
 }
 
 // The rows of one dimension, of all samples or of some of them.
-class Lines {
+class DimensionRows {
 public:
-  Lines(const Profile& profile, const Dimension& dimension)
+  DimensionRows(const Profile& profile, const Dimension& dimension)
       : profile_(profile), dimension_(dimension), frames_(profile, frame_kind(dimension)) {
     if (!dimension.is_of_frames())
       samples_ = sample_keys(profile, dimension);
@@ -159,12 +159,12 @@ Table empty_table(const Amounts& amounts, std::string name_title, bool has_place
 void append_row(const Line& line, const Amounts& amounts, Table& table) {
   double self = amounts.percent(line.self);
   double total = amounts.percent(line.total);
-  Table::Row row = {{fmt::format("{:.2f}", self), heat_of(self)},
+  Table::Row row = {{amounts.percent_text(line.self), heat_of(self)},
                     {amounts.text(line.self)},
-                    {fmt::format("{:.2f}", total), heat_of(total)},
+                    {amounts.percent_text(line.total), heat_of(total)},
                     {amounts.text(line.total)},
                     {line.name, line.style}};
-  if (table.columns.size() > row.size())
+  if (table.columns.back().kind == Table::Kind::kPath)
     row.push_back({line.place});
   table.rows.push_back(std::move(row));
 }
@@ -188,7 +188,7 @@ struct Nesting {
   const Amounts& amounts;
   Limits limits;
   std::vector<SampleKeys> outer;  // of all dimensions but the last
-  Lines inner;                    // of the last
+  DimensionRows inner;            // of the last
 };
 
 // A row for each key that samples have in the dimension, and below each, indented, those of the
@@ -207,19 +207,20 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   }
 
   const SampleKeys& keys = nesting.outer[level];
-  std::map<std::string_view, std::vector<uint32_t>> groups;
+  std::map<KeyId, std::vector<uint32_t>> groups;
   for (uint32_t sample : samples)
-    groups[keys.keys[to_index(keys.ids[sample])].text].push_back(sample);
+    groups[keys.ids[sample]].push_back(sample);
   std::vector<Line> lines;
-  for (const auto& [text, within] : groups) {
-    Line& line = lines.emplace_back(Line{.name = std::string(text), .style = Style::kTitle});
+  for (const auto& [key, within] : groups) {
+    Line& line = lines.emplace_back(
+        Line{.name = keys.keys[to_index(key)].text, .style = Style::kTitle, .key = key});
     for (uint32_t sample : within)
       line.total += nesting.profile.amount(nesting.profile.samples[sample]);
     line.self = line.total;
   }
   sort_lines(lines, order_of(options.by[level], options.sort));
   for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
-    const std::vector<uint32_t>& within = groups[line.name];
+    const std::vector<uint32_t>& within = groups[line.key];
     line.name.insert(0, 2 * level, ' ');
     append_row(line, nesting.amounts, table);
     append_nested(nesting, within, level + 1, table);
@@ -232,14 +233,16 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
                     size_t limit, size_t inner_limit, Table& table) {
   table = empty_table(amounts, title_of_dimensions(options), has_places(options));
   if (options.by.size() > 1) {
-    Nesting nesting = {
-        profile, options, amounts, {limit, inner_limit}, {}, Lines(profile, options.by.back())};
+    Nesting nesting = {profile, options,
+                       amounts, {limit, inner_limit},
+                       {},      DimensionRows(profile, options.by.back())};
     for (size_t level = 0; level + 1 < options.by.size(); level++)
       nesting.outer.push_back(sample_keys(profile, options.by[level]));
     return append_nested(nesting, all_samples(profile), 0, table);
   }
   Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
-  std::vector<Line> lines = Lines(profile, dimension).of(all_samples(profile), options.sort);
+  std::vector<Line> lines =
+      DimensionRows(profile, dimension).of(all_samples(profile), options.sort);
   for (size_t i = 0; i < std::min(lines.size(), limit); i++)
     append_row(lines[i], amounts, table);
   return lines.size();
@@ -250,15 +253,19 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
   FrameKeys keys(profile, Dimension::Kind::kLine);
   Table table = empty_table(amounts, "function and line", true);
   table.columns.back().title = "file";
+  std::vector<Line> lines;
   for (const Total& total : frame_totals(profile, keys, profile.samples)) {
     const ViewKey& key = keys[total.key];
     std::string_view name;
     if (key.is_named)
       name = profile.strings[profile.functions[to_index(key.function)].name];
     if (key.is_named && options.function->matches(printable(name)))
-      append_row({key.text, place_of(profile, key, total), total.self, total.total}, amounts,
-                 table);
+      lines.push_back({key.text, place_of(profile, key, total), total.self, total.total});
   }
+  sort_lines(lines, options.sort);
+  for (const Line& line :
+       std::span(lines).first(std::min(lines.size(), limit_of(options.top, SIZE_MAX))))
+    append_row(line, amounts, table);
   return table;
 }
 
@@ -298,7 +305,9 @@ bool is_from_leaf(View view) {
 CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
   auto least = static_cast<uint64_t>(options.least_percent / 100.0 *
                                      static_cast<double>(amounts.total()));
-  return pruned(tree, std::max<uint64_t>(least, 1), options.depth);
+  CallTree shown = pruned(tree, std::max<uint64_t>(least, 1), options.depth);
+  bool is_of_tree = options.view != View::kSummary;
+  return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
 }
 
 // "callers of main.fib: 92.10 % total, 12.00 % self"
@@ -332,9 +341,9 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
                   is_from_leaf(options.view) ? TreeColumns::kTotal : TreeColumns::kTotalAndSelf,
                   options.screen);
   if (size_t left_out = whole.nodes.size() - tree.nodes.size(); left_out > 0)
-    text += fmt::format("{} more calls are below {:g} %{}; --min 0 shows all\n",
-                        with_commas(left_out), options.least_percent,
-                        options.depth == UINT32_MAX ? "" : " or deeper");
+    text +=
+        fmt::format("{} smaller{} calls are left out; --min 0 shows all\n",
+                    with_commas(left_out), options.depth == UINT32_MAX ? "" : ", or deeper,");
   return text;
 }
 
@@ -348,8 +357,8 @@ struct Room {
 Room room_of(const ViewOptions& options, size_t used_lines) {
   if (options.screen.height == SIZE_MAX)
     return {};
-  // Both titles, two empty lines, how many rows there are, and the shell's prompt.
-  constexpr size_t kTitles = 6;
+  // Both titles, two empty lines, what is left out of both, and the shell's prompt.
+  constexpr size_t kTitles = 7;
   constexpr size_t kLeast = 4;
   size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
   size_t rows = std::clamp(free * 3 / 5, kLeast, kDefaultRows);
@@ -376,9 +385,12 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
     return text;
   CallTree tree =
       call_tree(profile, FrameKeys(profile, Dimension::Kind::kFunction), Direction::kFromRoot);
-  tree = largest(with_joined_chains(shown_tree(tree, options, amounts)), room.paths);
-  if (tree.nodes.size() > 1)
-    text += '\n' + tree_text(tree, amounts, TreeColumns::kTotalAndSelf, options.screen);
+  tree = with_joined_chains(shown_tree(tree, options, amounts));
+  CallTree shown = largest(tree, room.paths);
+  if (shown.nodes.size() > 1)
+    text += '\n' + tree_text(shown, amounts, TreeColumns::kTotalAndSelf, options.screen);
+  if (shown.nodes.size() < tree.nodes.size())
+    text += "the largest paths; --tree shows all calls\n";
   return text;
 }
 
@@ -429,7 +441,7 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
 }
 
 Table make_table(const Profile& profile, const ViewOptions& options) {
-  Amounts amounts(profile);
+  Amounts amounts = Amounts::exact(profile);
   if (options.view == View::kLines)
     return lines_table(profile, options, amounts);
   Table table;
@@ -453,7 +465,7 @@ std::string make_markdown(const Profile& profile, const ViewOptions& options) {
   } else if (options.view == View::kLines) {
     text += markdown_of(lines_table(profile, options, amounts));
   }
-  if (options.view == View::kLines || !options.by.empty())
+  if (options.view == View::kLines || (options.view == View::kSummary && !options.by.empty()))
     return text;
   CallTree tree = shown_tree(make_tree(profile, options), options, amounts);
   if (options.view == View::kSummary)

@@ -6,12 +6,12 @@ namespace gosym {
 
 namespace {
 
-constexpr uint64_t kMaxSteps = 2000;
+constexpr uint64_t kMaxTimeSteps = 2000;
 
 }  // namespace
 
 void Timeline::add(uint64_t time, uint64_t amount) {
-  while (time / step_ >= kMaxSteps) {
+  while (time / step_ >= kMaxTimeSteps) {
     for (size_t i = 0; i < amounts_.size(); i++) {
       uint64_t taken = amounts_[i];
       amounts_[i] = 0;

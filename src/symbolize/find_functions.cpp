@@ -36,8 +36,10 @@ std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
     std::ranges::copy_if(
         functions, std::back_inserter(found),
         [&](const FunctionRange& function) { return is_shown_as(symbols, function, name); });
-  auto [rest, end] = std::ranges::unique(found, {}, &FunctionRange::address);
-  found.erase(rest, end);
+  auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
+    return one.address == other.address;
+  };
+  found.erase(std::unique(found.begin(), found.end(), is_same), found.end());
   return found;
 }
 

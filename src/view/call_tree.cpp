@@ -250,13 +250,15 @@ CallTree with_joined_chains(const CallTree& tree) {
     CallNode node = tree.nodes[i];
     depths.resize(node.depth);
     ViewKey key = tree.key_of(node);
-    auto has_one_child = [&](const CallNode& of, const CallNode& child) {
-      return of.size > 1 && child.size + 1 == of.size && child.total * 20 >= of.total * 19;
+    // A gap stands for more calls than one, and says of how many itself.
+    auto goes_on = [&](const CallNode& of, const CallNode& child) {
+      return child.size + 1 == of.size && child.total * 20 >= node.total * 19 &&
+             !tree.key_of(of).is_gap && !tree.key_of(child).is_gap;
     };
     uint32_t own_depth = depths.back() + 1;
     depths.push_back(own_depth);
     std::vector<std::string_view> names = {key.text};
-    while (tree.nodes[i].size > 1 && has_one_child(tree.nodes[i], tree.nodes[i + 1])) {
+    while (tree.nodes[i].size > 1 && goes_on(tree.nodes[i], tree.nodes[i + 1])) {
       i++;
       names.push_back(tree.key_of(tree.nodes[i]).text);
       node.self += tree.nodes[i].self;

@@ -8,7 +8,7 @@ namespace gosym {
 namespace {
 
 // Of two rows that fit the longer prefix counts.
-struct Row {
+struct CategoryRow {
   std::string_view prefix;
   std::string_view category;
 };
@@ -38,7 +38,7 @@ constexpr std::string_view kOtherRuntime = "Go runtime, other";
 
 // By the beginning of a Go function's name, without receivers' "(*": "runtime.mspan).sweep" is
 // written as "runtime.mspan.".
-constexpr Row kGoFunctions[] = {
+constexpr CategoryRow kGoFunctions[] = {
     {"runtime.gc", kCollection},
     {"runtime.GC", kCollection},
     {"runtime.scan", kCollection},
@@ -330,7 +330,7 @@ constexpr Row kGoFunctions[] = {
 };
 
 // By the import path, or a path above it; by the crate of Rust.
-constexpr Row kPackages[] = {
+constexpr CategoryRow kPackages[] = {
     {"sync", kLocks},
     {"internal/sync", kLocks},
     {"internal/runtime/sync", kLocks},
@@ -408,7 +408,7 @@ constexpr Row kPackages[] = {
 };
 
 // By the beginning of a name of C or C++.
-constexpr Row kNative[] = {
+constexpr CategoryRow kNative[] = {
     {"malloc", kAllocation},
     {"_int_malloc", kAllocation},
     {"__libc_malloc", kAllocation},
@@ -453,7 +453,7 @@ constexpr std::string_view kKernelMemory = "kernel: memory";
 constexpr std::string_view kKernelScheduling = "kernel: scheduling";
 constexpr std::string_view kKernelEntry = "kernel: entry and exit";
 
-constexpr Row kKernelFunctions[] = {
+constexpr CategoryRow kKernelFunctions[] = {
     {"tcp_", kKernelNetwork},
     {"__tcp_", kKernelNetwork},
     {"udp", kKernelNetwork},
@@ -625,9 +625,9 @@ constexpr Row kKernelFunctions[] = {
 
 // The longest prefix that fits; null if none does.
 template <class Fits>
-const Row* longest(std::span<const Row> rows, Fits fits) {
-  const Row* best = nullptr;
-  for (const Row& row : rows)
+const CategoryRow* longest(std::span<const CategoryRow> rows, Fits fits) {
+  const CategoryRow* best = nullptr;
+  for (const CategoryRow& row : rows)
     if ((!best || row.prefix.size() > best->prefix.size()) && fits(row.prefix))
       best = &row;
   return best;
@@ -653,7 +653,7 @@ bool is_within(std::string_view package, std::string_view path) {
 
 Category category_of(std::string_view name, std::string_view package, std::string_view module,
                      bool is_kernel) {
-  auto of_row = [](const Row* row) {
+  auto of_row = [](const CategoryRow* row) {
     bool is_other = row->category == kKernel || row->category == kOtherRuntime;
     return Category{row->category, is_other ? Category::Kind::kOther : Category::Kind::kWork};
   };
@@ -661,17 +661,17 @@ Category category_of(std::string_view name, std::string_view package, std::strin
     return [text](std::string_view prefix) { return text.starts_with(prefix); };
   };
   if (is_kernel) {
-    const Row* row = longest(kKernelFunctions, begins(name));
+    const CategoryRow* row = longest(kKernelFunctions, begins(name));
     return row ? of_row(row) : Category{kKernel, Category::Kind::kOther};
   }
   if (package.empty())
-    if (const Row* row = longest(kNative, begins(name)))
+    if (const CategoryRow* row = longest(kNative, begins(name)))
       return of_row(row);
   std::string plain = plain_receiver(name);
-  const Row* function = longest(kGoFunctions, begins(plain));
+  const CategoryRow* function = longest(kGoFunctions, begins(plain));
   if (function && (package.empty() || plain.starts_with(package)))
     return of_row(function);
-  if (const Row* row =
+  if (const CategoryRow* row =
           longest(kPackages, [&](std::string_view path) { return is_within(package, path); }))
     return of_row(row);
   return {package.empty() ? module : package, Category::Kind::kPart};

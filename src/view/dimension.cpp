@@ -11,11 +11,11 @@ namespace {
 
 using Kind = Dimension::Kind;
 
-struct Name {
+struct DimensionName {
   std::string_view text;
   Kind kind;
 };
-constexpr Name kNames[] = {
+constexpr DimensionName kNames[] = {
     {"function", Kind::kFunction},
     {"line", Kind::kLine},
     {"file", Kind::kFile},
@@ -34,7 +34,7 @@ constexpr Name kNames[] = {
     {"time[:STEP]", Kind::kTime},
 };
 // What perf calls some of them.
-constexpr Name kAliases[] = {
+constexpr DimensionName kAliases[] = {
     {"sym", Kind::kFunction}, {"symbol", Kind::kFunction}, {"srcline", Kind::kLine},
     {"srcfile", Kind::kFile}, {"dso", Kind::kModule},      {"pid", Kind::kProcess},
     {"tid", Kind::kThread},
@@ -54,12 +54,12 @@ Result<Dimension> parse_dimension(std::string_view text) {
       return errorf("'{}' is not a time such as time:100ms, of 1ms or more", printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
-  auto name = std::ranges::find(kNames, text, &Name::text);
+  auto name = std::ranges::find(kNames, text, &DimensionName::text);
   if (text == "time")
     return Dimension{.kind = Kind::kTime};
   if (name != std::end(kNames) && name->kind != Kind::kLabel && name->kind != Kind::kTime)
     return Dimension{name->kind};
-  auto alias = std::ranges::find(kAliases, text, &Name::text);
+  auto alias = std::ranges::find(kAliases, text, &DimensionName::text);
   if (alias != std::end(kAliases))
     return Dimension{alias->kind};
   return errorf("'{}' is not one of {}", printable(text), dimension_names());
@@ -70,12 +70,12 @@ std::string to_string(const Dimension& dimension) {
     return std::string(kLabelPrefix) + dimension.label;
   if (dimension.kind == Kind::kTime)
     return "time";
-  return std::string(std::ranges::find(kNames, dimension.kind, &Name::kind)->text);
+  return std::string(std::ranges::find(kNames, dimension.kind, &DimensionName::kind)->text);
 }
 
 std::string dimension_names() {
   std::vector<std::string> names;
-  for (const Name& name : kNames)
+  for (const DimensionName& name : kNames)
     names.emplace_back(name.text);
   return joined(names, ", ");
 }

@@ -18,13 +18,13 @@ using Kind = Dimension::Kind;
 
 // Numbers that tell a key from the others of its dimension; what a dimension has no use for
 // is 0.
-struct Identity {
+struct KeyIdentity {
   uint32_t text = 0;  // a string, or a reason why there is none
   uint32_t image = 0;
   uint32_t line = 0;
   uint32_t file = 0;
   uint64_t address = 0;
-  bool operator==(const Identity&) const = default;
+  bool operator==(const KeyIdentity&) const = default;
 };
 
 // Numbers the keys of frames in one dimension.
@@ -38,14 +38,12 @@ public:
     ViewKey key = {.image = image, .is_kernel = profile_.is_kernel(location)};
     switch (kind_) {
       case Kind::kFunction:  // not by file: code of one may come from several, by #include
-        key.function = frame.function;
-        return number({static_cast<uint32_t>(function.name), image}, key);
+        return number_function({static_cast<uint32_t>(function.name), image}, frame, key);
       case Kind::kLine:
-        key.function = frame.function;
         key.line = frame.line;
-        return number({static_cast<uint32_t>(function.name), image, frame.line,
-                       static_cast<uint32_t>(function.file)},
-                      key);
+        return number_function({static_cast<uint32_t>(function.name), image, frame.line,
+                                static_cast<uint32_t>(function.file)},
+                               frame, key);
       case Kind::kFile:
         if (function.file == StringId{})
           return number_text(fmt::format("[no file: {}]", module_text(image)), key);
@@ -111,7 +109,8 @@ private:
       case ProfileImage::Kind::kFile:
         break;
     }
-    return printable(base_name(of.file.path));
+    // Of an image that the recording does not describe nothing is known.
+    return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
   }
 
   KeyId number_category(std::string_view name, std::string_view package, ViewKey key) {
@@ -128,14 +127,21 @@ private:
     return number({static_cast<uint32_t>(id), UINT32_MAX}, key);
   }
 
-  KeyId number(Identity identity, const ViewKey& key) {
+  KeyId number(KeyIdentity identity, const ViewKey& key) {
     auto [known, is_new] = known_.try_emplace(identity, static_cast<KeyId>(keys_.size()));
-    if (is_new) {
+    if (is_new)
       keys_.push_back(key);
-      if (key.text.empty())
-        keys_.back().text = text_of(key);
-    }
     return known->second;
+  }
+
+  // The text is made once a key, not once a frame.
+  KeyId number_function(KeyIdentity identity, const Frame& frame, ViewKey key) {
+    size_t before = keys_.size();
+    key.function = frame.function;
+    KeyId id = number(identity, key);
+    if (keys_.size() > before)
+      keys_.back().text = text_of(key);
+    return id;
   }
 
   std::string text_of(const ViewKey& key) const {
@@ -151,7 +157,7 @@ private:
   Kind kind_;
   StringPool texts_;
   std::vector<ViewKey> keys_;
-  tsl::robin_map<Identity, KeyId, BytesHash> known_;
+  tsl::robin_map<KeyIdentity, KeyId, BytesHash> known_;
 };
 
 constexpr std::string_view kNoText = "(none)";
@@ -182,9 +188,9 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
     case Kind::kGoroutine:
       return sample.goid == 0 ? std::string() : std::to_string(sample.goid);
     case Kind::kCpu:
-      return fmt::format("CPU {:>3}", sample.cpu);
+      return fmt::format("CPU {:>5}", sample.cpu);
     case Kind::kTime:  // aligned, so that it is in order by name
-      return fmt::format("{:9.3f} s",
+      return fmt::format("{:12.3f} s",
                          static_cast<double>(sample.step * profile.time_step) / 1e9);
     default:
       return {};
@@ -231,7 +237,7 @@ SampleKeys leaf_keys(const Profile& profile, Kind kind) {
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
   if (image.kind == ProfileImage::Kind::kKernel)
     return "[kernel]";
-  if (!is_about_file(unnamed))
+  if (!is_about_file(unnamed) || image.file.path.empty())
     return fmt::format("[{}]", to_string(unnamed));
   return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
 }

@@ -124,8 +124,8 @@ Views of it: trees, tables by what samples or frames have in common, selections.
   [5]
 
   $ gosym report names.raw -q --csv --by comm
-  self %,self ms,total %,total ms,comm
-  100.00,80.0,100.00,80.0,names
+  self %,self ns,total %,total ns,comm
+  100.0000,80000000,100.0000,80000000,names
 
   $ gosym report names.raw -q --md --top 2
   8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 0.00 s

@@ -45,19 +45,15 @@ def document(*options):
 
 
 def rows(*options):
-    """Of a view as CSV: name -> (self, total), in seconds, names that occur twice added up."""
+    """Of a view as CSV: name -> (self, total), in nanoseconds, names that occur twice added up."""
     text = gosym("report", "-q", recording(), "--csv", "--demangle", "none", *options).out
     titles, *table = csv.reader(io.StringIO(text))
-    unit = {"self s": 1, "self ms": 1000}[titles[1]]
+    assert titles[1] == "self ns", titles
     result = {}
     for row in table:
         before = result.get(row[4], (0, 0))
-        result[row[4]] = (before[0] + float(row[1]) / unit, before[1] + float(row[3]) / unit)
+        result[row[4]] = (before[0] + int(row[1]), before[1] + int(row[3]))
     return result
-
-
-def close(seconds, wanted_nanoseconds):
-    return abs(seconds - wanted_nanoseconds / 1e9) < 0.011  # two digits behind the point
 
 
 def functions_are_those_of_top():
@@ -95,7 +91,7 @@ def neighbours_are_those_of_peek(function):
         found.pop(function, None)  # pprof has no edges from a node to itself
         assert found.keys() == wanted.keys(), (option, found, wanted)
         wrong = [(name, found[name], wanted[name]) for name in wanted
-                 if not close(found[name][1], wanted[name])]
+                 if found[name][1] != wanted[name]]
         assert not wrong, wrong
     return bool(wanted)
 
@@ -111,7 +107,7 @@ def lines_are_those_of_pprof():
     found = rows("--lines", f"^{re.escape(function)}$")
     assert found.keys() == told.keys(), (found, told)
     wrong = [(name, found[name], told[name]) for name in told
-             if not all(map(close, found[name], told[name]))]
+             if found[name] != told[name]]
     assert not wrong, wrong
 
 
@@ -180,8 +176,7 @@ def totals_agree(selection):
     assert nanoseconds(re.search(r"of (\S+) total", told)[1]) == total, told
     for key in ("module", "package", "category", "file", "process", "thread", "comm", "goroutine"):
         of_rows = rows(*selection, "--by", key)
-        seconds = sum(amounts[0] for amounts in of_rows.values())
-        assert abs(seconds - total / 1e9) < 0.006 * len(of_rows), (key, seconds, total)
+        assert sum(amounts[0] for amounts in of_rows.values()) == total, (key, of_rows, total)
 
 
 def most_has_a_category():
