@@ -61,7 +61,7 @@ CASES = {
     "inspect: not an ELF file": (["inspect", "text"], 1, "'text': .*ELF"),
     "inspect: a directory": (["inspect", "/"], 1, "'/'"),
     "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
-    "resolve: not an address": (["resolve", GOSYM, "main"], 2, "'main'"),
+    "resolve: not an address": (["resolve", GOSYM, "0xmain"], 2, "'0xmain'"),
     "resolve: no such process": (["resolve", "-p", ended_pid(), "1"], 5,
                                  r"process \d+ does not exist"),
 }
