@@ -58,7 +58,7 @@ def hidden_kernel_symbols_are_told():
                  f"-o {file} -- dd if=/dev/zero of=/dev/null bs=64k count=100000"
         told = call("unshare", "--mount", "sh", "-c", script).err
         assert f"/proc/kallsyms hides addresses ({expected})" in told, told
-    note = gosym("report", file).out
+    note = gosym("report", "-v", file).out
     assert "[kernel]  record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2" in note, note
 
 
