@@ -105,7 +105,7 @@ private:
   using LinesOf = std::vector<std::pair<std::pair<StringId, uint32_t>, Total>>;
   LinesOf find_lines(const FrameKeys& keys) const {
     LinesOf lines;
-    for (const Total& total : frame_totals(profile_, keys, profile_.samples)) {
+    for (const Total& total : frame_totals(profile_, profile_.samples, keys)) {
       const ViewKey& key = keys[total.key];
       if (key.is_named && key.line != 0)
         lines.push_back({function_of(key), total});
@@ -141,7 +141,7 @@ private:
     size_t count = 0;
     json_.key("functions");
     json_.begin_array();
-    for (const Total& total : frame_totals(profile_, keys, profile_.samples)) {
+    for (const Total& total : frame_totals(profile_, profile_.samples, keys)) {
       if (top > 0 && count++ == top)
         break;
       json_.begin_object();
@@ -158,10 +158,11 @@ private:
   void write_tree() {
     auto least = static_cast<uint64_t>(options_.least_percent / 100.0 *
                                        static_cast<double>(amounts_.total()));
-    CallTree tree = pruned(call_tree(profile_, FrameKeys(profile_, Dimension::Kind::kFunction),
-                                     Direction::kFromRoot),
-                           std::max<uint64_t>(least, 1),
-                           options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
+    CallTree tree =
+        pruned(call_tree(profile_, profile_.samples,
+                         FrameKeys(profile_, Dimension::Kind::kFunction), Direction::kFromRoot),
+               std::max<uint64_t>(least, 1),
+               options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet
     for (const CallNode& node : tree.nodes) {

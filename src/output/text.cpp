@@ -64,7 +64,7 @@ void sort_lines(std::vector<Line>& lines, SortBy sort) {
 std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
                                   std::span<const SampleCount> samples) {
   std::vector<Line> lines;
-  for (const Total& total : frame_totals(profile, keys, samples)) {
+  for (const Total& total : frame_totals(profile, samples, keys)) {
     const ViewKey& key = keys[total.key];
     lines.push_back({key.text, keys.has_places() ? place_of(profile, key, total) : "",
                      total.self, total.total, style_of(key)});
@@ -98,7 +98,7 @@ public:
   DimensionRows(const Profile& profile, const Dimension& dimension)
       : profile_(profile), dimension_(dimension), frames_(profile, frame_kind(dimension)) {
     if (!dimension.is_of_frames())
-      samples_ = sample_keys(profile, dimension);
+      samples_ = sample_keys(profile, profile.samples, dimension);
   }
 
   std::vector<Line> of(const std::vector<uint32_t>& samples, SortBy sort) const {
@@ -237,7 +237,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
                        amounts, {limit, inner_limit},
                        {},      DimensionRows(profile, options.by.back())};
     for (size_t level = 0; level + 1 < options.by.size(); level++)
-      nesting.outer.push_back(sample_keys(profile, options.by[level]));
+      nesting.outer.push_back(sample_keys(profile, profile.samples, options.by[level]));
     return append_nested(nesting, all_samples(profile), 0, table);
   }
   Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
@@ -254,7 +254,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
   Table table = empty_table(amounts, "function and line", true);
   table.columns.back().title = "file";
   std::vector<Line> lines;
-  for (const Total& total : frame_totals(profile, keys, profile.samples)) {
+  for (const Total& total : frame_totals(profile, profile.samples, keys)) {
     const ViewKey& key = keys[total.key];
     std::string_view name;
     if (key.is_named)
@@ -283,18 +283,18 @@ CallTree make_tree(const Profile& profile, const ViewOptions& options) {
   };
   switch (options.view) {
     case View::kCallers:
-      return calls_around(profile, keys, Direction::kFromLeaf, is_wanted);
+      return calls_around(profile, profile.samples, keys, Direction::kFromLeaf, is_wanted);
     case View::kCallees:
-      return calls_around(profile, keys, Direction::kFromRoot, is_wanted);
+      return calls_around(profile, profile.samples, keys, Direction::kFromRoot, is_wanted);
     default:
       break;
   }
   std::vector<SampleKeys> groups;
   for (const Dimension& dimension : options.by)
     if (!dimension.is_of_frames())
-      groups.push_back(sample_keys(profile, dimension));
+      groups.push_back(sample_keys(profile, profile.samples, dimension));
   return call_tree(
-      profile, keys,
+      profile, profile.samples, keys,
       options.view == View::kInverted ? Direction::kFromLeaf : Direction::kFromRoot, groups);
 }
 
@@ -384,7 +384,8 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
   if (!options.by.empty())
     return text;
   CallTree tree =
-      call_tree(profile, FrameKeys(profile, Dimension::Kind::kFunction), Direction::kFromRoot);
+      call_tree(profile, profile.samples, FrameKeys(profile, Dimension::Kind::kFunction),
+                Direction::kFromRoot);
   tree = with_joined_chains(shown_tree(tree, options, amounts));
   CallTree shown = largest(tree, room.paths);
   if (shown.nodes.size() > 1)

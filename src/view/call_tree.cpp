@@ -163,7 +163,8 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
 
 }  // namespace
 
-CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction direction,
+CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
+                   const FrameKeys& frames, Direction direction,
                    std::span<const SampleKeys> groups) {
   CallTree tree;
   tree.keys.assign(frames.all().begin(), frames.all().end());
@@ -176,14 +177,14 @@ CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction di
 
   TreeBuilder builder;
   std::vector<KeyId> path;
-  for (size_t i = 0; i < profile.samples.size(); i++) {
-    builder.begin_sample(profile.amount(profile.samples[i]));
+  for (size_t i = 0; i < samples.size(); i++) {
+    builder.begin_sample(profile.amount(samples[i]));
     uint32_t node = builder.begin_path();
     for (size_t g = 0; g < groups.size(); g++)
       node = builder.step(
           node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
     path.clear();
-    frames.append(profile.stack(profile.samples[i].stack), path);
+    frames.append(profile.stack(samples[i].stack), path);
     if (direction == Direction::kFromRoot)
       std::ranges::reverse(path);
     add_path(builder, node, path);
@@ -192,7 +193,8 @@ CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction di
   return tree;
 }
 
-CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction direction,
+CallTree calls_around(const Profile& profile, std::span<const SampleCount> samples,
+                      const FrameKeys& frames, Direction direction,
                       const std::function<bool(const ViewKey&)>& is_wanted) {
   CallTree tree;
   tree.keys.assign(frames.all().begin(), frames.all().end());
@@ -202,7 +204,7 @@ CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction
 
   TreeBuilder builder;
   std::vector<KeyId> path;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     builder.begin_sample(profile.amount(sample));
     path.clear();
     frames.append(profile.stack(sample.stack), path);

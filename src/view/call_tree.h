@@ -34,16 +34,18 @@ enum class Direction : uint8_t {
   kFromLeaf,  // from the function that ran outward: who calls
 };
 
-// All samples by their calls. Above them stand the keys that `groups` has for the samples, the
-// outermost first: may be empty.
-CallTree call_tree(const Profile& profile, const FrameKeys& frames, Direction direction,
+// Samples of a profile by their calls. Above them stand the keys that `groups` has for these
+// samples, the outermost first: may be empty.
+CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
+                   const FrameKeys& frames, Direction direction,
                    std::span<const SampleKeys> groups = {});
 
 // The calls around the functions that `is_wanted` says are meant, as if they were one.
 // kFromLeaf gives those that call it, kFromRoot those that it calls. Node 0 stands for the
 // functions themselves. A sample counts once for each path, however often a recursion takes it:
 // so the children may add up to more than their parent has. Paths end at kMaxAround steps.
-CallTree calls_around(const Profile& profile, const FrameKeys& frames, Direction direction,
+CallTree calls_around(const Profile& profile, std::span<const SampleCount> samples,
+                      const FrameKeys& frames, Direction direction,
                       const std::function<bool(const ViewKey&)>& is_wanted);
 inline constexpr size_t kMaxAround = 64;
 

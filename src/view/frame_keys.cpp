@@ -198,7 +198,8 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
 }
 
 // What most of the samples of each process call it.
-tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile) {
+tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile,
+                                                 std::span<const SampleCount> samples) {
   struct Named {
     uint32_t pid;
     StringId comm;
@@ -207,7 +208,7 @@ tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile) {
   tsl::robin_map<Named, uint64_t, BytesHash> amounts;
   tsl::robin_map<uint32_t, StringId> names;
   tsl::robin_map<uint32_t, uint64_t> most;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     uint64_t amount = amounts[{sample.pid, sample.comm}] += profile.amount(sample);
     if (most[sample.pid] <= amount) {
       most[sample.pid] = amount;
@@ -217,14 +218,14 @@ tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile) {
   return names;
 }
 
-SampleKeys leaf_keys(const Profile& profile, Kind kind) {
+SampleKeys leaf_keys(const Profile& profile, std::span<const SampleCount> samples, Kind kind) {
   FrameKeys frames(profile, kind);
   SampleKeys result;
   result.keys.assign(frames.all().begin(), frames.all().end());
   auto none = static_cast<KeyId>(result.keys.size());
   result.keys.push_back({.text = std::string(kNoText)});
   std::vector<KeyId> ids;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     ids.clear();
     frames.append(profile.stack(sample.stack), ids);
     result.ids.push_back(ids.empty() ? none : ids.front());
@@ -274,14 +275,16 @@ void FrameKeys::append(std::span<const LocationId> stack, std::vector<KeyId>& ke
     keys.erase(keys.begin() + static_cast<ptrdiff_t>(begin), caller);
 }
 
-SampleKeys sample_keys(const Profile& profile, const Dimension& dimension) {
+SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samples,
+                       const Dimension& dimension) {
   if (dimension.is_of_frames())
-    return leaf_keys(profile, dimension.kind);
+    return leaf_keys(profile, samples, dimension.kind);
   bool is_process = dimension.kind == Kind::kProcess;
-  auto names = is_process ? process_names(profile) : tsl::robin_map<uint32_t, StringId>();
+  auto names =
+      is_process ? process_names(profile, samples) : tsl::robin_map<uint32_t, StringId>();
   SampleKeys result;
   tsl::robin_map<std::string, KeyId> known;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     std::string text =
         is_process ? fmt::format("{} ({})", profile.strings[names[sample.pid]], sample.pid)
                    : text_of_sample(profile, sample, dimension);

@@ -66,12 +66,13 @@ private:
   bool merges_neighbours_;
 };
 
-// The keys of all samples in one dimension: of a dimension of frames, those of the innermost
+// The keys of samples in one dimension: of a dimension of frames, those of the innermost
 // frames. Samples that have none, no label of that key for one, have the key "(none)".
 struct SampleKeys {
   std::vector<ViewKey> keys;
-  std::vector<KeyId> ids;  // of each sample of the profile
+  std::vector<KeyId> ids;  // of each sample
 };
-SampleKeys sample_keys(const Profile& profile, const Dimension& dimension);
+SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samples,
+                       const Dimension& dimension);
 
 }  // namespace gosym

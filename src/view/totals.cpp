@@ -110,8 +110,8 @@ private:
 
 }  // namespace
 
-std::vector<Total> frame_totals(const Profile& profile, const FrameKeys& keys,
-                                std::span<const SampleCount> samples) {
+std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
+                                const FrameKeys& keys) {
   Totals totals(profile, keys);
   for (const SampleCount& sample : samples)
     totals.add(sample);

@@ -21,7 +21,7 @@ struct Total {
 
 // Of all keys that samples have. The most samples of its own first, then the most in total.
 // `samples` are of the profile: all of them, or a group.
-std::vector<Total> frame_totals(const Profile& profile, const FrameKeys& keys,
-                                std::span<const SampleCount> samples);
+std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
+                                const FrameKeys& keys);
 
 }  // namespace gosym

@@ -29,17 +29,17 @@ std::string text_of(const CallTree& tree, uint32_t node = 0) {
 std::string rows_of(const Profile& profile, Kind kind) {
   FrameKeys keys(profile, kind);
   std::string text;
-  for (const Total& total : frame_totals(profile, keys, profile.samples))
+  for (const Total& total : frame_totals(profile, profile.samples, keys))
     text += fmt::format("{} {}/{}\n", keys[total.key].text, total.self, total.total);
   return text;
 }
 
 CallTree tree_of(const Profile& profile, Direction direction = Direction::kFromRoot) {
-  return call_tree(profile, FrameKeys(profile, Kind::kFunction), direction);
+  return call_tree(profile, profile.samples, FrameKeys(profile, Kind::kFunction), direction);
 }
 
 CallTree around(const Profile& profile, Direction direction, std::string_view name) {
-  return calls_around(profile, FrameKeys(profile, Kind::kFunction), direction,
+  return calls_around(profile, profile.samples, FrameKeys(profile, Kind::kFunction), direction,
                       [&](const ViewKey& key) { return key.text == name; });
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("totals: a function with code of two files is one, shown where it is h
     profile.functions[to_index(function)].name = profile.functions[2].name;
   profile.functions[2].file = profile.strings.intern("/src/included.h");
   std::vector<Total> totals =
-      frame_totals(profile, FrameKeys(profile, Kind::kFunction), profile.samples);
+      frame_totals(profile, profile.samples, FrameKeys(profile, Kind::kFunction));
   REQUIRE(totals.size() == 5);
   CHECK(totals[0].function == FunctionId{2});
   CHECK(totals[0].line == 12);
@@ -95,7 +95,7 @@ TEST_CASE("totals: a function with code of two files is one, shown where it is h
 TEST_CASE("totals: functions of one name in two images are two") {
   Profile profile = make_demo_profile();
   profile.functions[4].name = profile.functions[3].name;  // the kernel's write
-  CHECK(frame_totals(profile, FrameKeys(profile, Kind::kFunction), profile.samples).size() ==
+  CHECK(frame_totals(profile, profile.samples, FrameKeys(profile, Kind::kFunction)).size() ==
         7);
 }
 
@@ -109,9 +109,9 @@ TEST_CASE("call tree: from the root, from the leaf, and by groups") {
         "all 0/8 [main.compute 0/5 [main.process 0/5 [main.main 5/5]], write 0/2 "
         "[[stripped libc.so.6] 0/2 [main.process 0/2 [main.main 2/2]]], main.loop 0/1 "
         "[main.loop 0/1 [[no mapping] 1/1]]]");
-  std::vector<SampleKeys> groups = {sample_keys(profile, {Kind::kProcess})};
-  CHECK(text_of(call_tree(profile, FrameKeys(profile, Kind::kModule), Direction::kFromRoot,
-                          groups)) ==
+  std::vector<SampleKeys> groups = {sample_keys(profile, profile.samples, {Kind::kProcess})};
+  CHECK(text_of(call_tree(profile, profile.samples, FrameKeys(profile, Kind::kModule),
+                          Direction::kFromRoot, groups)) ==
         "all 0/8 [demo (42) 0/7 [demo 5/7 [libc.so.6 0/2 [[kernel] 2/2]]], "
         "a; b (7) 0/1 [[no mapping] 0/1 [demo 1/1]]]");
   CHECK(text_of(tree_of(Profile())) == "all 0/0");
@@ -254,7 +254,7 @@ TEST_CASE("sample keys: of whom samples are") {
       {{profile.strings.intern("tenant"), profile.strings.intern("t1")}});
   profile.samples[0].label_set = 1;
   auto texts = [&](const Dimension& dimension) {
-    SampleKeys keys = sample_keys(profile, dimension);
+    SampleKeys keys = sample_keys(profile, profile.samples, dimension);
     std::string text;
     for (KeyId id : keys.ids)
       text += keys.keys[to_index(id)].text + '|';
