@@ -14,7 +14,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "proc": "base",
     "profile": "base",
     "raw": "base profile",
-    "symbolize": "base elf go dwarf proc profile",
+    "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
     "view": "base profile",
     "output": "base profile view",

@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 
 #include "base/exit_status.h"
 #include "base/text.h"
-#include "commands/replay_recording.h"
 #include "commands/report_notes.h"
 #include "profile/go_stacks.h"
-#include "raw/archived_files.h"
-#include "symbolize/unwind.h"
+#include "symbolize/make_profile.h"
 
 namespace gosym {
 
@@ -29,20 +26,6 @@ Result<raw::Recording> read_input(const ReportOptions& options) {
     return std::move(recording).error().with_hint(
         "a recording is for those who made it: sudo gosym report");
   return recording;
-}
-
-// Those that have samples. Damaged pieces are counted with the other chunks.
-raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profile) {
-  std::map<ImageId, const RecordedImage*> wanted;
-  for (const ProfileImage& image : profile.images)
-    if (image.kind == ProfileImage::Kind::kFile)
-      wanted[image.file.id] = &image.file;
-  raw::ArchivedFiles files =
-      raw::open_archived_files(recording.piece_chunks, wanted, profile.memory_limit);
-  profile.memory_limit -= files.size;
-  recording.damaged_chunks += files.damaged_chunks;
-  recording.piece_chunks.clear();
-  return files;
 }
 
 NameForms name_forms(const ReportOptions& options, const Format& format) {
@@ -112,32 +95,16 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (!event)
     return std::move(event).error();
 
-  // Addresses of processes become addresses in files, by what was mapped at that moment; equal
-  // samples are counted.
   Filter filter = options.filter;
   filter.event = *event;
-  auto replayed = replay(*recording, filter, group_by_of(*recording, options));
-  if (!replayed)
-    return std::move(replayed).error().context(name_of(options.input));
-  Profile profile = std::move(replayed->profile);
-  raw::ArchivedFiles archived = open_archived_files(*recording, profile);
+  auto named = make_profile(*recording, filter, group_by_of(*recording, options),
+                            name_forms(options, format), files);
   tell_damage(*recording, options);
+  if (!named)
+    return std::move(named).error().context(name_of(options.input));
+  auto& [profile, symbols, held] = *named;
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
-
-  // Callers that frame pointers leave out are found in the dumps of the stacks. It comes before
-  // the naming, for it brings new addresses, and needs the unwind tables of the same files.
-  if (!unwind(profile, replayed->dumps, recording->vdso, files, archived.files))
-    return raw::out_of_budget(*recording).context(name_of(options.input));
-  replayed->dumps = {};
-
-  // Each distinct address is named once, file after file.
-  RecordedSymbols recorded{.kernel = recording->kernel_symbols,
-                           .vdso = recording->vdso,
-                           .perf_maps = recording->perf_maps,
-                           .files = std::move(archived.files),
-                           .file_problems = std::move(archived.problems)};
-  SymbolizerReport symbols = symbolize(profile, recorded, name_forms(options, format), files);
 
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
@@ -146,7 +113,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (profile.samples.empty())
     return no_samples(options, *recording, profile);
   return LoadedProfile{*std::move(recording), std::move(profile), std::move(symbols),
-                       std::move(recorded.files)};
+                       std::move(held)};
 }
 
 }  // namespace gosym

@@ -1,4 +1,4 @@
-#include "commands/replay_recording.h"
+#include "raw/replay_recording.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,0 +1,56 @@
+#include "symbolize/make_profile.h"
+
+#include <map>
+
+#include "raw/archived_files.h"
+#include "raw/replay_recording.h"
+#include "symbolize/unwind.h"
+
+namespace gosym {
+
+namespace {
+
+// Those that have samples. Damaged pieces are counted with the other chunks.
+raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profile) {
+  std::map<ImageId, const RecordedImage*> wanted;
+  for (const ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      wanted[image.file.id] = &image.file;
+  raw::ArchivedFiles files =
+      raw::open_archived_files(recording.piece_chunks, wanted, profile.memory_limit);
+  profile.memory_limit -= files.size;
+  recording.damaged_chunks += files.damaged_chunks;
+  recording.piece_chunks.clear();
+  return files;
+}
+
+}  // namespace
+
+Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
+                                  GroupBy group_by, NameForms names,
+                                  const DebugFileOptions& files) {
+  // Addresses of processes become addresses in files, by what was mapped at that moment; equal
+  // samples are counted.
+  auto replayed = replay(recording, filter, group_by);
+  if (!replayed)
+    return std::move(replayed).error();
+  Profile profile = std::move(replayed->profile);
+  raw::ArchivedFiles archived = open_archived_files(recording, profile);
+
+  // Callers that frame pointers leave out are found in the dumps of the stacks. It comes before
+  // the naming, for it brings new addresses, and needs the unwind tables of the same files.
+  if (!unwind(profile, replayed->dumps, recording.vdso, files, archived.files))
+    return raw::out_of_budget(recording);
+  replayed->dumps = {};
+
+  // Each distinct address is named once, file after file.
+  RecordedSymbols recorded{.kernel = recording.kernel_symbols,
+                           .vdso = recording.vdso,
+                           .perf_maps = recording.perf_maps,
+                           .files = std::move(archived.files),
+                           .file_problems = std::move(archived.problems)};
+  SymbolizerReport symbols = symbolize(profile, recorded, names, files);
+  return NamedProfile{std::move(profile), std::move(symbols), std::move(recorded.files)};
+}
+
+}  // namespace gosym

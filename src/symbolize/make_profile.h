@@ -1,0 +1,26 @@
+#pragma once
+
+#include "profile/filter.h"
+#include "profile/replay.h"
+#include "raw/reader.h"
+#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
+
+namespace gosym {
+
+// A profile with names, and what was met on the way.
+struct NamedProfile {
+  Profile profile;
+  SymbolizerReport symbols;
+  HeldFiles held;  // files that the recording has kept
+};
+
+// Replays the samples that the filter keeps, looks for the callers that their stacks lack, and
+// names them. No sample is no error: it is the caller's to say what that means.
+//
+// The recording's images, events and pieces are used up, and damaged chunks of it are counted.
+Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
+                                  GroupBy group_by, NameForms names,
+                                  const DebugFileOptions& files);
+
+}  // namespace gosym
