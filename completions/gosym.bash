@@ -18,7 +18,8 @@ _gosym() {
 
   case $command in
     record)
-      options="-h --help -p --pid -a --all -t --tid --cgroup -C --cpu -e --event -c --count
+      options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event -c --count
+        -f -m -z
         -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
         --kernel-only --no-inherit --call-graph --archive --sampler -v --verbose -q --quiet"
       ;;
@@ -57,6 +58,8 @@ _gosym() {
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
     record:-e | record:--event | report:--event | annotate:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
+    record:-u | record:--user) COMPREPLY=($(compgen -u -- "$current")) ;;
+    record:--comm) COMPREPLY=($(compgen -W "$(ps -eo comm= 2> /dev/null)" -- "$current")) ;;
     record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
     record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
     record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;

@@ -299,16 +299,61 @@ std::string unexpected(const std::string& word) {
                      printable(word));
 }
 
+// By "--pid", "--pid=1", "-p" or "-p1"; null: it is none.
+const Option* find_option(const Command& command, std::string_view word) {
+  std::string_view name =
+      word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  for (const OptionGroup& group : command.groups)
+    for (const Option& option : group.options)
+      if (auto names = split(option.names, ','); std::ranges::find(names, name) != names.end())
+        return &option;
+  return nullptr;
+}
+
+// The option whose value follows `word`, whatever that is; null: none does. Of "-gp" it is
+// "-p".
+const Option* option_before_value(const Command& command, std::string_view word) {
+  const Option* option = find_option(command, word);
+  if (!option || option->values == Values::kOptional)
+    return nullptr;
+  if (word.starts_with("--"))
+    return is_flag(*option) || word.find('=') != word.npos ? nullptr : option;
+  if (word.size() == 2)
+    return is_flag(*option) ? nullptr : option;
+  return is_flag(*option) ? option_before_value(command, fmt::format("-{}", word.substr(2)))
+                          : nullptr;
+}
+
+bool is_number_list(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789,") == word.npos;
+}
+
+// Where the words of a command of its own begin: behind "--", or at the first that is no option
+// nor a value of one.
+size_t find_words(const Command& command, const std::vector<std::string>& line) {
+  size_t at = 1;
+  while (at < line.size() && line[at] != "--" && line[at].size() > 1 && line[at][0] == '-') {
+    const Option* option = option_before_value(command, line[at++]);
+    bool takes_numbers = option && option->values == Values::kWords && at < line.size() &&
+                         is_number_list(line[at]);
+    at += option ? 1 : 0;
+    while (takes_numbers && at < line.size() && is_number_list(line[at]))
+      at++;
+  }
+  return std::min(at, line.size());
+}
+
 // Cuts "-- COMMAND ARGUMENTS" off a line of a command that takes one. The library would take
 // such words apart: "[a,b]" for a list.
 std::vector<std::string> take_words(const Program& program, std::vector<std::string>& line) {
   auto command =
       std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
-  auto dashes = std::ranges::find(line, "--");
-  if (command == program.commands.end() || !command->words || dashes == line.end())
+  if (command == program.commands.end() || !command->words)
     return {};
-  std::vector<std::string> words(dashes + 1, line.end());
-  line.erase(dashes, line.end());
+  auto begin = line.begin() + static_cast<ptrdiff_t>(find_words(*command, line));
+  bool has_dashes = begin != line.end() && *begin == "--";
+  std::vector<std::string> words(begin + (has_dashes ? 1 : 0), line.end());
+  line.erase(begin, line.end());
   return words;
 }
 
@@ -333,7 +378,6 @@ void rewrite(const Program& program, std::vector<std::string>& line) {
 CLI::App* add_command(CLI::App& root, const Command& command) {
   CLI::App* app = root.add_subcommand(command.name);
   app->set_help_flag("-h,--help");
-  app->prefix_command(command.words != nullptr);
   for (const OptionGroup& group : command.groups)
     for (const Option& option : group.options)
       add_option(*app, option);
@@ -396,13 +440,8 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
     message = find_conflict(*app, *command);
   if (!message.empty())
     return usage_error(program, command->name, message, guess);
-  if (command->words) {
-    std::vector<std::string> bare = app->remaining();
-    if (!bare.empty() && bare.front().starts_with('-'))
-      return usage_error(program, command->name, unexpected(bare.front()),
-                         closest_option(bare.front(), *command));
-    *command->words = bare.empty() ? std::move(words) : std::move(bare);
-  }
+  if (command->words)
+    *command->words = std::move(words);
   return {.command = command};
 }
 

@@ -25,7 +25,8 @@ enum class Values : uint8_t {
   kOne,        // one, the last that is given
   kEach,       // one each time it is given
   kCommaList,  // likewise, or several with commas between
-  kWords,      // likewise, or all words up to the next option
+  kWords,      // likewise, or all words up to the next option; where words of a command may
+               // follow, all numbers, if the first value is one
   kOptional,   // one or none: --name or --name=VALUE
 };
 

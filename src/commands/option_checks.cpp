@@ -18,6 +18,11 @@ Check check_id(const char* kind) {
   };
 }
 
+std::string check_process(const std::string& text) {
+  bool is_name = text.find_first_not_of("0123456789") != text.npos && !text.starts_with('-');
+  return is_name ? std::string() : check_id("process")(text);
+}
+
 std::string check_given(const std::string& text) {
   return text.empty() ? "it is empty" : std::string();
 }

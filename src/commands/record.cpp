@@ -27,29 +27,85 @@ namespace {
 // What is to be sampled, and how its end is noticed.
 struct Targets {
   Scope scope;
-  std::vector<UniqueFd> processes;     // readable once one has ended
-  std::optional<HeldCommand> command;  // if we started it
+  std::vector<UniqueFd> processes;  // readable once one has ended; but a command's
+  std::optional<HeldCommand> command;
 };
+
+Error not_yours(std::string_view what) {
+  return errorf("{} not yours to look into", what)
+      .with_hint("run with sudo: rights of gosym's file are for your own processes, and -a")
+      .with_exit_status(kUnsupported);
+}
 
 Result<> add_process(uint32_t pid, Targets& targets) {
   auto process = open_process(pid);
   if (!process)
     return std::move(process).error();
-  bool is_ours = targets.command && targets.command->pid() == pid;
-  if (!is_ours && !may_look_into(pid))
-    return errorf("process {} is not yours to look into", pid)
-        .with_hint("run with sudo: rights of gosym's file are for your own processes, and -a")
-        .with_exit_status(kUnsupported);
+  // Who has no more rights than his own is told by the sampler which he lacks.
+  if (has_rights_of_file() && !may_look_into(pid))
+    return not_yours(fmt::format("process {} is", pid));
   targets.processes.push_back(*std::move(process));
   return Ok{};
 }
 
-Result<> start_command(const std::vector<std::string>& command, Targets& targets) {
-  auto held = HeldCommand::start(command);
+// Those that were found, but such as have ended since or are not the user's. `which` is, say,
+// "named 'nginx'".
+Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
+                   const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> added;
+  size_t refused = 0;
+  for (uint32_t pid : found) {
+    if (!may_look_into(pid)) {
+      refused++;
+    } else if (auto process = open_process(pid)) {
+      targets.scope.pids.push_back(pid);
+      targets.processes.push_back(*std::move(process));
+      added.push_back(std::to_string(pid));
+    }
+  }
+  constexpr size_t kMaxListed = 10;
+  if (added.empty() && refused > 0)
+    return not_yours(fmt::format("the processes {} are", which));
+  if (added.empty())
+    return errorf("there is no process {}", which).with_exit_status(kNoTarget);
+  if (refused > 0)
+    warn(options, "{} of {} processes {} left out: not yours to look into", refused,
+         refused + added.size(), which);
+  if (!options.is_quiet)
+    print(stderr, "recording {} {} {}{}\n", added.size(),
+          added.size() == 1 ? "process" : "processes", which,
+          added.size() > kMaxListed ? "" : ": " + joined(added, ", "));
+  return Ok{};
+}
+
+Result<> find_processes(const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> names = options.comms;
+  for (const std::string& process : options.processes)
+    if (!parse_decimal(process))
+      names.push_back(process);
+  for (const std::string& name : names)
+    if (auto added = add_found(fmt::format("named '{}'", printable(name)),
+                               processes_named(name), options, targets);
+        !added)
+      return added;
+  if (options.user.empty())
+    return Ok{};
+  auto user = find_user(options.user);
+  if (!user)
+    return std::move(user).error();
+  return add_found(fmt::format("of user '{}'", printable(options.user)),
+                   processes_of_user(*user), options, targets);
+}
+
+Result<> start_command(const RecordOptions& options, Targets& targets) {
+  bool is_output_taken = options.output == "-";
+  auto held =
+      HeldCommand::start(options.command, is_output_taken ? STDERR_FILENO : STDOUT_FILENO);
   if (!held)
     return std::move(held).error();
   targets.command = *std::move(held);
-  targets.scope.pids.push_back(targets.command->pid());
+  if (!options.has_stop_watch())
+    targets.scope.pids.push_back(targets.command->pid());
   return Ok{};
 }
 
@@ -62,9 +118,6 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
       return std::move(path).error();
     targets.scope.cgroups.push_back(*std::move(path));
   }
-  if (!options.command.empty())
-    if (auto started = start_command(options.command, targets); !started)
-      return std::move(started).error();
   for (uint32_t pid : targets.scope.pids)
     if (auto added = add_process(pid, targets); !added)
       return std::move(added).error();
@@ -75,6 +128,11 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
     if (auto added = add_process(*process, targets); !added)
       return std::move(added).error();
   }
+  if (auto found = find_processes(options, targets); !found)
+    return std::move(found).error();
+  if (!options.command.empty())
+    if (auto started = start_command(options, targets); !started)
+      return std::move(started).error();
   return targets;
 }
 
@@ -125,7 +183,8 @@ bool may_not_be_read(const std::string& command) {
 }
 
 std::string why_no_samples(const RecordingInfo& info, const RecordOptions& options) {
-  if (!options.command.empty() && may_not_be_read(options.command.front()))
+  bool is_of_command = !options.command.empty() && !options.has_stop_watch();
+  if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
   std::vector<std::string> counted;
   for (const RecordedEvent& event : info.events)
@@ -133,8 +192,8 @@ std::string why_no_samples(const RecordingInfo& info, const RecordOptions& optio
       counted.push_back(event.name);
   if (counted.size() == info.events.size())
     return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));
-  return options.command.empty() ? "what was recorded did not use the CPU; is it idle?"
-                                 : "the command used too little CPU; try a higher --freq";
+  return is_of_command ? "the command used too little CPU; try a higher --freq"
+                       : "what was recorded did not use the CPU; is it idle?";
 }
 
 // Most of its samples cannot be named by anybody.
@@ -229,21 +288,26 @@ void tell_stop(Stop stop, const RecordOptions& options) {
 }
 
 // The exit status, once the recording is finished. A command that outlives it is asked to end,
-// and then its end is our doing and no failure.
-int end_command(Stop stop, const HeldCommand& command, Watch& watch) {
-  if (stop == Stop::kTargetsGone)
-    return command.wait();
-  command.send(SIGTERM);
-  if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kTargetsGone)
-    return kInterrupted;
+// and then its end is our doing and no failure; nor is it one that Ctrl-C ends a stop watch.
+int end_command(Stop stop, const HeldCommand& command, Watch& watch,
+                const RecordOptions& options) {
+  int no_failure = options.has_stop_watch() ? 128 + SIGINT : kSuccess;
+  if (stop != Stop::kCommandGone) {
+    no_failure = 128 + SIGTERM;
+    command.send(SIGTERM);
+    if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kCommandGone)
+      return kInterrupted;
+  }
   int status = command.wait();
-  return status == 128 + SIGTERM ? kSuccess : status;
+  return status == no_failure ? kSuccess : status;
 }
 
-// A command does not end because its recording did.
+// A command does not end because its recording did, unless that was what it is for.
 Error give_up(Error error, const HeldCommand* command, Watch& watch,
               const RecordOptions& options) {
-  if (command) {
+  if (command && options.has_stop_watch()) {
+    command->send(SIGTERM);
+  } else if (command) {
     warn(options, "the recording has ended, the command goes on: {}", error.message());
     watch.wait_for_command();
   }
@@ -299,7 +363,7 @@ Result<int> record(const RecordOptions& options) {
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();
   print_summary(summary, info, options);
-  int status = command ? end_command(*stop, *command, *watch) : kSuccess;
+  int status = command ? end_command(*stop, *command, *watch, options) : kSuccess;
   bool has_lost_too_much = loss_percent(recorder.stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);
   return status == kSuccess && is_partial ? kPartial : status;
@@ -312,11 +376,14 @@ Command make_record() {
   return {
       .name = "record",
       .summary = "Sample running code into a file",
-      .usage = "[OPTIONS] -p PID | -t TID | --cgroup PATH | -a | [--] COMMAND [ARG...]",
+      .usage =
+          "[OPTIONS] -p PID|NAME | -t TID | -u USER | --cgroup PATH | -a  [[--] COMMAND "
+          "[ARG...]]",
       .groups = record_options(*options),
       .examples =
           "  gosym record -p 4242 -d 10s          a running process, for 10 seconds\n"
-          "  gosym record -p $(pgrep -d, nginx)   until Ctrl-C\n"
+          "  gosym record -p nginx                all that run nginx, until Ctrl-C\n"
+          "  gosym record -p 4242 sleep 10        as with perf: until 'sleep 10' has ended\n"
           "  gosym record -- ./server --dev       a command, from start to end\n"
           "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
           "  gosym record --cgroup system.slice/nginx.service -d 30s\n"

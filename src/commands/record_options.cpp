@@ -24,30 +24,27 @@ Result<> check_scope(const RecordOptions& options) {
   if (!options.command.empty() && options.command.front().starts_with('-'))
     return usage_error(fmt::format("unknown option '{}'", printable(options.command.front())));
   std::vector<std::string> kinds;
-  for (auto [is_given, name] : {std::pair(!options.pids.empty(), "-p PID"),
+  bool has_processes = !options.processes.empty() || !options.comms.empty();
+  for (auto [is_given, name] : {std::pair(has_processes, "-p PID"),
                                 {!options.tids.empty(), "-t TID"},
+                                {!options.user.empty(), "-u USER"},
                                 {!options.cgroups.empty(), "--cgroup"},
-                                {options.is_system_wide, "-a"},
-                                {!options.command.empty(), "a command"}})
+                                {options.is_system_wide, "-a"}})
     if (is_given)
       kinds.emplace_back(name);
-  if (kinds.empty() && options.cpus.empty())
+  if (kinds.empty() && options.cpus.empty() && options.command.empty())
     return Error("nothing to record: no -p PID, no -a, no command")
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
   if (kinds.size() < 2)
     return Ok{};
-  Error error = usage_error(fmt::format("{} exclude one another", joined(kinds, " and ")));
-  if (!options.command.empty())
-    error = std::move(error).with_hint(
-        "to record for a time, as perf does with 'sleep 10': -d 10s");
-  return error;
+  return usage_error(fmt::format("{} exclude one another", joined(kinds, " and ")));
 }
 
 Result<> check_rest(const RecordOptions& options) {
   if (options.is_user_only && options.is_kernel_only)
     return usage_error("-U and -K exclude one another");
-  if (options.output == "-" && !options.command.empty())
+  if (options.output == "-" && !options.command.empty() && !options.has_stop_watch())
     return usage_error("-o -: standard output is the command's; name a file");
   if (options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return usage_error("-o -: a recording is not for a terminal");
@@ -204,12 +201,13 @@ Result<SamplerKind> parse_sampler(std::string_view text) {
 }
 
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
-  scope.pids = options.pids;
+  for (const std::string& process : options.processes)
+    if (auto pid = parse_decimal(process))
+      scope.pids.push_back(static_cast<uint32_t>(*pid));
   scope.tids = options.tids;
   scope.follows_children = !options.leaves_children && options.tids.empty();
-  bool has_targets = !options.pids.empty() || !options.tids.empty() ||
-                     !options.cgroups.empty() || !options.command.empty();
-  scope.is_system_wide = !has_targets;
+  scope.is_system_wide =
+      options.is_system_wide || (!options.has_processes() && options.command.empty());
   if (options.cpus.empty())
     return Ok{};
   auto cpus = proc::parse_cpu_list(options.cpus);
@@ -273,11 +271,24 @@ namespace {
 OptionGroup target_options(RecordOptions& options) {
   return {"What is sampled",
           {{.names = "-p,--pid",
-            .value = "PID[,PID]",
-            .help = "Record these processes and their future children",
-            .set = into(options.pids),
-            .check = check_id("process"),
+            .value = "PID|NAME",
+            .help = "Record these processes, by number or by the name of their program, and "
+                    "their future children; several with commas between",
+            .set = into(options.processes),
+            .check = check_process,
             .values = Values::kWords},
+           {.names = "--comm",
+            .value = "NAME[,NAME]",
+            .help = "Likewise, by name only: that of ps, or of the program's file",
+            .set = into(options.comms),
+            .check = check_given,
+            .values = Values::kCommaList},
+           {.names = "-u,--user",
+            .value = "USER",
+            .help = "Record the processes that this user, a name or a number, has when it "
+                    "begins, and their future children",
+            .set = into(options.user),
+            .check = check_given},
            {.names = "-t,--tid",
             .value = "TID[,TID]",
             .help = "Record only these threads",
@@ -336,6 +347,11 @@ OptionGroup sampling_options(RecordOptions& options) {
         .set = into(options.call_graph)},
        {.names = "-g",
         .help = "Accepted for compatibility with perf; call stacks are always recorded"},
+       {.names = "-f", .help = "Accepted likewise; an old recording is kept as FILE.old"},
+       {.names = "-m",
+        .value = "PAGES",
+        .help = "Accepted likewise; buffers are as large as the rate of samples takes"},
+       {.names = "-z", .help = "Accepted likewise; recordings are always compressed"},
        {.names = "--sampler",
         .value = "NAME",
         .help = "What takes the samples: bpf, perf, or auto: what is allowed (default: auto)",

@@ -17,7 +17,9 @@ inline constexpr const char* kDefaultOutput = "cpu.raw";
 
 // What the command line of `gosym record` says, as it says it.
 struct RecordOptions {
-  std::vector<uint32_t> pids;
+  std::vector<std::string> processes;  // by number or by name
+  std::vector<std::string> comms;      // by name
+  std::string user;
   std::vector<uint32_t> tids;
   std::vector<std::string> cgroups;
   std::vector<std::string> command;
@@ -38,6 +40,15 @@ struct RecordOptions {
   bool leaves_children = false;
   bool is_verbose = false;
   bool is_quiet = false;
+
+  bool has_processes() const {
+    return !processes.empty() || !comms.empty() || !tids.empty() || !cgroups.empty() ||
+           !user.empty();
+  }
+  // The command is not what is recorded: its end is that of the recording.
+  bool has_stop_watch() const {
+    return !command.empty() && (has_processes() || is_system_wide);
+  }
 };
 
 // The same, understood.

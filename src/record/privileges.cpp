@@ -85,14 +85,15 @@ Result<> give_up_rights_of_file(Purpose purpose) {
 }
 
 bool may_look_into(uint32_t pid) {
-  if (!has_rights_of_file())
-    return true;
+  bool has_more = has_rights_of_file();
   uint64_t owned = permitted_now();
-  set_capabilities(owned, 0);
+  if (has_more)
+    set_capabilities(owned, 0);
   char target[1];
   bool may = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target)) >= 0 ||
              errno == ENOENT;  // a thread of the kernel
-  set_capabilities(owned, owned);
+  if (has_more)
+    set_capabilities(owned, owned);
   return may;
 }
 

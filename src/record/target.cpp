@@ -1,6 +1,7 @@
 #include "record/target.h"
 
 #include <linux/magic.h>
+#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,7 +9,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -61,8 +64,11 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 }
 
 // The child. Only what is safe after fork is called here.
-[[noreturn]] void await_and_execute(int channel, const char* file, char* const* argv) {
+[[noreturn]] void await_and_execute(int channel, int output, const char* file,
+                                    char* const* argv) {
   signal(SIGXFSZ, SIG_DFL);
+  if (output != STDOUT_FILENO)
+    dup2(output, STDOUT_FILENO);
   char go = 0;
   if (read(channel, &go, 1) == 1) {
     execv(file, argv);
@@ -70,6 +76,30 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
     [[maybe_unused]] ssize_t sent = write(channel, &cause, sizeof(cause));
   }
   _exit(kNotExecutable);
+}
+
+UniqueFd open_pidfd(uint32_t pid) {
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// Of the file that a process executes; empty if it may not be looked at, as a kernel thread's.
+std::string executable_name(uint32_t pid) {
+  char path[PATH_MAX];
+  ssize_t size = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
+  std::string_view text(path, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  if (std::string_view gone = " (deleted)"; text.ends_with(gone))
+    text.remove_suffix(gone.size());
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
+template <class Condition>
+std::vector<uint32_t> other_processes(Condition is_meant) {
+  std::vector<uint32_t> pids = proc::process_ids();
+  auto own = static_cast<uint32_t>(getpid());
+  std::erase_if(
+      pids, [&](uint32_t pid) { return pid == own || !is_meant(pid) || proc::has_ended(pid); });
+  std::ranges::sort(pids);
+  return pids;
 }
 
 }  // namespace
@@ -85,7 +115,7 @@ Result<UniqueFd> open_process(uint32_t pid) {
   if (proc::has_ended(pid))
     return errorf("process {} has ended already (its parent has not noticed yet)", pid)
         .with_exit_status(kNoTarget);
-  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd process = open_pidfd(pid);
   if (!process && errno == ESRCH)
     return no_process(pid);
   if (!process)
@@ -98,6 +128,27 @@ Result<uint32_t> process_of_thread(uint32_t tid) {
   if (!status)
     return errorf("thread {} does not exist", tid).with_exit_status(kNoTarget);
   return status->pid;
+}
+
+std::vector<uint32_t> processes_named(std::string_view name) {
+  return other_processes([&](uint32_t pid) {
+    return proc::comm_of(pid, pid) == name || executable_name(pid) == name;
+  });
+}
+
+Result<uint32_t> find_user(const std::string& name) {
+  const passwd* entry = getpwnam(name.c_str());
+  auto user = entry ? entry->pw_uid : parse_decimal(name);
+  if (!user || *user >= UINT32_MAX)  // the last one means "none" to the kernel
+    return errorf("there is no user '{}'", printable(name)).with_exit_status(kNoTarget);
+  return static_cast<uint32_t>(*user);
+}
+
+std::vector<uint32_t> processes_of_user(uint32_t user) {
+  return other_processes([&](uint32_t pid) {
+    auto status = proc::status_of(pid);
+    return status && status->user == user;
+  });
 }
 
 Result<std::string> find_cgroup(const std::string& name) {
@@ -131,7 +182,7 @@ Result<std::string> find_executable(const std::string& command) {
   return errorf("'{}': command not found", printable(command)).with_exit_status(kNotFound);
 }
 
-Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments) {
+Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments, int output) {
   auto file = find_executable(arguments.front());
   if (!file)
     return std::move(file).error();
@@ -149,9 +200,12 @@ Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments
     return system_error("cannot start a command", errno);
   if (pid == 0) {
     ours.reset(-1);  // so that it sees the end of the channel when we are gone
-    await_and_execute(theirs.get(), file->c_str(), argv.data());
+    await_and_execute(theirs.get(), output, file->c_str(), argv.data());
   }
-  return HeldCommand(pid, std::move(ours));
+  UniqueFd end = open_pidfd(static_cast<uint32_t>(pid));
+  if (!end)
+    return system_error("cannot watch a command", errno);
+  return HeldCommand(pid, std::move(end), std::move(ours));
 }
 
 Result<> HeldCommand::release() {

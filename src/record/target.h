@@ -1,7 +1,10 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +18,16 @@ Result<UniqueFd> open_process(uint32_t pid);
 // Fails where no thread of that number runs.
 Result<uint32_t> process_of_thread(uint32_t tid);
 
+// Processes that run a program of this name: that of their first thread, as ps shows it, or
+// that of the executable's file without its directory. The one that asks is none of them.
+std::vector<uint32_t> processes_named(std::string_view name);
+
+// A user by name or number.
+Result<uint32_t> find_user(const std::string& name);
+
+// Processes whose effective user this is, but the one that asks.
+std::vector<uint32_t> processes_of_user(uint32_t user);
+
 // The directory of a cgroup of v2: `name` is its path, or that from the root of the hierarchy,
 // "system.slice/nginx.service".
 Result<std::string> find_cgroup(const std::string& name);
@@ -26,9 +39,13 @@ Result<std::string> find_executable(const std::string& command);
 // without having run anything.
 class HeldCommand {
 public:
-  static Result<HeldCommand> start(const std::vector<std::string>& arguments);
+  // What it prints goes to the descriptor `output`.
+  static Result<HeldCommand> start(const std::vector<std::string>& arguments,
+                                   int output = STDOUT_FILENO);
 
   uint32_t pid() const { return static_cast<uint32_t>(pid_); }
+  // Readable once it has ended.
+  int end_fd() const { return end_.get(); }
 
   // Fails if the kernel refuses to execute the file.
   Result<> release();
@@ -39,9 +56,11 @@ public:
   int wait() const;
 
 private:
-  HeldCommand(int pid, UniqueFd channel) : pid_(pid), channel_(std::move(channel)) {}
+  HeldCommand(int pid, UniqueFd end, UniqueFd channel)
+      : pid_(pid), end_(std::move(end)), channel_(std::move(channel)) {}
 
   int pid_;
+  UniqueFd end_;
   UniqueFd channel_;  // we write a byte to release it; it writes errno if exec fails
 };
 

@@ -106,16 +106,20 @@ std::optional<Stop> Watch::reached_limit(const Recorder& recorder) const {
 
 Stop Watch::wait_for_command() {
   stop_.reset();
-  while (!targets_.empty() && !stop_)
+  targets_.clear();
+  while (!stop_)
     poll_once(-1, -1);
-  return stop_.value_or(Stop::kTargetsGone);
+  return *stop_;
 }
 
 // poll passes over negative descriptors.
 void Watch::poll_once(int ring_fd, int timeout_ms) {
-  std::vector<pollfd> watched = {
-      {signals_.get(), POLLIN, 0}, {parent_.get(), POLLIN, 0}, {ring_fd, POLLIN, 0}};
-  constexpr size_t kFirstTarget = 3;
+  int command_end = command_ ? command_->end_fd() : -1;
+  std::vector<pollfd> watched = {{signals_.get(), POLLIN, 0},
+                                 {parent_.get(), POLLIN, 0},
+                                 {ring_fd, POLLIN, 0},
+                                 {command_end, POLLIN, 0}};
+  constexpr size_t kFirstTarget = 4;
   for (const UniqueFd& target : targets_)
     watched.push_back({target.get(), POLLIN, 0});
   if (poll(watched.data(), watched.size(), timeout_ms) <= 0)
@@ -127,6 +131,8 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
     stop_ = Stop::kParentGone;
     parent_.reset(-1);
   }
+  if (watched[3].revents != 0 && !stop_)
+    stop_ = Stop::kCommandGone;
   for (size_t i = watched.size(); i-- > kFirstTarget;)
     if (watched[i].revents != 0)
       targets_.erase(targets_.begin() + static_cast<ptrdiff_t>(i - kFirstTarget));

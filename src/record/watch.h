@@ -19,6 +19,7 @@ enum class Stop {
   kSignal,       // SIGINT, SIGTERM or SIGHUP
   kParentGone,   // who started it has ended
   kTargetsGone,  // every target has ended
+  kCommandGone,  // the command has
   kAbort,        // a second SIGINT, from one who will not wait for the command to end
 };
 
@@ -38,7 +39,7 @@ UniqueFd open_parent();
 // Who ignores SIGHUP, as after nohup, is meant to outlive its parent.
 class Watch {
 public:
-  // `command` may be null. No targets: only a signal or a limit ends the recording.
+  // The end of all targets ends the recording, and so does that of the command; it may be null.
   static Result<Watch> open(UniqueFd parent, std::vector<UniqueFd> targets,
                             const HeldCommand* command);
 

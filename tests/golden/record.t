@@ -10,17 +10,13 @@ What is to be recorded has to be said, and only once.
   gosym: hint: see 'gosym record --help'
   [2]
 
-  $ gosym record -a -g -- sleep 10
-  gosym: error: -a and a command exclude one another
-  gosym: hint: to record for a time, as perf does with 'sleep 10': -d 10s
-  [2]
+A command beside what is recorded is but the stop watch.
 
-  $ gosym record -p 1 sleep 10
-  gosym: error: --pid: 'sleep' is not a process id
-  gosym: hint: see 'gosym record --help'
-  [2]
+  $ gosym record -p 1 no-such-command
+  gosym: error: 'no-such-command': command not found
+  [127]
 
-Processes have numbers; that there is none may be the shell's doing.
+Processes have numbers or names; that there is none may be the shell's doing.
 
   $ gosym record -p $(pidof such-a-server) -d 1s
   gosym: error: --pid: no process id: is the program running?
@@ -34,6 +30,25 @@ Processes have numbers; that there is none may be the shell's doing.
 
   $ gosym record -p 1,4294967296
   gosym: error: --pid: '4294967296' is not a process id
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+Of what nothing runs, nothing is recorded. The word behind a name is a command.
+
+  $ gosym record -p such-a-server -d 1s
+  gosym: error: there is no process named 'such-a-server'
+  [5]
+
+  $ gosym record --comm 'such a server' -d 1s
+  gosym: error: there is no process named 'such a server'
+  [5]
+
+  $ gosym record -u such-a-user -d 1s
+  gosym: error: there is no user 'such-a-user'
+  [5]
+
+  $ gosym record -u 0 -p 1
+  gosym: error: -p PID and -u USER exclude one another
   gosym: hint: see 'gosym record --help'
   [2]
 
