@@ -1,0 +1,95 @@
+#include "commands/record_notes.h"
+
+#include <unistd.h>
+
+#include "base/text.h"
+#include "record/rights.h"
+#include "record/target.h"
+
+namespace gosym {
+
+namespace {
+
+// The kernel ends the perf events of whoever executes such a file, as it would show what it is.
+bool may_not_be_read(const std::string& command) {
+  auto file = find_executable(command);
+  return file && access(file->c_str(), R_OK) != 0;
+}
+
+std::string why_no_samples(const RecordingInfo& info, const RecordOptions& options) {
+  bool is_of_command = !options.command.empty() && !options.has_stop_watch();
+  if (is_of_command && may_not_be_read(options.command.front()))
+    return "a program that its user may not read is sampled for root only, by BPF";
+  std::vector<std::string> counted;
+  for (const RecordedEvent& event : info.events)
+    if (!measures_time(event.name, 0))
+      counted.push_back(event.name);
+  if (counted.size() == info.events.size())
+    return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));
+  return is_of_command ? "the command used too little CPU; try a higher --freq"
+                       : "what was recorded did not use the CPU; is it idle?";
+}
+
+}  // namespace
+
+bool is_unusable(const Recorder::Summary& summary) {
+  return summary.lost_events > 0 && summary.unplaced > summary.samples / 2;
+}
+
+void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
+                    const RecordOptions& options) {
+  if (summary.lost_samples > 0)
+    warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
+         with_commas(summary.lost_samples),
+         with_commas(summary.samples + summary.lost_samples));
+  if (summary.skipped_percent > 0)
+    warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
+         with_commas(summary.due_ticks), summary.skipped_percent, why_skipped(info));
+  if (summary.lost_events > 0)
+    warn(options, "{} events lost: some functions will have no names",
+         with_commas(summary.lost_events));
+  if (is_unusable(summary))
+    warn(options,
+         "this recording cannot be used: {} of {} samples are of code that lost events told of",
+         with_commas(summary.unplaced), with_commas(summary.samples));
+  if (summary.hung_looks > 0)
+    warn(options, "{} files, or what was mapped, not looked at: they did not answer in time",
+         with_commas(summary.hung_looks));
+  if (summary.refused_events > 0 && options.is_verbose)
+    warn(options, "{} mappings not recorded: of programs that map code all the time",
+         with_commas(summary.refused_events));
+  if (summary.unfollowed > 0)
+    warn(options, "{} child processes not sampled: too many at once",
+         with_commas(summary.unfollowed));
+  if (summary.unreadable > 0)
+    warn(options, "{} sampled {} may not be looked into: functions will have no names",
+         summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
+  for (const std::string& problem : summary.perf_map_problems)
+    warn(options, "{}", problem);
+  if (!summary.archive_problems.empty())
+    warn(options, "{} {} not archived, or not whole: {}", summary.archive_problems.size(),
+         summary.archive_problems.size() == 1 ? "file" : "files",
+         summary.archive_problems.front());
+  if (!summary.unknown_go_versions.empty())
+    warn(options, "goroutines are not told, and stacks may end in C code, for programs by {}",
+         printable(joined(summary.unknown_go_versions, ", ")));
+  if (summary.lacks_kernel_symbols)
+    warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
+         why_kernel_symbols_are_hidden());
+  if (summary.samples == 0)
+    warn(options, "no samples: {}", why_no_samples(info, options));
+}
+
+void tell_start(const Sampler& sampler, const RecordingInfo& info,
+                const RecordOptions& options) {
+  if (std::string shortcomings = sampler.shortcomings(); !shortcomings.empty())
+    warn(options, "{}", shortcomings);
+  if (!options.is_verbose)
+    return;
+  std::vector<std::string> events;
+  for (const RecordedEvent& event : info.events)
+    events.push_back(event_text(event));
+  print(stderr, "gosym: sampling {} on {} CPUs\n", joined(events, " and "), info.cpu_count);
+}
+
+}  // namespace gosym

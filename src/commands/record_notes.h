@@ -1,0 +1,20 @@
+#pragma once
+
+#include "commands/record_options.h"
+#include "record/recorder.h"
+
+// What commands that record say beside their answer, on standard error.
+
+namespace gosym {
+
+void tell_start(const Sampler& sampler, const RecordingInfo& info,
+                const RecordOptions& options);
+
+// What was lost or is missing, once the recording is finished.
+void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
+                    const RecordOptions& options);
+
+// Most of its samples cannot be named by anybody.
+bool is_unusable(const Recorder::Summary& summary);
+
+}  // namespace gosym

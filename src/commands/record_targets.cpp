@@ -1,0 +1,144 @@
+#include "commands/record_targets.h"
+
+#include <csignal>
+
+#include "base/text.h"
+#include "record/privileges.h"
+#include "record/rights.h"
+
+namespace gosym {
+
+namespace {
+
+Error not_yours(std::string_view what) {
+  return errorf("{} not yours to look into", what)
+      .with_hint("run with sudo: rights of gosym's file are for your own processes, and -a")
+      .with_exit_status(kUnsupported);
+}
+
+Result<> add_process(uint32_t pid, Targets& targets) {
+  auto process = open_process(pid);
+  if (!process)
+    return std::move(process).error();
+  // Who has no more rights than his own is told by the sampler which he lacks.
+  if (has_rights_of_file() && !may_look_into(pid))
+    return not_yours(fmt::format("process {} is", pid));
+  targets.processes.push_back(*std::move(process));
+  return Ok{};
+}
+
+// Those that were found, but such as have ended since or are not the user's. `which` is, say,
+// "named 'nginx'".
+Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
+                   const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> added;
+  size_t refused = 0;
+  for (uint32_t pid : found) {
+    if (!may_look_into(pid)) {
+      refused++;
+    } else if (auto process = open_process(pid)) {
+      targets.scope.pids.push_back(pid);
+      targets.processes.push_back(*std::move(process));
+      added.push_back(std::to_string(pid));
+    }
+  }
+  constexpr size_t kMaxListed = 10;
+  if (added.empty() && refused > 0)
+    return not_yours(fmt::format("the processes {} are", which));
+  if (added.empty())
+    return errorf("there is no process {}", which).with_exit_status(kNoTarget);
+  if (refused > 0)
+    warn(options, "{} of {} processes {} left out: not yours to look into", refused,
+         refused + added.size(), which);
+  if (!options.is_quiet)
+    print(stderr, "recording {} {} {}{}\n", added.size(),
+          added.size() == 1 ? "process" : "processes", which,
+          added.size() > kMaxListed ? "" : ": " + joined(added, ", "));
+  return Ok{};
+}
+
+Result<> find_processes(const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> names = options.comms;
+  for (const std::string& process : options.processes)
+    if (!parse_decimal(process))
+      names.push_back(process);
+  for (const std::string& name : names)
+    if (auto added = add_found(fmt::format("named '{}'", printable(name)),
+                               processes_named(name), options, targets);
+        !added)
+      return added;
+  if (options.user.empty())
+    return Ok{};
+  auto user = find_user(options.user);
+  if (!user)
+    return std::move(user).error();
+  return add_found(fmt::format("of user '{}'", printable(options.user)),
+                   processes_of_user(*user), options, targets);
+}
+
+Result<> start_command(const RecordOptions& options, Targets& targets) {
+  bool is_output_taken = options.output == "-";
+  auto held =
+      HeldCommand::start(options.command, is_output_taken ? STDERR_FILENO : STDOUT_FILENO);
+  if (!held)
+    return std::move(held).error();
+  targets.command = *std::move(held);
+  if (!options.has_stop_watch())
+    targets.scope.pids.push_back(targets.command->pid());
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
+  Targets targets;
+  targets.scope = scope;
+  for (const std::string& name : options.cgroups) {
+    auto path = find_cgroup(name);
+    if (!path)
+      return std::move(path).error();
+    targets.scope.cgroups.push_back(*std::move(path));
+  }
+  for (uint32_t pid : targets.scope.pids)
+    if (auto added = add_process(pid, targets); !added)
+      return std::move(added).error();
+  for (uint32_t tid : targets.scope.tids) {
+    auto process = process_of_thread(tid);
+    if (!process)
+      return std::move(process).error();
+    if (auto added = add_process(*process, targets); !added)
+      return std::move(added).error();
+  }
+  if (auto found = find_processes(options, targets); !found)
+    return std::move(found).error();
+  if (!options.command.empty())
+    if (auto started = start_command(options, targets); !started)
+      return std::move(started).error();
+  return targets;
+}
+
+int end_command(Stop stop, const HeldCommand& command, Watch& watch,
+                const RecordOptions& options) {
+  int no_failure = options.has_stop_watch() ? 128 + SIGINT : kSuccess;
+  if (stop != Stop::kCommandGone) {
+    no_failure = 128 + SIGTERM;
+    command.send(SIGTERM);
+    if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kCommandGone)
+      return kInterrupted;
+  }
+  int status = command.wait();
+  return status == no_failure ? kSuccess : status;
+}
+
+Error give_up(Error error, const HeldCommand* command, Watch& watch,
+              const RecordOptions& options) {
+  if (command && options.has_stop_watch()) {
+    command->send(SIGTERM);
+  } else if (command) {
+    warn(options, "the recording has ended, the command goes on: {}", error.message());
+    watch.wait_for_command();
+  }
+  return error;
+}
+
+}  // namespace gosym

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "commands/record_options.h"
+#include "record/target.h"
+#include "record/watch.h"
+
+namespace gosym {
+
+// What is to be sampled, and how its end is noticed.
+struct Targets {
+  Scope scope;
+  std::vector<UniqueFd> processes;  // readable once one has ended; but a command's
+  std::optional<HeldCommand> command;
+};
+
+// Starts the command, if there is one: it runs when it is released. `scope` is that of the
+// plan.
+Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
+
+// The exit status, once the recording is finished. A command that outlives it is asked to end,
+// and then its end is our doing and no failure; nor is it one that Ctrl-C ends a stop watch.
+int end_command(Stop stop, const HeldCommand& command, Watch& watch,
+                const RecordOptions& options);
+
+// A command does not end because its recording did, unless that was what it is for.
+Error give_up(Error error, const HeldCommand* command, Watch& watch,
+              const RecordOptions& options);
+
+}  // namespace gosym
