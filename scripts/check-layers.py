@@ -16,9 +16,10 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "raw": "base profile",
     "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
+    "live": "base proc profile raw symbolize record",
     "view": "base profile",
     "output": "base profile view",
-    "commands": "base elf go dwarf code proc profile raw symbolize record view output",
+    "commands": "base elf go dwarf code proc profile raw symbolize record live view output",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

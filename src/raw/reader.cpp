@@ -111,31 +111,24 @@ CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
   return counts;
 }
 
+CountsByCpu by_cpu(const RecordingStats& stats) {
+  CountsByCpu counts;
+  for (const CpuCounts& cpu : stats.cpus)
+    counts[{cpu.cpu, cpu.event}] = cpu;
+  return counts;
+}
+
 Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
   if (decoded->cpus.size() > kMaxCpus * kMaxEvents)
     return errorf("{} counts of CPUs, where {} are allowed", decoded->cpus.size(),
                   kMaxCpus * kMaxEvents);
-  RecordingStats& last = parsing.recording.stats;
   // The recorder counts for the first time when it is ready to sample, which may take a second.
-  bool is_first = last.time == 0;
+  bool is_first = parsing.recording.stats.time == 0;
   if (is_first && decoded->samples == 0 && decoded->lost_samples == 0)
     parsing.recording.begin_time = decoded->time;
-  CountsByCpu before;
-  for (const CpuCounts& counts : last.cpus)
-    before[{counts.cpu, counts.event}] = counts;
-  for (const CpuCounts& counts : decoded->cpus) {
-    CpuCounts lost = counted_since(counts, before);
-    bool has_skipped = lost.skipped > 1 + lost.samples / kFewSkipped;
-    if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0 &&
-        !has_skipped)
-      continue;
-    uint64_t begin = last.time == 0 ? parsing.recording.monotonic_ns : last.time;
-    parsing.recording.losses.push_back({begin, decoded->time, lost});
-    parsing.recording.memory += sizeof(Loss);
-  }
-  last = *std::move(decoded);
+  add_counts(*std::move(decoded), parsing.recording);
   return Ok{};
 }
 
@@ -210,6 +203,32 @@ Error several_recordings(uint64_t begin) {
 }
 
 }  // namespace
+
+void add_counts(RecordingStats counts, Recording& recording) {
+  RecordingStats& last = recording.stats;
+  CountsByCpu before = by_cpu(last);
+  for (const CpuCounts& cpu : counts.cpus) {
+    CpuCounts lost = counted_since(cpu, before);
+    bool has_skipped = lost.skipped > 1 + lost.samples / kFewSkipped;
+    if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0 &&
+        !has_skipped)
+      continue;
+    uint64_t begin = last.time == 0 ? recording.monotonic_ns : last.time;
+    recording.losses.push_back({begin, counts.time, lost});
+    recording.memory += sizeof(Loss);
+  }
+  last = std::move(counts);
+}
+
+RecordingStats counted_since(RecordingStats counts, const RecordingStats& before) {
+  CountsByCpu old = by_cpu(before);
+  for (CpuCounts& cpu : counts.cpus)
+    cpu = counted_since(cpu, old);
+  counts.samples -= before.samples;
+  counts.lost_samples -= before.lost_samples;
+  counts.lost_events -= before.lost_events;
+  return counts;
+}
 
 uint64_t memory_budget(uint64_t file_size) {
   constexpr uint64_t kLeast = 256 << 20;

@@ -70,6 +70,12 @@ Result<Recording> read(const std::string& path);
 Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(Bytes file);  // which is copied
 
+// Takes the next counts of a recording, which are those since its start: they become its last
+// ones, and what was lost since the ones before becomes a Loss.
+void add_counts(RecordingStats counts, Recording& recording);
+// What was counted since the counts before.
+RecordingStats counted_since(RecordingStats counts, const RecordingStats& before);
+
 // In the order of the chunks, with one tree for all.
 Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeReader& stacks);
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);

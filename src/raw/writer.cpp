@@ -40,14 +40,19 @@ Writer::Writer(OutputFile output) : output_(std::move(output)), zstd_(ZSTD_creat
 
 Writer::~Writer() = default;
 
+Writer::Clocks Writer::clocks_now() {
+  return {monotonic_ns(), clock_ns(CLOCK_REALTIME)};
+}
+
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
-                                               const RecordingInfo& info) {
+                                               const RecordingInfo& info,
+                                               const Clocks& clocks) {
   auto output = open_output(path);
   if (!output)
     return std::move(output).error();
   std::unique_ptr<Writer> writer(new Writer(*std::move(output)));
 
-  auto begun = writer->write_header();
+  auto begun = writer->write_header(clocks);
   if (begun)
     begun = writer->write_chunk(ChunkType::kInfo, encode(info));
   if (begun)
@@ -131,10 +136,10 @@ Result<> Writer::write_end(uint64_t time) {
   return Ok{};
 }
 
-Result<> Writer::write_header() {
+Result<> Writer::write_header(const Clocks& clocks) {
   FileHeader header;
-  header.monotonic_ns = monotonic_ns();
-  header.realtime_ns = clock_ns(CLOCK_REALTIME);
+  header.monotonic_ns = clocks.monotonic_ns;
+  header.realtime_ns = clocks.realtime_ns;
   if (getentropy(header.id.data(), header.id.size()) != 0)
     return system_error("cannot get random bytes", errno);
   uint32_t first_tree = 0;

@@ -27,10 +27,18 @@ class SampleBatch;
 // every later call fails in the same way. Such an error ends the program with kPartial.
 class Writer {
 public:
+  // Both clocks at an instant near the start of the recording, in nanoseconds.
+  struct Clocks {
+    uint64_t monotonic_ns;
+    uint64_t realtime_ns;
+  };
+  static Clocks clocks_now();
+
   // Opens `path` as open_output does: "-" is standard output, and an existing file is renamed
   // to PATH.old. Writes the header and the info chunk.
   static Result<std::unique_ptr<Writer>> create(const std::string& path,
-                                                const RecordingInfo& info);
+                                                const RecordingInfo& info,
+                                                const Clocks& clocks = clocks_now());
 
   // Adds to a recording that has been read from there, behind its last whole chunk.
   static Result<std::unique_ptr<Writer>> append_to(const std::string& path,
@@ -57,7 +65,7 @@ private:
   };
 
   explicit Writer(OutputFile output);
-  Result<> write_header();
+  Result<> write_header(const Clocks& clocks);
   Result<> write_chunk(ChunkType type, std::string_view payload);
   std::string_view compress(std::string_view payload);
   Result<> write(std::string_view data);

@@ -1,0 +1,107 @@
+#include "live/past_state.h"
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+// More than programs have; those that map code all the time have any number.
+constexpr size_t kMaxMaps = 4096;
+
+// What happened before `time` is no longer true.
+void forget_maps_before(std::vector<MapEvent>& maps, uint64_t time) {
+  std::erase_if(maps, [&](const MapEvent& map) { return map.time < time; });
+}
+
+}  // namespace
+
+void PastState::apply(Event event) {
+  std::visit([this](auto& e) { add(std::move(e)); }, event);
+}
+
+void PastState::add(MapEvent event) {
+  Process& process = processes_[event.pid];
+  if (event.time < process.begin)
+    return;  // of a program that has ended
+  auto place = std::ranges::upper_bound(process.maps, event.time, {}, &MapEvent::time);
+  place = process.maps.insert(place, std::move(event));
+  // Later mappings hide earlier ones.
+  const MapEvent added = *place;
+  auto is_hidden = [&](const MapEvent& old) {
+    return added.start <= old.start && old.limit() <= added.limit();
+  };
+  process.maps.erase(std::remove_if(process.maps.begin(), place, is_hidden), place);
+  if (process.maps.size() > kMaxMaps)
+    process.maps.erase(process.maps.begin());
+}
+
+void PastState::add(CommEvent event) {
+  Process& process = processes_[event.pid];
+  if (event.time < process.begin)
+    return;
+  if (event.is_exec) {
+    process.begin = event.time;
+    process.names.clear();
+    forget_maps_before(process.maps, event.time);
+    event.is_exec = false;  // what it ended is gone
+  }
+  CommEvent& name = process.names[event.tid];
+  if (name.time <= event.time)
+    name = std::move(event);
+}
+
+void PastState::add(const ForkEvent& event) {
+  if (event.pid == event.parent_pid)
+    return;  // a thread, which is told by its name
+  Process& process = processes_[event.pid];
+  if (event.time < process.begin)
+    return;
+  process.begin = event.time;
+  forget_maps_before(process.maps, event.time);
+  std::erase_if(process.names,
+                [&](const auto& entry) { return entry.second.time < event.time; });
+}
+
+// Other threads may go on when the first one has ended, under the name that it had.
+void PastState::add(const ExitEvent& event) {
+  auto process = processes_.find(event.pid);
+  if (process == processes_.end() || event.tid == event.pid)
+    return;
+  auto name = process->second.names.find(event.tid);
+  if (name != process->second.names.end() && name->second.time <= event.time)
+    process->second.names.erase(name);
+}
+
+void PastState::add(KernelCodeEvent event) {
+  if (event.is_removed)
+    kernel_code_.erase(event.address);
+  else
+    kernel_code_.insert_or_assign(event.address, std::move(event));
+}
+
+void PastState::add(CgroupEvent event) {
+  cgroups_.insert_or_assign(event.id, std::move(event));
+}
+
+void PastState::forget(const std::function<bool(uint32_t pid)>& is_over) {
+  std::erase_if(processes_, [&](const auto& entry) { return is_over(entry.first); });
+}
+
+void PastState::append_to(std::vector<Event>& events, const std::set<uint32_t>& pids) const {
+  for (const auto& [id, cgroup] : cgroups_)
+    events.emplace_back(cgroup);
+  for (const auto& [address, code] : kernel_code_)
+    events.emplace_back(code);
+  for (uint32_t pid : pids) {
+    auto process = processes_.find(pid);
+    if (process == processes_.end())
+      continue;
+    for (const auto& [tid, name] : process->second.names)
+      events.emplace_back(name);
+    for (const MapEvent& map : process->second.maps)
+      events.emplace_back(map);
+  }
+}
+
+}  // namespace gosym

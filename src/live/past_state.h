@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profile/recording.h"
+
+namespace gosym {
+
+// What was so at a moment, as the events up to then tell it: what processes have mapped and
+// what their threads are called, which code of its own the kernel has, which cgroups there are.
+// Events may come late, but each is of the time that it bears.
+//
+// A child's own mappings include what it has from its parent: so the recorder tells them.
+class PastState {
+public:
+  void apply(Event event);
+
+  // Processes for which this holds are forgotten.
+  void forget(const std::function<bool(uint32_t pid)>& is_over);
+
+  // The same as events: of these processes, and of none.
+  void append_to(std::vector<Event>& events, const std::set<uint32_t>& pids) const;
+
+  size_t process_count() const { return processes_.size(); }
+
+private:
+  struct Process {
+    uint64_t begin = 0;                   // of the program that it runs, or of itself
+    std::vector<MapEvent> maps;           // by time
+    std::map<uint32_t, CommEvent> names;  // by thread
+  };
+
+  void add(MapEvent event);
+  void add(CommEvent event);
+  void add(const ForkEvent& event);
+  void add(const ExitEvent& event);
+  void add(KernelCodeEvent event);
+  void add(CgroupEvent event);
+
+  std::map<uint32_t, Process> processes_;
+  std::map<uint64_t, KernelCodeEvent> kernel_code_;  // by address
+  std::map<uint64_t, CgroupEvent> cgroups_;
+};
+
+}  // namespace gosym

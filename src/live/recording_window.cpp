@@ -1,0 +1,337 @@
+#include "live/recording_window.h"
+
+#include <algorithm>
+
+#include "raw/format.h"
+#include "raw/messages.h"
+#include "raw/sample_batch.h"
+
+namespace gosym {
+
+namespace {
+
+// A minute of 64 busy CPUs at 999 Hz, about.
+constexpr uint64_t kMaxSampleBytes = 256 << 20;
+// They take some hundred bytes each.
+constexpr size_t kMaxEvents = 500'000;
+// Code and tables of deleted files, and of those that containers have.
+constexpr uint64_t kMaxPieceBytes = 256 << 20;
+constexpr uint64_t kMaxPerfMapBytes = 64 << 20;
+
+// Each process is asked for in /proc.
+constexpr uint64_t kSweepTime = 10'000'000'000;
+
+raw::Recording::StoredChunk stored(std::string payload) {
+  auto size = static_cast<uint32_t>(payload.size());
+  return {.file = std::make_shared<const raw::Input>(std::move(payload)),
+          .offset = 0,
+          .stored_size = size,
+          .raw_size = size};
+}
+
+// Without the samples before `begin`.
+raw::SampleBatch cut(const raw::SampleBatch& batch, uint64_t begin) {
+  raw::SampleBatch rest;
+  for (const auto& row : batch.rows())
+    if (row.time >= begin)
+      rest.add(batch.sample(row));
+  return rest;
+}
+
+// Two chunks that follow each other never have the same tree: it may be counted on by one.
+std::string encoded(const raw::SampleBatch& batch, uint32_t tree) {
+  raw::StackTreeWriter alone(2 * tree);
+  return batch.encode(alone);
+}
+
+}  // namespace
+
+RecordingWindow::RecordingWindow(RecordingInfo info, uint64_t span, HasEnded has_ended)
+    : info_(std::move(info)),
+      span_(span),
+      has_ended_(std::move(has_ended)),
+      clocks_(raw::Writer::clocks_now()) {}
+
+raw::Recording RecordingWindow::since(uint64_t time) const {
+  std::lock_guard lock(mutex_);
+  uint64_t begin = std::max(begin_, time);
+  std::vector<const Samples*> samples;
+  for (const Samples& some : samples_)
+    if (some.last >= begin)
+      samples.push_back(&some);
+  return make(begin, samples);
+}
+
+raw::Recording RecordingWindow::take_new() {
+  std::lock_guard lock(mutex_);
+  std::vector<const Samples*> samples;
+  for (Samples& some : samples_)
+    if (!std::exchange(some.is_taken, true))
+      samples.push_back(&some);
+  // A sample may be a little older than the counts before it.
+  uint64_t begin = std::max(begin_, taken_until_);
+  for (const Samples* some : samples)
+    begin = std::min(begin, some->first);
+  if (!stats_.empty())
+    taken_until_ = stats_.back().time;
+  return make(begin, samples);
+}
+
+raw::Recording RecordingWindow::make(uint64_t begin,
+                                     const std::vector<const Samples*>& samples) const {
+  raw::Recording recording;
+  recording.major = raw::kMajorVersion;
+  recording.minor = raw::kMinorVersion;
+  recording.monotonic_ns = clocks_.monotonic_ns;
+  recording.realtime_ns = clocks_.realtime_ns;
+  recording.info = info_;
+  recording.images = images_;
+  recording.kernel_symbols = kernel_symbols_;
+  recording.vdso = vdso_;
+  recording.perf_maps = perf_maps_;
+  recording.piece_chunks = pieces_;
+  recording.begin_time = begin;
+  uint32_t tree = tree_;
+  for (const Samples* some : samples) {
+    recording.file_size += some->chunk.raw_size;
+    recording.sample_chunks.push_back(some->chunk);
+    if (some->first >= begin)
+      continue;
+    // What was written here can be read.
+    raw::StackTreeReader stacks;
+    auto batch = raw::read_samples(some->chunk, stacks);
+    recording.sample_chunks.back() = stored(encoded(cut(*batch, begin), ++tree));
+  }
+  recording.memory_budget = raw::memory_budget(recording.file_size);
+  add_events(samples, recording);
+  add_counts(recording);
+  return recording;
+}
+
+// Of processes that have samples, and of parents, after which children are named.
+void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
+                                 raw::Recording& recording) const {
+  std::set<uint32_t> pids;
+  for (const Samples* some : samples)
+    pids.insert(some->pids.begin(), some->pids.end());
+  for (const Event& event : events_)
+    if (const auto* fork = std::get_if<ForkEvent>(&event); fork && pids.contains(fork->pid))
+      pids.insert(fork->parent_pid);
+  past_.append_to(recording.events, pids);
+  recording.events.insert(recording.events.end(), events_.begin(), events_.end());
+}
+
+// What was counted in the time of the recording.
+void RecordingWindow::add_counts(raw::Recording& recording) const {
+  auto is_before = [&](const RecordingStats& stats) {
+    return stats.time <= recording.begin_time;
+  };
+  auto first = std::ranges::partition_point(stats_, is_before);
+  RecordingStats before = first == stats_.begin() ? RecordingStats() : *std::prev(first);
+  recording.stats = before;
+  recording.stats.time = recording.begin_time;
+  for (; first != stats_.end(); ++first)
+    raw::add_counts(*first, recording);
+  recording.stats = raw::counted_since(recording.stats, before);
+}
+
+uint64_t RecordingWindow::end() const {
+  std::lock_guard lock(mutex_);
+  return stats_.empty() ? 0 : stats_.back().time;
+}
+
+RecordingWindow::Size RecordingWindow::size() const {
+  std::lock_guard lock(mutex_);
+  Size size = {.sample_bytes = sample_bytes_,
+               .events = events_.size(),
+               .processes = past_.process_count(),
+               .file_bytes = piece_bytes_,
+               .missed_samples = missed_samples_};
+  for (const Samples& some : samples_)
+    size.samples += some.count;
+  return size;
+}
+
+Result<> RecordingWindow::write_image(const RecordedImage& image) {
+  std::lock_guard lock(mutex_);
+  images_.push_back(image);
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_events(std::span<const Event> events) {
+  std::lock_guard lock(mutex_);
+  events_.insert(events_.end(), events.begin(), events.end());
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_samples(const raw::SampleBatch& batch) {
+  std::lock_guard lock(mutex_);
+  if (batch.empty())
+    return Ok{};
+  Samples samples;
+  samples.chunk = stored(encoded(batch, ++tree_));
+  samples.first = UINT64_MAX;
+  samples.count = batch.rows().size();
+  for (const auto& row : batch.rows()) {
+    samples.first = std::min(samples.first, row.time);
+    samples.last = std::max(samples.last, row.time);
+    samples.pids.insert(row.pid);
+  }
+  sample_bytes_ += samples.chunk.raw_size;
+  samples_.push_back(std::move(samples));
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_kernel_symbols(std::string_view kallsyms) {
+  std::lock_guard lock(mutex_);
+  kernel_symbols_ += kallsyms;
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_perf_map(const RecordedPerfMap& map) {
+  std::lock_guard lock(mutex_);
+  perf_maps_.push_back(map);
+  uint64_t bytes = 0;
+  for (const RecordedPerfMap& known : perf_maps_)
+    bytes += known.text.size();
+  while (bytes > kMaxPerfMapBytes) {
+    bytes -= perf_maps_.front().text.size();
+    perf_maps_.erase(perf_maps_.begin());
+  }
+  return Ok{};
+}
+
+// Of a file that lacks a piece nothing is used.
+Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
+  std::lock_guard lock(mutex_);
+  bool has_room = piece_bytes_ + piece.bytes.size() <= kMaxPieceBytes;
+  ImagePiece refused;
+  refused.image = piece.image;
+  refused.problem = "more files than are kept in memory";
+  pieces_.push_back(stored(raw::encode(has_room ? piece : refused)));
+  piece_bytes_ += pieces_.back().raw_size;
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_vdso(std::string_view image) {
+  std::lock_guard lock(mutex_);
+  vdso_ = image;
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_stats(const RecordingStats& stats) {
+  std::lock_guard lock(mutex_);
+  stats_.push_back(stats);
+  move_on();
+  return Ok{};
+}
+
+Result<> RecordingWindow::write_end(uint64_t) {
+  return Ok{};
+}
+
+bool RecordingWindow::is_too_large() const {
+  return sample_bytes_ > kMaxSampleBytes || events_.size() > kMaxEvents;
+}
+
+void RecordingWindow::move_on() {
+  uint64_t end = stats_.back().time;
+  move_to(end - std::min(end, span_));
+  // To leave out an eighth each time costs less than to look after each sample.
+  while (is_too_large() && begin_ < end)
+    move_to(begin_ + std::max<uint64_t>((end - begin_) / 8, 1));
+  if (end - swept_at_ >= kSweepTime) {
+    swept_at_ = end;
+    forget_ended();
+  }
+}
+
+void RecordingWindow::move_to(uint64_t begin) {
+  begin_ = std::max(begin_, begin);
+  std::erase_if(samples_, [&](const Samples& some) {
+    bool is_over = some.last < begin_;
+    sample_bytes_ -= is_over ? some.chunk.raw_size : 0;
+    missed_samples_ += is_over && !some.is_taken ? some.count : 0;
+    return is_over;
+  });
+  while (stats_.size() > 1 && stats_[1].time <= begin_)
+    stats_.pop_front();
+
+  std::ranges::stable_sort(events_, {}, [](const Event& event) { return time_of(event); });
+  auto rest = std::ranges::partition_point(
+      events_, [&](const Event& event) { return time_of(event) < begin_; });
+  for (auto event = events_.begin(); event != rest; ++event)
+    past_.apply(std::move(*event));
+  events_.erase(events_.begin(), rest);
+}
+
+// Processes that neither have samples nor run.
+void RecordingWindow::forget_ended() {
+  std::set<uint32_t> sampled;
+  for (const Samples& some : samples_)
+    sampled.insert(some.pids.begin(), some.pids.end());
+  auto is_over = [&](uint32_t pid) { return !sampled.contains(pid) && has_ended_(pid); };
+  past_.forget(is_over);
+  std::erase_if(perf_maps_, [&](const RecordedPerfMap& map) {
+    return map.time < begin_ && is_over(map.pid);
+  });
+}
+
+namespace {
+
+Result<> write_files(const raw::Recording& recording, raw::Writer& writer) {
+  for (const RecordedImage& image : recording.images)
+    if (auto done = writer.write_image(image); !done)
+      return done;
+  for (const raw::Recording::StoredChunk& chunk : recording.piece_chunks) {
+    auto piece = raw::read_piece(chunk);
+    if (!piece)
+      return std::move(piece).error();
+    if (auto done = writer.write_piece(*piece); !done)
+      return done;
+  }
+  for (const RecordedPerfMap& map : recording.perf_maps)
+    if (auto done = writer.write_perf_map(map); !done)
+      return done;
+  return Ok{};
+}
+
+Result<> write_samples(const raw::Recording& recording, raw::Writer& writer) {
+  raw::StackTreeReader stacks;
+  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
+    auto batch = raw::read_samples(chunk, stacks);
+    if (!batch)
+      return std::move(batch).error();
+    if (auto done = writer.write_samples(*batch); !done)
+      return done;
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<> save(const raw::Recording& recording, const std::string& path) {
+  auto created = raw::Writer::create(path, recording.info,
+                                     {recording.monotonic_ns, recording.realtime_ns});
+  if (!created)
+    return std::move(created).error();
+  raw::Writer& writer = **created;
+  // The first counts tell when it began.
+  if (auto done = writer.write_stats({.time = recording.begin_time}); !done)
+    return done;
+  if (auto done = writer.write_vdso(recording.vdso); !done)
+    return done;
+  if (auto done = write_files(recording, writer); !done)
+    return done;
+  if (auto done = writer.write_events(recording.events); !done)
+    return done;
+  if (auto done = writer.write_kernel_symbols(recording.kernel_symbols); !done)
+    return done;
+  if (auto done = write_samples(recording, writer); !done)
+    return done;
+  if (auto done = writer.write_stats(recording.stats); !done)
+    return done;
+  return writer.write_end(recording.stats.time);
+}
+
+}  // namespace gosym
