@@ -36,7 +36,7 @@ _gosym() {
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
-        --module-data --sections --sort"
+        --module-data --sections --sort --debug-dir --symfs --debuginfod --no-debuginfod"
       ;;
     resolve)
       options="-h --help -p --pid --json --no-inlines --wrappers -s --basenames -e --exe -a -C -f

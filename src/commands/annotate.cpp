@@ -37,28 +37,6 @@ struct AnnotateOptions {
 
 using Functions = std::vector<FunctionRange>;
 
-// Those of the name; else the one at the address; else those that the expression matches.
-Result<Functions> find_functions(const ImageSymbols& symbols, const Functions& all,
-                                 const std::string& wanted) {
-  Functions found = functions_named(symbols, all, wanted);
-  if (!found.empty())
-    return found;
-  if (auto address = parse_hex(wanted))
-    std::ranges::copy_if(all, std::back_inserter(found), [&](const FunctionRange& function) {
-      return *address - to_integer(function.address) < function.size;
-    });
-  if (!found.empty())
-    return found;
-  auto pattern = Pattern::parse(wanted);
-  if (!pattern)
-    return std::move(pattern).error().with_exit_status(kUsage);
-  std::ranges::copy_if(all, std::back_inserter(found), [&](const FunctionRange& function) {
-    auto source = source_of(symbols, function);
-    return source && pattern->matches(display_name(function.name, *source, NameForm::kShort));
-  });
-  return found;
-}
-
 ColourMode colour_mode(const std::string& word) {
   return word == "always"  ? ColourMode::kAlways
          : word == "never" ? ColourMode::kNever
@@ -145,12 +123,12 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   auto found = find_functions(**symbols, all, options.function);
   if (!found)
     return std::move(found).error();
-  if (found->empty())
+  if (found->functions.empty())
     return errorf("no function matches '{}'", printable(options.function))
         .with_hint(all.empty() ? "it has no symbols: gosym inspect tells what there is"
-                               : "gosym inspect --functions lists those of Go")
+                               : "gosym inspect --functions lists all")
         .with_exit_status(kNoTarget);
-  return write_image(options, **symbols, all, *found, {}, nullptr, built);
+  return write_image(options, **symbols, all, found->functions, {}, nullptr, built);
 }
 
 // What of an image was sampled.

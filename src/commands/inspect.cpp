@@ -4,6 +4,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/debug_options.h"
 #include "commands/inspect_summary.h"
 #include "commands/inspect_views.h"
 
@@ -14,6 +15,7 @@ namespace {
 using Show = Result<int> (*)(const ImageSymbols&, const InspectOptions&);
 
 struct AskedInspection : InspectOptions {
+  DebugOptions debug;
   Show show = show_summary;
 };
 
@@ -37,8 +39,12 @@ constexpr InspectView kViews[] = {
     {"--sections", "List the sections with their sizes", show_sections},
 };
 
-Result<int> run_inspect(const AskedInspection& options) {
-  auto symbols = ImageSymbols::open(options.binary);
+Result<int> run_inspect(AskedInspection& options) {
+  auto files = find_debug_files(options.debug, stderr);
+  if (!files)
+    return std::move(files).error();
+  options.files = *std::move(files);
+  auto symbols = ImageSymbols::open(options.binary, options.files);
   auto status =
       symbols ? options.show(**symbols, options) : Result<int>(std::move(symbols).error());
   if (!status)
@@ -62,7 +68,9 @@ std::vector<Option> view_options(AskedInspection& options) {
   };
   views.push_back({.names = "--function",
                    .value = "NAME|ADDR",
-                   .help = "Show all that the Go function table has about a function",
+                   .help = "Show all about a function: of Go what the function table has, else "
+                           "lines and call frames. Of a part of a name, or a regular "
+                           "expression, functions are listed",
                    .set = set_function});
   for (Option& view : views)
     view.excludes = names;
@@ -95,7 +103,8 @@ Command make_inspect() {
   return {.name = "inspect",
           .summary = "Show what symbol information is in a binary",
           .groups = {{"What is shown (default: a summary)", view_options(*options)},
-                     {"Other options", std::move(rest)}},
+                     {"Other options", std::move(rest)},
+                     debug_options(options->debug)},
           .examples =
               "  gosym inspect ./server\n"
               "  gosym inspect --functions --sort size ./server | head\n"

@@ -4,6 +4,7 @@
 #include "commands/inspect_function_view.h"
 #include "commands/inspect_views.h"
 #include "output/json.h"
+#include "symbolize/find_functions.h"
 #include "symbolize/names.h"
 
 namespace gosym {
@@ -20,7 +21,7 @@ bool is_named(std::string_view name, const std::string& wanted) {
 }
 
 // Those of the name; if there are none, and it can be an address, the one there.
-std::vector<uint32_t> find_functions(const go::Module& module, const std::string& wanted) {
+std::vector<uint32_t> find_go_functions(const go::Module& module, const std::string& wanted) {
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < module.table.function_count(); i++)
     if (auto function = module.table.function(i);
@@ -154,21 +155,59 @@ void print_json(const FunctionView& view) {
 
 }  // namespace
 
-Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& options) {
-  auto module = require_module(symbols);
-  if (!module)
-    return std::move(module).error();
-  auto found = find_functions(**module, options.function);
-  if (found.empty())
-    return errorf("no Go function '{}'", printable(options.function))
-        .with_exit_status(kNoTarget);
-  for (size_t i = 0; i < found.size(); i++) {
-    auto view = view_function(**module, found[i]);
+namespace {
+
+Result<> show_go_functions(const go::Module& module, const std::vector<uint32_t>& found,
+                           bool is_json) {
+  for (uint32_t index : found) {
+    auto view = view_function(module, index);
     if (!view)
-      return errorf("the record of function {} cannot be read", found[i]);
-    if (i > 0 && !options.is_json)
+      return errorf("the record of function {} cannot be read", index);
+    if (index != found.front() && !is_json)
       print(stdout, "\n");
-    options.is_json ? print_json(*view) : print_text(*view);
+    is_json ? print_json(*view) : print_text(*view);
+  }
+  return Ok{};
+}
+
+// The one of Go's table that begins there.
+std::optional<uint32_t> go_function_at(const ImageSymbols& symbols, ImageAddress address) {
+  const auto& module = symbols.go_module();
+  auto pc = module ? module->pc_of(address) : std::nullopt;
+  return pc ? module->table.find(*pc) : std::nullopt;
+}
+
+}  // namespace
+
+// Many may match what is only a part of their names: these are listed.
+Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& options) {
+  if (const auto& module = symbols.go_module())
+    if (auto found = find_go_functions(*module, options.function); !found.empty()) {
+      auto shown = show_go_functions(*module, found, options.is_json);
+      return shown ? Result<int>(kSuccess) : std::move(shown).error();
+    }
+  auto found = find_functions(symbols, symbols.functions(), options.function);
+  if (!found)
+    return std::move(found).error();
+  const std::vector<FunctionRange>& functions = found->functions;
+  if (functions.empty() && symbols.has_damaged_table())
+    return Error(symbols.problem());
+  if (functions.empty())
+    return errorf("no function '{}'", printable(options.function)).with_exit_status(kNoTarget);
+  if (functions.size() > 1 && !found->is_exact) {
+    print_functions(functions, options.is_json);
+    return kSuccess;
+  }
+  for (const FunctionRange& function : functions) {
+    if (&function != functions.data() && !options.is_json)
+      print(stdout, "\n");
+    if (auto index = go_function_at(symbols, function.address)) {
+      if (auto shown = show_go_functions(*symbols.go_module(), {*index}, options.is_json);
+          !shown)
+        return std::move(shown).error();
+    } else {
+      print_native_function(symbols, function, options.is_json);
+    }
   }
   return kSuccess;
 }

@@ -91,13 +91,17 @@ void print_json(const elf::Section& section, uint64_t file_size) {
 
 }  // namespace
 
-Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options) {
-  auto functions = symbols.functions();
-  sort_functions(functions, options.sort);
-  if (options.is_json)
+void print_functions(const std::vector<FunctionRange>& functions, bool is_json) {
+  if (is_json)
     std::ranges::for_each(functions, [](const auto& function) { print_json(function); });
   else
     print_text(functions);
+}
+
+Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto functions = symbols.functions();
+  sort_functions(functions, options.sort);
+  print_functions(functions, options.is_json);
   if (functions.empty())
     print(stderr, "gosym: warning: '{}': no functions: no Go function table and no symbols\n",
           printable(options.binary));

@@ -51,12 +51,14 @@ std::string consequence(const Summary& summary) {
         ".gopclntab names every Go function, with file{}{}", what,
         summary.symtab_count > 0 ? "; .symtab names the rest" : ", stripped or not");
   }
-  if (summary.kind.has_dwarf && summary.symtab_count > 0)
+  bool has_dwarf = summary.kind.has_dwarf || summary.has_debug_dwarf;
+  bool has_symtab = summary.symtab_count > 0 || summary.debug_symtab_count > 0;
+  if (has_dwarf && has_symtab)
     return "debugging information names the code it is of, with file, line and inlined calls; "
            ".symtab names the rest";
-  if (summary.kind.has_dwarf)
+  if (has_dwarf)
     return "debugging information names the code it is of, with file, line and inlined calls";
-  if (summary.symtab_count > 0)
+  if (has_symtab)
     return ".symtab names every function, without files, lines and inlined calls";
   if (summary.minidebuginfo_count > 0)
     return ".gnu_debugdata and .dynsym name the functions, without files, lines and inlined "
@@ -106,6 +108,14 @@ std::string describe_dwarf(const Summary& summary) {
                      share_of_file(size, summary.file_size));
 }
 
+std::string describe_debug_file(const Summary& summary) {
+  if (summary.debug_file.empty())
+    return summary.looked_in.empty() ? "" : "none; looked for were";
+  return fmt::format("{}, {}, {}", summary.debug_file,
+                     describe_count(summary.debug_symtab_count),
+                     summary.has_debug_dwarf ? "with DWARF" : "no DWARF");
+}
+
 // Of programs before Go 1.13 only the version.
 std::optional<go::BuildInfo> read_go_version(const ImageSymbols& symbols) {
   auto info = go::read_build_info(symbols.image());
@@ -132,7 +142,8 @@ double share_of_file(uint64_t size, uint64_t file_size) {
                         : 100.0 * static_cast<double>(size) / static_cast<double>(file_size);
 }
 
-Summary summarize(const ImageSymbols& symbols) {
+Summary summarize(const ImageSymbols& symbols, const std::string& path,
+                  const DebugFileOptions& files) {
   const elf::Image& image = symbols.image();
   Summary summary;
   summary.file_size = image.file.size();
@@ -153,6 +164,13 @@ Summary summarize(const ImageSymbols& symbols) {
   summary.symtab_count = count_symbols(image, SHT_SYMTAB);
   summary.minidebuginfo_count = count_minidebuginfo(image);
   summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
+  if (const auto& debug_file = symbols.debug_file()) {
+    summary.debug_file = debug_file->path;
+    summary.debug_symtab_count = count_symbols(debug_file->image, SHT_SYMTAB);
+    summary.has_debug_dwarf = elf::kind_of(debug_file->image).has_dwarf;
+  } else if (!summary.table && (!summary.kind.has_dwarf || summary.symtab_count == 0)) {
+    summary.looked_in = debug_file_places(image, path, files);
+  }
   for (const elf::Section& section : image.sections)
     if (matters(section))
       summary.sections.push_back(section);
@@ -181,6 +199,9 @@ std::string summary_text(const std::string& path, const Summary& summary) {
     lines.add(".gnu_debugdata", describe_count(summary.minidebuginfo_count));
   lines.add(".dynsym", describe_count(summary.dynsym_count));
   lines.add("DWARF", describe_dwarf(summary));
+  lines.add("debug file", describe_debug_file(summary));
+  for (const std::string& place : summary.looked_in)
+    lines.add("", place);
   lines.add("gosym uses", consequence(summary));
   if (!summary.sections.empty())
     lines.text_ += "\n";
@@ -239,6 +260,21 @@ std::string summary_json(const std::string& path, const Summary& summary) {
   json.field("gnu_debugdata_functions", summary.minidebuginfo_count);
   json.field("dynsym_functions", summary.dynsym_count);
   json.field("dwarf", summary.kind.has_dwarf);
+  if (!summary.debug_file.empty()) {
+    json.key("debug_file");
+    json.begin_object();
+    json.field("path", summary.debug_file);
+    json.field("symtab_functions", summary.debug_symtab_count);
+    json.field("dwarf", summary.has_debug_dwarf);
+    json.end_object();
+  }
+  if (!summary.looked_in.empty()) {
+    json.key("debug_file_looked_for");
+    json.begin_array();
+    for (const std::string& place : summary.looked_in)
+      json.value(place);
+    json.end_array();
+  }
   json.field("consequence", consequence(summary));
   json.key("sections");
   json.begin_array();
@@ -253,7 +289,7 @@ std::string summary_json(const std::string& path, const Summary& summary) {
 }
 
 Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options) {
-  Summary summary = summarize(symbols);
+  Summary summary = summarize(symbols, options.binary, options.files);
   std::string text = options.is_json ? summary_json(options.binary, summary)
                                      : summary_text(options.binary, summary);
   (void)std::fwrite(text.data(), 1, text.size(), stdout);

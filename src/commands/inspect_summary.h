@@ -35,10 +35,15 @@ struct Summary {
   uint64_t symtab_count = 0;           // functions in .symtab
   uint64_t minidebuginfo_count = 0;    // functions in .gnu_debugdata
   uint64_t dynsym_count = 0;           // functions in .dynsym
+  std::string debug_file;              // the separate one that is used; empty: none
+  uint64_t debug_symtab_count = 0;     // functions in its .symtab
+  bool has_debug_dwarf = false;        // it has debugging information
+  std::vector<std::string> looked_in;  // where there was none, if one is missed
   std::vector<elf::Section> sections;  // that hold code or say something of it
 };
 
-Summary summarize(const ImageSymbols& symbols);
+Summary summarize(const ImageSymbols& symbols, const std::string& path,
+                  const DebugFileOptions& files);
 std::string summary_text(const std::string& path, const Summary& summary);
 std::string summary_json(const std::string& path, const Summary& summary);
 

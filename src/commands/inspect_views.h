@@ -12,6 +12,7 @@ struct InspectOptions {
   std::string function;  // name or address
   std::string sort = "address";
   bool is_json = false;
+  DebugFileOptions files;
 };
 
 // The views of `gosym inspect`. They print, and return the exit status.
@@ -24,6 +25,14 @@ Result<int> show_header(const ImageSymbols& symbols, const InspectOptions& optio
 Result<int> show_module_data(const ImageSymbols& symbols, const InspectOptions& options);
 Result<int> show_sections(const ImageSymbols& symbols, const InspectOptions& options);
 Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options);
+
+// One a line.
+void print_functions(const std::vector<FunctionRange>& functions, bool is_json);
+
+// All about a function that is not Go's: what its debugging information and its call frame
+// information have.
+void print_native_function(const ImageSymbols& symbols, const FunctionRange& function,
+                           bool is_json);
 
 // Fails if the image has no Go function table, or none that can be used.
 Result<const go::Module*> require_module(const ImageSymbols& symbols);

@@ -163,6 +163,15 @@ void add_by_alternate_name(std::string_view name, const std::string& debug_path,
 
 }  // namespace
 
+std::vector<std::string> debug_file_places(const elf::Image& image, const std::string& path,
+                                           const DebugFileOptions& options) {
+  std::vector<std::string> places;
+  add_by_build_id(elf::build_ids(image).gnu, options, places);
+  if (auto link = elf::read_debug_link(image); link && *link)
+    add_by_link((*link)->name, without_links(path, options.symfs), options, places);
+  return places;
+}
+
 Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,
                                                  const DebugFileOptions& options) {
@@ -173,13 +182,9 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                   .image_root = options.symfs,
                   .code = image.sections.empty() ? std::vector<elf::AddressRange>()
                                                  : elf::code_ranges(image)};
-  std::vector<std::string> candidates;
-  add_by_build_id(wanted.build_id, options, candidates);
-  if (link && *link) {
+  if (link && *link)
     wanted.crc = (*link)->crc;
-    add_by_link((*link)->name, without_links(path, options.symfs), options, candidates);
-  }
-  auto file = open_first(candidates, wanted, path, options);
+  auto file = open_first(debug_file_places(image, path, options), wanted, path, options);
   if (file && !*file && !link)
     return std::move(link).error();
   return file;

@@ -40,6 +40,10 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,
                                                  const DebugFileOptions& options);
 
+// Where it would be looked for, in that order, but for servers.
+std::vector<std::string> debug_file_places(const elf::Image& image, const std::string& path,
+                                           const DebugFileOptions& options);
+
 // Opens the debug file of an image that is not there, by its build id; `name` is what it was
 // called. Else as above.
 Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,

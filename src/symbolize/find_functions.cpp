@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/exit_status.h"
+#include "base/pattern.h"
+#include "base/text.h"
 #include "symbolize/names.h"
 
 namespace gosym {
@@ -16,6 +19,20 @@ bool is_shown_as(const ImageSymbols& symbols, const FunctionRange& function,
     if (source && display_name(function.name, *source, form, room) == name)
       return true;
   return false;
+}
+
+// Whose name, as it is shown in short, the condition holds for.
+template <class Condition>
+std::vector<FunctionRange> functions_where(const ImageSymbols& symbols,
+                                           std::span<const FunctionRange> functions,
+                                           Condition is_meant) {
+  std::vector<FunctionRange> found;
+  std::string room;
+  for (const FunctionRange& function : functions)
+    if (auto source = source_of(symbols, function);
+        source && is_meant(display_name(function.name, *source, NameForm::kShort, room)))
+      found.push_back(function);
+  return found;
 }
 
 }  // namespace
@@ -40,6 +57,31 @@ std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
     return one.address == other.address;
   };
   found.erase(std::unique(found.begin(), found.end(), is_same), found.end());
+  return found;
+}
+
+Result<FoundFunctions> find_functions(const ImageSymbols& symbols,
+                                      std::span<const FunctionRange> functions,
+                                      const std::string& wanted) {
+  FoundFunctions found = {functions_named(symbols, functions, wanted), true};
+  if (auto address = parse_hex(wanted); found.functions.empty() && address)
+    std::ranges::copy_if(functions, std::back_inserter(found.functions),
+                         [&](const FunctionRange& function) {
+                           return *address - to_integer(function.address) < function.size;
+                         });
+  if (!found.functions.empty())
+    return found;
+  found.is_exact = false;
+  found.functions = functions_where(symbols, functions, [&](std::string_view name) {
+    return name.find(wanted) != name.npos;
+  });
+  if (!found.functions.empty())
+    return found;
+  auto pattern = Pattern::parse(wanted);
+  if (!pattern)
+    return std::move(pattern).error().with_exit_status(kUsage);
+  found.functions = functions_where(
+      symbols, functions, [&](std::string_view name) { return pattern->matches(name); });
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "symbolize/image_symbols.h"
 
 namespace gosym {
@@ -17,5 +18,17 @@ std::optional<FrameSource> source_of(const ImageSymbols& symbols,
 std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
                                            std::span<const FunctionRange> functions,
                                            std::string_view name);
+
+struct FoundFunctions {
+  std::vector<FunctionRange> functions;
+  bool is_exact = false;  // the name or the address was that of each of them
+};
+
+// Of `functions` those of the name; if there are none and it can be an address, the one there;
+// else those whose name, as it is shown in short, contains it; else those that it matches as a
+// regular expression. Fails if it has to be one, and is none.
+Result<FoundFunctions> find_functions(const ImageSymbols& symbols,
+                                      std::span<const FunctionRange> functions,
+                                      const std::string& wanted);
 
 }  // namespace gosym

@@ -141,10 +141,10 @@ One function, by name or by any address in it.
   main.main 0 {'name': 'pcfile', 'meaning': '', 'offset': 176170, 'whole': True, 'ranges': [{'begin': '0x482660', 'end': '0x482723', 'value': 1, 'file': 'demo/main.go'}, {'begin': '0x482723', 'end': '0x482745', 'value': 7, 'file': 'fmt/print.go'}, {'begin': '0x482745', 'end': '0x4827b8', 'value': 1, 'file': 'demo/main.go'}]}
   {'index': 0, 'meaning': 'ArgsPointerMaps', 'address': '0x4a1c38'} {'index': 1, 'depth': 1, 'function': 'main.fetchData', 'file': 'demo/main.go', 'line': 30, 'kind': 'normal', 'parent_pc': 150}
   $ gosym inspect --function main.nowhere demo-stripped
-  gosym: error: 'demo-stripped': no Go function 'main.nowhere'
+  gosym: error: 'demo-stripped': no function 'main.nowhere'
   [5]
   $ gosym inspect --function 0x1 demo-stripped
-  gosym: error: 'demo-stripped': no Go function '0x1'
+  gosym: error: 'demo-stripped': no function '0x1'
   [5]
 
 Calls inlined into it are a tree.
@@ -246,8 +246,36 @@ What has no table has none of this.
   gosym: error: 'fib': no Go function table
   [1]
   $ gosym inspect --function main fib
-  gosym: error: 'fib': no Go function table
-  [1]
+  function        main
+  address         0x401155-0x40117f
+  size            42
+  name from       symtab
+  call frames
+    0x401155-0x401159  cfa sp+8, return [cfa-8], fp unchanged
+    0x401159-0x40117e  cfa sp+16, return [cfa-8], fp unchanged
+    0x40117e-0x40117f  cfa sp+8, return [cfa-8], fp unchanged
+
+A part of a name, and what matches an expression, are listed, unless it is only one.
+
+  $ gosym inspect --function fib fib | head -1
+  function        fibNaive
+  $ gosym inspect --function 'a' fib
+  0000000000401040       22 _start
+  0000000000401070        1 _dl_relocate_static_pie
+  0000000000401126       2f fibNaive
+  0000000000401155       2a main
+  $ gosym inspect --function '^main$|^fib' --json fib
+  {"address":"0x401126","size":47,"name":"fibNaive"}
+  {"address":"0x401155","size":42,"name":"main"}
+  $ gosym inspect --function 'main).' demo-stripped
+  gosym: error: 'demo-stripped': 'main).' is not a regular expression: unexpected ): main).
+  [2]
+  $ gosym inspect --function 'Mutex).Unlock' demo-stripped | head -1
+  function        sync.(*Mutex).Unlock
+  $ gosym inspect --function '(x' fib
+  gosym: error: 'fib': '(x' is not a regular expression: missing ): (x
+  [2]
+
   $ gosym inspect --build-info fib
   gosym: error: 'fib': no Go build information that can be read
   [1]

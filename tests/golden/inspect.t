@@ -68,7 +68,7 @@ Functions are those of nm, in three orders.
   $ gosym inspect --sections --json fib | head -1 | sed 's/0.00[0-9]*/SHARE/'
   {"name":".interp","address":"0x400318","offset":792,"size":28,"share_of_file":SHARE}
   $ gosym inspect --json fib-stripped | python3 -c 'import json, sys; print(sorted(json.load(sys.stdin)))'
-  ['consequence', 'dwarf', 'dynsym_functions', 'file', 'gnu_build_id', 'gnu_debugdata_functions', 'go_build_id', 'linking', 'machine', 'sections', 'size', 'stripped', 'symtab_functions', 'type']
+  ['consequence', 'debug_file_looked_for', 'dwarf', 'dynsym_functions', 'file', 'gnu_build_id', 'gnu_debugdata_functions', 'go_build_id', 'linking', 'machine', 'sections', 'size', 'stripped', 'symtab_functions', 'type']
 
   $ gosym inspect nowhere
   gosym: error: 'nowhere': No such file or directory
