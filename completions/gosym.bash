@@ -12,7 +12,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report top archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
     return
   fi
 
@@ -31,6 +31,15 @@ _gosym() {
         --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
+    top)
+      options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event
+        -c --count -F --freq -U --user-only -K --kernel-only --no-inherit --call-graph --sampler
+        --tree --inverted --callers --callees --lines --by --sort --children --no-children --stdio
+        --top --min --percent-limit --depth --focus --ignore --module --hide --show --no-kernel
+        --no-inlines --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod
+        --interval --window -b --batch -n --iterations -d --duration --save --archive --color
+        -v --verbose -q --quiet"
+      ;;
     archive)
       options="-h --help --symfs -q --quiet"
       ;;
@@ -48,13 +57,25 @@ _gosym() {
       ;;
     doctor) options="-h --help" ;;
     help)
-      COMPREPLY=($(compgen -W "record report archive inspect resolve annotate doctor" -- "$current"))
+      COMPREPLY=($(compgen -W "record report top archive inspect resolve annotate doctor" -- "$current"))
       return
       ;;
     *) return ;;
   esac
 
+  # What it has in common with the others is completed as there.
   case $command:$previous in
+    top:--by | top:--sort | top:--color | top:--callers | top:--callees | top:--lines) command=report ;;
+    top:--focus | top:--ignore | top:--module | top:--hide | top:--show) command=report ;;
+    top:--top | top:--min | top:--percent-limit | top:--depth | top:--demangle) command=report ;;
+    top:--debug-dir | top:--symfs) command=report ;;
+    top:-[pFeud] | top:--pid | top:--freq | top:--event | top:--user | top:--comm) command=record ;;
+    top:--cgroup | top:--call-graph | top:--archive | top:--sampler | top:--duration) command=record ;;
+  esac
+  case $command:$previous in
+    top:--interval) COMPREPLY=($(compgen -W "500ms 1s 2s" -- "$current")) ;;
+    top:--window) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
+    top:-n | top:--iterations) ;;
     record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
     record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
     record:-e | record:--event | report:--event | annotate:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;

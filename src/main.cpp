@@ -40,7 +40,8 @@ void buffer_output() {
 // A command that is to be recorded may get rights by being executed, so that `record` forbids
 // them itself, once that has begun.
 gosym::Result<int> run(const gosym::Command& command) {
-  bool is_sampling = command.name == "record" || command.name == "doctor";
+  bool is_sampling =
+      command.name == "record" || command.name == "top" || command.name == "doctor";
   auto purpose = is_sampling ? gosym::Purpose::kSampling : gosym::Purpose::kReading;
   if (auto given_up = gosym::give_up_rights_of_file(purpose); !given_up)
     return std::move(given_up).error();
@@ -67,19 +68,21 @@ int main(int argc, char** argv) {
       .examples =
           "  gosym record -p 4242 -d 10s     sample a running process into cpu.raw\n"
           "  gosym report                    name what was sampled: top functions\n"
+          "  gosym top -p 4242               the same while it runs\n"
           "  gosym inspect ./server          what symbol information is in a binary\n"
           "  gosym resolve ./server 4a1b20   name an address of a binary\n"
           "  gosym doctor                    what can be recorded here, and why not\n",
-      .commands = {gosym::make_record(), gosym::make_report(), gosym::make_archive(),
-                   gosym::make_inspect(), gosym::make_resolve(), gosym::make_annotate(),
-                   gosym::make_doctor()},
+      .commands = {gosym::make_record(), gosym::make_report(), gosym::make_top(),
+                   gosym::make_archive(), gosym::make_inspect(), gosym::make_resolve(),
+                   gosym::make_annotate(), gosym::make_doctor()},
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
   auto status = command ? run(*command) : usage;
   if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
     status = gosym::system_error("cannot write to standard output", errno);
   // The recorder goes on without the file.
-  if (status && gosym::cut_page_count() > 0 && command->name != "record")
+  if (status && gosym::cut_page_count() > 0 && command->name != "record" &&
+      command->name != "top")
     status = gosym::Error(
         "a file was cut short, or its disk failed, while it was read: answers may be wrong");
   if (status)

@@ -58,33 +58,35 @@ Result<EventChoice> choose_event(const RecordingInfo& info, const Format& format
   return EventChoice(0);
 }
 
+uint64_t duration_of(const raw::Recording& recording) {
+  uint64_t end = std::max(recording.end_time, recording.stats.time);
+  return end - std::min(end, recording.begin_time);
+}
+
 // Of --by time: what was asked for, or a round number that makes some twenty steps; 0: time is
 // not asked for.
-uint64_t time_step(const raw::Recording& recording, const ReportOptions& options) {
+uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   constexpr uint64_t kSteps = 20;
-  auto by = std::ranges::find(options.view.by, Dimension::Kind::kTime, &Dimension::kind);
-  if (by == options.view.by.end() || by->step != 0)
-    return by == options.view.by.end() ? 0 : by->step;
-  uint64_t end = std::max(recording.end_time, recording.stats.time);
-  uint64_t duration = end - std::min(end, recording.begin_time);
+  auto by = std::ranges::find(view.by, Dimension::Kind::kTime, &Dimension::kind);
+  if (by == view.by.end() || by->step != 0)
+    return by == view.by.end() ? 0 : by->step;
   for (uint64_t unit = 1'000'000;; unit *= 10)
     for (uint64_t step : {unit, 2 * unit, 5 * unit})
       if (step >= duration / kSteps)
         return step;
 }
 
-// Who is told apart, though the stacks are equal, by what is written.
-GroupBy group_by_of(const raw::Recording& recording, const ReportOptions& options) {
-  auto is_by = [&](Dimension::Kind kind) {
-    return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
-  };
-  return {.has_tids = options.format == "pprof" || is_by(Dimension::Kind::kThread),
-          .has_goids = options.has_goids || is_by(Dimension::Kind::kGoroutine),
-          .has_cpus = is_by(Dimension::Kind::kCpu),
-          .time_step = time_step(recording, options)};
-}
-
 }  // namespace
+
+GroupBy group_by_of(const ViewOptions& view, uint64_t duration) {
+  auto is_by = [&](Dimension::Kind kind) {
+    return std::ranges::find(view.by, kind, &Dimension::kind) != view.by.end();
+  };
+  return {.has_tids = is_by(Dimension::Kind::kThread),
+          .has_goids = is_by(Dimension::Kind::kGoroutine),
+          .has_cpus = is_by(Dimension::Kind::kCpu),
+          .time_step = time_step(view, duration)};
+}
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
@@ -97,8 +99,10 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
 
   Filter filter = options.filter;
   filter.event = *event;
-  auto named = make_profile(*recording, filter, group_by_of(*recording, options),
-                            name_forms(options, format), files);
+  GroupBy group_by = group_by_of(options.view, duration_of(*recording));
+  group_by.has_tids |= options.format == "pprof";
+  group_by.has_goids |= options.has_goids;
+  auto named = make_profile(*recording, filter, group_by, name_forms(options, format), files);
   tell_damage(*recording, options);
   if (!named)
     return std::move(named).error().context(name_of(options.input));

@@ -2,6 +2,7 @@
 
 #include "commands/report_options.h"
 #include "profile/profile.h"
+#include "profile/replay.h"
 #include "raw/reader.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
@@ -20,5 +21,9 @@ struct LoadedProfile {
 // options leave out. Fails, too, if no sample is left. Says on standard error what is damaged.
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files);
+
+// Who is told apart, though the stacks are equal, by a view of a profile of so many
+// nanoseconds.
+GroupBy group_by_of(const ViewOptions& view, uint64_t duration);
 
 }  // namespace gosym

@@ -23,6 +23,11 @@ std::string check_process(const std::string& text) {
   return is_name ? std::string() : check_id("process")(text);
 }
 
+std::string check_count(const std::string& text) {
+  return parse_decimal(text) ? std::string()
+                             : fmt::format("'{}' is not a count", printable(text));
+}
+
 std::string check_given(const std::string& text) {
   return text.empty() ? "it is empty" : std::string();
 }

@@ -14,6 +14,9 @@ Check check_id(const char* kind);
 // Of the id of a process or the name of its program.
 std::string check_process(const std::string& text);
 
+// Of a number from 0 on.
+std::string check_count(const std::string& text);
+
 // Of what may not be empty: an empty variable of a script is not the absence of the option.
 std::string check_given(const std::string& text);
 

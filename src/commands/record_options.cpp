@@ -266,8 +266,6 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   return plan;
 }
 
-namespace {
-
 OptionGroup target_options(RecordOptions& options) {
   return {"What is sampled",
           {{.names = "-p,--pid",
@@ -358,14 +356,30 @@ OptionGroup sampling_options(RecordOptions& options) {
         .set = into(options.sampler)}}};
 }
 
+Option duration_option(RecordOptions& options) {
+  return {.names = "-d,--duration",
+          .value = "TIME",
+          .help = "Stop after this time: 10s, 1.5s, 2m",
+          .set = into(options.duration),
+          .check = check_given};
+}
+
+Option archive_option(RecordOptions& options) {
+  return {.names = "--archive",
+          .value = "WHICH",
+          .help =
+              "Files to keep in the recording: auto, those that will be gone; all; none "
+              "(default: auto)",
+          .set = into(options.archive),
+          .choices = {"auto", "all", "none"}};
+}
+
+namespace {
+
 OptionGroup output_options(RecordOptions& options) {
   return {
       "When it ends, and what is written",
-      {{.names = "-d,--duration",
-        .value = "TIME",
-        .help = "Stop after this time: 10s, 1.5s, 2m",
-        .set = into(options.duration),
-        .check = check_given},
+      {duration_option(options),
        {.names = "--max-size",
         .value = "SIZE",
         .help = "Stop when the file is this large: 500K, 10M",
@@ -376,12 +390,7 @@ OptionGroup output_options(RecordOptions& options) {
         .value = "FILE",
         .help = "File to write, - for standard output (default: cpu.raw)",
         .set = into(options.output)},
-       {.names = "--archive",
-        .value = "WHICH",
-        .help = "Files to keep in the recording: auto, those that will be gone; all; none "
-                "(default: auto)",
-        .set = into(options.archive),
-        .choices = {"auto", "all", "none"}},
+       archive_option(options),
        {.names = "-v,--verbose",
         .help = "Print more detail",
         .set = into(options.is_verbose),

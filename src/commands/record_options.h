@@ -72,4 +72,10 @@ Result<RecordPlan> make_plan(const RecordOptions& options);
 
 std::vector<OptionGroup> record_options(RecordOptions& options);
 
+// What other commands that record have of them.
+OptionGroup target_options(RecordOptions& options);
+OptionGroup sampling_options(RecordOptions& options);
+Option duration_option(RecordOptions& options);
+Option archive_option(RecordOptions& options);
+
 }  // namespace gosym

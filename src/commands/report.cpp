@@ -44,21 +44,6 @@ Screen screen_of(const ReportOptions& options) {
   return {.has_colour = mode == ColourMode::kAlways};
 }
 
-void write_events(Profile& profile, const Format& format, const ViewOptions& view,
-                  const Write& write) {
-  size_t count = profile.info.events.size();
-  if (count == 1 || format.events == EventsWritten::kTogether)
-    return format.write(profile, view, write);
-  for (uint32_t event = 0; event < count; event++) {
-    if (event > 0)
-      write("\n");
-    EventPart part = select_event(profile, event);
-    exchange(part, profile);
-    format.write(profile, view, write);
-    exchange(part, profile);
-  }
-}
-
 Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options) {
   ViewOptions view = options.view;
   view.is_verbose = options.is_verbose;
@@ -110,12 +95,8 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
     return errorf("a {} profile has all stacks: views are for text, csv and md", format.name)
         .with_hint("leave out --tree, --inverted, --callers, --callees, --lines and --by")
         .with_exit_status(kUsage);
-  const std::vector<Dimension>& by = options.view.by;
-  bool is_twice = std::ranges::any_of(
-      by, [&](const Dimension& one) { return std::ranges::count(by, one) > 1; });
-  if (by.size() > kMaxDimensions || is_twice)
-    return errorf("--by: more than {} keys, or one of them twice", kMaxDimensions)
-        .with_exit_status(kUsage);
+  if (auto checked = check_view(options.view); !checked)
+    return checked;
   return check_output(options.output);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/loss_option.h"
 #include "commands/option_checks.h"
@@ -16,11 +17,6 @@ std::vector<std::string> format_names() {
   for (const Format& format : formats())
     names.emplace_back(format.name);
   return names;
-}
-
-std::string check_count(const std::string& text) {
-  return parse_decimal(text) ? std::string()
-                             : fmt::format("'{}' is not a count", printable(text));
 }
 
 std::string check_label(const std::string& text) {
@@ -90,6 +86,8 @@ Option function_option(std::string names, std::string help, View view, ViewOptio
               },
           .check = check_pattern};
 }
+
+}  // namespace
 
 OptionGroup view_options(ViewOptions& options) {
   auto set_dimensions = [&options](const std::string& text) {
@@ -188,6 +186,8 @@ OptionGroup selection_options(Selection& selection) {
         .help = "Count inlined calls for the function that has their code",
         .set = [&](const std::string& /*none*/) { selection.has_inlines = false; }}}};
 }
+
+namespace {
 
 Option format_option(std::string names, std::string help, std::string format,
                      ReportOptions& options) {
@@ -295,6 +295,15 @@ OptionGroup naming_options(ReportOptions& options) {
 }
 
 }  // namespace
+
+Result<> check_view(const ViewOptions& view) {
+  bool is_twice = std::ranges::any_of(
+      view.by, [&](const Dimension& one) { return std::ranges::count(view.by, one) > 1; });
+  if (view.by.size() > kMaxDimensions || is_twice)
+    return errorf("--by: more than {} keys, or one of them twice", kMaxDimensions)
+        .with_exit_status(kUsage);
+  return Ok{};
+}
 
 std::vector<OptionGroup> report_options(ReportOptions& options) {
   OptionGroup rest = {

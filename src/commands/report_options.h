@@ -45,4 +45,10 @@ inline constexpr size_t kMaxDimensions = 3;  // of --by
 
 std::vector<OptionGroup> report_options(ReportOptions& options);
 
+// What other commands that show a profile have of them.
+OptionGroup view_options(ViewOptions& options);
+// An error of usage.
+Result<> check_view(const ViewOptions& view);
+OptionGroup selection_options(Selection& selection);
+
 }  // namespace gosym

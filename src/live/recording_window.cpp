@@ -90,7 +90,8 @@ raw::Recording RecordingWindow::make(uint64_t begin,
   recording.vdso = vdso_;
   recording.perf_maps = perf_maps_;
   recording.piece_chunks = pieces_;
-  recording.begin_time = begin;
+  // The first samples may be a little older than the note of the start.
+  recording.begin_time = std::max(begin, started_at_);
   uint32_t tree = tree_;
   for (const Samples* some : samples) {
     recording.file_size += some->chunk.raw_size;
@@ -221,6 +222,8 @@ Result<> RecordingWindow::write_vdso(std::string_view image) {
 
 Result<> RecordingWindow::write_stats(const RecordingStats& stats) {
   std::lock_guard lock(mutex_);
+  if (stats_.empty())
+    started_at_ = stats.time;
   stats_.push_back(stats);
   move_on();
   return Ok{};

@@ -80,6 +80,7 @@ private:
 
   mutable std::mutex mutex_;
   uint64_t begin_ = 0;
+  uint64_t started_at_ = 0;
   uint64_t taken_until_ = 0;  // the end, when take_new() was called last
   uint64_t missed_samples_ = 0;
   uint64_t swept_at_ = 0;  // when ended processes were looked for

@@ -39,4 +39,19 @@ const Format* find_format(std::string_view name) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
+void write_events(Profile& profile, const Format& format, const ViewOptions& view,
+                  const Write& write) {
+  size_t count = profile.info.events.size();
+  if (count == 1 || format.events == EventsWritten::kTogether)
+    return format.write(profile, view, write);
+  for (uint32_t event = 0; event < count; event++) {
+    if (event > 0)
+      write("\n");
+    EventPart part = select_event(profile, event);
+    exchange(part, profile);
+    format.write(profile, view, write);
+    exchange(part, profile);
+  }
+}
+
 }  // namespace gosym

@@ -29,4 +29,8 @@ std::span<const Format> formats();
 // Null if there is none of this name.
 const Format* find_format(std::string_view name);
 
+// Writes a profile with all of its events, as the format takes them. It is as before then.
+void write_events(Profile& profile, const Format& format, const ViewOptions& view,
+                  const Write& write);
+
 }  // namespace gosym

@@ -66,6 +66,9 @@ public:
   // Takes what has come in, and writes it if that is worth a chunk.
   Result<> collect();
 
+  // Writes what was collected and would else wait until it is worth a chunk.
+  Result<> write();
+
   // Stops sampling and ends the file.
   Result<> finish();
 
@@ -136,7 +139,6 @@ private:
   void forget(uint32_t pid);
   void count_out(ProcessState& process);
 
-  Result<> write();
   Result<> write_archive(uint64_t until);
   Result<> write_perf_maps();
 

@@ -11,6 +11,7 @@ What it says of itself.
   Commands:
     record                    Sample running code into a file
     report                    Name what was sampled
+    top                       Show what uses the CPU now
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
@@ -25,6 +26,7 @@ What it says of itself.
   Examples:
     gosym record -p 4242 -d 10s     sample a running process into cpu.raw
     gosym report                    name what was sampled: top functions
+    gosym top -p 4242               the same while it runs
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
     gosym doctor                    what can be recorded here, and why not
@@ -32,7 +34,7 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, archive, inspect, resolve, annotate or doctor
+  gosym: error: no command: record, report, top, archive, inspect, resolve, annotate or doctor
   gosym: hint: see 'gosym --help'
   [2]
 
@@ -63,7 +65,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

@@ -326,6 +326,7 @@ TEST_CASE("window: what was counted in it, and lost") {
   };
   count(1, 0, 0);
   count(5, 100, 7);
+  CHECK(window.since(0).begin_time == kSecond);
   count(12, 200, 7);
   count(14, 300, 10);
   raw::Recording recording = window.since(0);
@@ -351,7 +352,7 @@ TEST_CASE("window: saved it is a recording like others") {
   REQUIRE(window.write_kernel_symbols("ffff800000000000 T start_kernel\n"));
   write(window, {comm_of(process(1), 1, "a"), map_of(process(1), 1, "A")});
   add_samples(window, {{process(1), 1}});
-  reach(window, 5);
+  reach(window, 1);
   add_samples(window, {{process(1), 12}, {process(1), 13}});
   ImagePiece piece;
   piece.image = ImageId{1};

@@ -1,0 +1,333 @@
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/file_limit.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/debug_options.h"
+#include "commands/load_profile.h"
+#include "commands/name_option.h"
+#include "commands/option_checks.h"
+#include "commands/record_notes.h"
+#include "commands/record_options.h"
+#include "commands/record_targets.h"
+#include "commands/report_options.h"
+#include "commands/terminal.h"
+#include "live/live_recording.h"
+#include "profile/go_stacks.h"
+#include "record/privileges.h"
+
+namespace gosym {
+
+namespace {
+
+// What the command line of `gosym top` says.
+struct TopOptions {
+  RecordOptions record;
+  ViewOptions view;
+  Selection selection;
+  std::optional<NameForm> name_form;
+  DebugOptions debug;
+  std::string interval = "2s";
+  std::string window = "10s";
+  std::string save;  // a file; empty: none
+  std::string colour = "auto";
+  size_t count = 0;  // of reports; 0: no limit
+  bool is_batch = false;
+  bool keeps_wrappers = false;
+};
+
+// The same, understood.
+struct TopPlan {
+  RecordPlan record;
+  uint64_t interval_ns = 0;
+  uint64_t window_ns = 0;
+};
+
+Result<uint64_t> parse_time(const char* option, const std::string& text) {
+  constexpr uint64_t kLeast = 10'000'000;  // a terminal shows no more
+  auto time = parse_duration(text);
+  if (!time || *time < kLeast)
+    return errorf("{}: '{}' is not a time of 10ms or more, such as 1s or 500ms", option,
+                  printable(text))
+        .with_exit_status(kUsage);
+  return *time;
+}
+
+Result<TopPlan> make_top_plan(TopOptions& options) {
+  RecordOptions& record = options.record;
+  // As top(1), it shows everything unless it is told what.
+  record.is_system_wide |= !record.has_processes() && record.command.empty();
+  auto plan = make_plan(record);
+  if (!plan)
+    return std::move(plan).error();
+  if (auto checked = check_view(options.view); !checked)
+    return std::move(checked).error();
+  auto interval = parse_time("--interval", options.interval);
+  if (!interval)
+    return std::move(interval).error();
+  auto window = parse_time("--window", options.window);
+  if (!window)
+    return std::move(window).error();
+  return TopPlan{*std::move(plan), *interval, std::max(*window, *interval)};
+}
+
+// One profile after the other, at each interval, while the recording goes on.
+class Profiles {
+public:
+  Profiles(LiveRecording& recording, const TopOptions& options, const TopPlan& plan)
+      : recording_(recording), options_(options), plan_(plan) {}
+
+  // Waits for the next one: of the end, if the recording has ended meanwhile. None: that was
+  // the last one.
+  Result<std::optional<Profile>> next() {
+    bool was_last = is_over_ || (options_.count != 0 && count_ == options_.count);
+    if (was_last)
+      return std::optional<Profile>();
+    due_ += plan_.interval_ns;
+    is_over_ = !recording_.wait_until(due_);
+    // What naming has taken longer for is not caught up with.
+    due_ = std::max(due_, monotonic_ns());
+    count_++;
+    auto named = recording_.profile(plan_.window_ns);
+    if (!named)
+      return std::move(named).error();
+    Profile profile = std::move(named->profile);
+    if (!options_.keeps_wrappers)
+      hide_wrappers(profile);
+    select(profile, options_.selection);
+    return std::optional(std::move(profile));
+  }
+
+private:
+  LiveRecording& recording_;
+  const TopOptions& options_;
+  const TopPlan& plan_;
+  uint64_t due_ = monotonic_ns();
+  size_t count_ = 0;
+  bool is_over_ = false;
+};
+
+std::string text_of(Profile& profile, const ViewOptions& view) {
+  if (profile.samples.empty())
+    return fmt::format("no samples in the last {:.1f} s\n",
+                       static_cast<double>(profile.duration_ns) / 1e9);
+  std::string text;
+  write_events(profile, *find_format("text"), view, [&](std::string_view part) {
+    text += part;
+    return true;
+  });
+  return text;
+}
+
+// False: nobody reads it any more.
+bool put(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return std::fflush(stdout) == 0;
+}
+
+Result<> print_reports(Profiles& profiles, const ViewOptions& view) {
+  for (bool is_first = true;; is_first = false) {
+    auto profile = profiles.next();
+    if (!profile)
+      return std::move(profile).error();
+    if (!*profile || !put((is_first ? "" : "\n") + text_of(**profile, view)))
+      return Ok{};
+  }
+}
+
+std::string first_lines(std::string_view text, size_t count) {
+  size_t end = 0;
+  while (count-- > 0 && end < text.size())
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  return std::string(text.substr(0, end));
+}
+
+// Each report takes the place of the one before.
+Result<> run_top_screen(Profiles& profiles, const TopOptions& options, ViewOptions view) {
+  ColourMode colour = options.colour == "always"  ? ColourMode::kAlways
+                      : options.colour == "never" ? ColourMode::kNever
+                                                  : ColourMode::kAuto;
+  while (true) {
+    auto profile = profiles.next();
+    if (!profile)
+      return std::move(profile).error();
+    if (!*profile)
+      return Ok{};
+    view.screen = standard_output(colour);
+    std::string text = first_lines(text_of(**profile, view), view.screen.height - 1);
+    constexpr std::string_view kClear = "\033[H\033[2J";
+    if (!put(std::string(kClear) + text))
+      return Ok{};
+  }
+}
+
+Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan& plan) {
+  Profiles profiles(recording, options, plan);
+  ViewOptions view = options.view;
+  view.is_verbose = options.record.is_verbose;
+  bool is_batch = options.is_batch || isatty(STDOUT_FILENO) == 0;
+  if (!is_batch)
+    return run_top_screen(profiles, options, view);
+  view.screen.has_colour = options.colour == "always";
+  return print_reports(profiles, view);
+}
+
+Result<int> top(TopOptions& options) {
+  raise_file_limit();
+  UniqueFd parent = open_parent();
+  auto plan = make_top_plan(options);
+  if (!plan)
+    return std::move(plan).error();
+  auto files = find_debug_files(options.debug, options.record.is_quiet ? nullptr : stderr);
+  if (!files)
+    return std::move(files).error();
+  options.record.output = "-";  // standard output is ours, and not the command's
+  auto targets = open_targets(options.record, plan->record.sampler.scope);
+  if (!targets)
+    return std::move(targets).error();
+  plan->record.sampler.scope = targets->scope;
+
+  if (!options.record.is_verbose)
+    libbpf_set_print(nullptr);
+  auto sampler = Sampler::open(plan->record.sampler);
+  if (!sampler)
+    return std::move(sampler).error().context("cannot record");
+  const Sampler& opened = **sampler;
+  NameForm form = options.name_form.value_or(NameForm::kShort);
+  LiveRecording recording({.sampler = plan->record.sampler,
+                           .archive = plan->record.archive,
+                           .window = plan->window_ns,
+                           .group_by = group_by_of(options.view, plan->window_ns),
+                           .names = {.go = form, .native = form}},
+                          *std::move(sampler), *std::move(files));
+  // As for `record`: before it looks at anything of others.
+  forbid_new_privileges();
+  drop_privileges();
+  if (auto started = recording.start(); !started)
+    return std::move(started).error();
+  tell_start(opened, recording.info(), options.record);
+  HeldCommand* command = targets->command ? &*targets->command : nullptr;
+  auto watch = Watch::open(std::move(parent), std::move(targets->processes), command);
+  if (!watch)
+    return std::move(watch).error();
+  if (command)
+    if (auto released = command->release(); !released)
+      return std::move(released).error();
+  if (plan->record.duration_ns != 0)
+    watch->stop_at(monotonic_ns() + plan->record.duration_ns);
+
+  recording.run(*watch);
+  auto shown = show(recording, options, *plan);
+  recording.stop();
+  auto stop = recording.finish();
+  if (!stop)
+    return give_up(std::move(stop).error(), command, *watch, options.record);
+  int status = command ? end_command(*stop, *command, *watch, options.record) : kSuccess;
+  if (!shown)
+    return std::move(shown).error();
+  print_warnings(recording.summary(), recording.info(), options.record);
+  if (!options.save.empty())
+    if (auto saved = recording.save(plan->window_ns, options.save); !saved)
+      return std::move(saved).error();
+  return status;
+}
+
+// Without what is accepted for those who are used to perf's recorder.
+OptionGroup sampling_options_of_top(RecordOptions& options) {
+  OptionGroup group = sampling_options(options);
+  std::erase_if(group.options, [](const Option& option) { return !option.set; });
+  return group;
+}
+
+// In `top` a short name is what it is in `record`.
+OptionGroup by_long_names(OptionGroup group) {
+  for (Option& option : group.options) {
+    std::vector<std::string> names;
+    for (std::string_view name : split(option.names, ','))
+      if (name.starts_with("--"))
+        names.emplace_back(name);
+    option.names = joined(names, ",");
+  }
+  return group;
+}
+
+OptionGroup output_options_of_top(TopOptions& options) {
+  return {"When, and what is written",
+          {{.names = "--interval",
+            .value = "TIME",
+            .help = "Show it anew after this time: 1s, 500ms (default: 2s)",
+            .set = into(options.interval)},
+           {.names = "--window",
+            .value = "TIME",
+            .help = "Show so much time, up to now (default: 10s)",
+            .set = into(options.window)},
+           {.names = "-b,--batch",
+            .help = "Print one report after the other, as without a terminal",
+            .set = into(options.is_batch)},
+           {.names = "-n,--iterations",
+            .value = "COUNT",
+            .help = "Stop after so many reports; 0: go on (default: 0)",
+            .set = into(options.count),
+            .check = check_count},
+           duration_option(options.record),
+           {.names = "--save",
+            .value = "FILE",
+            .help = "At the end, write the last window as a recording",
+            .set = into(options.save),
+            .check = check_given},
+           archive_option(options.record),
+           {.names = "--color",
+            .value = "WHEN",
+            .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
+            .set = into(options.colour),
+            .choices = {"auto", "always", "never"}},
+           {.names = "-v,--verbose",
+            .help = "Print more detail",
+            .set = into(options.record.is_verbose),
+            .excludes = {"--quiet"}},
+           {.names = "-q,--quiet",
+            .help = "Print errors only",
+            .set = into(options.record.is_quiet)}}};
+}
+
+std::vector<OptionGroup> top_options(TopOptions& options) {
+  return {target_options(options.record),
+          sampling_options_of_top(options.record),
+          by_long_names(view_options(options.view)),
+          by_long_names(selection_options(options.selection)),
+          {"How it is named",
+           {name_option(options.name_form),
+            {.names = "--wrappers",
+             .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
+             .set = into(options.keeps_wrappers)}}},
+          debug_options(options.debug),
+          output_options_of_top(options)};
+}
+
+}  // namespace
+
+Command make_top() {
+  auto options = std::make_shared<TopOptions>();
+  return {.name = "top",
+          .summary = "Show what uses the CPU now",
+          .usage =
+              "[OPTIONS] [-p PID|NAME | -t TID | -u USER | --cgroup PATH | -a | [--] "
+              "COMMAND [ARG...]]",
+          .groups = top_options(*options),
+          .examples =
+              "  gosym top                            the whole system, until Ctrl-C\n"
+              "  gosym top -p 4242 --window 30s       a process, its last 30 seconds\n"
+              "  gosym top -p nginx --by thread       whoever runs nginx, by thread\n"
+              "  gosym top -- make -j8                a command, until it has ended\n"
+              "  gosym top -b -n 1 -p 4242 | mail -s busy root   one report\n"
+              "  gosym top -a --save spike.raw        then: gosym report spike.raw\n",
+          .words = &options->record.command,
+          .run = [options] { return top(*options); }};
+}
+
+}  // namespace gosym

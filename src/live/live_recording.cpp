@@ -1,0 +1,95 @@
+#include "live/live_recording.h"
+
+#include <chrono>
+
+namespace gosym {
+
+LiveRecording::LiveRecording(Options options, std::unique_ptr<Sampler> sampler,
+                             DebugFileOptions files)
+    : options_(std::move(options)),
+      files_(std::move(files)),
+      sampler_(std::move(sampler)),
+      info_(info_of(options_.sampler, *sampler_)),
+      window_(info_, options_.window),
+      recorder_(options_.sampler, *sampler_, window_, options_.archive) {}
+
+LiveRecording::~LiveRecording() {
+  stop();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+void LiveRecording::run(Watch& watch) {
+  thread_ = std::thread([this, &watch] { record(watch); });
+}
+
+void LiveRecording::record(Watch& watch) {
+  auto stop = record_until_stopped(watch);
+  auto finished = recorder_.finish();
+  if (stop && !finished)
+    stop = std::move(finished).error();
+  std::lock_guard lock(mutex_);
+  end_ = std::move(stop);
+  changed_.notify_all();
+}
+
+Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
+  while (!is_stopping_) {
+    std::optional<Stop> stop = watch.wait(recorder_);
+    if (auto collected = recorder_.collect(); !collected)
+      return std::move(collected).error();
+    if (stop)
+      return *stop;
+    std::lock_guard lock(mutex_);
+    if (!is_behind_)
+      continue;
+    if (auto written = recorder_.write(); !written)
+      return std::move(written).error();
+    // Time goes on without samples, too.
+    if (auto written = window_.write_stats(recorder_.stats()); !written)
+      return std::move(written).error();
+    is_behind_ = false;
+    changed_.notify_all();
+  }
+  return Stop::kSignal;
+}
+
+// Until the window has what was sampled so far.
+void LiveRecording::catch_up() {
+  std::unique_lock lock(mutex_);
+  is_behind_ = true;
+  changed_.wait(lock, [this] { return !is_behind_ || end_; });
+}
+
+bool LiveRecording::wait_until(uint64_t time) {
+  // The clock of steady_clock is CLOCK_MONOTONIC.
+  std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(time)};
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_until(lock, until, [this] { return end_.has_value(); });
+}
+
+Result<Stop> LiveRecording::finish() {
+  thread_.join();
+  return *std::move(end_);
+}
+
+uint64_t LiveRecording::begin_of(uint64_t span) {
+  catch_up();
+  uint64_t end = window_.end();
+  return std::max(reset_at_, end - std::min(end, span));
+}
+
+Result<NamedProfile> LiveRecording::profile(uint64_t span) {
+  raw::Recording recording = window_.since(begin_of(span));
+  return make_profile(recording, {}, options_.group_by, options_.names, files_);
+}
+
+void LiveRecording::reset() {
+  reset_at_ = begin_of(0);
+}
+
+Result<> LiveRecording::save(uint64_t span, const std::string& path) {
+  return gosym::save(window_.since(begin_of(span)), path);
+}
+
+}  // namespace gosym
