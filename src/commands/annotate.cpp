@@ -119,7 +119,7 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
     if (!note.empty())
       print(stderr, "gosym: warning: '{}': {}\n", options.input, note);
-  Functions all = (*symbols)->functions();
+  Functions all = all_functions(**symbols);
   auto found = find_functions(**symbols, all, options.function);
   if (!found)
     return std::move(found).error();
@@ -223,7 +223,7 @@ Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& 
   RecordedFile file = open_recorded(image, files, held);
   if (!file.symbols)
     return Error(file.problem);
-  Functions all = file.symbols->functions();
+  Functions all = all_functions(*file.symbols);
   return write_image(options, *file.symbols, all, functions_at(all, code), code.self, &amounts,
                      binary.file->mtime_ns());
 }

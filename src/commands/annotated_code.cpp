@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/width.h"
+#include "symbolize/find_functions.h"
 
 namespace gosym {
 
@@ -234,8 +235,7 @@ private:
 AnnotatedFunction annotate(const ImageSymbols& symbols, const FunctionRange& range,
                            code::Disassembler& disassembler) {
   AnnotatedFunction function{.range = range, .source = {}, .instructions = {}, .missing = 0};
-  std::vector<Call> calls;
-  function.source = symbols.find(range.address, calls).value_or(FrameSource::kSymtab);
+  function.source = source_of(symbols, range).value_or(FrameSource::kSymtab);
   Bytes code = symbols.image().loaded_from(range.address).value_or(Bytes{});
   code = code.first(std::min<uint64_t>({code.size(), range.size, kMaxFunction}));
   function.missing = range.size - code.size();

@@ -186,7 +186,12 @@ Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& opt
       auto shown = show_go_functions(*module, found, options.is_json);
       return shown ? Result<int>(kSuccess) : std::move(shown).error();
     }
-  auto found = find_functions(symbols, symbols.functions(), options.function);
+  std::vector<FunctionRange> all = all_functions(symbols);
+  auto found = find_functions(symbols, all, options.function);
+  // "(*T).Read" is no regular expression.
+  if (!found || found->functions.empty())
+    if (auto parts = functions_with(symbols, all, options.function); !parts.empty())
+      found = FoundFunctions{std::move(parts), false};
   if (!found)
     return std::move(found).error();
   const std::vector<FunctionRange>& functions = found->functions;

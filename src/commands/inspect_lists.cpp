@@ -7,6 +7,7 @@
 #include "commands/inspect_summary.h"
 #include "commands/inspect_views.h"
 #include "output/json.h"
+#include "symbolize/find_functions.h"
 
 namespace gosym {
 
@@ -99,7 +100,7 @@ void print_functions(const std::vector<FunctionRange>& functions, bool is_json) 
 }
 
 Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options) {
-  auto functions = symbols.functions();
+  auto functions = all_functions(symbols);
   sort_functions(functions, options.sort);
   print_functions(functions, options.is_json);
   if (functions.empty())

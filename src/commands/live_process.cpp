@@ -68,6 +68,8 @@ std::string reason_of(const Location& location, const RecordedImage& image) {
 
 std::vector<Call> calls_of(const Profile& profile, const Location& location) {
   std::vector<Call> calls;
+  if (!profile.is_named(location))
+    return calls;
   for (const Frame& frame : profile.frames_of(location)) {
     const Function& function = profile.functions[to_index(frame.function)];
     calls.push_back({.function = profile.strings[function.name],
@@ -164,10 +166,15 @@ Answer LiveProcess::answer(const Location& location) const {
   const ProfileImage& image = profile_.image_of(location.mapping);
   if (location.mapping != kNoMapping && image.file.path != "//anon")
     answer.image = image.file.path;
-  if (answer.calls.empty())
-    answer.reason = reason_of(location, image.file);
-  else
-    answer.source = profile_.frames_of(location).front().source;
+  std::span<const Frame> frames = profile_.frames_of(location);
+  if (!answer.calls.empty()) {
+    answer.source = frames.front().source;
+    return answer;
+  }
+  answer.reason = reason_of(location, image.file);
+  if (!frames.empty())
+    answer.reason += fmt::format(
+        ", in {}", profile_.strings[profile_.functions[to_index(frames[0].function)].name]);
   return answer;
 }
 

@@ -8,6 +8,7 @@
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/debug_packages.h"
 #include "commands/load_profile.h"
 #include "commands/loss_option.h"
 #include "commands/report_notes.h"
@@ -126,6 +127,8 @@ Result<int> run_report(const ReportOptions& options) {
   auto& [recording, profile, symbols, held] = *loaded;
   if (auto checked = check_function(profile, options); !checked)
     return std::move(checked).error();
+  if (options.format == "text")
+    find_debug_packages(profile, held);
   auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();

@@ -53,7 +53,10 @@ void warn(const std::string& file, const std::string& problem) {
 std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
   if (!symbols.image().is_executable_at(address))
     return "not in a code segment";
-  return symbols.has_code_names() ? "no symbol there" : "no symbols in this file";
+  auto function = symbols.find_nameless(address);
+  return fmt::format("{}{}",
+                     symbols.has_code_names() ? "no symbol there" : "no symbols in this file",
+                     function ? fmt::format(", in {}", function->name) : "");
 }
 
 // What was found at one address: calls that lie with those of others.

@@ -193,6 +193,21 @@ std::optional<CallFrames::Found> CallFrames::find_row(ImageAddress address,
   return std::nullopt;
 }
 
+std::optional<elf::AddressRange> CallFrames::function_at(ImageAddress address) const {
+  for (const FrameTable& table : tables_)
+    if (auto entry = table.find(address))
+      return elf::AddressRange{entry->begin, entry->end};
+  return std::nullopt;
+}
+
+std::vector<elf::AddressRange> CallFrames::functions() const {
+  std::vector<elf::AddressRange> functions;
+  for (const FrameTable& table : tables_)
+    for (const FrameEntry& entry : table.functions())
+      functions.push_back({entry.begin, entry.end});
+  return functions;
+}
+
 bool CallFrames::is_one_piece(ImageAddress begin, ImageAddress address) const {
   return std::ranges::all_of(
       tables_, [&](const FrameTable& table) { return table.is_one_piece(begin, address); });

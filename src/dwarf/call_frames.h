@@ -27,6 +27,10 @@ public:
   // None if nothing is known of the address.
   std::optional<UnwindRule> find(ImageAddress address) const;
 
+  // The function that an address lies in, or all of them; one that was split is several.
+  std::optional<elf::AddressRange> function_at(ImageAddress address) const;
+  std::vector<elf::AddressRange> functions() const;
+
   // As FrameTable has it, for all there is.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;
 

@@ -246,6 +246,14 @@ bool FrameTable::is_one_piece(ImageAddress begin, ImageAddress address) const {
   return holds_address ? last->begin <= to_integer(begin) : last->end <= to_integer(begin);
 }
 
+std::vector<FrameEntry> FrameTable::functions() const {
+  std::vector<FrameEntry> functions;
+  for (const Place& place : places_)
+    if (auto entry = read_function(place.offset); entry && entry->begin < entry->end)
+      functions.push_back(*std::move(entry));
+  return functions;
+}
+
 std::optional<FrameEntry> FrameTable::find(ImageAddress address) const {
   uint64_t at = to_integer(address);
   auto offset = offset_of(at);

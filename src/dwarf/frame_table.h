@@ -103,6 +103,8 @@ public:
 
   bool is_empty() const { return places_.empty() && header_.entries.empty(); }
   std::optional<FrameEntry> find(ImageAddress address) const;
+  // All functions, by address; none if there is only a header.
+  std::vector<FrameEntry> functions() const;
   // Whether code from one address on can go on to another, above, as far as the functions here
   // tell: it passes the begin and the end of none.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;

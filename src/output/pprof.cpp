@@ -67,6 +67,8 @@ std::vector<Named> find_named(const Profile& profile) {
     Named& mapping = named[to_index(location.mapping)];
     mapping.is_used = true;
     mapping.inlined |= location.frame_count > 1;
+    if (!profile.is_named(location))
+      continue;
     for (const Frame& frame : profile.frames_of(location)) {
       mapping.functions = true;
       mapping.files |= profile.functions[to_index(frame.function)].file != StringId{};

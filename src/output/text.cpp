@@ -257,9 +257,10 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
   for (const Total& total : frame_totals(profile, profile.samples, keys)) {
     const ViewKey& key = keys[total.key];
     std::string_view name;
-    if (key.is_named)
+    bool has_function = key.function != ViewKey::kNoFunction;
+    if (has_function)
       name = profile.strings[profile.functions[to_index(key.function)].name];
-    if (key.is_named && options.function->matches(printable(name)))
+    if (has_function && options.function->matches(printable(name)))
       lines.push_back({key.text, place_of(profile, key, total), total.self, total.total});
   }
   sort_lines(lines, options.sort);

@@ -82,7 +82,7 @@ FrameCounts count_frames(const Profile& profile, StackPart part) {
       continue;
     counts.frames += visits[i] * std::max(location.frame_count, 1u);
     uint32_t image = profile.mappings[to_index(location.mapping)].image;
-    if (location.frame_count > 0) {
+    if (profile.is_named(location)) {
       counts.named_images.insert(image);
       continue;
     }
@@ -94,23 +94,34 @@ FrameCounts count_frames(const Profile& profile, StackPart part) {
 
 struct Row {
   std::string name;
-  std::string_view remedy;
+  std::string remedy;
   uint64_t frames;
 };
 
-std::string_view remedy_in(const FrameCounts& counts, FrameCounts::Group group) {
+std::string remedy_of(Unnamed reason, const ProfileImage& image) {
+  if (reason == Unnamed::kStripped && !image.debug_package.empty())
+    return fmt::format("install {}, or see --debug-dir and --debuginfod",
+                       printable(image.debug_package));
+  return std::string(remedy_of(reason));
+}
+
+std::string remedy_in(const Profile& profile, const FrameCounts& counts,
+                      FrameCounts::Group group) {
+  const ProfileImage& image = profile.images[group.image];
   bool has_names = counts.named_images.contains(group.image);
   if (group.reason == Unnamed::kStripped && has_names)
-    return "names only what it exports: install its debug package, or see --debug-dir";
-  return remedy_of(group.reason);
+    return fmt::format(
+        "names only what it exports: install {}, or see --debug-dir",
+        image.debug_package.empty() ? "its debug package" : printable(image.debug_package));
+  return remedy_of(group.reason, image);
 }
 
 // One for groups that read the same, anonymous code for one; the most frames first.
 std::vector<Row> rows_of(const Profile& profile, const FrameCounts& counts) {
-  std::map<std::pair<std::string, std::string_view>, uint64_t> merged;
+  std::map<std::pair<std::string, std::string>, uint64_t> merged;
   for (const auto& [group, frames] : counts.groups)
     merged[{unnamed_group(group.reason, profile.images[group.image]),
-            remedy_in(counts, group)}] += frames;
+            remedy_in(profile, counts, group)}] += frames;
 
   std::vector<Row> rows;
   rows.reserve(merged.size());
@@ -122,6 +133,8 @@ std::vector<Row> rows_of(const Profile& profile, const FrameCounts& counts) {
 
 // "label", as it is elsewhere, would be taken for a goroutine's.
 std::string_view kind_of(FrameSource source) {
+  if (source == FrameSource::kCallFrames)
+    return "none";
   return source == FrameSource::kLabel ? "guess" : split(to_string(source), ',').front();
 }
 
@@ -176,17 +189,18 @@ std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top
 }
 
 std::string make_unnamed_line(const Profile& profile) {
-  std::map<std::pair<std::string, Unnamed>, uint64_t> amounts;
+  std::map<std::pair<std::string, std::string>, uint64_t> amounts;  // by name and remedy
   uint64_t unnamed = 0;
   for (const SampleCount& sample : profile.samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);
     if (stack.empty())
       continue;
     const Location& leaf = profile.locations[to_index(stack.front())];
-    if (leaf.frame_count > 0)
+    if (profile.is_named(leaf))
       continue;
     unnamed += profile.amount(sample);
-    amounts[{unnamed_group(leaf.unnamed, profile.image_of(leaf.mapping)), leaf.unnamed}] +=
+    const ProfileImage& image = profile.image_of(leaf.mapping);
+    amounts[{unnamed_group(leaf.unnamed, image), remedy_of(leaf.unnamed, image)}] +=
         profile.amount(sample);
   }
   double share = percent(unnamed, profile.total_amount());
@@ -198,7 +212,7 @@ std::string make_unnamed_line(const Profile& profile) {
       "unnamed    {:.1f} % of the samples are in code without a name, {:.1f} % in {}: "
       "{}{}\n",
       share, percent(most->second, profile.total_amount()), most->first.first,
-      remedy_of(most->first.second), amounts.size() > 1 ? "; -v lists all" : "");
+      most->first.second, amounts.size() > 1 ? "; -v lists all" : "");
 }
 
 }  // namespace gosym

@@ -26,6 +26,8 @@ std::string_view to_string(FrameSource source) {
       return "plt";
     case FrameSource::kLabel:
       return "label, guess";
+    case FrameSource::kCallFrames:
+      return "call frames, no name";
     case FrameSource::kKallsyms:
       return "kallsyms";
     case FrameSource::kKernelCode:

@@ -46,7 +46,8 @@ struct ProfileImage {
     kAnonymous,  // no file: code made at run time
   };
   Kind kind = Kind::kFile;
-  RecordedImage file;  // for the others only `path` is set: "[vdso]", "//anon"
+  RecordedImage file;              // for the others only `path` is set: "[vdso]", "//anon"
+  std::string debug_package = {};  // that would name its code, "libc6-dbg"; empty: not known
 };
 
 // Part of an image at a place in memory: the same for every process that has it there, unless
@@ -73,6 +74,9 @@ enum class FrameSource : uint8_t {
   kDynsym,
   kPlt,    // a stub that calls a function of another image
   kLabel,  // a symbol without a size, of any of these tables: a guess
+  // No name: call frame information tells the function from others. It is called by the file
+  // and by where it begins in it, "cc1plus!fun_6d6ad0".
+  kCallFrames,
   kKallsyms,
   kKernelCode,  // told when it was loaded
   kVdso,
@@ -130,8 +134,8 @@ struct Location {
   // The address follows a call: the call itself lies before it.
   bool is_return = false;
 
-  // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames:
-  // then `unnamed` says why.
+  // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames, or
+  // one of FrameSource::kCallFrames: then `unnamed` says why there is no name.
   uint32_t first_frame = 0;
   uint32_t frame_count = 0;
   Unnamed unnamed{};
@@ -208,6 +212,11 @@ struct Profile {
   std::span<const Frame> frames_of(const Location& location) const;
   const ProfileImage& image_of(MappingId id) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
+  // Whether somebody has a name for its code.
+  bool is_named(const Location& location) const {
+    return location.frame_count > 0 &&
+           frames[location.first_frame].source != FrameSource::kCallFrames;
+  }
 
   // What to show for a location without frames: "[stripped libc.so.6+0x2724a]", with the image
   // address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames …".

@@ -40,7 +40,18 @@ std::vector<FunctionRange> functions_where(const ImageSymbols& symbols,
 std::optional<FrameSource> source_of(const ImageSymbols& symbols,
                                      const FunctionRange& function) {
   std::vector<Call> calls;
-  return symbols.find(function.address, calls);
+  auto source = symbols.find(function.address, calls);
+  return source || !symbols.find_nameless(function.address)
+             ? source
+             : std::optional(FrameSource::kCallFrames);
+}
+
+std::vector<FunctionRange> all_functions(const ImageSymbols& symbols) {
+  std::vector<FunctionRange> functions = symbols.functions();
+  std::vector<FunctionRange> nameless = symbols.nameless_functions();
+  functions.insert(functions.end(), nameless.begin(), nameless.end());
+  std::ranges::stable_sort(functions, {}, &FunctionRange::address);
+  return functions;
 }
 
 std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
@@ -72,17 +83,19 @@ Result<FoundFunctions> find_functions(const ImageSymbols& symbols,
   if (!found.functions.empty())
     return found;
   found.is_exact = false;
-  found.functions = functions_where(symbols, functions, [&](std::string_view name) {
-    return name.find(wanted) != name.npos;
-  });
-  if (!found.functions.empty())
-    return found;
   auto pattern = Pattern::parse(wanted);
   if (!pattern)
     return std::move(pattern).error().with_exit_status(kUsage);
   found.functions = functions_where(
       symbols, functions, [&](std::string_view name) { return pattern->matches(name); });
   return found;
+}
+
+std::vector<FunctionRange> functions_with(const ImageSymbols& symbols,
+                                          std::span<const FunctionRange> functions,
+                                          std::string_view text) {
+  return functions_where(symbols, functions,
+                         [&](std::string_view name) { return name.find(text) != name.npos; });
 }
 
 }  // namespace gosym

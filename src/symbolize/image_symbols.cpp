@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "elf/kind.h"
 #include "symbolize/sources.h"
 
@@ -23,6 +24,7 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
     return std::move(image).error();
   std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
   symbols->file_ = std::move(file);
+  symbols->file_name_ = base_name(path);
   symbols->image_ = *std::move(image);
 
   auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
@@ -132,11 +134,57 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
 // Where symbols were taken out, the call frame information still tells functions from one
 // another.
 bool ImageSymbols::may_reach(const FunctionRange& label, ImageAddress address) const {
+  return !frames() || frames()->is_one_piece(label.address, address);
+}
+
+const dwarf::CallFrames* ImageSymbols::frames() const {
   if (!has_looked_for_frames_) {
     has_looked_for_frames_ = true;
     frames_ = dwarf::CallFrames::open(image_);
   }
-  return !frames_ || frames_->is_one_piece(label.address, address);
+  return frames_.get();
+}
+
+// Linkers describe all stubs of a section as one function.
+bool ImageSymbols::is_stub(ImageAddress address) const {
+  return std::ranges::any_of(image_.sections, [&](const elf::Section& section) {
+    return to_integer(address) - to_integer(section.address) < section.size &&
+           (section.name.starts_with(".plt") || section.name.starts_with(".iplt"));
+  });
+}
+
+FunctionRange ImageSymbols::nameless(const elf::AddressRange& range) const {
+  std::string& name = nameless_[range.begin];
+  if (name.empty())
+    name = fmt::format("{}!fun_{:x}", file_name_, range.begin);
+  return {.address = ImageAddress{range.begin},
+          .size = range.end - range.begin,
+          .name = name,
+          .file = {}};
+}
+
+std::optional<FunctionRange> ImageSymbols::find_nameless(ImageAddress address) const {
+  if (!may_guess(address) || !image_.is_executable_at(address) || !frames())
+    return std::nullopt;
+  auto range = frames()->function_at(address);
+  return range && !is_stub(ImageAddress{range->begin}) ? std::optional(nameless(*range))
+                                                       : std::nullopt;
+}
+
+std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
+  std::vector<FunctionRange> result;
+  if (!frames())
+    return result;
+  std::vector<Call> calls;
+  for (const elf::AddressRange& range : frames()->functions())
+    if (ImageAddress begin{range.begin}; !find(begin, calls) && find_nameless(begin))
+      result.push_back(nameless(range));
+  auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
+    return one.address == other.address;
+  };
+  std::ranges::stable_sort(result, {}, &FunctionRange::address);
+  result.erase(std::unique(result.begin(), result.end(), is_same), result.end());
+  return result;
 }
 
 // A few labels of C that survived in a Go program say nothing of the code of Go.

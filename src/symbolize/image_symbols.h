@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,15 @@ public:
   // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
+  // The function around code that nobody has a name for, as call frame information bounds it.
+  // It is called by the file and its begin, "cc1plus!fun_6d6ad0". None if nothing is known, and
+  // for Go's code, stubs and what is no code.
+  std::optional<FunctionRange> find_nameless(ImageAddress address) const;
+
   // All functions, by address, each as the best source that knows its start tells it.
   std::vector<FunctionRange> functions() const;
+  // Those that nobody has a name for, by address.
+  std::vector<FunctionRange> nameless_functions() const;
 
   const elf::Image& image() const { return image_; }
   const std::optional<DebugFile>& debug_file() const { return debug_file_; }
@@ -59,11 +67,15 @@ private:
                   const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
   bool may_reach(const FunctionRange& label, ImageAddress address) const;
+  const dwarf::CallFrames* frames() const;
+  FunctionRange nameless(const elf::AddressRange& range) const;
+  bool is_stub(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
   void open_minidebuginfo();
   void add_problem(std::string problem);
 
   std::unique_ptr<MappedFile> file_;
+  std::string file_name_;  // without folders
   elf::Image image_;
   std::optional<DebugFile> debug_file_;
   std::optional<DebugFile> alternate_file_;  // of the debugging information
@@ -71,7 +83,8 @@ private:
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo
-  // Opened when a guess is to be judged.
+  mutable std::map<uint64_t, std::string> nameless_;  // what functions are called, by begin
+  // Opened when a guess is to be judged, or code has no name.
   mutable bool has_looked_for_frames_ = false;
   mutable std::unique_ptr<dwarf::CallFrames> frames_;
   bool has_damaged_table_ = false;

@@ -113,7 +113,7 @@ std::string_view crate_of(std::string_view shown) {
 
 // What the compiler makes for a type is named after it: "type:.eq.net/http.header".
 std::string package_of(std::string_view name, std::string_view shown, FrameSource source) {
-  if (is_mangled_rust(name))
+  if (source != FrameSource::kCallFrames && is_mangled_rust(name))
     return std::string(crate_of(shown));
   if (!is_go(source) || name.starts_with(kNativeInGo))
     return {};
@@ -124,7 +124,7 @@ std::string package_of(std::string_view name, std::string_view shown, FrameSourc
 }
 
 std::string display_name(std::string_view name, FrameSource source, NameForm form) {
-  if (form == NameForm::kNone)
+  if (form == NameForm::kNone || source == FrameSource::kCallFrames)
     return std::string(name);
   bool is_short = form == NameForm::kShort;
   constexpr std::string_view kStub = "@plt";

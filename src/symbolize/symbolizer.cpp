@@ -149,6 +149,9 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
     ImageAddress address{location->call_of(to_integer(*location->image_address))};
     if (auto source = file.symbols->find(address, calls))
       frames.write(*location, calls, *source);
+    else if (auto function = file.symbols->find_nameless(address))
+      frames.write(*location, {{.function = function->name, .file = {}}},
+                   FrameSource::kCallFrames);
   }
   if (file.symbols && file.problem.empty())
     file.problem = file.symbols->search_problem();

@@ -33,9 +33,13 @@ public:
   KeyTable(const Profile& profile, Kind kind) : profile_(profile), kind_(kind) {}
 
   KeyId of(const Location& location, const Frame& frame) {
+    bool is_named = frame.source != FrameSource::kCallFrames;
+    if (!is_named && kind_ != Kind::kFunction && kind_ != Kind::kLine)
+      return of_unnamed(location);
     const Function& function = profile_.functions[to_index(frame.function)];
     uint32_t image = image_of(location);
-    ViewKey key = {.image = image, .is_kernel = profile_.is_kernel(location)};
+    ViewKey key = {
+        .image = image, .is_named = is_named, .is_kernel = profile_.is_kernel(location)};
     switch (kind_) {
       case Kind::kFunction:  // not by file: code of one may come from several, by #include
         return number_function({static_cast<uint32_t>(function.name), image}, frame, key);
@@ -91,9 +95,9 @@ private:
     uint64_t address = location.image_address ? to_integer(*location.image_address)
                                               : to_integer(location.address);
     ViewKey named = key;
-    named.text = location.frame_count == 0
-                     ? printable(profile_.unnamed_text(location))
-                     : fmt::format("{}+{:#x}", module_text(key.image), address);
+    named.text = profile_.is_named(location)
+                     ? fmt::format("{}+{:#x}", module_text(key.image), address)
+                     : printable(profile_.unnamed_text(location));
     return number({0, key.image, 0, 0, address}, named);
   }
 

@@ -19,7 +19,7 @@ constexpr size_t to_index(KeyId id) {
 // What makes two frames, or two samples, the same entry of a view: one dimension of it.
 struct ViewKey {
   std::string text = {};  // printable
-  // Of frames: the image that the code is of, and why it has no name if it has none.
+  // Of frames: the image that the code is of, and whether somebody has a name for it.
   uint32_t image = 0;
   bool is_named = true;
   bool is_kernel = false;

@@ -98,6 +98,33 @@ def searches():
     assert call(GOSYM, "inspect", "--function", "no such", program, check=False).status == 5
 
 
+def nameless():
+    """Functions of a stripped program are told from one another, each where nm has one."""
+    program, stripped = WORK / "whole", WORK / "stripped"
+    call("g++", "-std=c++20", "-O2", FIXTURES / "templates.cpp", "-o", program)
+    call("strip", "-o", stripped, program)
+    known = {}
+    for line in call("nm", "-S", program).out.splitlines():
+        if len(words := line.split()) == 4 and words[2] in "tTwW":
+            known[int(words[0], 16)] = int(words[1], 16)
+    plt = [range(int(words[2], 16), int(words[2], 16) + int(words[4], 16)) for words in
+           (line.split("]")[1].split() for line in call("readelf", "-SW", stripped).out.splitlines() if "] ." in line)
+           for words in [[words[0], words[1], words[2], words[3], words[4]]] if words[0].startswith(".plt")]
+    found = {int(f["address"], 16): f for f in listed(stripped)}
+    assert plt and not any(address in section for address in found for section in plt), plt
+    for address, function in found.items():
+        assert known.get(address) == function["size"], (hex(address), function, known.get(address))
+        if "!" in function["name"]:
+            assert function["name"] == f"stripped!fun_{address:x}", function
+    framed = {at for at in of_readelf(program) if at in known}
+    print(f"# {len(found)} functions of {len(known)} that nm has, {len(framed)} of them with call frames")
+    assert len(found) > 50 and framed <= set(found), framed - set(found)
+    whole = view(program, hex(max(found)))
+    alone = view(stripped, f"stripped!fun_{max(found):x}")
+    assert alone["source"] == "call frames, no name" and whole["source"] == "symtab", alone
+    assert alone["call_frames"] == whole["call_frames"], alone
+
+
 def debug_file():
     """Which one it found, by whatever was looked for; or where it looked."""
     program, folder = WORK / "separate", WORK / "debug"
@@ -127,4 +154,5 @@ def view_of_separate(program, folder):
 
 run([("call frames, lines and sizes of a C++ program", cpp),
      ("functions are found by parts of names and by expressions", searches),
+     ("functions of a stripped program, without names", nameless),
      ("the debug file that is used, or where it was looked for", debug_file)], root=False)

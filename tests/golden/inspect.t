@@ -56,7 +56,10 @@ Functions are those of nm, in three orders.
   $ gosym inspect --functions demo-stripped | grep ' main\.' | cut -d' ' -f3-
       158 main.main demo/main.go:33
   $ gosym inspect --functions fib-stripped
-  gosym: warning: 'fib-stripped': no functions: no Go function table and no symbols
+  0000000000401040       22 fib-stripped!fun_401040
+  0000000000401070        1 fib-stripped!fun_401070
+  0000000000401126       2f fib-stripped!fun_401126
+  0000000000401155       2a fib-stripped!fun_401155
   $ gosym inspect --functions --json demo-stripped | grep '"main.main"' | sed 's/0x[0-9a-f]*/ADDRESS/'
   {"address":"ADDRESS","size":344,"name":"main.main","file":"demo/main.go","line":33}
 

@@ -49,13 +49,13 @@ Stripping changes no answer.
   ADDRESS main.main demo/main.go:41
   ADDRESS main.main demo/main.go:33
 
-A C program has its symbol table, and nothing when that is gone.
+A C program has its symbol table, and no names when that is gone.
 
   $ start=$(nm fib | awk '$3 == "fibNaive" { print $1 }')
   > gosym resolve fib $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
   > gosym resolve fib-stripped $start | sed 's/^0x[0-9a-f]*/ADDRESS/'
   ADDRESS fibNaive
-  ADDRESS ?? (no symbols in this file)
+  ADDRESS ?? (no symbols in this file, in fib-stripped!fun_401126)
 
 A name is answered by where the function begins, under all its names.
 

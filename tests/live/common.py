@@ -276,7 +276,7 @@ def user_frames(stacks):
 
 
 def is_unnamed(frame):
-    return frame.startswith("[") or frame.startswith("0x") or frame == "??"
+    return frame.startswith("[") or frame.startswith("0x") or frame == "??" or "!fun_" in frame
 
 
 Line = collections.namedtuple("Line", "function file line")

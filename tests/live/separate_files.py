@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Recordings of stripped programs, named with debug files and files that lie elsewhere."""
+import collections
 import functools
+import json
 import os
 import pathlib
 import re
@@ -9,7 +11,8 @@ import socket
 import tempfile
 import time
 
-from common import WORK, build_fib, call, folded, gosym, record, run, running
+from common import (GO_ENVIRONMENT, WORK, Skip, build_fib, call, folded, gosym, pprof_file, record, run,
+                    running)
 
 # Only tells a hang from an answer: gosym waits for 10 s.
 FOREVER = 100
@@ -46,6 +49,46 @@ def by_debug_file():
     call("objcopy", "--only-keep-debug", build_fib("-g"), place / f"{digits[2:]}.debug")
     assert "fibNaive" in functions("--debug-dir", debug), functions("--debug-dir", debug)
     return debug
+
+
+def nameless():
+    """Its functions are told from one another, and are those that the names are of."""
+    program, recording = stripped()
+    names = {f"fib!fun_{int(line.split()[0], 16):x}": line.split()[-1]
+             for line in call("nm", build_fib("-g")).out.splitlines() if line.split()[-2] in "tT"}
+    alone, named = collections.Counter(), collections.Counter()
+    for stack in folded(recording):
+        alone[tuple(names.get(frame, frame) for frame in stack.frames)] += stack.count
+    for stack in folded(recording, "--debug-dir", by_debug_file()):
+        named[tuple(stack.frames)] += stack.count
+    assert alone == named and any("fibNaive" in stack for stack in alone), (alone - named, named - alone)
+    ours = [frame for frame in functions() if "!fun_" in frame]
+    assert ours and "fib!fun_" in ours[0], ours
+
+    # All outputs tell that these are no names.
+    rows = json.loads(gosym("report", "--json", recording).out)["functions"]
+    assert {row["name"] for row in rows if row.get("unnamed")} >= set(ours), rows
+    assert re.search(r"unnamed +\d+\.\d % of the samples are in code without a name, .* in \[stripped fib\]",
+                     gosym("report", recording).out)
+    raw = call("/usr/bin/go", "tool", "pprof", "-raw", pprof_file(recording), env=GO_ENVIRONMENT).out
+    mapping = next(line for line in raw.splitlines() if line.endswith(str(program)) or f"{program} " in line)
+    assert "[FN]" not in mapping and ours[0] in raw, mapping
+    assert f" {ours[0]}" in gosym("report", "--by", "function", recording).out
+    assert "stripped fib" in gosym("report", "--by", "file", recording).out
+    # What a user would ask next.
+    text = gosym("annotate", recording, re.escape(ours[0])).out
+    assert text.startswith(f"{ours[0]}  0x"), text[:200]
+    assert "fib!fun_" in gosym("report", "--callers", re.escape(ours[0]), recording).out
+
+
+def package():
+    """The one that would name a program of the distribution."""
+    awk = shutil.which("mawk")
+    if not awk or not os.path.exists("/var/lib/dpkg/info/mawk.list"):
+        raise Skip("no mawk of dpkg's")
+    with running(awk, "BEGIN { while (1) i++ }") as pid:
+        text = gosym("report", record("-p", pid, seconds=1)).out
+    assert re.search(r"in \[stripped mawk\]: install mawk-dbgsym, or see --debug-dir", text), text
 
 
 def by_debug_file_alone():
@@ -95,6 +138,8 @@ def a_hang_is_waited_for_once():
 
 
 run([("report: names by a debug file", by_debug_file),
+     ("report: functions of a stripped program, without names", nameless),
+     ("report: the package that would name a program", package),
      ("report: names by the debug file of a program that is gone", by_debug_file_alone),
      ("report: files from below --symfs", below_symfs),
      ("report: a debuginfod server that hangs is waited for once", a_hang_is_waited_for_once)])

@@ -2,11 +2,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
 #include "proc/fpu_state.h"
 #include "proc/maps.h"
+#include "proc/packages.h"
 #include "proc/process.h"
+#include "temporary_directory.h"
 
 using namespace gosym;
 
@@ -202,4 +206,20 @@ TEST_CASE("fpu state: as much as the processor has, and what the first had") {
 #else
   CHECK(sizes.empty());
 #endif
+}
+
+TEST_CASE("packages: who owns a file, by whole lines of the lists of dpkg") {
+  TemporaryDirectory folder;
+  std::ofstream(folder / "libc6:amd64.list") << "/.\n/lib\n/lib/libc.so.6\n/usr/share/doc";
+  std::ofstream(folder / "mawk.list") << "/usr/bin/mawk\n/usr/bin/mawk-more\n";
+  std::ofstream(folder / "mawk.md5sums") << "/usr/bin/other\n";
+  auto owners = proc::owners_of(
+      {"/usr/lib/libc.so.6", "/bin/mawk", "/usr/bin/maw", "/usr/bin/other", "/usr/share/doc"},
+      folder / "");
+  CHECK(owners == std::map<std::string, std::string>{{"/usr/lib/libc.so.6", "libc6"},
+                                                     {"/bin/mawk", "mawk"},
+                                                     {"/usr/share/doc", "libc6"}});
+  CHECK(proc::owners_of({"/bin/mawk"}, folder / "nowhere").empty());
+  CHECK(proc::debug_package_of("mawk") == "mawk-dbgsym");
+  CHECK(proc::debug_package_of("libc6") == "libc6-dbg");
 }

@@ -5,6 +5,7 @@
 #include "demo_profile.h"
 #include "output/report_json.h"
 #include "output/text.h"
+#include "output/unnamed.h"
 #include "view/call_tree.h"
 #include "view/category.h"
 #include "view/selection.h"
@@ -62,6 +63,35 @@ TEST_CASE("totals: a recursion counts once, inlined functions count") {
         "main.compute 5/5\nwrite 2/2\nmain.loop 1/1\nmain.main 0/7\nmain.process 0/7\n"
         "[stripped libc.so.6] 0/2\n[no mapping] 0/1\n");
   CHECK(rows_of(Profile(), Kind::kFunction).empty());
+}
+
+TEST_CASE("totals: code without a name is told by function, else by its file") {
+  Profile profile = make_demo_profile();
+  Location& in_libc =
+      *std::ranges::find(profile.locations, Unnamed::kStripped, &Location::unnamed);
+  StringId name = profile.strings.intern("libc.so.6!fun_3000");
+  profile.functions.push_back({.name = name, .system_name = name});
+  in_libc.first_frame = static_cast<uint32_t>(profile.frames.size());
+  in_libc.frame_count = 1;
+  profile.frames.push_back({.function = static_cast<FunctionId>(profile.functions.size() - 1),
+                            .source = FrameSource::kCallFrames});
+
+  CHECK_FALSE(profile.is_named(in_libc));
+  CHECK(rows_of(profile, Kind::kFunction).find("libc.so.6!fun_3000 0/2\n") !=
+        std::string::npos);
+  CHECK(rows_of(profile, Kind::kFile).find("[stripped libc.so.6] 0/2\n") != std::string::npos);
+  CHECK(rows_of(profile, Kind::kPackage).find("libc.so.6 0/2\n") != std::string::npos);
+  FrameKeys keys(profile, Kind::kFunction);
+  auto nameless = std::ranges::find(keys.all(), "libc.so.6!fun_3000", &ViewKey::text);
+  REQUIRE(nameless != keys.all().end());
+  CHECK_FALSE(nameless->is_named);
+  CHECK(make_source_note(profile).find("call frames") == std::string::npos);
+  CHECK(make_source_note(profile).find("none ") != std::string::npos);
+  std::string note = make_unnamed_note(profile, StackPart::kUser, 0);
+  CHECK(note.find("[stripped libc.so.6]  install its debug package") != std::string::npos);
+  profile.images[2].debug_package = "libc6-dbg";
+  note = make_unnamed_note(profile, StackPart::kUser, 0);
+  CHECK(note.find("[stripped libc.so.6]  install libc6-dbg, or see") != std::string::npos);
 }
 
 TEST_CASE("totals: by what frames have in common") {

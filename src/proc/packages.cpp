@@ -1,0 +1,58 @@
+#include "proc/packages.h"
+
+#include <dirent.h>
+
+#include <memory>
+#include <string_view>
+
+#include "base/mapped_file.h"
+
+namespace gosym::proc {
+
+namespace {
+
+// Of the packages of Debian 12 the longest has 2 MiB.
+constexpr size_t kMaxList = 16 << 20;
+
+// "libc6" of "libc6:amd64.list"; empty if it is no list.
+std::string package_of_list(std::string_view file) {
+  std::string_view ending = ".list";
+  if (!file.ends_with(ending))
+    return {};
+  file.remove_suffix(ending.size());
+  return std::string(file.substr(0, file.find(':')));
+}
+
+std::string other_path(const std::string& path) {
+  std::string_view usr = "/usr";
+  return path.starts_with("/usr/") ? path.substr(usr.size()) : std::string(usr) + path;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> owners_of(const std::set<std::string>& paths,
+                                             const std::string& directory) {
+  std::map<std::string, std::string> owners;
+  std::unique_ptr<DIR, int (*)(DIR*)> lists(opendir(directory.c_str()), closedir);
+  while (const dirent* entry = lists ? readdir(lists.get()) : nullptr) {
+    std::string package = package_of_list(entry->d_name);
+    if (package.empty() || owners.size() == paths.size())
+      continue;
+    auto text = read_file(directory + "/" + entry->d_name, kMaxList);
+    if (!text)
+      continue;
+    std::string lines = "\n" + *text + "\n";
+    for (const std::string& path : paths)
+      for (const std::string& name : {path, other_path(path)})
+        if (lines.find("\n" + name + "\n") != lines.npos)
+          owners[path] = package;
+  }
+  return owners;
+}
+
+std::string debug_package_of(const std::string& package) {
+  // The one package whose debug files are in the main archive.
+  return package == "libc6" ? "libc6-dbg" : package + "-dbgsym";
+}
+
+}  // namespace gosym::proc

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+// What dpkg, the package manager of Debian and Ubuntu, knows of files.
+
+namespace gosym::proc {
+
+// The packages that own files, by path; files of no package are left out. They are looked for
+// in DIRECTORY/NAME.list, or NAME:ARCHITECTURE.list, which has the path of each file of a
+// package on a line of its own: below /usr, or without it, as packages had it before /lib was a
+// link.
+std::map<std::string, std::string> owners_of(
+    const std::set<std::string>& paths, const std::string& directory = "/var/lib/dpkg/info");
+
+// The package that has the debug files of a package.
+std::string debug_package_of(const std::string& package);
+
+}  // namespace gosym::proc
