@@ -80,8 +80,15 @@ uint64_t LiveRecording::begin_of(uint64_t span) {
 }
 
 Result<NamedProfile> LiveRecording::profile(uint64_t span) {
-  raw::Recording recording = window_.since(begin_of(span));
-  return make_profile(recording, {}, options_.group_by, options_.names, files_);
+  raw::Recording recording = window_.since(begin_of(span), held_images());
+  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
+}
+
+RecordingWindow::Images LiveRecording::held_images() const {
+  RecordingWindow::Images images;
+  for (const auto& [image, file] : cache_.held)
+    images.insert(image);
+  return images;
 }
 
 void LiveRecording::reset() {

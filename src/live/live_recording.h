@@ -12,6 +12,7 @@
 #include "record/recorder.h"
 #include "record/watch.h"
 #include "symbolize/make_profile.h"
+#include "symbolize/symbol_cache.h"
 
 namespace gosym {
 
@@ -65,6 +66,7 @@ private:
   Result<Stop> record_until_stopped(Watch& watch);
   void catch_up();
   uint64_t begin_of(uint64_t span);
+  RecordingWindow::Images held_images() const;
 
   const Options options_;
   const DebugFileOptions files_;
@@ -73,6 +75,7 @@ private:
   RecordingWindow window_;
   Recorder recorder_;
   uint64_t reset_at_ = 0;
+  SymbolCache cache_;
 
   std::thread thread_;
   std::atomic<bool> is_stopping_ = false;

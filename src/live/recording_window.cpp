@@ -52,17 +52,17 @@ RecordingWindow::RecordingWindow(RecordingInfo info, uint64_t span, HasEnded has
       has_ended_(std::move(has_ended)),
       clocks_(raw::Writer::clocks_now()) {}
 
-raw::Recording RecordingWindow::since(uint64_t time) const {
+raw::Recording RecordingWindow::since(uint64_t time, const Images& has) const {
   std::lock_guard lock(mutex_);
   uint64_t begin = std::max(begin_, time);
   std::vector<const Samples*> samples;
   for (const Samples& some : samples_)
     if (some.last >= begin)
       samples.push_back(&some);
-  return make(begin, samples);
+  return make(begin, samples, has);
 }
 
-raw::Recording RecordingWindow::take_new() {
+raw::Recording RecordingWindow::take_new(const Images& has) {
   std::lock_guard lock(mutex_);
   std::vector<const Samples*> samples;
   for (Samples& some : samples_)
@@ -74,11 +74,11 @@ raw::Recording RecordingWindow::take_new() {
     begin = std::min(begin, some->first);
   if (!stats_.empty())
     taken_until_ = stats_.back().time;
-  return make(begin, samples);
+  return make(begin, samples, has);
 }
 
-raw::Recording RecordingWindow::make(uint64_t begin,
-                                     const std::vector<const Samples*>& samples) const {
+raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Samples*>& samples,
+                                     const Images& has) const {
   raw::Recording recording;
   recording.major = raw::kMajorVersion;
   recording.minor = raw::kMinorVersion;
@@ -89,7 +89,9 @@ raw::Recording RecordingWindow::make(uint64_t begin,
   recording.kernel_symbols = kernel_symbols_;
   recording.vdso = vdso_;
   recording.perf_maps = perf_maps_;
-  recording.piece_chunks = pieces_;
+  for (const Piece& piece : pieces_)
+    if (!has.contains(piece.image))
+      recording.piece_chunks.push_back(piece.chunk);
   // The first samples may be a little older than the note of the start.
   recording.begin_time = std::max(begin, started_at_);
   uint32_t tree = tree_;
@@ -209,8 +211,8 @@ Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
   ImagePiece refused;
   refused.image = piece.image;
   refused.problem = "more files than are kept in memory";
-  pieces_.push_back(stored(raw::encode(has_room ? piece : refused)));
-  piece_bytes_ += pieces_.back().raw_size;
+  pieces_.push_back({piece.image, stored(raw::encode(has_room ? piece : refused))});
+  piece_bytes_ += pieces_.back().chunk.raw_size;
   return Ok{};
 }
 

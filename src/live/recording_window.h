@@ -25,11 +25,12 @@ public:
   using HasEnded = std::function<bool(uint32_t pid)>;
   RecordingWindow(RecordingInfo info, uint64_t span, HasEnded has_ended = proc::has_ended);
 
-  // A recording of what was sampled from `time` on, as far as it is kept. Its samples, events
-  // and files are copies: it can be used without the window.
-  raw::Recording since(uint64_t time) const;
+  // A recording of what was sampled from `time` on, as far as it is kept. It has no part of the
+  // window: that may go on meanwhile. Pieces of files that the caller has already are left out.
+  using Images = std::set<ImageId>;
+  raw::Recording since(uint64_t time, const Images& has = {}) const;
   // The same of all samples that no call of this has given.
-  raw::Recording take_new();
+  raw::Recording take_new(const Images& has = {});
 
   // Up to when all is known, of CLOCK_MONOTONIC; 0: nothing is yet.
   uint64_t end() const;
@@ -65,7 +66,8 @@ private:
     bool is_taken = false;
   };
 
-  raw::Recording make(uint64_t begin, const std::vector<const Samples*>& samples) const;
+  raw::Recording make(uint64_t begin, const std::vector<const Samples*>& samples,
+                      const Images& has) const;
   void add_events(const std::vector<const Samples*>& samples, raw::Recording& recording) const;
   void add_counts(raw::Recording& recording) const;
   bool is_too_large() const;
@@ -93,7 +95,11 @@ private:
   std::string kernel_symbols_;
   std::string vdso_;
   std::vector<RecordedPerfMap> perf_maps_;
-  std::vector<raw::Recording::StoredChunk> pieces_;
+  struct Piece {
+    ImageId image{};
+    raw::Recording::StoredChunk chunk;
+  };
+  std::vector<Piece> pieces_;
   uint64_t piece_bytes_ = 0;
   std::deque<RecordingStats> stats_;  // those of the window, and the last ones before it
 };

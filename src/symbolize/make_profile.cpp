@@ -4,6 +4,7 @@
 
 #include "raw/archived_files.h"
 #include "raw/replay_recording.h"
+#include "symbolize/symbol_cache.h"
 #include "symbolize/unwind.h"
 
 namespace gosym {
@@ -28,7 +29,10 @@ raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profi
 
 Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
                                   GroupBy group_by, NameForms names,
-                                  const DebugFileOptions& files) {
+                                  const DebugFileOptions& files, SymbolCache* cache) {
+  SymbolCache own;
+  SymbolCache& kept = cache ? *cache : own;
+  kept.begin_profile();
   // Addresses of processes become addresses in files, by what was mapped at that moment; equal
   // samples are counted.
   auto replayed = replay(recording, filter, group_by);
@@ -36,10 +40,12 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
     return std::move(replayed).error();
   Profile profile = std::move(replayed->profile);
   raw::ArchivedFiles archived = open_archived_files(recording, profile);
+  kept.held.merge(archived.files);
+  kept.file_problems.merge(archived.problems);
 
   // Callers that frame pointers leave out are found in the dumps of the stacks. It comes before
   // the naming, for it brings new addresses, and needs the unwind tables of the same files.
-  if (!unwind(profile, replayed->dumps, recording.vdso, files, archived.files))
+  if (!unwind(profile, replayed->dumps, recording.vdso, files, kept.held, cache))
     return raw::out_of_budget(recording);
   replayed->dumps = {};
 
@@ -47,10 +53,12 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   RecordedSymbols recorded{.kernel = recording.kernel_symbols,
                            .vdso = recording.vdso,
                            .perf_maps = recording.perf_maps,
-                           .files = std::move(archived.files),
-                           .file_problems = std::move(archived.problems)};
-  SymbolizerReport symbols = symbolize(profile, recorded, names, files);
-  return NamedProfile{std::move(profile), std::move(symbols), std::move(recorded.files)};
+                           .files = std::move(kept.held),
+                           .file_problems = std::move(kept.file_problems)};
+  SymbolizerReport symbols = symbolize(profile, recorded, names, files, cache);
+  kept.held = std::move(recorded.files);
+  kept.file_problems = std::move(recorded.file_problems);
+  return NamedProfile{std::move(profile), std::move(symbols), std::move(own.held)};
 }
 
 }  // namespace gosym

@@ -19,8 +19,11 @@ struct NamedProfile {
 // names them. No sample is no error: it is the caller's to say what that means.
 //
 // The recording's images, events and pieces are used up, and damaged chunks of it are counted.
+//
+// With a cache what was opened for a profile is there for the next; of files that are held
+// there the recording needs no pieces, and the profile has no files of its own.
 Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
                                   GroupBy group_by, NameForms names,
-                                  const DebugFileOptions& files);
+                                  const DebugFileOptions& files, SymbolCache* cache = nullptr);
 
 }  // namespace gosym

@@ -11,6 +11,7 @@
 #include "proc/perf_map.h"
 #include "profile/go_stacks.h"
 #include "symbolize/sources.h"
+#include "symbolize/symbol_cache.h"
 
 namespace gosym {
 
@@ -125,18 +126,36 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
   }
 }
 
+std::shared_ptr<NamedFile> open_named(const RecordedImage& image, const DebugFileOptions& files,
+                                      const HeldFiles& held, SymbolCache* cache) {
+  bool is_held = held.contains(image.id);
+  if (cache)
+    if (auto known = cache->named.find(image.id); known && known->is_held == is_held)
+      return known;
+  auto opened = std::make_shared<NamedFile>();
+  opened->is_held = is_held;
+  opened->file = open_recorded(image, files, held);
+  if (cache)
+    cache->named.keep(image.id, opened);
+  return opened;
+}
+
+std::string problem_of(const RecordedFile& file, const RecordedImage& image,
+                       const RecordedSymbols& recorded) {
+  std::string problem = file.problem;
+  if (auto known = recorded.file_problems.find(image.id); known != recorded.file_problems.end())
+    problem +=
+        (problem.empty() ? "not all of it is in the recording: " : "; not in the recording: ") +
+        known->second;
+  return problem.empty() && file.symbols ? file.symbols->search_problem() : problem;
+}
+
 void symbolize_file(std::vector<Location*> locations, const RecordedImage& image,
-                    const RecordedSymbols& recorded, const DebugFileOptions& files,
-                    FrameWriter& frames, SymbolizerReport& report) {
+                    const RecordedSymbols& recorded, NamedFile& named, FrameWriter& frames,
+                    SymbolizerReport& report) {
   // By address, so that each unit of debugging information is read once.
   std::ranges::stable_sort(locations, {}, &Location::image_address);
-  RecordedFile file = open_recorded(image, files, recorded.files);
-  if (auto known = recorded.file_problems.find(image.id); known != recorded.file_problems.end())
-    file.problem += (file.problem.empty() ? "not all of it is in the recording: "
-                                          : "; not in the recording: ") +
-                    known->second;
-
-  std::vector<Call> calls;
+  const RecordedFile& file = named.file;
   for (Location* location : locations) {
     location->unnamed = file.unnamed;
     if (!file.symbols)
@@ -145,18 +164,13 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
         file.symbols->has_code_names() ? Unnamed::kNoSymbol : Unnamed::kStripped;
     if (!location->image_address)
       continue;
-    calls.clear();
     ImageAddress address{location->call_of(to_integer(*location->image_address))};
-    if (auto source = file.symbols->find(address, calls))
-      frames.write(*location, calls, *source);
-    else if (auto function = file.symbols->find_nameless(address))
-      frames.write(*location, {{.function = function->name, .file = {}}},
-                   FrameSource::kCallFrames);
+    const NamedFile::Answer& answer = named.find(address);
+    if (answer.source)
+      frames.write(*location, answer.calls, *answer.source);
   }
-  if (file.symbols && file.problem.empty())
-    file.problem = file.symbols->search_problem();
-  if (!file.problem.empty())
-    report.image_problems[image.path] = file.problem;
+  if (std::string problem = problem_of(file, image, recorded); !problem.empty())
+    report.image_problems[image.path] = problem;
 }
 
 // A process of 32 bits has another vdso than the one recorded, which is that of the recorder.
@@ -213,8 +227,23 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
 
 }  // namespace
 
+const NamedFile::Answer& NamedFile::find(ImageAddress address) {
+  auto [known, is_new] = answers.try_emplace(to_integer(address));
+  Answer& answer = known.value();
+  if (!is_new)
+    return answer;
+  answer.source = file.symbols->find(address, answer.calls);
+  if (answer.source)
+    return answer;
+  if (auto function = file.symbols->find_nameless(address)) {
+    answer.calls = {{.function = function->name, .file = {}}};
+    answer.source = FrameSource::kCallFrames;
+  }
+  return answer;
+}
+
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
-                           const DebugFileOptions& files) {
+                           const DebugFileOptions& files, SymbolCache* cache) {
   SymbolizerReport report;
   FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
@@ -231,7 +260,8 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, recorded, files, frames, report);
+        symbolize_file(by_image[i], image.file, recorded,
+                       *open_named(image.file, files, recorded.files, cache), frames, report);
         break;
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(profile, by_image[i], recorded.kernel, frames);

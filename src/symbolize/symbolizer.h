@@ -12,6 +12,8 @@
 
 namespace gosym {
 
+struct SymbolCache;
+
 // What the symbolizer met on its way and a user may want to know.
 struct SymbolizerReport {
   std::map<FrameSource, uint64_t> locations_by_source;
@@ -32,7 +34,9 @@ struct RecordedSymbols {
 // Puts frames to each location of a profile, or the reason why there are none. Each distinct
 // location is asked once, image after image, so that one file is open at a time. A file that is
 // not the one that was recorded, by its ids or else by size and time of change, is not used.
+//
+// With a cache files are taken from there, and left there, as are their answers.
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
-                           const DebugFileOptions& files = {});
+                           const DebugFileOptions& files = {}, SymbolCache* cache = nullptr);
 
 }  // namespace gosym

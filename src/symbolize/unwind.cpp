@@ -14,9 +14,9 @@ namespace {
 class Code {
 public:
   Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-       const HeldFiles& held)
+       const HeldFiles& held, SymbolCache* cache)
       : profile_(profile),
-        rules_(profile, vdso, files, held),
+        rules_(profile, vdso, files, held, cache),
         known_(profile.locations.size()) {}
 
   using Address = LocationId;
@@ -187,8 +187,8 @@ private:
 }  // namespace
 
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
-            const DebugFileOptions& files, const HeldFiles& held) {
-  Code code(profile, vdso, files, held);
+            const DebugFileOptions& files, const HeldFiles& held, SymbolCache* cache) {
+  Code code(profile, vdso, files, held, cache);
   StackCounts counts(profile);
   auto append = [&](StackId id, std::vector<LocationId>& stack) {
     std::span<const LocationId> recorded = profile.stack(id);

@@ -8,6 +8,8 @@
 
 namespace gosym {
 
+struct SymbolCache;
+
 // Looks for the callers that the chain of frame pointers leaves out, and puts them into the
 // stacks of a profile, by the dumps that replay made of them.
 //
@@ -26,6 +28,7 @@ namespace gosym {
 // False if the stacks come to more than the profile's limit of memory: then they are as they
 // were.
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
-            const DebugFileOptions& files, const HeldFiles& held = {});
+            const DebugFileOptions& files, const HeldFiles& held = {},
+            SymbolCache* cache = nullptr);
 
 }  // namespace gosym

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "dwarf/call_frames.h"
 #include "elf/calls.h"
-#include "elf/symbol_table.h"
 #include "go/unwind_rule.h"
+#include "symbolize/symbol_cache.h"
 
 namespace gosym {
 
@@ -19,66 +18,69 @@ constexpr auto kRoots = std::to_array<std::string_view>(
 
 }  // namespace
 
-// What an image has to say; nothing if it cannot be opened, which the symbolizer tells.
-struct UnwindRules::OpenImage {
-  std::unique_ptr<MappedFile> file;
-  elf::Image image;
-  std::optional<go::Module> go_module;
-  std::unique_ptr<dwarf::CallFrames> call_frames;
-  std::optional<elf::SymbolTable> symbols;  // read when they are asked for
+void UnwoundImage::read(elf::Image parsed) {
+  image = std::move(parsed);
+  if (file)
+    if (auto module = go::read_module(image, file->writable_bytes()); module)
+      go_module = *std::move(module);
+  call_frames = dwarf::CallFrames::open(image);
+}
 
-  void read(elf::Image parsed) {
-    image = std::move(parsed);
-    if (file)
-      if (auto module = go::read_module(image, file->writable_bytes()); module)
-        go_module = *std::move(module);
-    call_frames = dwarf::CallFrames::open(image);
-  }
-
-  // Of code without a rule.
-  bool is_root(ImageAddress address) {
-    constexpr uint64_t kMaxStartSize = 64;
-    if (to_integer(address) - to_integer(image.entry) < kMaxStartSize)
-      return true;
-    const elf::Section* section = image.find_section(SHT_SYMTAB);
-    if (!section)
-      return false;
-    if (!symbols)
-      symbols = elf::SymbolTable::read(image, *section);
-    auto symbol = symbols->find(address);
-    if (!symbol)
-      symbol = symbols->guess(address);
-    return symbol && std::ranges::count(kRoots, symbol->name) > 0;
-  }
-};
+bool UnwoundImage::is_root(ImageAddress address) {
+  constexpr uint64_t kMaxStartSize = 64;
+  if (to_integer(address) - to_integer(image.entry) < kMaxStartSize)
+    return true;
+  const elf::Section* section = image.find_section(SHT_SYMTAB);
+  if (!section)
+    return false;
+  if (!symbols)
+    symbols = elf::SymbolTable::read(image, *section);
+  auto symbol = symbols->find(address);
+  if (!symbol)
+    symbol = symbols->guess(address);
+  return symbol && std::ranges::count(kRoots, symbol->name) > 0;
+}
 
 UnwindRules::UnwindRules(const Profile& profile, std::string_view vdso,
-                         const DebugFileOptions& files, const HeldFiles& held)
+                         const DebugFileOptions& files, const HeldFiles& held,
+                         SymbolCache* cache)
     : profile_(profile),
       vdso_(vdso),
       files_(files),
       held_(held),
+      cache_(cache),
       images_(profile.images.size()) {}
 
 UnwindRules::~UnwindRules() = default;
 
-UnwindRules::OpenImage& UnwindRules::open(const Location& location) {
+UnwoundImage& UnwindRules::open(const Location& location) {
   uint32_t index = profile_.mappings[to_index(location.mapping)].image;
-  std::unique_ptr<OpenImage>& opened = images_[index];
-  if (opened)
-    return *opened;
-  opened = std::make_unique<OpenImage>();
-  const ProfileImage& image = profile_.images[index];
+  std::shared_ptr<UnwoundImage>& opened = images_[index];
+  if (!opened)
+    opened = open_image(profile_.images[index]);
+  return *opened;
+}
+
+std::shared_ptr<UnwoundImage> UnwindRules::open_image(const ProfileImage& image) {
+  bool is_file = image.kind == ProfileImage::Kind::kFile;
+  bool is_held = is_file && held_.contains(image.file.id);
+  if (is_file && cache_)
+    if (auto known = cache_->unwound.find(image.file.id); known && known->is_held == is_held)
+      return known;
+  auto opened = std::make_shared<UnwoundImage>();
+  opened->is_held = is_held;
   if (image.kind == ProfileImage::Kind::kVdso) {
     if (auto parsed = elf::parse(as_bytes(vdso_)))
       opened->read(*std::move(parsed));
-  } else if (image.kind == ProfileImage::Kind::kFile) {
+  } else if (is_file) {
     if (auto binary = open_recorded_binary(image.file, files_, held_); binary.file) {
       opened->file = std::move(binary.file);
       opened->read(std::move(binary.image));
     }
+    if (cache_)
+      cache_->unwound.keep(image.file.id, opened);
   }
-  return *opened;
+  return opened;
 }
 
 namespace {
@@ -93,7 +95,7 @@ ImageAddress call_of(const Location& location) {
 std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
-  OpenImage& image = open(location);
+  UnwoundImage& image = open(location);
   if (!location.is_return && elf::is_signal_return(image.image, *location.image_address))
     return kSignalReturn;
   if (!location.is_return && elf::is_context_start(image.image, *location.image_address))
@@ -120,7 +122,7 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
                                             uint64_t cfa, MachineState& state) {
   if (!location.image_address)
     return {};
-  const OpenImage& image = open(location);
+  const UnwoundImage& image = open(location);
   bool is_go = image.go_module && go::unwind_rule(*image.go_module, call_of(location));
   if (is_go || !image.call_frames)
     return {};
@@ -140,7 +142,7 @@ bool UnwindRules::is_context_start(const Location& location) {
 bool UnwindRules::is_return_address(const Location& location) {
   if (!location.image_address)
     return true;
-  const OpenImage& image = open(location);
+  const UnwoundImage& image = open(location);
   return image.image.file.empty() ||
          elf::may_follow_call(image.image, *location.image_address) ||
          (image.go_module &&

@@ -5,20 +5,41 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/unwind_rule.h"
+#include "dwarf/call_frames.h"
+#include "elf/symbol_table.h"
+#include "go/module.h"
 #include "profile/profile.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/recorded_file.h"
 
 namespace gosym {
 
+struct SymbolCache;
+
+// What an image has to say of its frames; nothing if it cannot be opened, which the symbolizer
+// tells.
+struct UnwoundImage {
+  std::unique_ptr<MappedFile> file;
+  elf::Image image;
+  std::optional<go::Module> go_module;
+  std::unique_ptr<dwarf::CallFrames> call_frames;
+  std::optional<elf::SymbolTable> symbols;  // read when they are asked for
+  bool is_held = false;                     // one of those that the recording keeps
+
+  void read(elf::Image parsed);
+  bool is_root(ImageAddress address);  // of code without a rule
+};
+
 // How to get from the functions of a profile to their callers. The files are opened when they
 // are first asked about, and stay open.
 class UnwindRules {
 public:
-  // `vdso` is the ELF image that the recording has of it. All of them must outlive this.
+  // `vdso` is the ELF image that the recording has of it. All of them must outlive this. With a
+  // cache files are taken from there, and left there.
   UnwindRules(const Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-              const HeldFiles& held);
+              const HeldFiles& held, SymbolCache* cache = nullptr);
   ~UnwindRules();
 
   // For the code at a location; none if nobody knows. Where a stack begins is known by more
@@ -39,14 +60,15 @@ public:
   bool is_context_start(const Location& location);
 
 private:
-  struct OpenImage;
-  OpenImage& open(const Location& location);
+  UnwoundImage& open(const Location& location);
+  std::shared_ptr<UnwoundImage> open_image(const ProfileImage& image);
 
   const Profile& profile_;
   std::string_view vdso_;
   const DebugFileOptions& files_;
   const HeldFiles& held_;
-  std::vector<std::unique_ptr<OpenImage>> images_;  // as in the profile
+  SymbolCache* cache_;                                 // null: none
+  std::vector<std::shared_ptr<UnwoundImage>> images_;  // as in the profile
 };
 
 }  // namespace gosym

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "symbolize/recorded_file.h"
+#include "symbolize/unwind_rules.h"
+
+namespace gosym {
+
+// A file of a recording, and what it has said of addresses.
+struct NamedFile {
+  struct Answer {
+    std::optional<FrameSource> source;  // none: it has no name
+    std::vector<Call> calls;
+  };
+  const Answer& find(ImageAddress address);
+
+  RecordedFile file;
+  bool is_held = false;  // it is one of those that the recording keeps
+  tsl::robin_map<uint64_t, Answer> answers;
+};
+
+// Things of the images of a recording that are dear to make, kept from one profile to the next
+// as long as profiles need them.
+template <class Thing>
+class KeptByImage {
+public:
+  // Null if there is none.
+  std::shared_ptr<Thing> find(ImageId image) {
+    auto known = kept_.find(image);
+    if (known == kept_.end())
+      return nullptr;
+    known->second.used_by = profile_;
+    return known->second.thing;
+  }
+  void keep(ImageId image, std::shared_ptr<Thing> thing) {
+    kept_.insert_or_assign(image, Kept{std::move(thing), profile_});
+  }
+  void begin_profile() {
+    profile_++;
+    std::erase_if(kept_, [this](const auto& entry) {
+      return entry.second.used_by + kMaxUnused < profile_;
+    });
+  }
+
+private:
+  // Half a minute or so: what runs now and then is opened now and then.
+  static constexpr uint64_t kMaxUnused = 30;
+  struct Kept {
+    std::shared_ptr<Thing> thing;
+    uint64_t used_by = 0;  // the last profile
+  };
+  std::map<ImageId, Kept> kept_;
+  uint64_t profile_ = 0;
+};
+
+// For profiles that are made of one recording again and again while it goes on: in all of them
+// an image has the same number. Names are in the same forms in all of them.
+struct SymbolCache {
+  KeptByImage<NamedFile> named;
+  KeptByImage<UnwoundImage> unwound;
+  // Files that the recording keeps, and why some are not kept, or not whole.
+  HeldFiles held;
+  std::map<ImageId, std::string> file_problems;
+
+  void begin_profile() {
+    named.begin_profile();
+    unwound.begin_profile();
+  }
+};
+
+}  // namespace gosym
