@@ -96,7 +96,7 @@ void LiveRecording::reset() {
 }
 
 Result<> LiveRecording::save(uint64_t span, const std::string& path) {
-  return gosym::save(window_.since(begin_of(span)), path);
+  return window_.save(begin_of(span), path);
 }
 
 }  // namespace gosym

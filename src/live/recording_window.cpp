@@ -54,6 +54,10 @@ RecordingWindow::RecordingWindow(RecordingInfo info, uint64_t span, HasEnded has
 
 raw::Recording RecordingWindow::since(uint64_t time, const Images& has) const {
   std::lock_guard lock(mutex_);
+  return make_since(time, has);
+}
+
+raw::Recording RecordingWindow::make_since(uint64_t time, const Images& has) const {
   uint64_t begin = std::max(begin_, time);
   std::vector<const Samples*> samples;
   for (const Samples& some : samples_)
@@ -107,7 +111,9 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   }
   recording.memory_budget = raw::memory_budget(recording.file_size);
   add_events(samples, recording);
-  add_counts(recording);
+  recording.stats.time = recording.begin_time;
+  for (RecordingStats& counts : counts_since(recording.begin_time))
+    raw::add_counts(std::move(counts), recording);
   return recording;
 }
 
@@ -124,18 +130,15 @@ void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
   recording.events.insert(recording.events.end(), events_.begin(), events_.end());
 }
 
-// What was counted in the time of the recording.
-void RecordingWindow::add_counts(raw::Recording& recording) const {
-  auto is_before = [&](const RecordingStats& stats) {
-    return stats.time <= recording.begin_time;
-  };
+// What was counted from then on, as often as it was.
+std::vector<RecordingStats> RecordingWindow::counts_since(uint64_t begin) const {
+  auto is_before = [&](const RecordingStats& stats) { return stats.time <= begin; };
   auto first = std::ranges::partition_point(stats_, is_before);
   RecordingStats before = first == stats_.begin() ? RecordingStats() : *std::prev(first);
-  recording.stats = before;
-  recording.stats.time = recording.begin_time;
+  std::vector<RecordingStats> counts;
   for (; first != stats_.end(); ++first)
-    raw::add_counts(*first, recording);
-  recording.stats = raw::counted_since(recording.stats, before);
+    counts.push_back(raw::counted_since(*first, before));
+  return counts;
 }
 
 uint64_t RecordingWindow::end() const {
@@ -313,9 +316,8 @@ Result<> write_samples(const raw::Recording& recording, raw::Writer& writer) {
   return Ok{};
 }
 
-}  // namespace
-
-Result<> save(const raw::Recording& recording, const std::string& path) {
+Result<> write_recording(const raw::Recording& recording,
+                         const std::vector<RecordingStats>& counts, const std::string& path) {
   auto created = raw::Writer::create(path, recording.info,
                                      {recording.monotonic_ns, recording.realtime_ns});
   if (!created)
@@ -334,9 +336,20 @@ Result<> save(const raw::Recording& recording, const std::string& path) {
     return done;
   if (auto done = write_samples(recording, writer); !done)
     return done;
-  if (auto done = writer.write_stats(recording.stats); !done)
-    return done;
+  for (const RecordingStats& some : counts)
+    if (auto done = writer.write_stats(some); !done)
+      return done;
   return writer.write_end(recording.stats.time);
+}
+
+}  // namespace
+
+Result<> RecordingWindow::save(uint64_t time, const std::string& path) const {
+  std::unique_lock lock(mutex_);
+  raw::Recording recording = make_since(time, {});
+  std::vector<RecordingStats> counts = counts_since(recording.begin_time);
+  lock.unlock();
+  return write_recording(recording, counts, path);
 }
 
 }  // namespace gosym

@@ -32,6 +32,9 @@ public:
   // The same of all samples that no call of this has given.
   raw::Recording take_new(const Images& has = {});
 
+  // Writes what since() has to a file, as raw::Writer does.
+  Result<> save(uint64_t time, const std::string& path) const;
+
   // Up to when all is known, of CLOCK_MONOTONIC; 0: nothing is yet.
   uint64_t end() const;
 
@@ -66,10 +69,12 @@ private:
     bool is_taken = false;
   };
 
+  // With the mutex held:
+  raw::Recording make_since(uint64_t time, const Images& has) const;
   raw::Recording make(uint64_t begin, const std::vector<const Samples*>& samples,
                       const Images& has) const;
   void add_events(const std::vector<const Samples*>& samples, raw::Recording& recording) const;
-  void add_counts(raw::Recording& recording) const;
+  std::vector<RecordingStats> counts_since(uint64_t begin) const;
   bool is_too_large() const;
   void move_on();
   void move_to(uint64_t begin);
@@ -103,8 +108,5 @@ private:
   uint64_t piece_bytes_ = 0;
   std::deque<RecordingStats> stats_;  // those of the window, and the last ones before it
 };
-
-// Writes a recording that is in memory to a file, as Writer does.
-Result<> save(const raw::Recording& recording, const std::string& path);
 
 }  // namespace gosym

@@ -342,6 +342,15 @@ TEST_CASE("window: what was counted in it, and lost") {
   REQUIRE(recording.losses.size() == 1);
   CHECK(recording.losses[0].end == 14 * kSecond);
   CHECK(recording.losses[0].counts.lost_samples == 3);
+
+  TemporaryDirectory folder;
+  REQUIRE(window.save(0, folder / "window.raw"));
+  auto saved = raw::read(folder / "window.raw");
+  REQUIRE(saved);
+  CHECK(saved->stats.samples == 300);
+  REQUIRE(saved->losses.size() == 1);
+  CHECK(saved->losses[0].begin == recording.losses[0].begin);
+  CHECK(saved->losses[0].end == recording.losses[0].end);
 }
 
 TEST_CASE("window: saved it is a recording like others") {
@@ -363,7 +372,7 @@ TEST_CASE("window: saved it is a recording like others") {
   TemporaryDirectory folder;
   std::string path = folder / "window.raw";
   raw::Recording kept = window.since(0);
-  REQUIRE(save(kept, path));
+  REQUIRE(window.save(0, path));
   auto read = raw::read(path);
   REQUIRE(read);
   CHECK(read->damaged_bytes == 0);

@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""gosym top: what it shows is what a recording of the same time has.
+
+The last report of a command comes when that has ended, and --save writes the same window: both are
+compared as wholes. The judge of the CPU time is the kernel.
+"""
+import contextlib
+import difflib
+import os
+import re
+import signal
+import subprocess
+
+from common import (GOSYM, WITHOUT_RIGHTS, build_demo, build_fib, build_spin, call, cpu_ticks, gosym,
+                    has_begun, new_place, record, run, running, wait_for)
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def reports_of(text):
+    """Each begins with its headline."""
+    return re.findall(r"(?:^[\d,]+ samples? of |^no samples).*?(?=^[\d,]+ samples? of |^no samples|\Z)",
+                      text, re.MULTILINE | re.DOTALL)
+
+
+def shares(report):
+    """Of its table: function, with what it has in self and total percent."""
+    rows = re.findall(r"^ *(\d+\.\d+) +\d+\.\d+ +(\d+\.\d+) +\d+\.\d+  (\S.*?)(?:  .*)?$", report, re.M)
+    return {name: (float(own), float(total)) for own, total, name in rows}
+
+
+def top(*arguments, **options):
+    return gosym("top", "-b", "-F", 499, "--top", 0, *arguments, **options)
+
+
+@contextlib.contextmanager
+def top_beside(*arguments):
+    """One that has begun; it writes to a pipe."""
+    process = subprocess.Popen([GOSYM, "top", "-b", *map(str, arguments)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: process.poll() is not None or has_begun(process.pid), "top begun")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def same_as_saved(*command, window="100s", interval="100s"):
+    """The last report, which is the same as that of the window that was saved with it."""
+    file = new_place("top.raw")
+    done = top("--window", window, "--interval", interval, "--save", file, "--", *command)
+    assert "lost" not in done.err + done.out, done.err
+    last = reports_of(done.out)[-1].strip()
+    saved = gosym("report", "--strict", "--top", 0, file)
+    assert saved.err == "", saved.err
+    difference = "\n".join(difflib.unified_diff(last.splitlines(), saved.out.strip().splitlines(),
+                                                "shown", "saved", lineterm=""))
+    assert difference == "", difference
+    return last
+
+
+def go_program():
+    last = same_as_saved(build_demo("debian", "-ldflags=-s -w"), 2)
+    names = shares(last)
+    assert names["main.computeResult"][0] > 50, names
+    assert names["main.main"][1] > 90, names
+    assert re.search(r"main\.computeResult .*main\.go:\d+$", last, re.M), last
+
+
+def c_program():
+    names = shares(same_as_saved("sh", "-c", f"timeout 2 {build_fib()}; true"))
+    assert names["fibNaive"][0] > 90, names
+    assert names["main"][1] > 90, names
+
+
+def programs_of_a_shell():
+    """Each forked from a shell that has gone out of the window as it was."""
+    script = f"timeout 1 {build_fib()}; sleep 3; (timeout 2 {build_fib()}; :); timeout 1 {build_spin()}; true"
+    last = same_as_saved("sh", "-c", script, window="4s", interval="1s")
+    names = shares(last)
+    assert names["fibNaive"][0] + names["busy"][0] > 90, last
+    assert names["busy"][0] > 10, last
+
+
+def past_is_left_out():
+    script = f"timeout 1 {build_fib()}; sleep 4"
+    done = top("--window", "1s", "--interval", "1s", "--", "sh", "-c", script)
+    reports = reports_of(done.out)
+    assert "fibNaive" in done.out, done.out
+    assert "fibNaive" not in reports[-1], reports[-1]
+
+
+def process_that_runs():
+    """Mapped before it began, and the names of it are those of a recording."""
+    with running(build_demo("debian"), 600) as pid:
+        recorded = shares(gosym("report", "--top", 0, record("-p", pid, seconds=2)).out)
+        with top_beside("-F", 499, "--interval", "500ms", "-p", pid, "--top", 0) as process:
+            end = cpu_ticks(pid) + 2 * TICK
+            wait_for(lambda: cpu_ticks(pid) >= end, "CPU time used")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+            assert process.returncode == 0, err
+    shown = shares(reports_of(out)[-1])
+    frequent = {name for name, (_, total) in recorded.items() if total >= 5}
+    assert "main.processRequest" in frequent, recorded
+    assert frequent == {name for name, (_, total) in shown.items() if total >= 5}, (recorded, shown)
+
+
+def cpu_time():
+    """As the shell has it of its children."""
+    script = f"timeout 3 {build_spin()}; cat /proc/$$/stat >&2"
+    done = top("--window", "100s", "--interval", "100s", "--", "sh", "-c", script)
+    fields = re.search(r"^\d+ \(sh\) (.*)$", done.err, re.M)[1].split()
+    used = (int(fields[13]) + int(fields[14])) / TICK
+    told = float(re.search(r": ([\d.]+) s of CPU time", done.out)[1])
+    print(f"# {told} s, of {used} s")
+    assert abs(told - used) < 0.1 + 0.05 * used, (told, used)
+    assert "lost" not in done.out + done.err, done.err
+
+
+def whole_system():
+    """Without a target; and it sees itself."""
+    with running(build_spin()) as pid:
+        done = top("--interval", "1s", "-n", 3, "--by", "process")
+    reports = reports_of(done.out)
+    assert len(reports) == 3, done.out
+    assert f"({pid})" in reports[-1], reports[-1]
+    assert "lost" not in done.out + done.err, done.err
+
+
+def ends_with_its_reader():
+    with running(build_spin()) as pid, top_beside("--interval", "100ms", "-p", pid) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=60)
+
+
+def ends_with_its_target():
+    with running(build_spin()) as pid:
+        with top_beside("--interval", "100s", "-p", pid) as process:
+            end = cpu_ticks(pid) + TICK
+            wait_for(lambda: cpu_ticks(pid) >= end, "CPU time used")
+            os.kill(pid, signal.SIGKILL)
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+            assert len(reports_of(out)) == 1 and "busy" in out, out
+
+
+def status_of_the_command():
+    assert gosym("top", "-b", "--", "sh", "-c", "exit 7", check=False).status == 7
+    done = gosym("top", "-b", "--", "sh", "-c", f"echo sa'i'd; timeout 1 {build_spin()}; true")
+    assert "said" in done.err and "said" not in done.out, done
+    done = gosym("top", "-b", "-n", 1, "--interval", "200ms", "--", "sleep", 100)
+    assert done.status == 0, done
+
+
+def wrong_usage():
+    for words in [("--interval", "0"), ("--window", "x"), ("-n", "-1"), ("--by", "cpu,cpu"),
+                  ("-p", "1", "-a"), ("--save", "")]:
+        done = gosym("top", *words, check=False)
+        assert done.status == 2 and "gosym: error: " in done.err, (words, done)
+
+
+def rights():
+    done = call(*WITHOUT_RIGHTS, "top", "-b", "-n", 1, "-a", check=False)
+    assert done.status == 4, done
+
+
+run([("a Go program", go_program),
+     ("a C program", c_program),
+     ("programs that a shell starts, in a short window", programs_of_a_shell),
+     ("what was before the window is left out", past_is_left_out),
+     ("a process that runs has the names of a recording", process_that_runs),
+     ("CPU time is what the kernel counts", cpu_time),
+     ("the whole system", whole_system),
+     ("it ends with its reader", ends_with_its_reader),
+     ("it ends with its target", ends_with_its_target),
+     ("its status is that of the command", status_of_the_command),
+     ("wrong usage", wrong_usage),
+     ("rights are those of record", rights)])
