@@ -111,7 +111,7 @@ complete -c gosym -n $report -s s -l by -x -a "function line file module package
 complete -c gosym -n $report -l sort -x -a "self total name" -d "Order of a table"
 complete -c gosym -n $report -l children -d "The same as --sort total"
 complete -c gosym -n $report -l no-children -d "The same as --sort self"
-complete -c gosym -n $report -l stdio -d "Accepted as perf has it"
+complete -c gosym -n $report -l stdio -d "Print instead of the browser"
 complete -c gosym -n $report -l top -x -d "Number of rows to show"
 complete -c gosym -n $report -l min -x -d "Leave calls of less out of a tree"
 complete -c gosym -n $report -l percent-limit -x -d "The same as --min"

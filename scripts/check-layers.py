@@ -19,7 +19,8 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "live": "base proc profile raw symbolize record",
     "view": "base profile",
     "output": "base profile view",
-    "commands": "base elf go dwarf code proc profile raw symbolize record live view output",
+    "browser": "base profile view output",
+    "commands": "base elf go dwarf code proc profile raw symbolize record live view output browser",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -17,6 +17,12 @@ Result<Pattern> Pattern::parse(std::string_view expression) {
   return Pattern(std::move(compiled));
 }
 
+Pattern Pattern::literal(std::string_view text) {
+  std::string expression =
+      "^" + RE2::QuoteMeta(re2::StringPiece(text.data(), text.size())) + "$";
+  return *parse(expression);
+}
+
 bool Pattern::matches(std::string_view text) const {
   return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled_);
 }

@@ -19,6 +19,9 @@ public:
   // The error names what is wrong with the expression.
   static Result<Pattern> parse(std::string_view expression);
 
+  // Matches this text and no other.
+  static Pattern literal(std::string_view text);
+
   // Whether it matches anywhere in the text.
   bool matches(std::string_view text) const;
   // As it was given to parse().

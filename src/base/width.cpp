@@ -8,13 +8,6 @@
 
 namespace gosym {
 
-namespace {
-
-struct Glyph {
-  size_t size;   // in bytes
-  size_t width;  // in columns
-};
-
 Glyph first_glyph(std::string_view text) {
   utf8proc_int32_t code = 0;
   auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
@@ -24,6 +17,8 @@ Glyph first_glyph(std::string_view text) {
     return {1, 1};
   return {static_cast<size_t>(size), static_cast<size_t>(utf8proc_charwidth(code))};
 }
+
+namespace {
 
 // Bytes of the beginning that take `width` columns at the most.
 size_t head_size(std::string_view text, size_t width) {

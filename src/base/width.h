@@ -6,6 +6,14 @@
 
 namespace gosym {
 
+// A character of printable text.
+struct Glyph {
+  size_t size;   // in bytes
+  size_t width;  // in columns of a terminal: 0 of one that combines with the one before
+};
+// The first one of text that is not empty.
+Glyph first_glyph(std::string_view text);
+
 // Columns that printable text takes on a terminal: two for a wide character of East Asia, none
 // for one that combines with the one before.
 size_t display_width(std::string_view text);

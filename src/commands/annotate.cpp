@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <memory>
-#include <set>
 
 #include "base/exit_status.h"
 #include "base/pattern.h"
@@ -14,6 +11,7 @@
 #include "commands/load_profile.h"
 #include "commands/name_option.h"
 #include "commands/report_notes.h"
+#include "commands/sampled_code.h"
 #include "commands/terminal.h"
 #include "raw/format.h"
 #include "symbolize/find_functions.h"
@@ -35,8 +33,6 @@ struct AnnotateOptions {
   DebugOptions debug;
 };
 
-using Functions = std::vector<FunctionRange>;
-
 ColourMode colour_mode(const std::string& word) {
   return word == "always"  ? ColourMode::kAlways
          : word == "never" ? ColourMode::kNever
@@ -46,18 +42,9 @@ ColourMode colour_mode(const std::string& word) {
 // More is not kept for a pager: it is written as it comes.
 constexpr uint64_t kMostPaged = 4 << 20;
 
-// By address: the amount of samples (Profile::amount) at each.
-using Amount = std::map<uint64_t, uint64_t>;
-
-uint64_t sum(const Amount& self, uint64_t begin, uint64_t size) {
-  uint64_t result = 0;
-  for (auto at = self.lower_bound(begin); at != self.end() && at->first - begin < size; ++at)
-    result += at->second;
-  return result;
-}
-
-void write_functions(const Functions& functions, const Amount& self, const AnnotateView& view,
-                     code::Disassembler& disassembler, bool has_pager) {
+void write_functions(const Functions& functions, const AmountByAddress& self,
+                     const AnnotateView& view, code::Disassembler& disassembler,
+                     bool has_pager) {
   uint64_t size = 0;
   for (const FunctionRange& function : functions)
     size += std::min(function.size, kMostPaged);
@@ -66,7 +53,7 @@ void write_functions(const Functions& functions, const Amount& self, const Annot
   for (const FunctionRange& range : functions) {
     AnnotatedFunction function = annotate(*view.symbols, range, disassembler);
     for (AnnotatedInstruction& instruction : function.instructions)
-      instruction.self = sum(self, to_integer(instruction.address), instruction.code.size);
+      instruction.self = sum_of(self, to_integer(instruction.address), instruction.code.size);
     text += &range == functions.data() ? "" : "\n";
     text += text_of(function, view);
     if (!is_paged) {
@@ -90,8 +77,8 @@ void tell_changed(const SourceFiles& sources, int64_t built) {
 
 // Writes functions of an image; `amounts` is null where there are no samples.
 Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symbols,
-                        const Functions& all, const Functions& found, const Amount& self,
-                        const Amounts* amounts, int64_t built) {
+                        const Functions& all, const Functions& found,
+                        const AmountByAddress& self, const Amounts* amounts, int64_t built) {
   auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
   auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
   if (!disassembler)
@@ -131,85 +118,12 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   return write_image(options, **symbols, all, found->functions, {}, nullptr, built);
 }
 
-// What of an image was sampled.
-struct SamplesOfCode {
-  std::vector<ImageAddress> wanted;  // in functions that are to be shown
-  Amount self;
-};
-using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the profile
-
-std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
-  if (!location.image_address ||
-      profile.image_of(location.mapping).kind != ProfileImage::Kind::kFile)
-    return std::nullopt;
-  return location.call_of(to_integer(*location.image_address));
-}
-
-// The code whose function, inlined calls aside, is one that `is_wanted` says.
-template <class IsWanted>
-SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
-  SampledImages images;
-  for (const Location& location : profile.locations) {
-    auto address = code_address(profile, location);
-    auto frames = profile.frames_of(location);
-    if (address && !frames.empty() &&
-        is_wanted(profile.functions[to_index(frames.back().function)]))
-      images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
-          ImageAddress{*address});
-  }
-  return images;
-}
-
-Result<SampledImages> find_sampled(const Profile& profile, const std::string& wanted) {
-  SampledImages images = find_code(profile, [&](const Function& function) {
-    return profile.strings[function.name] == wanted ||
-           profile.strings[function.system_name] == wanted;
-  });
-  if (images.empty()) {
-    auto pattern = Pattern::parse(wanted);
-    if (!pattern)
-      return std::move(pattern).error().with_exit_status(kUsage);
-    images = find_code(profile, [&](const Function& function) {
-      return pattern->matches(profile.strings[function.name]);
-    });
-  }
-  for (const SampleCount& sample : profile.samples) {
-    std::span<const LocationId> stack = profile.stack(sample.stack);
-    if (stack.empty())
-      continue;
-    const Location& location = profile.locations[to_index(stack.front())];
-    auto address = code_address(profile, location);
-    auto image = images.find(profile.mappings[to_index(location.mapping)].image);
-    if (address && image != images.end())
-      image->second.self[*address] += profile.amount(sample);
-  }
-  return images;
-}
-
 uint64_t largest(const SampledImages& images) {
   uint64_t result = 0;
   for (const auto& [index, code] : images)
     for (const auto& [address, self] : code.self)
       result = std::max(result, self);
   return result;
-}
-
-// Those that have the addresses, the one with the most samples first.
-Functions functions_at(const Functions& all, const SamplesOfCode& code) {
-  std::set<size_t> indices;
-  for (ImageAddress address : code.wanted) {
-    auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::address);
-    if (after != all.begin() &&
-        to_integer(address) - to_integer(std::prev(after)->address) < std::prev(after)->size)
-      indices.insert(static_cast<size_t>(std::prev(after) - all.begin()));
-  }
-  Functions found;
-  for (size_t index : indices)
-    found.push_back(all[index]);
-  std::ranges::stable_sort(found, std::greater(), [&](const FunctionRange& function) {
-    return sum(code.self, to_integer(function.address), function.size);
-  });
-  return found;
 }
 
 Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
@@ -243,7 +157,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
     EventPart part = select_event(profile, 0);
     exchange(part, profile);
   }
-  auto images = find_sampled(profile, options.function);
+  auto images = find_sampled(profile, profile.samples, options.function);
   if (!images)
     return std::move(images).error();
   if (images->empty())

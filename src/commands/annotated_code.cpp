@@ -29,43 +29,19 @@ std::string shown_place(const Call& call) {
   return call.line == 0 ? file : fmt::format("{}:{}", file, call.line);
 }
 
-// Of the two columns of samples: empty where there are none.
-class SampleColumns {
+class LineWriter {
 public:
-  explicit SampleColumns(const AnnotateView& view) : view_(view) {}
+  LineWriter(const AnnotatedFunction& function, const AnnotateView& view, size_t width)
+      : function_(function), view_(view), width_(width) {}
 
-  std::string title() const {
-    return view_.amounts ? fmt::format("{:>9} {:>6}  ", title_of("self", *view_.amounts), "%")
-                         : "";
-  }
-  std::string of(uint64_t self) const {
-    if (!view_.amounts)
-      return "";
-    if (self == 0)
-      return fmt::format("{:18}", "");
-    double percent = view_.amounts->percent(self);
-    return styled(fmt::format("{:>9} {:>6.1f}", view_.amounts->text(self), percent),
-                  heat_of(percent), view_.screen) +
-           "  ";
-  }
-  size_t width() const { return view_.amounts ? 18 : 0; }
-
-private:
-  const AnnotateView& view_;
-};
-
-class TextWriter {
-public:
-  TextWriter(const AnnotatedFunction& function, const AnnotateView& view)
-      : function_(function), view_(view), columns_(view) {}
-
-  std::string write() && {
+  std::vector<AnnotatedLine> write() && {
     write_title();
-    if (view_.amounts)
+    if (view_.amounts) {
       write_lines();
-    text_ += styled(columns_.title(), Style::kTitle, view_.screen);
-    if (view_.amounts)
-      text_ += styled("address  instruction", Style::kTitle, view_.screen) + "\n";
+      add({.kind = AnnotatedLine::Kind::kTitle,
+           .text = "address  instruction",
+           .style = Style::kTitle});
+    }
     std::span<const Call> before;
     for (size_t i = 0; i < function_.instructions.size(); i++) {
       const AnnotatedInstruction& instruction = function_.instructions[i];
@@ -75,24 +51,23 @@ public:
       write_instruction(instruction);
     }
     if (function_.missing > 0)
-      text_ += fmt::format("{} bytes more are not shown\n", with_commas(function_.missing));
-    return std::move(text_);
+      add({.text = fmt::format("{} bytes more are not shown", with_commas(function_.missing))});
+    return std::move(lines_);
   }
 
 private:
   void write_title() {
     std::string name = shown_name(function_.range.name, function_.source, view_);
-    text_ += styled(name, Style::kTitle, view_.screen);
-    text_ += fmt::format("  {:#x}, {} bytes", to_integer(function_.range.address),
-                         with_commas(function_.range.size));
+    std::string text = fmt::format("  {:#x}, {} bytes", to_integer(function_.range.address),
+                                   with_commas(function_.range.size));
     if (view_.amounts) {
       uint64_t self = 0;
       for (const AnnotatedInstruction& instruction : function_.instructions)
         self += instruction.self;
-      text_ += fmt::format(", {} {}, {:.1f} %", view_.amounts->text(self),
-                           view_.amounts->unit(), view_.amounts->percent(self));
+      text += fmt::format(", {} {}, {:.1f} %", view_.amounts->text(self), view_.amounts->unit(),
+                          view_.amounts->percent(self));
     }
-    text_ += '\n';
+    add({.head = std::move(name), .head_style = Style::kTitle, .text = std::move(text)});
   }
 
   // The function's own lines, each with the samples of all code that is there for it.
@@ -106,7 +81,9 @@ private:
     uint32_t last = 0;
     for (const auto& [place, self] : lines) {
       if (place.first != std::exchange(file, place.first) || last == 0) {
-        text_ += columns_.title() + printable(file) + '\n';
+        add({.kind = AnnotatedLine::Kind::kTitle,
+             .text = printable(file),
+             .style = Style::kPlain});
         last = place.second - 1;
       }
       // Between lines with code those without are shown, where there are but a few.
@@ -118,15 +95,16 @@ private:
       last = place.second;
     }
     if (!lines.empty())
-      text_ += '\n';
+      add({});
   }
 
   void write_line(std::string_view file, uint32_t line, uint64_t self) {
     std::string start = fmt::format("{:>6}  ", line);
     auto source = view_.sources->line(file, line);
     if (source || self > 0)
-      text_ += columns_.of(self) + start +
-               fitting(source.value_or(""), columns_.width() + start.size()) + '\n';
+      add({.kind = AnnotatedLine::Kind::kCode,
+           .self = self,
+           .text = start + fitting(source.value_or(""), start.size())});
   }
 
   // Those that are not the same as before, each inside the one that it is inlined into.
@@ -134,7 +112,7 @@ private:
     const AnnotatedInstruction& instruction = function_.instructions[first];
     std::span<const Call> calls = instruction.calls;
     if (calls.empty())
-      text_ += columns_.of(0) + "??\n";
+      add({.kind = AnnotatedLine::Kind::kCode, .text = "??"});
     size_t same = 0;
     while (same + 1 < calls.size() && same < before.size() &&
            is_same(before[before.size() - 1 - same], calls[calls.size() - 1 - same]))
@@ -161,41 +139,45 @@ private:
     if (depth > 0)
       place += shown_name(call.function, function_.source, view_) + " ";
     place += shown_place(call);
-    text_ += columns_.of(self) + styled(place, Style::kFaint, view_.screen);
-    size_t used = columns_.width() + display_width(place) + 2;
+    size_t used = display_width(place) + 2;
+    AnnotatedLine line = {.kind = AnnotatedLine::Kind::kCode,
+                          .self = self,
+                          .head = std::move(place),
+                          .head_style = Style::kFaint};
     if (auto source = view_.sources->line(call.file, call.line)) {
       std::string_view code = *source;
       code.remove_prefix(std::min(code.find_first_not_of(' '), code.size()));
       std::string shown = fitting(code, used);
       if (!shown.empty())
-        text_ += "  " + shown;
+        line.text = "  " + shown;
     }
-    text_ += '\n';
+    add(std::move(line));
   }
 
   std::string fitting(std::string_view text, size_t used) const {
-    if (!view_.screen.has_width())
+    if (width_ == SIZE_MAX)
       return std::string(text);
-    return used < view_.screen.width ? cut_at_end(text, view_.screen.width - used) : "";
+    return used < width_ ? cut_at_end(text, width_ - used) : "";
   }
 
   void write_instruction(const AnnotatedInstruction& instruction) {
-    text_ += columns_.of(instruction.self);
-    text_ += fmt::format("{:{}}{:x}:  ", "", 2 * instruction.calls.size() + 2,
-                         to_integer(instruction.address));
+    std::string text = fmt::format("{:{}}{:x}:  ", "", 2 * instruction.calls.size() + 2,
+                                   to_integer(instruction.address));
     if (instruction.code.text.empty()) {
-      text_ += ".byte";
+      text += ".byte";
       for (size_t i = 0; i < instruction.bytes.size(); i++)
-        text_ += fmt::format("{} {:#04x}", i == 0 ? "" : ",",
-                             std::to_integer<unsigned>(instruction.bytes[i]));
+        text += fmt::format("{} {:#04x}", i == 0 ? "" : ",",
+                            std::to_integer<unsigned>(instruction.bytes[i]));
     } else {
-      text_ += printable(instruction.code.text);
+      text += printable(instruction.code.text);
     }
     if (instruction.code.target)
-      text_ += target_name(*instruction.code.target);
+      text += target_name(*instruction.code.target);
     else if (instruction.code.data)
-      text_ += fmt::format("  # {:#x}", to_integer(*instruction.code.data));
-    text_ += '\n';
+      text += fmt::format("  # {:#x}", to_integer(*instruction.code.data));
+    add({.kind = AnnotatedLine::Kind::kCode,
+         .self = instruction.self,
+         .text = std::move(text)});
   }
 
   // "  <runtime.morestack>"; empty inside of the function.
@@ -224,11 +206,25 @@ private:
     return shown_name(known.empty() ? calls.back().function : known, *source, view_);
   }
 
+  void add(AnnotatedLine line) { lines_.push_back(std::move(line)); }
+
   const AnnotatedFunction& function_;
   const AnnotateView& view_;
-  SampleColumns columns_;
-  std::string text_;
+  size_t width_;
+  std::vector<AnnotatedLine> lines_;
 };
+
+// Of the two columns of samples.
+constexpr size_t kColumnsWidth = 18;
+
+std::string sample_columns(uint64_t self, const AnnotateView& view) {
+  if (self == 0)
+    return std::string(kColumnsWidth, ' ');
+  double percent = view.amounts->percent(self);
+  return styled(fmt::format("{:>9} {:>6.1f}", view.amounts->text(self), percent),
+                heat_of(percent), view.screen) +
+         "  ";
+}
 
 }  // namespace
 
@@ -251,8 +247,26 @@ AnnotatedFunction annotate(const ImageSymbols& symbols, const FunctionRange& ran
   return function;
 }
 
+std::vector<AnnotatedLine> lines_of(const AnnotatedFunction& function, const AnnotateView& view,
+                                    size_t width) {
+  return LineWriter(function, view, width).write();
+}
+
 std::string text_of(const AnnotatedFunction& function, const AnnotateView& view) {
-  return TextWriter(function, view).write();
+  size_t width = view.screen.width;
+  if (view.screen.has_width() && view.amounts)
+    width -= std::min(width, kColumnsWidth);
+  std::string text;
+  for (const AnnotatedLine& line : lines_of(function, view, width)) {
+    if (view.amounts && line.kind == AnnotatedLine::Kind::kTitle)
+      text += styled(fmt::format("{:>9} {:>6}  ", title_of("self", *view.amounts), "%"),
+                     Style::kTitle, view.screen);
+    else if (view.amounts && line.kind == AnnotatedLine::Kind::kCode)
+      text += sample_columns(line.self, view);
+    text += styled(line.head, line.head_style, view.screen) +
+            styled(line.text, line.style, view.screen) + '\n';
+  }
+  return text;
 }
 
 }  // namespace gosym

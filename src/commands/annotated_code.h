@@ -42,6 +42,24 @@ struct AnnotateView {
   std::span<const FunctionRange> functions = {};
 };
 
+// A line of it.
+struct AnnotatedLine {
+  enum class Kind : uint8_t {
+    kText,
+    kTitle,  // of the columns
+    kCode,   // of the source, or an instruction, or what it was inlined from
+  };
+  Kind kind = Kind::kText;
+  uint64_t self = 0;  // of kCode
+  std::string head = {};
+  Style head_style = Style::kPlain;
+  std::string text = {};  // stands behind the head
+  Style style = Style::kPlain;
+};
+
+// None is wider than `width` columns for its source.
+std::vector<AnnotatedLine> lines_of(const AnnotatedFunction& function, const AnnotateView& view,
+                                    size_t width);
 std::string text_of(const AnnotatedFunction& function, const AnnotateView& view);
 
 }  // namespace gosym

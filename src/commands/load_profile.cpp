@@ -63,17 +63,21 @@ uint64_t duration_of(const raw::Recording& recording) {
   return end - std::min(end, recording.begin_time);
 }
 
-// Of --by time: what was asked for, or a round number that makes some twenty steps; 0: time is
-// not asked for.
+// A round number of nanoseconds, so that there are no more steps of it than that.
+uint64_t round_step(uint64_t duration, uint64_t steps) {
+  for (uint64_t unit = 1'000'000;; unit *= 10)
+    for (uint64_t step : {unit, 2 * unit, 5 * unit})
+      if (step >= duration / steps)
+        return step;
+}
+
+// Of --by time: what was asked for, or one that makes some twenty; 0: time is not asked for.
 uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   constexpr uint64_t kSteps = 20;
   auto by = std::ranges::find(view.by, Dimension::Kind::kTime, &Dimension::kind);
   if (by == view.by.end() || by->step != 0)
     return by == view.by.end() ? 0 : by->step;
-  for (uint64_t unit = 1'000'000;; unit *= 10)
-    for (uint64_t step : {unit, 2 * unit, 5 * unit})
-      if (step >= duration / kSteps)
-        return step;
+  return round_step(duration, kSteps);
 }
 
 }  // namespace
@@ -88,6 +92,11 @@ GroupBy group_by_of(const ViewOptions& view, uint64_t duration) {
           .time_step = time_step(view, duration)};
 }
 
+GroupBy group_by_for_browser(uint64_t duration) {
+  constexpr uint64_t kSteps = 200;  // as many as a screen has columns
+  return {.has_goids = false, .time_step = round_step(duration, kSteps)};
+}
+
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
   auto recording = read_input(options);
@@ -99,7 +108,9 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
 
   Filter filter = options.filter;
   filter.event = *event;
-  GroupBy group_by = group_by_of(options.view, duration_of(*recording));
+  uint64_t duration = duration_of(*recording);
+  GroupBy group_by =
+      options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
   group_by.has_tids |= options.format == "pprof";
   group_by.has_goids |= options.has_goids;
   auto named = make_profile(*recording, filter, group_by, name_forms(options, format), files);

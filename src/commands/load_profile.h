@@ -25,5 +25,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
 // Who is told apart, though the stacks are equal, by a view of a profile of so many
 // nanoseconds.
 GroupBy group_by_of(const ViewOptions& view, uint64_t duration);
+// The same for the browser: by all that it can choose by.
+GroupBy group_by_for_browser(uint64_t duration);
 
 }  // namespace gosym

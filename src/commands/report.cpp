@@ -7,6 +7,7 @@
 #include "base/exit_status.h"
 #include "base/shell.h"
 #include "base/text.h"
+#include "commands/browse.h"
 #include "commands/command.h"
 #include "commands/debug_packages.h"
 #include "commands/load_profile.h"
@@ -113,6 +114,15 @@ Result<> check_function(const Profile& profile, const ReportOptions& options) {
       .with_exit_status(kNoTarget);
 }
 
+// As perf does: on a terminal, unless it is to be text. For --callers and the like text is the
+// answer.
+bool opens_browser(const ReportOptions& options) {
+  bool is_view = options.view.view == View::kSummary || options.view.view == View::kTree ||
+                 options.view.view == View::kInverted;
+  return is_view && options.format == "text" && options.output == "-" && !options.is_stdio &&
+         !options.is_verbose && options.input != "-" && has_browser_terminal();
+}
+
 Result<int> run_report(const ReportOptions& options) {
   keep_freed_memory();
   const Format& format = *find_format(options.format);
@@ -121,6 +131,8 @@ Result<int> run_report(const ReportOptions& options) {
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  if (opens_browser(options))
+    return browse_recording(options, *std::move(files));
   auto loaded = load_profile(options, format, *files);
   if (!loaded)
     return std::move(loaded).error();

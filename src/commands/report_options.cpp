@@ -131,7 +131,6 @@ OptionGroup view_options(ViewOptions& options) {
        {.names = "--no-children",
         .help = "The same as --sort self",
         .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kSelf; }},
-       {.names = "--stdio", .help = "Accepted as perf has it: the report is always text"},
        {.names = "--top",
         .value = "N",
         .help = "Show this many rows; 0 for all (default: as many as fit, 20 in a file)",
@@ -234,6 +233,9 @@ OptionGroup output_options(ReportOptions& options) {
             .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
             .set = into(options.colour),
             .choices = {"auto", "always", "never"}},
+           {.names = "--stdio",
+            .help = "Print the report, where a terminal would get the browser",
+            .set = into(options.is_stdio)},
            {.names = "--no-pager",
             .help = "Do not page what is longer than the terminal",
             .set = [&options](const std::string& /*none*/) { options.has_pager = false; }}}};

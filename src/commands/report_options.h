@@ -24,6 +24,9 @@ struct ReportOptions {
   Selection selection;
   std::string colour = "auto";
   bool has_pager = true;
+  bool is_stdio = false;  // printed, though the browser could show it
+  // For the browser: all that it can choose by is told apart.
+  bool is_browsed = false;
   std::string event;  // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;

@@ -15,8 +15,6 @@
 
 namespace gosym {
 
-namespace {
-
 std::string_view remedy_of(Unnamed unnamed) {
   switch (unnamed) {
     case Unnamed::kNotSymbolized:
@@ -49,6 +47,8 @@ std::string_view remedy_of(Unnamed unnamed) {
   assert(false);
   return {};
 }
+
+namespace {
 
 // How often each location is in a stack.
 std::vector<uint64_t> count_visits(const Profile& profile) {

@@ -7,6 +7,9 @@
 
 namespace gosym {
 
+// What gives code a name that has none for this reason, in a few words.
+std::string_view remedy_of(Unnamed unnamed);
+
 // "names from  pclntab 61.2 %, kallsyms 20.1 %, none 18.7 %": of all frames of all stacks.
 // What rounds to 0.0 % is left out. Empty if there are none.
 std::string make_source_note(const Profile& profile);

@@ -6,6 +6,11 @@ StringPool::StringPool() {
   intern("");
 }
 
+StringPool::StringPool(const StringPool& other) {
+  for (const std::string& text : other.texts_)
+    intern(text);
+}
+
 StringPool::StringPool(StringPool&&) noexcept = default;
 StringPool& StringPool::operator=(StringPool&&) noexcept = default;
 StringPool::~StringPool() = default;

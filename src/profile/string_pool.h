@@ -18,7 +18,7 @@ class StringPool {
 public:
   StringPool();
   ~StringPool();
-  StringPool(const StringPool&) = delete;
+  StringPool(const StringPool& other);
   StringPool& operator=(const StringPool&) = delete;
   StringPool(StringPool&&) noexcept;
   StringPool& operator=(StringPool&&) noexcept;

@@ -133,7 +133,7 @@ def screen(size):
     """What a terminal of this size shows after a report."""
     width, height = size
     server = ["tmux", "-L", f"gosym-{os.getpid()}-{width}"]
-    shown = f"{GOSYM} report -q {recording()}; touch {recording()}.shown; exec sleep 600"
+    shown = f"{GOSYM} report --stdio -q {recording()}; touch {recording()}.shown; exec sleep 600"
     done = pathlib.Path(f"{recording()}.shown")
     done.unlink(missing_ok=True)
     call(*server, "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height,

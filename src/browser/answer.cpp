@@ -1,0 +1,273 @@
+#include "browser/answer.h"
+
+#include <fmt/core.h>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+
+namespace gosym::browser {
+
+namespace {
+
+// Samples of a damaged recording may be of any time.
+constexpr uint32_t kMaxSteps = 4096;
+
+bool is_same_selection(const Query& a, const Query& b) {
+  return a.event == b.event && a.selection.to_string() == b.selection.to_string();
+}
+
+std::shared_ptr<const Profile> profile_of(const Recorded& recorded, const Query& query,
+                                          const Answer* before) {
+  if (before && is_same_selection(before->query, query))
+    return before->selected->profile;
+  const std::shared_ptr<const Profile>& whole = recorded.events[query.event];
+  if (query.selection.keeps_all())
+    return whole;
+  auto selected = std::make_shared<Profile>(*whole);
+  select(*selected, query.selection);
+  return selected;
+}
+
+std::vector<SampleCount> picked(const Profile& profile, std::vector<SampleCount> samples,
+                                const Pick& pick) {
+  SampleKeys keys = sample_keys(profile, samples, pick.dimension);
+  std::vector<bool> is_meant;
+  for (const ViewKey& key : keys.keys)
+    is_meant.push_back((key.text == pick.text) != pick.is_left_out);
+  std::vector<SampleCount> result;
+  for (size_t i = 0; i < samples.size(); i++)
+    if (is_meant[to_index(keys.ids[i])])
+      result.push_back(samples[i]);
+  return result;
+}
+
+// Samples with one stack become one sample.
+std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCount> samples) {
+  constexpr uint32_t kNone = UINT32_MAX;
+  std::vector<uint32_t> place(profile.stack_count(), kNone);
+  std::vector<SampleCount> result;
+  for (const SampleCount& sample : samples) {
+    uint32_t& at = place[to_index(sample.stack)];
+    if (at == kNone) {
+      at = static_cast<uint32_t>(result.size());
+      result.push_back({.stack = sample.stack, .event = sample.event});
+    }
+    result[at].count += sample.count;
+    result[at].weight += sample.weight;
+    result[at].skipped += sample.skipped;
+  }
+  return result;
+}
+
+std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Query& query,
+                                            const Answer* before) {
+  if (before && selects_same(before->query, query))
+    return before->selected;
+  auto selected = std::make_shared<Selected>();
+  selected->profile = profile_of(recorded, query, before);
+  const Profile& profile = *selected->profile;
+  selected->recorded = recorded.events[query.event]->total_amount();
+
+  std::vector<SampleCount> samples = profile.samples;
+  for (const Pick& pick : query.picks)
+    samples = picked(profile, std::move(samples), pick);
+  for (const SampleCount& sample : samples) {
+    uint32_t step = std::min(sample.step, kMaxSteps - 1);
+    if (step >= selected->load.size())
+      selected->load.resize(step + 1);
+    selected->load[step] += profile.amount(sample);
+  }
+  std::erase_if(samples, [&](const SampleCount& sample) {
+    return sample.step < query.time.begin || sample.step >= query.time.end;
+  });
+  for (const SampleCount& sample : samples)
+    selected->total += profile.amount(sample);
+  selected->stacks = merged(profile, samples);
+  selected->samples = std::move(samples);
+  return selected;
+}
+
+std::shared_ptr<const PathTree> with_paths(CallTree tree) {
+  auto result = std::make_shared<PathTree>();
+  std::vector<uint64_t> hashes;
+  for (const ViewKey& key : tree.keys)
+    hashes.push_back(std::hash<std::string>()(key.text));
+  std::vector<uint32_t> open = {0};  // the last node of each depth
+  result->paths = {1};
+  result->parents = {0};
+  for (uint32_t i = 1; i < tree.nodes.size(); i++) {
+    const CallNode& node = tree.nodes[i];
+    open.resize(node.depth);
+    uint32_t parent = open.back();
+    open.push_back(i);
+    // An odd factor, so that the order of the names matters.
+    uint64_t path = (result->paths[parent] + hashes[to_index(node.key)]) * 0x9e3779b97f4a7c15;
+    result->paths.push_back(path ^ (path >> 29));
+    result->parents.push_back(parent);
+  }
+  result->tree = std::move(tree);
+  return result;
+}
+
+std::shared_ptr<const PathTree> tree_of(const Selected& selected, const FrameKeys& keys,
+                                        const Query& query) {
+  std::vector<SampleKeys> groups;
+  for (const Dimension& dimension : query.groups)
+    groups.push_back(sample_keys(*selected.profile, selected.samples, dimension));
+  // Whose they are matters to groups alone.
+  std::span<const SampleCount> samples = groups.empty() ? selected.stacks : selected.samples;
+  return with_paths(call_tree(*selected.profile, samples, keys, query.direction, groups));
+}
+
+std::shared_ptr<const PathTree> around(const Selected& selected, const FrameKeys& keys,
+                                       Direction direction, const std::string& centre) {
+  return with_paths(calls_around(*selected.profile, selected.stacks, keys, direction,
+                                 [&](const ViewKey& key) { return key.text == centre; }));
+}
+
+uint64_t matched_amount(const Selected& selected, const FrameKeys& keys,
+                        const Pattern& pattern) {
+  std::vector<bool> matches;
+  for (const ViewKey& key : keys.all())
+    matches.push_back(pattern.matches(key.text));
+  uint64_t amount = 0;
+  for (const SampleCount& sample : selected.stacks) {
+    std::span<const LocationId> stack = selected.profile->stack(sample.stack);
+    bool has_match = std::ranges::any_of(stack, [&](LocationId location) {
+      return std::ranges::any_of(keys.of(location),
+                                 [&](KeyId key) { return matches[to_index(key)]; });
+    });
+    amount += has_match ? selected.profile->amount(sample) : 0;
+  }
+  return amount;
+}
+
+std::shared_ptr<const std::vector<MenuEntry>> menu_of(const Selected& selected,
+                                                      const Dimension& dimension) {
+  SampleKeys keys = sample_keys(*selected.profile, selected.samples, dimension);
+  auto menu = std::make_shared<std::vector<MenuEntry>>();
+  for (const ViewKey& key : keys.keys)
+    menu->push_back({key.text});
+  for (size_t i = 0; i < keys.ids.size(); i++)
+    (*menu)[to_index(keys.ids[i])].amount += selected.profile->amount(selected.samples[i]);
+  std::erase_if(*menu, [](const MenuEntry& entry) { return entry.amount == 0; });
+  std::ranges::stable_sort(*menu, std::greater<>(), &MenuEntry::amount);
+  return menu;
+}
+
+bool is_same_search(const Query& a, const Query& b) {
+  return a.search.has_value() == b.search.has_value() &&
+         (!a.search || a.search->text() == b.search->text());
+}
+
+}  // namespace
+
+bool is_same(const Query& a, const Query& b) {
+  return selects_same(a, b) && a.by == b.by && a.direction == b.direction &&
+         a.groups == b.groups && a.centre == b.centre && a.code == b.code &&
+         is_same_search(a, b) && a.menu == b.menu;
+}
+
+bool selects_same(const Query& a, const Query& b) {
+  return is_same_selection(a, b) && a.picks == b.picks && a.time == b.time;
+}
+
+std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
+  std::vector<std::string> words;
+  const Selection& selection = query.selection;
+  auto add = [&](std::string_view what, const std::vector<Pattern>& patterns) {
+    for (const Pattern& pattern : patterns)
+      words.push_back(fmt::format("{} {}", what, printable(pattern.text())));
+  };
+  add("with", selection.focus);
+  add("without", selection.ignore);
+  add("module", selection.modules);
+  add("hide", selection.hide);
+  add("show", selection.show);
+  for (const Pick& pick : query.picks)
+    words.push_back(fmt::format("{}{} {}", pick.is_left_out ? "not " : "",
+                                to_string(pick.dimension), pick.text));
+  if (query.time != Steps()) {
+    auto seconds = [&](uint64_t step) { return static_cast<double>(step * time_step) / 1e9; };
+    words.push_back(query.time.end == UINT32_MAX
+                        ? fmt::format("from {:.2f} s", seconds(query.time.begin))
+                        : fmt::format("{:.2f} to {:.2f} s", seconds(query.time.begin),
+                                      seconds(query.time.end)));
+  }
+  if (!selection.has_kernel)
+    words.emplace_back("no kernel");
+  if (!selection.has_inlines)
+    words.emplace_back("no inlined calls");
+  return words;
+}
+
+std::vector<std::shared_ptr<const Profile>> by_event(Profile profile) {
+  std::vector<std::shared_ptr<const Profile>> events;
+  for (uint32_t event = 0; event + 1 < profile.info.events.size(); event++) {
+    EventPart part = select_event(profile, event);
+    auto one = std::make_shared<Profile>(profile);
+    exchange(part, *one);
+    events.push_back(std::move(one));
+  }
+  // The last one needs no copy.
+  if (profile.info.events.size() > 1) {
+    EventPart part =
+        select_event(profile, static_cast<uint32_t>(profile.info.events.size() - 1));
+    exchange(part, profile);
+  }
+  events.push_back(std::make_shared<Profile>(std::move(profile)));
+  return events;
+}
+
+std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& query,
+                                     const Answer* before) {
+  auto result = std::make_shared<Answer>();
+  result->query = query;
+  result->selected = selected_of(recorded, query, before);
+  const Selected& selected = *result->selected;
+  bool is_same = before && before->selected == result->selected;
+  if (!is_same)
+    before = nullptr;
+
+  if (before && before->query.by == query.by) {
+    result->entries = before->entries;
+  } else {
+    FrameKeys keys(*selected.profile, query.by);
+    std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys);
+    result->entries = std::make_shared<Entries>(Entries{std::move(keys), std::move(totals)});
+  }
+  const FrameKeys& keys = result->entries->keys;
+  bool has_same_keys = before && before->entries == result->entries;
+
+  bool is_same_tree = has_same_keys && before->query.direction == query.direction &&
+                      before->query.groups == query.groups;
+  result->tree = is_same_tree ? before->tree : tree_of(selected, keys, query);
+
+  if (has_same_keys && before->query.centre == query.centre) {
+    result->callers = before->callers;
+    result->callees = before->callees;
+  } else if (!query.centre.empty()) {
+    result->callers = around(selected, keys, Direction::kFromLeaf, query.centre);
+    result->callees = around(selected, keys, Direction::kFromRoot, query.centre);
+  }
+
+  if (has_same_keys && is_same_search(before->query, query))
+    result->matched = before->matched;
+  else if (query.search)
+    result->matched = matched_amount(selected, keys, *query.search);
+
+  if (query.menu)
+    result->menu = before && before->query.menu == query.menu ? before->menu
+                                                              : menu_of(selected, *query.menu);
+  if (before && before->query.code == query.code)
+    result->code = before->code;
+  else if (!query.code.empty() && recorded.find_code)
+    result->code = std::make_shared<Code>(
+        recorded.find_code(*selected.profile, selected.samples, query.code));
+  return result;
+}
+
+}  // namespace gosym::browser

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "browser/query.h"
+#include "output/screen.h"
+#include "profile/profile.h"
+#include "view/totals.h"
+
+namespace gosym::browser {
+
+// The samples and frames that a query selects.
+struct Selected {
+  std::shared_ptr<const Profile> profile;  // of one event
+  std::vector<SampleCount> samples;
+  // The same, but each stack is there once, and nobody's.
+  std::vector<SampleCount> stacks;
+  uint64_t total = 0;          // amount (Profile::amount) of them
+  uint64_t recorded = 0;       // of all of the event
+  std::vector<uint64_t> load;  // of each step of time, as if the query had none
+};
+
+struct Entries {
+  FrameKeys keys;
+  std::vector<Total> totals;
+};
+
+// A call tree whose nodes are known again in another one by their path: a hash of all names
+// from the root on.
+struct PathTree {
+  CallTree tree;
+  std::vector<uint64_t> paths;  // of each node
+  std::vector<uint32_t> parents;
+};
+
+struct MenuEntry {
+  std::string text;
+  uint64_t amount = 0;
+};
+
+// The code of a function, with what each line and instruction has.
+struct CodeLine {
+  bool has_amount = false;
+  uint64_t self = 0;
+  std::string text = {};  // printable
+  Style style = Style::kPlain;
+};
+struct Code {
+  std::vector<CodeLine> lines = {};
+  std::string problem = {};  // why there is none; empty: there is
+};
+// Finds code by the name of its function. May take long: it opens files.
+using FindCode = std::function<Code(
+    const Profile& profile, std::span<const SampleCount> samples, const std::string& function)>;
+
+// What a query asked for. Parts are shared with the answer before that has them alike.
+struct Answer {
+  Query query;
+  std::shared_ptr<const Selected> selected;
+  std::shared_ptr<const Entries> entries;
+  std::shared_ptr<const PathTree> tree;
+  std::shared_ptr<const PathTree> callers;  // null: no centre was named
+  std::shared_ptr<const PathTree> callees;
+  std::shared_ptr<const std::vector<MenuEntry>> menu;
+  std::shared_ptr<const Code> code;
+  uint64_t matched = 0;  // amount of samples with an entry that the search matches
+
+  const Profile& profile() const { return *selected->profile; }
+};
+
+// What is asked: a profile for each event, each of all samples by thread, time and CPU. The
+// number changes with the samples.
+struct Recorded {
+  std::vector<std::shared_ptr<const Profile>> events;
+  uint64_t generation = 0;
+  FindCode find_code = {};
+};
+
+// A profile of each of its events alone.
+std::vector<std::shared_ptr<const Profile>> by_event(Profile profile);
+
+// `before` is the last answer of the same recording and generation; may be null.
+std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& query,
+                                     const Answer* before);
+
+}  // namespace gosym::browser

@@ -1,0 +1,605 @@
+#include "browser/draw.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/percent.h"
+#include "base/text.h"
+#include "base/width.h"
+#include "browser/details.h"
+#include "browser/help.h"
+#include "browser/layout.h"
+#include "browser/update.h"
+#include "output/amounts.h"
+#include "output/header.h"
+
+namespace gosym::browser {
+
+namespace {
+
+Look look_of(Style style) {
+  switch (style) {
+    case Style::kPlain:
+      return Look::kPlain;
+    case Style::kTitle:
+      return Look::kTitle;
+    case Style::kHot:
+      return Look::kHot;
+    case Style::kWarm:
+      return Look::kWarm;
+    case Style::kKernel:
+      return Look::kKernel;
+    case Style::kFaint:
+      return Look::kFaint;
+  }
+  return Look::kPlain;
+}
+
+Look look_of(const ViewKey& key) {
+  if (key.is_gap || !key.is_named)
+    return Look::kFaint;
+  return key.is_kernel ? Look::kKernel : Look::kPlain;
+}
+
+bool starts_any(std::string_view text, std::initializer_list<std::string_view> starts) {
+  return std::ranges::any_of(starts,
+                             [&](std::string_view start) { return text.starts_with(start); });
+}
+
+Look box_of(const Profile& profile, const ViewKey& key) {
+  if (key.is_kernel)
+    return Look::kKernelBox;
+  if (key.is_gap || !key.is_named)
+    return Look::kUnnamedBox;
+  if (key.function == ViewKey::kNoFunction)
+    return Look::kNativeBox;
+  if (starts_any(key.text, {"runtime.", "runtime/", "internal/runtime/"}))
+    return Look::kRuntimeBox;
+  const Function& function = profile.functions[to_index(key.function)];
+  return function.package == StringId{} ? Look::kNativeBox : Look::kGoBox;
+}
+
+class Drawer {
+public:
+  Drawer(const State& state, const Answer& answer, bool is_old)
+      : state_(state),
+        answer_(answer),
+        is_old_(is_old),
+        profile_(answer.profile()),
+        layout_(layout_of(state.size)),
+        grid_(state.size),
+        amounts_(profile_, answer.selected->recorded) {}
+
+  Grid draw() && {
+    draw_title();
+    draw_tabs();
+    if (layout_.timeline != 0)
+      draw_timeline();
+    draw_page();
+    if (layout_.detail != 0)
+      draw_detail();
+    draw_last();
+    draw_overlay();
+    return std::move(grid_);
+  }
+
+private:
+  size_t width() const { return state_.size.width; }
+
+  double share(uint64_t amount) const {
+    const Selected& selected = *answer_.selected;
+    return percent(amount, state_.is_share_of_shown ? selected.total : selected.recorded);
+  }
+  std::string share_text(uint64_t amount) const { return fmt::format("{:.2f}", share(amount)); }
+
+  std::string with_unit(uint64_t amount) const {
+    Amounts fitting(profile_, amount);
+    std::string text = fitting.text(amount);
+    return fitting.unit().empty() ? text : fmt::format("{} {}", text, fitting.unit());
+  }
+
+  // "cpu.raw  9.05 s of 12.10 s (74.8 %)  /json: 12.10 %  with main.fib, no kernel"
+  void draw_title() {
+    grid_.fill(0, Look::kBar);
+    const Selected& selected = *answer_.selected;
+    size_t x = grid_.write(1, 0, state_.title, Look::kActive, width() / 3);
+    std::string what = with_unit(selected.total);
+    if (selected.total != selected.recorded)
+      what += fmt::format(" of {} ({:.1f} %)", with_unit(selected.recorded),
+                          percent(selected.total, selected.recorded));
+    if (!profile_.measures_time() || width() >= 100)
+      what += fmt::format(" of {}", printable(profile_.event().name));
+    x = grid_.write(x + 2, 0, what, Look::kBar);
+    if (state_.is_live)
+      x = grid_.write(x + 2, 0, state_.is_frozen ? "frozen" : "live", Look::kActive);
+    if (is_old_)
+      x = grid_.write(x + 2, 0, "…", Look::kActive);
+    if (answer_.query.search)
+      x = grid_.write(
+          x + 2, 0,
+          cut_in_middle(fmt::format("/{}: {} %", printable(answer_.query.search->text()),
+                                    share_text(answer_.matched)),
+                        width() / 2),
+          Look::kActive);
+    std::vector<std::string> words = words_of(answer_.query, profile_.time_step);
+    if (!profile_.filter.empty() && answer_.query.selection.keeps_all())
+      words.insert(words.begin(), printable(profile_.filter));
+    grid_.write(x + 2, 0, cut_at_end(joined(words, ", "), width() - std::min(width(), x + 3)),
+                Look::kActive);
+  }
+
+  void draw_tabs() {
+    std::vector<Tab> tabs = tabs_of(state_.size);
+    for (size_t i = 0; i < tabs.size(); i++) {
+      auto page = static_cast<Page>(i);
+      Look look = page == state_.page ? Look::kActive : Look::kFaint;
+      grid_.fill(1, look, tabs[i].begin, tabs[i].end);
+      grid_.write(tabs[i].begin, 1, fmt::format("{} {}", i + 1, name_of(page)), look,
+                  tabs[i].end);
+    }
+    if (answer_.query.by != Dimension::Kind::kFunction)
+      grid_.write(tabs.back().end + 2, 1,
+                  "by " + to_string(Dimension{.kind = answer_.query.by}), Look::kActive);
+  }
+
+  // Load over time; what of it is shown is told apart.
+  void draw_timeline() {
+    constexpr std::array<std::string_view, 9> kBars = {" ", "▁", "▂", "▃", "▄",
+                                                       "▅", "▆", "▇", "█"};
+    const std::vector<uint64_t>& load = answer_.selected->load;
+    uint32_t count = step_count(answer_);
+    std::vector<double> columns(width());
+    double step_width = static_cast<double>(width()) / count;
+    for (size_t step = 0; step < load.size(); step++) {
+      // A step that lies in several columns is split.
+      double begin = static_cast<double>(step) * step_width;
+      double end = begin + step_width;
+      for (auto x = static_cast<size_t>(begin); x < width(); x++) {
+        auto column = static_cast<double>(x);
+        double part = std::min(end, column + 1) - std::max(begin, column);
+        if (part <= 0)
+          break;
+        columns[x] += static_cast<double>(load[step]) * part / step_width;
+      }
+    }
+    double most = std::ranges::max(columns);
+    Steps time = state_.query.time;
+    for (size_t x = 0; x < width(); x++) {
+      double height = most == 0 ? 0 : std::ceil(8 * columns[x] / most);
+      uint64_t step = x * count / width();
+      bool is_shown = step >= time.begin && step < time.end;
+      grid_.write(x, layout_.timeline, kBars[static_cast<size_t>(height)],
+                  is_shown ? Look::kWarm : Look::kFaint);
+    }
+    if (state_.overlay != Overlay::kTime)
+      return;
+    uint64_t edge = state_.is_begin_moved ? time.begin : std::min(time.end, count) - 1;
+    size_t x = std::min(edge * width() / count, width() - 1);
+    grid_.select(layout_.timeline, x, x + 1);
+  }
+
+  void draw_page() {
+    switch (state_.page) {
+      case Page::kFunctions:
+        return draw_functions();
+      case Page::kTree:
+        return draw_tree();
+      case Page::kAround:
+        return draw_around();
+      case Page::kFlame:
+        return draw_flame();
+      case Page::kCode:
+        return draw_code();
+    }
+  }
+
+  // A number in columns up to `end`.
+  void number(size_t y, size_t end, std::string_view text, Look look) {
+    size_t size = display_width(text);
+    grid_.write(end - std::min(end, size), y, text, look, end);
+  }
+
+  // Where a name matches the search, it is told so.
+  Look look_of_name(const ViewKey& key) const {
+    if (answer_.query.search && answer_.query.search->matches(key.text))
+      return Look::kMatch;
+    return look_of(key);
+  }
+
+  void draw_functions() {
+    constexpr size_t kEnough = 60;       // columns for amounts besides shares
+    constexpr size_t kEnoughPlace = 90;  // and for places
+    bool has_amounts = width() >= kEnough;
+    const size_t self = 8;
+    const size_t self_amount = has_amounts ? self + 10 : self;
+    const size_t total = self_amount + 9;
+    const size_t total_amount = has_amounts ? total + 10 : total;
+    size_t name = total_amount + 2;
+    size_t name_end = width() >= kEnoughPlace ? name + (width() - name) * 2 / 3 : width();
+
+    number(layout_.titles, self, "self %", Look::kTitle);
+    if (has_amounts)
+      number(layout_.titles, self_amount, title_of("self", amounts_), Look::kTitle);
+    number(layout_.titles, total, "total %", Look::kTitle);
+    if (has_amounts)
+      number(layout_.titles, total_amount, title_of("total", amounts_), Look::kTitle);
+    grid_.write(name, layout_.titles, to_string(Dimension{.kind = answer_.query.by}),
+                Look::kTitle);
+    if (name_end < width())
+      grid_.write(name_end + 1, layout_.titles, "hottest line", Look::kTitle);
+
+    std::vector<uint32_t> rows = function_rows(state_, answer_);
+    for (size_t line = 0; line < layout_.rows; line++) {
+      size_t row = state_.functions.top + line;
+      if (row >= rows.size())
+        break;
+      size_t y = layout_.body + line;
+      const Total& of = answer_.entries->totals[rows[row]];
+      const ViewKey& key = answer_.entries->keys[of.key];
+      number(y, self, share_text(of.self), look_of(heat_of(share(of.self))));
+      number(y, total, share_text(of.total), look_of(heat_of(share(of.total))));
+      if (has_amounts) {
+        number(y, self_amount, amounts_.text(of.self), Look::kPlain);
+        number(y, total_amount, amounts_.text(of.total), Look::kPlain);
+      }
+      grid_.write(name, y, cut_name(key.text, name_end - name), look_of_name(key));
+      if (name_end < width())
+        grid_.write(name_end + 1, y, cut_path(place_of(of), width() - name_end - 1),
+                    Look::kFaint);
+      if (row == state_.functions.row)
+        grid_.select(y);
+    }
+  }
+
+  std::string place_of(const Total& total) const {
+    if (total.function == ViewKey::kNoFunction)
+      return {};
+    const Function& function = profile_.functions[to_index(total.function)];
+    std::string file = printable(profile_.strings[function.file]);
+    return file.empty() || total.line == 0 ? file : fmt::format("{}:{}", file, total.line);
+  }
+
+  void draw_outline(const PathTree& tree, const OutlineState& list, size_t begin, size_t count,
+                    bool has_self, bool has_cursor) {
+    constexpr size_t kLeastName = 16;
+    std::vector<OutlineRow> rows = outline_rows(tree, list);
+    size_t name = has_self ? 19 : 10;
+    for (size_t line = 0; line < count; line++) {
+      size_t row = list.top + line;
+      if (row >= rows.size())
+        break;
+      size_t y = begin + line;
+      const CallNode& node = tree.tree.nodes[rows[row].node];
+      const ViewKey& key = tree.tree.key_of(node);
+      number(y, 8, share_text(node.total), look_of(heat_of(share(node.total))));
+      if (has_self)
+        number(y, 16, share_text(node.self), look_of(heat_of(share(node.self))));
+      size_t room = width() - std::min(width(), name + kLeastName);
+      size_t x = grid_.write(name, y, branches_of(rows, row, room), Look::kFaint);
+      if (rows[row].has_children && !rows[row].is_open)
+        x = grid_.write(x, y, "+ ", Look::kTitle);
+      grid_.write(x, y, cut_name(key.text, width() - std::min(width(), x)), look_of_name(key));
+      if (has_cursor && row == list.row)
+        grid_.select(y);
+    }
+  }
+
+  void draw_tree() {
+    number(layout_.titles, 8, "total %", Look::kTitle);
+    number(layout_.titles, 16, "self %", Look::kTitle);
+    bool is_from_root = answer_.query.direction == Direction::kFromRoot;
+    std::string what = is_from_root ? "who is called" : "what ran, and who calls it";
+    for (const Dimension& dimension : answer_.query.groups)
+      what += " · by " + to_string(dimension);
+    grid_.write(19, layout_.titles, printable(what), Look::kTitle);
+    draw_outline(*answer_.tree, state_.tree, layout_.body, layout_.rows, true, true);
+  }
+
+  void draw_around() {
+    if (!answer_.callers || !answer_.callees) {
+      grid_.write(1, layout_.titles, "no function is chosen: Enter on one of page 1",
+                  Look::kFaint);
+      return;
+    }
+    Halves halves = halves_of(layout_);
+    number(layout_.titles, 8, "total %", Look::kTitle);
+    grid_.write(10, layout_.titles, "who calls it", Look::kTitle);
+    draw_outline(*answer_.callers, state_.callers, layout_.body, halves.callers, false,
+                 !state_.is_in_callees);
+    size_t middle = layout_.body + halves.callers;
+    const CallNode& root = answer_.callees->tree.nodes[0];
+    grid_.fill(middle, Look::kBar);
+    number(middle, 8, share_text(root.total), Look::kActive);
+    std::string around = fmt::format("  {} total, {} self; below: what it calls",
+                                     with_unit(root.total), with_unit(root.self));
+    size_t room = width() - std::min<size_t>(width(), 10);
+    std::string centre =
+        cut_name(answer_.query.centre, room - std::min(room / 2, display_width(around)));
+    size_t x = grid_.write(10, middle, centre, Look::kActive);
+    grid_.write(x, middle, around, Look::kBar);
+    draw_outline(*answer_.callees, state_.callees, middle + 1, halves.callees, false,
+                 state_.is_in_callees);
+  }
+
+  void draw_flame() {
+    Flame flame = flame_of(state_, answer_);
+    bool is_from_root = answer_.query.direction == Direction::kFromRoot;
+    grid_.write(1, layout_.titles,
+                is_from_root ? "who is called, from top to bottom"
+                             : "what ran, and who calls it, from top to bottom",
+                Look::kTitle);
+    size_t x = width() < 80 ? width() : width() - 38;
+    for (auto [look, text] : {std::pair(Look::kGoBox, "Go"),
+                              {Look::kRuntimeBox, "Go's runtime"},
+                              {Look::kNativeBox, "native"},
+                              {Look::kKernelBox, "kernel"}})
+      x = grid_.write(x, layout_.titles, fmt::format(" {} ", text), look);
+    for (size_t i = 0; i < flame.boxes.size(); i++)
+      draw_box(flame.boxes[i], i == flame.cursor);
+  }
+
+  void draw_box(const FlameBox& box, bool has_cursor) {
+    if (box.row < state_.flame_top || box.row - state_.flame_top >= layout_.rows)
+      return;
+    size_t y = layout_.body + box.row - state_.flame_top;
+    const PathTree& tree = *answer_.tree;
+    Look look = Look::kBar;
+    std::string name = "all";
+    if (box.node != 0) {
+      const ViewKey& key = tree.tree.key_of(tree.tree.nodes[box.node]);
+      bool is_match = answer_.query.search && answer_.query.search->matches(key.text);
+      look = is_match ? Look::kMatch : box_of(profile_, key);
+      name = key.text;
+    }
+    grid_.fill(y, look, box.begin, box.end);
+    size_t begin = box.begin;
+    if (box.end - box.begin > 1)
+      begin = grid_.write(begin, y, "▏", look, box.end);
+    // Less than that of a name tells nothing.
+    constexpr size_t kLeastName = 4;
+    if (begin + kLeastName <= box.end || begin + display_width(name) <= box.end)
+      grid_.write(begin, y, cut_name(name, box.end - begin), look, box.end);
+    if (has_cursor)
+      grid_.select(y, box.begin, box.end);
+  }
+
+  void draw_code() {
+    if (!answer_.code || answer_.query.code.empty()) {
+      grid_.write(1, layout_.titles,
+                  is_old_ ? "reading the code …" : "no function is chosen: a on one of page 1",
+                  Look::kFaint);
+      return;
+    }
+    const Code& code = *answer_.code;
+    if (!code.problem.empty()) {
+      grid_.write(1, layout_.titles, answer_.query.code, Look::kTitle);
+      grid_.write(1, layout_.body, cut_at_end(code.problem, width() - 1), Look::kWarning);
+      return;
+    }
+    number(layout_.titles, 8, "self %", Look::kTitle);
+    number(layout_.titles, 18, title_of("self", amounts_), Look::kTitle);
+    grid_.write(20, layout_.titles, answer_.query.code, Look::kTitle);
+    for (size_t line = 0; line < layout_.rows; line++) {
+      size_t row = state_.code.top + line;
+      if (row >= code.lines.size())
+        break;
+      size_t y = layout_.body + line;
+      const CodeLine& at = code.lines[row];
+      if (at.has_amount && at.self > 0) {
+        number(y, 8, share_text(at.self), look_of(heat_of(share(at.self))));
+        number(y, 18, amounts_.text(at.self), Look::kPlain);
+      }
+      bool is_match = answer_.query.search && answer_.query.search->matches(at.text);
+      grid_.write(20, y, at.text, is_match ? Look::kMatch : look_of(at.style));
+      if (row == state_.code.row)
+        grid_.select(y);
+    }
+  }
+
+  // What the cursor is on, with its whole name if there is room.
+  void draw_detail() {
+    const ViewKey* key = entry_at_cursor(state_, answer_);
+    if (!key)
+      return;
+    std::string text = cut_in_middle(key->text, width() - 2);
+    size_t x = grid_.write(1, layout_.detail, text, Look::kTitle);
+    if (uint64_t amount = amount_at_cursor(); amount > 0 && x + 24 < width())
+      x = grid_.write(x + 2, layout_.detail,
+                      fmt::format("{} %, {}", share_text(amount), with_unit(amount)));
+    if (key->image < profile_.images.size() && x + 12 < width())
+      grid_.write(x + 2, layout_.detail,
+                  cut_path(printable(profile_.images[key->image].file.path), width() - x - 3),
+                  Look::kFaint);
+  }
+
+  uint64_t amount_at_cursor() const {
+    auto of = [](const PathTree& tree, uint64_t path) {
+      return tree.tree.nodes[node_of(tree, path)].total;
+    };
+    switch (state_.page) {
+      case Page::kTree:
+        return of(*answer_.tree, state_.tree.path);
+      case Page::kFlame:
+        return of(*answer_.tree, state_.box);
+      case Page::kAround:
+        return state_.is_in_callees ? of(*answer_.callees, state_.callees.path)
+                                    : of(*answer_.callers, state_.callers.path);
+      default:
+        return 0;
+    }
+  }
+
+  void draw_last() {
+    size_t y = layout_.last;
+    grid_.fill(y, Look::kBar);
+    if (state_.overlay == Overlay::kPrompt) {
+      constexpr std::array<std::string_view, 5> kAsked = {
+          "search for: ", "only stacks with: ", "only stacks without: ", "leave out: ",
+          "only stacks with code of: "};
+      size_t x = grid_.write(1, y, kAsked[static_cast<size_t>(state_.ask)], Look::kActive);
+      // The end is what is being typed.
+      std::string typed = state_.typed;
+      size_t room = width() - std::min(width(), x + 2);
+      while (display_width(typed) > room)
+        typed.erase(0, first_glyph(typed).size);
+      x = grid_.write(x, y, typed, Look::kBar);
+      grid_.select(y, x, x + 1);
+      return;
+    }
+    if (!state_.message.empty()) {
+      grid_.write(1, y, cut_at_end(printable(state_.message), width() - 1), Look::kActive);
+      return;
+    }
+    grid_.write(1, y, cut_at_end(hints(), width() - 1), Look::kBar);
+  }
+
+  std::string hints() const {
+    if (state_.overlay == Overlay::kTime)
+      return time_hint();
+    if (state_.overlay == Overlay::kMenu)
+      return "Enter only that  x without it  g group the tree  Esc back";
+    if (state_.overlay != Overlay::kNone)
+      return "any key goes back";
+    switch (state_.page) {
+      case Page::kFunctions:
+        return "Enter callers|callees  a code  / search  f only  x without  t threads  ? keys  "
+               "q quit";
+      case Page::kTree:
+        return "Enter open  # callers|callees  i invert  * open all  f only  / search  ? keys  "
+               "q quit";
+      case Page::kAround:
+        return "Enter look at that  Tab callers, callees  a code  Esc back  ? keys  q quit";
+      case Page::kFlame:
+        return "Enter zoom  Esc out  i invert  # callers|callees  / search  ? keys  q quit";
+      case Page::kCode:
+        return "Enter hottest line  / search  Esc back  ? keys  q quit";
+    }
+    return {};
+  }
+
+  std::string time_hint() const {
+    uint32_t count = step_count(answer_);
+    auto seconds = [&](uint64_t step) {
+      return static_cast<double>(std::min<uint64_t>(step, count) * profile_.time_step) / 1e9;
+    };
+    return fmt::format(
+        "{:.2f} to {:.2f} s: ← → move the {}  Tab the other edge  Enter  Esc back",
+        seconds(state_.query.time.begin), seconds(state_.query.time.end),
+        state_.is_begin_moved ? "beginning" : "end");
+  }
+
+  void draw_overlay() {
+    switch (state_.overlay) {
+      case Overlay::kHelp:
+        return draw_window("keys", help_lines(state_.is_live), state_.help, false);
+      case Overlay::kDetails:
+        if (const ViewKey* key = entry_at_cursor(state_, answer_))
+          draw_window("details", details_of(answer_, *key), {}, false);
+        return;
+      case Overlay::kMenu:
+        return draw_menu();
+      case Overlay::kExport: {
+        std::vector<std::string> lines;
+        for (const ExportChoice& choice : export_choices())
+          lines.push_back(fmt::format("{}  {}", choice.key, choice.format));
+        return draw_window("export what is shown as", lines, {}, false);
+      }
+      default:
+        return;
+    }
+  }
+
+  void draw_menu() {
+    std::vector<std::string> lines;
+    bool is_there =
+        answer_.menu && state_.query.menu && answer_.query.menu == state_.query.menu;
+    if (is_there)
+      for (const MenuEntry& entry : *answer_.menu)
+        lines.push_back(fmt::format("{:>7} %  {}", share_text(entry.amount), entry.text));
+    else
+      lines.emplace_back("…");
+    draw_window(state_.query.menu ? to_string(*state_.query.menu) : "", lines, state_.menu,
+                is_there);
+  }
+
+  // A box of lines in the middle of the screen.
+  void draw_window(std::string_view title, const std::vector<std::string>& lines,
+                   const ListState& list, bool has_cursor) {
+    size_t inner = display_width(title) + 2;
+    for (const std::string& line : lines)
+      inner = std::max(inner, display_width(line) + 2);
+    inner = std::min(inner, width() - 4);
+    size_t room = state_.size.height - std::min<size_t>(state_.size.height, 6);
+    size_t count = std::min(lines.size(), std::max<size_t>(room, 1));
+    size_t top = has_cursor ? list.top : std::min(list.row, lines.size() - count);
+    size_t left = (width() - inner - 2) / 2;
+    size_t y = (state_.size.height - std::min(state_.size.height, count + 2)) / 2;
+    frame_line(y, left, inner, "┌", "┐");
+    grid_.write(left + 2, y, fmt::format(" {} ", printable(title)), Look::kTitle, left + inner);
+    for (size_t i = 0; i < count; i++) {
+      y++;
+      grid_.fill(y, Look::kPlain, left, left + inner + 2);
+      grid_.write(left, y, "│", Look::kFaint);
+      grid_.write(left + 2, y, cut_in_middle(lines[top + i], inner - 1));
+      grid_.write(left + inner + 1, y, "│", Look::kFaint);
+      if (has_cursor && top + i == list.row)
+        grid_.select(y, left + 1, left + inner + 1);
+    }
+    frame_line(y + 1, left, inner, "└", "┘");
+    if (count < lines.size())
+      grid_.write(left + 2, y + 1,
+                  fmt::format(" {} to {} of {} ", top + 1, top + count, lines.size()),
+                  Look::kFaint, left + inner);
+  }
+
+  void frame_line(size_t y, size_t left, size_t inner, std::string_view begin,
+                  std::string_view end) {
+    size_t x = grid_.write(left, y, begin, Look::kFaint);
+    for (size_t i = 0; i < inner; i++)
+      x = grid_.write(x, y, "─", Look::kFaint);
+    grid_.write(x, y, end, Look::kFaint);
+  }
+
+  const State& state_;
+  const Answer& answer_;
+  bool is_old_;
+  const Profile& profile_;
+  Layout layout_;
+  Grid grid_;
+  Amounts amounts_;
+};
+
+bool is_too_small(Size size) {
+  return size.width < kLeastSize.width || size.height < kLeastSize.height;
+}
+
+Grid draw_too_small(Size size) {
+  Grid grid(size);
+  grid.write(0, 0, "too small", Look::kWarning);
+  return grid;
+}
+
+}  // namespace
+
+Grid draw(const State& state, const Answer& answer, bool is_old) {
+  if (is_too_small(state.size))
+    return draw_too_small(state.size);
+  return Drawer(state, answer, is_old).draw();
+}
+
+Grid draw_waiting(Size size, std::string_view title, std::string_view what) {
+  if (is_too_small(size))
+    return draw_too_small(size);
+  Grid grid(size);
+  grid.fill(0, Look::kBar);
+  grid.write(1, 0, title, Look::kActive);
+  grid.write(2, 2, cut_at_end(what, size.width - 2));
+  grid.fill(size.height - 1, Look::kBar);
+  grid.write(1, size.height - 1, "q quit", Look::kBar);
+  return grid;
+}
+
+}  // namespace gosym::browser

@@ -1,0 +1,65 @@
+#include "browser/help.h"
+
+namespace gosym::browser {
+
+std::vector<std::string> help_lines(bool is_live) {
+  std::vector<std::string> lines = {
+      "Move",
+      "  arrows, h j k l      move; in a tree left and right close and open",
+      "  PgUp PgDn Space      a screen further; g G, Home End: first and last line",
+      "  Enter                functions: callers and callees; tree: open, close",
+      "                       callers|callees: look at that one; flame graph: zoom",
+      "                       code: the line with the most samples",
+      "  Esc, Backspace       back; in the flame graph zoom out first",
+      "  1 2 3 4 5, Tab       functions, tree, callers|callees, flame graph, code",
+      "  + - *                tree: open; close, or open, all below",
+      "  mouse                click chooses, again opens; wheel; drag over the time",
+      "",
+      "Look",
+      "  #                    callers and callees of what has the cursor",
+      "  a                    its code: source lines and instructions",
+      "  w                    where its name comes from, or why it has none",
+      "  / n N                search for a regular expression; next, the one before",
+      "  s                    sort functions by self, total or name",
+      "  i                    tree and flame graph from the functions that ran outward",
+      "  m                    functions, lines, modules, packages or categories",
+      "  %                    shares of all, or of what is shown",
+      "  E                    next event, of a recording that has several",
+      "",
+      "Choose what is shown",
+      "  f x                  only stacks with what has the cursor; only those without",
+      "  F X                  the same for a regular expression",
+      "  d D                  leave what has the cursor, or matches, out of stacks",
+      "  M                    only stacks with code of a file whose name matches",
+      "  K I                  kernel, inlined calls: off and on",
+      "  t p L C B            threads, processes, labels, containers, categories: a list",
+      "                       to choose from; there Enter only that one, x without it,",
+      "                       g groups the tree by them",
+      "  [ ]                  move the beginning, the end of the time that is shown",
+      "  \\                    all of the time",
+      "  u c                  take the last choice back; show all",
+      "",
+      "Take along",
+      "  y                    copy the name to the clipboard, if the terminal can",
+      "  e                    export what is shown: text, folded, pprof, JSON, CSV, Markdown",
+      "  q                    quit",
+  };
+  if (is_live) {
+    const char* const live[] = {
+        "", "Live", "  z                    freeze the screen; the recorder goes on",
+        "  r                    forget what was sampled up to now",
+        "  W                    save what is kept as a recording"};
+    lines.insert(lines.end(), std::begin(live), std::end(live));
+  }
+  return lines;
+}
+
+std::span<const ExportChoice> export_choices() {
+  static constexpr ExportChoice kChoices[] = {
+      {'t', "text", "txt"},  {'f', "folded", "folded"}, {'p', "pprof", "pb.gz"},
+      {'j', "json", "json"}, {'c', "csv", "csv"},       {'m', "md", "md"},
+  };
+  return kChoices;
+}
+
+}  // namespace gosym::browser

@@ -1,0 +1,101 @@
+#include "browser/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <tuple>
+
+namespace gosym::browser {
+
+Layout layout_of(Size size) {
+  constexpr size_t kEnough = 14;  // lines, for more than the rows
+  bool is_high = size.height >= kEnough;
+  Layout layout;
+  layout.timeline = is_high ? 2 : 0;
+  layout.titles = is_high ? 3 : 2;
+  layout.body = layout.titles + 1;
+  layout.last = size.height - 1;
+  layout.detail = is_high ? layout.last - 1 : 0;
+  layout.rows = (is_high ? layout.detail : layout.last) - layout.body;
+  return layout;
+}
+
+Halves halves_of(const Layout& layout) {
+  size_t callers = (layout.rows - 1) / 2;
+  return {callers, layout.rows - 1 - callers};
+}
+
+std::string_view name_of(Page page) {
+  constexpr std::array<std::string_view, kPageCount> kNames = {
+      "functions", "tree", "callers|callees", "flame graph", "code"};
+  return kNames[static_cast<size_t>(page)];
+}
+
+std::vector<Tab> tabs_of(Size size) {
+  std::vector<Tab> tabs;
+  size_t x = 1;
+  // Where there is no room for names, numbers are left.
+  constexpr size_t kEnough = 64;
+  for (size_t i = 0; i < kPageCount; i++) {
+    size_t width = size.width < kEnough ? 1 : 2 + name_of(static_cast<Page>(i)).size();
+    tabs.push_back({x, x + width});
+    x += width + 2;
+  }
+  return tabs;
+}
+
+uint32_t step_count(const Answer& answer) {
+  const Profile& profile = answer.profile();
+  uint64_t steps = profile.time_step == 0
+                       ? 0
+                       : (profile.duration_ns + profile.time_step - 1) / profile.time_step;
+  constexpr uint64_t kMost = 4096;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(std::max<uint64_t>(steps, answer.selected->load.size()), 1, kMost));
+}
+
+std::vector<uint32_t> function_rows(const State& state, const Answer& answer) {
+  const std::vector<Total>& totals = answer.entries->totals;
+  std::vector<uint32_t> rows(totals.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  auto text = [&](uint32_t row) -> std::string_view {
+    return answer.entries->keys[totals[row].key].text;
+  };
+  if (state.sort == SortBy::kTotal)
+    std::ranges::stable_sort(rows, [&](uint32_t a, uint32_t b) {
+      return std::pair(totals[a].total, totals[a].self) >
+             std::pair(totals[b].total, totals[b].self);
+    });
+  else if (state.sort == SortBy::kName)
+    std::ranges::stable_sort(rows, {}, text);
+  return rows;
+}
+
+uint32_t node_of(const PathTree& tree, uint64_t path) {
+  auto found = std::ranges::find(tree.paths, path);
+  return found == tree.paths.end() ? 0 : static_cast<uint32_t>(found - tree.paths.begin());
+}
+
+Flame flame_of(const State& state, const Answer& answer) {
+  Flame flame;
+  flame.zoomed = node_of(*answer.tree, state.zoomed);
+  flame.boxes = flame_boxes(*answer.tree, flame.zoomed, state.size.width);
+  uint32_t node = node_of(*answer.tree, state.box);
+  auto found = std::ranges::find(flame.boxes, node, &FlameBox::node);
+  if (found == flame.boxes.end())
+    found = std::ranges::find(flame.boxes, flame.zoomed, &FlameBox::node);
+  flame.cursor =
+      found == flame.boxes.end() ? 0 : static_cast<size_t>(found - flame.boxes.begin());
+  return flame;
+}
+
+Outline outline_of(State& state, const Answer& answer) {
+  Layout layout = layout_of(state.size);
+  if (state.page == Page::kTree)
+    return {answer.tree.get(), &state.tree, layout.rows};
+  Halves halves = halves_of(layout);
+  return state.is_in_callees ? Outline{answer.callees.get(), &state.callees, halves.callees}
+                             : Outline{answer.callers.get(), &state.callers, halves.callers};
+}
+
+}  // namespace gosym::browser

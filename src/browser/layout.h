@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "browser/answer.h"
+#include "browser/flame.h"
+#include "browser/state.h"
+
+// Where things are on the screen: update() and draw() agree on it.
+
+namespace gosym::browser {
+
+// Less than that shows nothing.
+inline constexpr Size kLeastSize = {30, 6};
+
+struct Layout {
+  size_t timeline = 0;  // its line; 0: there is no room for one
+  size_t titles = 0;    // of columns
+  size_t body = 0;      // first line of the rows
+  size_t rows = 0;      // how many of them there are
+  size_t detail = 0;    // line on what the cursor is on; 0: there is no room
+  size_t last = 0;      // the last line
+};
+Layout layout_of(Size size);
+
+// Of Page::kAround the rows of each half; the function itself stands between.
+struct Halves {
+  size_t callers = 0;
+  size_t callees = 0;
+};
+Halves halves_of(const Layout& layout);
+
+// What a line about a page is called, in order of Page.
+std::string_view name_of(Page page);
+// Columns [begin, end) of each page's name in line 1.
+struct Tab {
+  size_t begin = 0;
+  size_t end = 0;
+};
+std::vector<Tab> tabs_of(Size size);
+
+// Steps of time that there are, at least 1.
+uint32_t step_count(const Answer& answer);
+
+// Rows of Page::kFunctions: indices into the totals of the answer.
+std::vector<uint32_t> function_rows(const State& state, const Answer& answer);
+
+// Its boxes, and the node with the cursor, which is a visible one.
+struct Flame {
+  std::vector<FlameBox> boxes;
+  uint32_t zoomed = 0;
+  size_t cursor = 0;  // index of a box
+};
+Flame flame_of(const State& state, const Answer& answer);
+
+// The node of this path; 0, the root, if there is none.
+uint32_t node_of(const PathTree& tree, uint64_t path);
+
+// The list that the cursor is in, of Page::kTree and kAround; its tree is null if there is
+// none.
+struct Outline {
+  const PathTree* tree = nullptr;
+  OutlineState* state = nullptr;
+  size_t rows = 0;  // on the screen
+};
+Outline outline_of(State& state, const Answer& answer);
+
+}  // namespace gosym::browser

@@ -1,0 +1,100 @@
+#include "browser/outline.h"
+
+#include <algorithm>
+#include <span>
+
+namespace gosym::browser {
+
+namespace {
+
+bool has_children(const PathTree& tree, uint32_t node) {
+  return tree.tree.nodes[node].size > 1;
+}
+
+// At first those are open that have a twentieth of all.
+bool is_open_at_first(const PathTree& tree, uint32_t node) {
+  return node == 0 || tree.tree.nodes[node].total * 20 >= tree.tree.nodes[0].total;
+}
+
+class RowMaker {
+public:
+  RowMaker(const PathTree& tree, const OutlineState& state) : tree_(tree), state_(state) {}
+
+  std::vector<OutlineRow> make() && {
+    push_children(0, OutlineRow::kNone, 0);
+    while (!pending_.empty()) {
+      OutlineRow row = pending_.back();
+      pending_.pop_back();
+      auto number = static_cast<uint32_t>(rows_.size());
+      rows_.push_back(row);
+      if (row.is_open && row.has_children)
+        push_children(row.node, row.is_branch ? number : row.parent,
+                      row.indent + (row.is_branch ? 1 : 0));
+    }
+    return std::move(rows_);
+  }
+
+private:
+  // The first one comes on top.
+  void push_children(uint32_t node, uint32_t parent, uint32_t indent) {
+    std::span<const CallNode> nodes = tree_.tree.nodes;
+    size_t first = pending_.size();
+    for (uint32_t i = node + 1; i < node + nodes[node].size; i += nodes[i].size)
+      pending_.push_back({.node = i,
+                          .parent = parent,
+                          .indent = indent,
+                          .has_children = has_children(tree_, i),
+                          .is_open = is_open(tree_, i, state_)});
+    size_t count = pending_.size() - first;
+    for (size_t i = first; i < pending_.size(); i++)
+      pending_[i].is_branch = count > 1;
+    if (count > 0)
+      pending_.back().is_last = true;
+    std::reverse(pending_.begin() + static_cast<ptrdiff_t>(first), pending_.end());
+  }
+
+  const PathTree& tree_;
+  const OutlineState& state_;
+  std::vector<OutlineRow> rows_;
+  std::vector<OutlineRow> pending_;  // a stack of its own: trees may be very deep
+};
+
+}  // namespace
+
+bool is_open(const PathTree& tree, uint32_t node, const OutlineState& state) {
+  return is_open_at_first(tree, node) != state.toggled.contains(tree.paths[node]);
+}
+
+std::vector<OutlineRow> outline_rows(const PathTree& tree, const OutlineState& state) {
+  return RowMaker(tree, state).make();
+}
+
+std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t width) {
+  constexpr size_t kWidth = 3;  // of a branch
+  const OutlineRow& at = rows[row];
+  std::vector<std::string_view> parts;
+  if (at.is_branch)
+    parts.push_back(at.is_last ? "└─ " : "├─ ");
+  for (uint32_t i = at.parent; i != OutlineRow::kNone && (parts.size() + 1) * kWidth <= width;
+       i = rows[i].parent)
+    parts.push_back(rows[i].is_last ? "   " : "│  ");
+  std::string text;
+  for (size_t i = parts.size(); i-- > 0;)
+    text += parts[i];
+  return text;
+}
+
+void set_open(const PathTree& tree, uint32_t node, bool open, bool with_all_below,
+              OutlineState& state) {
+  uint32_t end = with_all_below ? node + tree.tree.nodes[node].size : node + 1;
+  for (uint32_t i = node; i < end; i++) {
+    if (!has_children(tree, i))
+      continue;
+    if (is_open_at_first(tree, i) == open)
+      state.toggled.erase(tree.paths[i]);
+    else
+      state.toggled.insert(tree.paths[i]);
+  }
+}
+
+}  // namespace gosym::browser

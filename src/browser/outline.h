@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "browser/answer.h"
+
+// A call tree as lines that open and close.
+
+namespace gosym::browser {
+
+// Which nodes are open, and where the cursor is, by paths (PathTree): so that they are found
+// again in a tree of other samples.
+struct OutlineState {
+  std::set<uint64_t> toggled;  // nodes that are open where others like them are not, or closed
+  uint64_t path = 0;           // of the node that has the cursor; 0: the first line
+  size_t row = 0;              // its line
+  size_t top = 0;              // the first line on the screen
+};
+
+struct OutlineRow {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  uint32_t node = 0;
+  uint32_t parent = kNone;  // row of the last branch on the way to it
+  uint32_t indent = 0;      // branches on the way to it
+  bool is_branch = false;   // it has brothers
+  bool is_last = false;     // of these
+  bool has_children = false;
+  bool is_open = false;
+};
+
+bool is_open(const PathTree& tree, uint32_t node, const OutlineState& state);
+
+// All lines. What a node alone calls stands below it without indentation.
+std::vector<OutlineRow> outline_rows(const PathTree& tree, const OutlineState& state);
+
+// "│  ├─ ": what stands before the name in a row, of which the outer branches are left out if
+// it takes more than `width` columns.
+std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t width);
+
+// Opens or closes the node; or all nodes below it as well.
+void set_open(const PathTree& tree, uint32_t node, bool open, bool with_all_below,
+              OutlineState& state);
+
+}  // namespace gosym::browser

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/pattern.h"
+#include "view/call_tree.h"
+#include "view/dimension.h"
+#include "view/selection.h"
+
+namespace gosym::browser {
+
+// Samples of which a dimension has this text, or has another.
+struct Pick {
+  Dimension dimension;
+  std::string text;
+  bool is_left_out = false;
+
+  bool operator==(const Pick&) const = default;
+};
+
+// Steps of time (Profile::time_step), `end` not included.
+struct Steps {
+  uint32_t begin = 0;
+  uint32_t end = UINT32_MAX;
+
+  auto operator<=>(const Steps&) const = default;
+};
+
+// What the browser asks of a profile. The answer takes up to a second to compute where it is of
+// a million samples.
+struct Query {
+  uint32_t event = 0;  // index of what was recorded
+  // Which samples and frames.
+  Selection selection = {};
+  std::vector<Pick> picks = {};
+  Steps time = {};
+  // What is an entry, and what the tree looks like.
+  Dimension::Kind by = Dimension::Kind::kFunction;  // of frames
+  Direction direction = Direction::kFromRoot;
+  std::vector<Dimension> groups = {};  // above the tree
+  // The entry whose callers and callees are wanted, and the function whose code is; empty:
+  // none.
+  std::string centre = {};
+  std::string code = {};
+  std::optional<Pattern> search = {};
+  std::optional<Dimension> menu = {};  // whose texts are wanted, with what each has
+};
+
+bool is_same(const Query& a, const Query& b);
+// Whether the samples and frames are the same.
+bool selects_same(const Query& a, const Query& b);
+// What was selected, in words; empty if nothing was left out.
+std::vector<std::string> words_of(const Query& query, uint64_t time_step);
+
+}  // namespace gosym::browser

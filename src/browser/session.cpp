@@ -1,0 +1,363 @@
+#include "browser/session.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "browser/draw.h"
+#include "browser/terminal.h"
+#include "browser/update.h"
+
+namespace gosym::browser {
+
+namespace {
+
+// Keeps what is written to standard error off the screen, and shows it at the end.
+class HeldMessages {
+public:
+  HeldMessages()
+      : held_(memfd_create("gosym-messages", MFD_CLOEXEC)), saved_(dup(STDERR_FILENO)) {
+    std::fflush(stderr);
+    if (held_.get() >= 0 && saved_.get() >= 0)
+      dup2(held_.get(), STDERR_FILENO);
+  }
+  ~HeldMessages() {
+    if (held_.get() < 0 || saved_.get() < 0)
+      return;
+    std::fflush(stderr);
+    dup2(saved_.get(), STDERR_FILENO);
+    std::string buffer(1 << 16, '\0');
+    for (off_t at = 0;;) {
+      ssize_t size = pread(held_.get(), buffer.data(), buffer.size(), at);
+      if (size <= 0)
+        return;
+      (void)!write(STDERR_FILENO, buffer.data(), static_cast<size_t>(size));
+      at += size;
+    }
+  }
+  HeldMessages(const HeldMessages&) = delete;
+  HeldMessages& operator=(const HeldMessages&) = delete;
+
+private:
+  UniqueFd held_;
+  UniqueFd saved_;
+};
+
+// Loads the source and answers queries in a thread of its own, which may outlive this: then
+// what it still finds is for nobody.
+class Worker {
+public:
+  Worker(Source source, Query first) : shared_(std::make_shared<Shared>()) {
+    shared_->source = std::move(source);
+    shared_->wanted = std::move(first);
+    shared_->news = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    thread_ = std::thread([shared = shared_] { run(*shared); });
+  }
+  ~Worker() {
+    bool is_idle = false;
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->is_ended = true;
+      is_idle = shared_->is_idle;
+    }
+    shared_->changed.notify_all();
+    if (shared_->source.stop)
+      shared_->source.stop();
+    if (is_idle || shared_->source.stop) {
+      thread_.join();
+    } else {
+      thread_.detach();
+      is_left_behind = true;
+    }
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Readable when there is something to take.
+  int fd() const { return shared_->news.get(); }
+
+  // One that ended before its thread did: that is still at work.
+  static inline bool is_left_behind = false;
+
+  void ask(const Query& query) {
+    std::lock_guard lock(shared_->mutex);
+    shared_->wanted = query;
+    shared_->changed.notify_all();
+  }
+  void freeze(bool is_frozen) {
+    std::lock_guard lock(shared_->mutex);
+    shared_->is_frozen = is_frozen;
+    shared_->changed.notify_all();
+  }
+
+  // The latest one; null if there is none yet.
+  Result<std::shared_ptr<const Answer>> take() {
+    uint64_t count = 0;
+    (void)!read(shared_->news.get(), &count, sizeof(count));
+    std::lock_guard lock(shared_->mutex);
+    if (shared_->error)
+      return *shared_->error;
+    return shared_->latest;
+  }
+
+private:
+  struct Shared {
+    Source source;
+    UniqueFd news;
+    std::mutex mutex;  // of what follows
+    std::condition_variable changed;
+    std::optional<Query> wanted;  // none: the latest answer is to it
+    std::shared_ptr<const Answer> latest;
+    std::optional<Error> error;
+    bool is_frozen = false;
+    bool is_ended = false;
+    bool is_idle = false;  // waits for a change
+  };
+
+  static void tell(Shared& shared) {
+    uint64_t one = 1;
+    (void)!write(shared.news.get(), &one, sizeof(one));
+  }
+
+  static bool load(Shared& shared, Recorded& recorded) {
+    auto events = shared.source.load();
+    std::lock_guard lock(shared.mutex);
+    if (!events) {
+      shared.error = std::move(events).error();
+      tell(shared);
+      return false;
+    }
+    recorded.events = *std::move(events);
+    recorded.generation++;
+    // What was asked last is asked of the new samples.
+    if (!shared.wanted && shared.latest)
+      shared.wanted = shared.latest->query;
+    return !shared.is_ended;
+  }
+
+  static void run(Shared& shared) {
+    Recorded recorded;
+    recorded.find_code = shared.source.find_code;
+    uint64_t answered = 0;  // generation
+    std::shared_ptr<const Answer> before;
+    while (true) {
+      bool is_live = shared.source.is_live;
+      {
+        std::unique_lock lock(shared.mutex);
+        shared.is_idle = true;
+        shared.changed.wait(lock, [&] {
+          return shared.is_ended || shared.wanted || recorded.generation == 0 ||
+                 (is_live && !shared.is_frozen);
+        });
+        if (shared.is_ended)
+          return;
+        shared.is_idle = false;
+        is_live = is_live && !shared.is_frozen && !shared.wanted;
+      }
+      if ((recorded.generation == 0 || is_live) && !load(shared, recorded))
+        return;
+      std::optional<Query> query;
+      {
+        std::lock_guard lock(shared.mutex);
+        query = std::exchange(shared.wanted, std::nullopt);
+      }
+      if (!query)
+        continue;
+      query->event = std::min(query->event, static_cast<uint32_t>(recorded.events.size()) - 1);
+      bool is_same = answered == recorded.generation;
+      before = answer(recorded, *query, is_same ? before.get() : nullptr);
+      answered = recorded.generation;
+      std::lock_guard lock(shared.mutex);
+      shared.latest = before;
+      tell(shared);
+    }
+  }
+
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+// Set by signals that end the program.
+volatile std::sig_atomic_t ending_signal = 0;
+
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int number) { ending_signal = number; };
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    sigaction(number, &action, nullptr);
+}
+
+// The profile with what the answer shows of it.
+Profile shown_profile(const Answer& answer) {
+  Profile profile = answer.profile();
+  if (answer.selected->total != answer.selected->recorded)
+    profile.recorded_amounts = {answer.selected->recorded};
+  profile.samples = answer.selected->samples;
+  Query picked = answer.query;
+  picked.selection = {};
+  std::string words = joined(words_of(picked, profile.time_step), ", ");
+  if (!words.empty())
+    profile.filter += (profile.filter.empty() ? "" : " ") + words;
+  return profile;
+}
+
+class Session {
+public:
+  Session(Source source, const Export& write, State state, Terminal terminal)
+      : source_(source),
+        write_(write),
+        state_(std::move(state)),
+        terminal_(std::move(terminal)),
+        worker_(std::move(source), state_.query),
+        asked_(state_.query) {
+    state_.is_live = source_.is_live;
+  }
+
+  Result<int> run() {
+    while (ending_signal == 0) {
+      if (auto taken = take(); !taken)
+        return std::move(taken).error();
+      auto key = terminal_.read();
+      if (!key) {
+        show();
+        wait();
+      } else if (handle(*key)) {
+        return kSuccess;
+      } else {
+        ask();
+      }
+    }
+    constexpr int kSignalled = 128;
+    return kSignalled + static_cast<int>(ending_signal);
+  }
+
+private:
+  Result<> take() {
+    auto taken = worker_.take();
+    if (!taken)
+      return std::move(taken).error();
+    bool is_new = *taken && *taken != answer_;
+    if (is_new)
+      answer_ = *taken;
+    if (answer_ && (is_new || state_.size != terminal_.size())) {
+      state_.size = terminal_.size();
+      settle(state_, *answer_);
+    }
+    state_.size = terminal_.size();
+    return Ok{};
+  }
+
+  bool is_old() const { return answer_ && !is_same(answer_->query, state_.query); }
+
+  void show() {
+    if (answer_)
+      terminal_.show(draw(state_, *answer_, is_old()));
+    else
+      terminal_.show(draw_waiting(
+          state_.size, state_.title,
+          fmt::format("{}, {:.0f} s", source_.is_live ? "sampling" : "reading and naming",
+                      static_cast<double>(monotonic_ns() - begin_) / 1e9)));
+  }
+
+  // For a key, an answer or a signal.
+  void wait() {
+    pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {worker_.fd(), POLLIN, 0}};
+    constexpr int kProgress = 200;  // ms
+    poll(fds, 2, answer_ ? -1 : kProgress);
+    // The terminal is gone.
+    if ((fds[0].revents & (POLLHUP | POLLERR)) != 0)
+      ending_signal = SIGHUP;
+  }
+
+  void ask() {
+    if (is_same(asked_, state_.query))
+      return;
+    asked_ = state_.query;
+    worker_.ask(asked_);
+    // What is answered at once is shown at once.
+    constexpr int kAtOnce = 30;  // ms
+    pollfd news = {worker_.fd(), POLLIN, 0};
+    poll(&news, 1, kAtOnce);
+  }
+
+  // Whether this was the end.
+  bool handle(const Key& key) {
+    if (!answer_)
+      return key.kind == Key::Kind::kCharacter && key.character == 'q';
+    bool was_frozen = state_.is_frozen;
+    Effect effect = update(state_, key, *answer_);
+    if (was_frozen != state_.is_frozen)
+      worker_.freeze(state_.is_frozen);
+    switch (effect.kind) {
+      case Effect::Kind::kNone:
+        break;
+      case Effect::Kind::kQuit:
+        return true;
+      case Effect::Kind::kCopy:
+        terminal_.copy(effect.text);
+        state_.message = "copied: " + effect.text;
+        break;
+      case Effect::Kind::kExport:
+        tell_written(write_(shown_profile(*answer_), effect.text));
+        break;
+      case Effect::Kind::kSave:
+        tell_written(source_.save());
+        break;
+      case Effect::Kind::kReset:
+        source_.reset();
+        state_.message = "what was sampled up to now is forgotten";
+        break;
+    }
+    return false;
+  }
+
+  void tell_written(const Result<std::string>& name) {
+    state_.message = name ? "wrote " + *name : name.error().message();
+  }
+
+  Source source_;
+  const Export& write_;
+  State state_;
+  Terminal terminal_;
+  Worker worker_;
+  Query asked_;
+  uint64_t begin_ = monotonic_ns();
+  std::shared_ptr<const Answer> answer_;
+};
+
+}  // namespace
+
+Result<int> browse(Source source, const Export& write, State state) {
+  auto terminal = Terminal::open();
+  if (!terminal)
+    return std::move(terminal).error();
+  catch_signals();
+  Result<int> status = kSuccess;
+  {
+    HeldMessages messages;
+    status = Session(std::move(source), write, std::move(state), *std::move(terminal)).run();
+  }
+  // Nobody waits for what a quitter has no use for, and it must not see the program taken down
+  // around it.
+  if (Worker::is_left_behind && status) {
+    std::fflush(stdout);
+    _exit(*status);
+  }
+  return status;
+}
+
+}  // namespace gosym::browser

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "browser/grid.h"
+#include "browser/key.h"
+#include "browser/outline.h"
+#include "browser/query.h"
+#include "output/view_options.h"
+
+namespace gosym::browser {
+
+enum class Page : uint8_t { kFunctions, kTree, kAround, kFlame, kCode };
+inline constexpr size_t kPageCount = 5;
+
+// What lies over the page and takes the keys.
+enum class Overlay : uint8_t { kNone, kHelp, kDetails, kMenu, kPrompt, kExport, kTime };
+
+enum class Ask : uint8_t { kSearch, kFocus, kIgnore, kHide, kModule };  // of a prompt
+
+struct ListState {
+  size_t row = 0;
+  size_t top = 0;  // the first line on the screen
+};
+
+// All that a person has done: what the screen shows follows from it, the answer and the size.
+struct State {
+  std::string title;  // "cpu.raw"
+  Size size = {};
+  bool is_live = false;
+  bool is_frozen = false;  // of a live one
+
+  uint32_t event_count = 1;  // that were recorded
+
+  Query query;                // what is wanted; the answer may still be of another
+  std::vector<Query> before;  // to be taken back
+  Page page = Page::kFunctions;
+  std::vector<Page> pages_before;
+  SortBy sort = SortBy::kSelf;
+  bool is_share_of_shown = false;  // percentages are of what is shown, not of all
+
+  ListState functions;
+  std::string function;  // text of the entry that has the cursor
+  OutlineState tree;
+  OutlineState callers;
+  OutlineState callees;
+  bool is_in_callees = false;  // the cursor is among them, not among the callers
+  uint64_t zoomed = 1;         // path of a node of the flame graph
+  uint64_t box = 1;            // path of the node that has the cursor
+  size_t flame_top = 0;        // its first row on the screen
+  ListState code;
+
+  Overlay overlay = Overlay::kNone;
+  ListState menu;
+  ListState help;
+  Ask ask = Ask::kSearch;
+  std::string typed;
+  bool is_begin_moved = true;  // of the time: the left edge has the cursor
+  Steps time_before;
+
+  std::string message;  // on the last line, until the next key
+};
+
+// What the session is to do besides.
+struct Effect {
+  enum class Kind : uint8_t { kNone, kQuit, kCopy, kExport, kSave, kReset };
+  Kind kind = Kind::kNone;
+  std::string text = {};  // to be copied; the format to be exported
+};
+
+}  // namespace gosym::browser

@@ -1,0 +1,275 @@
+#include "browser/terminal.h"
+
+#include <langinfo.h>
+
+#include <algorithm>
+#include <array>
+#include <clocale>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
+
+#include "base/exit_status.h"
+#include "base/text.h"
+
+// Its macros have names such as "timeout" and "lines".
+#define NCURSES_NOMACROS
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+namespace gosym::browser {
+
+namespace {
+
+constexpr size_t kLooks = static_cast<size_t>(Look::kUnnamedBox) + 1;
+
+// What the terminal makes of each look.
+std::array<attr_t, kLooks> attributes;
+std::array<short, kLooks> pairs;
+bool has_utf8 = false;
+
+struct Press {
+  int x;
+  int y;
+};
+std::optional<Press> press;  // of the mouse, until it is let go
+
+void set_look(Look look, attr_t attribute, short foreground = -1, short background = -1) {
+  auto i = static_cast<size_t>(look);
+  attributes[i] = attribute;
+  pairs[i] = 0;
+  if (!has_colors() || (foreground == -1 && background == -1))
+    return;
+  pairs[i] = static_cast<short>(i + 1);
+  init_pair(pairs[i], foreground, background);
+}
+
+// Of the terminal's own colours those that can be read on light and on dark.
+void set_looks() {
+  set_look(Look::kPlain, A_NORMAL);
+  set_look(Look::kTitle, A_BOLD);
+  set_look(Look::kBar, A_REVERSE);
+  set_look(Look::kActive, A_REVERSE | A_BOLD);
+  set_look(Look::kHot, A_BOLD, COLOR_RED);
+  set_look(Look::kWarm, A_NORMAL, COLOR_GREEN);
+  set_look(Look::kFaint, A_DIM);
+  set_look(Look::kKernel, A_NORMAL, COLOR_MAGENTA);
+  set_look(Look::kMatch, has_colors() ? A_NORMAL : A_UNDERLINE, COLOR_BLACK, COLOR_YELLOW);
+  set_look(Look::kWarning, A_BOLD, COLOR_RED);
+  bool has_many = COLORS >= 256;
+  // Without colours the edges of boxes tell them apart.
+  attr_t box = has_colors() ? A_NORMAL : A_REVERSE;
+  short text = has_many ? 16 : COLOR_BLACK;
+  set_look(Look::kGoBox, box, text, has_many ? 114 : COLOR_GREEN);
+  set_look(Look::kRuntimeBox, box, text, has_many ? 180 : COLOR_YELLOW);
+  set_look(Look::kNativeBox, box, text, has_many ? 110 : COLOR_CYAN);
+  set_look(Look::kKernelBox, box, text, has_many ? 175 : COLOR_MAGENTA);
+  set_look(Look::kUnnamedBox, box, text, has_many ? 250 : COLOR_WHITE);
+}
+
+void show_cell(const Cell& cell, int x, int y) {
+  auto look = static_cast<size_t>(cell.look);
+  attr_t attribute = attributes[look];
+  if (cell.is_selected)
+    attribute ^= A_REVERSE;
+  std::array<wchar_t, CCHARW_MAX + 1> text{};
+  if (has_utf8) {
+    const char* from = cell.text.c_str();
+    std::mbstate_t state{};
+    if (std::mbsrtowcs(text.data(), &from, CCHARW_MAX, &state) == static_cast<size_t>(-1))
+      text = {L'?'};
+  } else {
+    text[0] = static_cast<unsigned char>(ascii_of(cell.text));
+  }
+  cchar_t character;
+  setcchar(&character, text.data(), attribute, pairs[look], nullptr);
+  mvadd_wch(y, x, &character);
+}
+
+std::optional<Key::Kind> kind_of(wint_t code) {
+  switch (code) {
+    case KEY_UP:
+      return Key::Kind::kUp;
+    case KEY_DOWN:
+      return Key::Kind::kDown;
+    case KEY_LEFT:
+      return Key::Kind::kLeft;
+    case KEY_RIGHT:
+      return Key::Kind::kRight;
+    case KEY_PPAGE:
+      return Key::Kind::kPageUp;
+    case KEY_NPAGE:
+      return Key::Kind::kPageDown;
+    case KEY_HOME:
+      return Key::Kind::kHome;
+    case KEY_END:
+      return Key::Kind::kEnd;
+    case KEY_ENTER:
+      return Key::Kind::kEnter;
+    case KEY_BACKSPACE:
+      return Key::Kind::kBackspace;
+    case KEY_BTAB:
+      return Key::Kind::kBackTab;
+    default:
+      return std::nullopt;
+  }
+}
+
+Key of_character(wint_t code) {
+  constexpr wint_t kEscape = 27;
+  constexpr wint_t kDelete = 127;
+  switch (code) {
+    case '\n':
+    case '\r':
+      return {.kind = Key::Kind::kEnter};
+    case '\t':
+      return {.kind = Key::Kind::kTab};
+    case kEscape:
+      return {.kind = Key::Kind::kEscape};
+    case kDelete:
+    case '\b':
+      return {.kind = Key::Kind::kBackspace};
+    default:
+      return character_key(static_cast<char32_t>(code));
+  }
+}
+
+std::optional<Key> of_mouse() {
+  MEVENT event;
+  if (getmouse(&event) != OK || event.x < 0 || event.y < 0)
+    return std::nullopt;
+  auto key = [&](Key::Kind kind, int x) {
+    return Key{.kind = kind,
+               .x = static_cast<size_t>(x),
+               .y = static_cast<size_t>(event.y),
+               .to_x = static_cast<size_t>(event.x)};
+  };
+  if ((event.bstate & BUTTON4_PRESSED) != 0)
+    return key(Key::Kind::kWheelUp, event.x);
+  if ((event.bstate & BUTTON5_PRESSED) != 0)
+    return key(Key::Kind::kWheelDown, event.x);
+  if ((event.bstate & BUTTON1_PRESSED) != 0)
+    press = Press{event.x, event.y};
+  if ((event.bstate & BUTTON1_CLICKED) != 0)
+    return key(Key::Kind::kClick, event.x);
+  if ((event.bstate & BUTTON1_RELEASED) != 0 && press) {
+    Press from = *std::exchange(press, std::nullopt);
+    if (from.y == event.y)
+      return key(from.x == event.x ? Key::Kind::kClick : Key::Kind::kDrag, from.x);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+char ascii_of(std::string_view text) {
+  struct Pair {
+    std::string_view text;
+    char ascii;
+  };
+  static constexpr Pair kPairs[] = {{"│", '|'}, {"├", '|'}, {"└", '`'}, {"┌", '+'}, {"┐", '+'},
+                                    {"┘", '+'}, {"─", '-'}, {"▏", '|'}, {"▁", '.'}, {"▂", '.'},
+                                    {"▃", ':'}, {"▄", ':'}, {"▅", '+'}, {"▆", '+'}, {"▇", '#'},
+                                    {"█", '#'}, {"…", '~'}, {"·", '-'}, {"←", '<'}, {"→", '>'}};
+  if (text.empty())
+    return ' ';
+  if (static_cast<uint8_t>(text[0]) < 0x80)
+    return text[0];
+  const auto* found = std::ranges::find(kPairs, text, &Pair::text);
+  return found == std::end(kPairs) ? '?' : found->ascii;
+}
+
+std::string clipboard_sequence(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string encoded;
+  for (size_t i = 0; i < text.size(); i += 3) {
+    uint32_t bits = 0;
+    for (size_t j = 0; j < 3; j++)
+      bits = bits << 8 | (i + j < text.size() ? static_cast<uint8_t>(text[i + j]) : 0);
+    for (size_t j = 0; j < 4; j++)
+      encoded += i + j > text.size() ? '=' : kDigits[bits >> (18 - 6 * j) & 63];
+  }
+  return "\x1b]52;c;" + encoded + '\a';
+}
+
+Result<Terminal> Terminal::open() {
+  // Numbers are written and read as everywhere.
+  std::setlocale(LC_CTYPE, "");
+  has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  const char* name = std::getenv("TERM");
+  SCREEN* screen = name && *name != '\0' ? newterm(nullptr, stdout, stdin) : nullptr;
+  const char* move = screen ? tigetstr("cup") : nullptr;
+  bool can_move = move && move != reinterpret_cast<char*>(-1);
+  if (screen && !can_move)
+    endwin();
+  if (!can_move)
+    return errorf("a terminal that cannot move its cursor: TERM is '{}'",
+                  printable(name ? name : ""))
+        .with_hint(
+            "set TERM to what the terminal is, xterm-256color for most; or print with "
+            "--stdio")
+        .with_exit_status(kUnsupported);
+  cbreak();
+  noecho();
+  nonl();
+  keypad(stdscr, TRUE);
+  nodelay(stdscr, TRUE);
+  set_escdelay(25);  // ms: a person does not wait, and a line is not slower
+  curs_set(0);
+  mousemask(
+      BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
+      nullptr);
+  mouseinterval(0);
+  if (has_colors()) {
+    start_color();
+    use_default_colors();
+  }
+  set_looks();
+  return Terminal();
+}
+
+Terminal::~Terminal() {
+  if (is_open_)
+    endwin();
+}
+
+Size Terminal::size() const {
+  return {static_cast<size_t>(std::max(getmaxx(stdscr), 1)),
+          static_cast<size_t>(std::max(getmaxy(stdscr), 1))};
+}
+
+void Terminal::show(const Grid& grid) {
+  werase(stdscr);
+  for (size_t y = 0; y < grid.size().height; y++)
+    for (size_t x = 0; x < grid.size().width; x++)
+      if (const Cell& cell = grid.at(x, y); !cell.text.empty())
+        show_cell(cell, static_cast<int>(x), static_cast<int>(y));
+  wrefresh(stdscr);
+}
+
+std::optional<Key> Terminal::read() {
+  while (true) {
+    wint_t code = 0;
+    int kind = wget_wch(stdscr, &code);
+    if (kind == ERR)
+      return std::nullopt;
+    if (kind != KEY_CODE_YES)
+      return of_character(code);
+    if (code == KEY_MOUSE) {
+      if (auto key = of_mouse())
+        return key;
+    } else if (auto known = kind_of(code)) {
+      return Key{.kind = *known};
+    }
+    // Else a new size, or a key that means nothing here.
+  }
+}
+
+void Terminal::copy(std::string_view text) {
+  std::string sequence = clipboard_sequence(text);
+  (void)std::fwrite(sequence.data(), 1, sequence.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace gosym::browser

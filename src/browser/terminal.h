@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "browser/grid.h"
+#include "browser/key.h"
+
+namespace gosym::browser {
+
+// What a cell becomes where there is no UTF-8: one ASCII character.
+char ascii_of(std::string_view text);
+
+// The sequence that asks a terminal to put text onto the clipboard (OSC 52).
+std::string clipboard_sequence(std::string_view text);
+
+// The terminal of standard input and output, with its screen to ourselves. One at a time. It is
+// left as it was found when this ends.
+class Terminal {
+public:
+  // Fails if it is no terminal, or one that cannot move its cursor.
+  static Result<Terminal> open();
+  ~Terminal();
+  Terminal(Terminal&& other) noexcept : is_open_(std::exchange(other.is_open_, false)) {}
+  Terminal& operator=(Terminal&&) = delete;
+
+  Size size() const;
+  void show(const Grid& grid);
+  // What has come in; none if there is nothing.
+  std::optional<Key> read();
+  void copy(std::string_view text);
+
+private:
+  Terminal() = default;
+
+  bool is_open_ = true;
+};
+
+}  // namespace gosym::browser

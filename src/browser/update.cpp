@@ -1,0 +1,1015 @@
+#include "browser/update.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+#include "browser/help.h"
+#include "browser/layout.h"
+
+namespace gosym::browser {
+
+namespace {
+
+using Kind = Key::Kind;
+
+constexpr size_t kMaxTyped = 200;  // bytes in a prompt
+constexpr size_t kMaxUndone = 100;
+
+// How far a key moves in a list; none for other keys.
+std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
+  auto page = static_cast<ptrdiff_t>(std::max<size_t>(rows, 2) - 1);
+  constexpr ptrdiff_t kAll = PTRDIFF_MAX / 2;
+  constexpr ptrdiff_t kWheel = 3;
+  switch (key.kind) {
+    case Kind::kUp:
+      return -1;
+    case Kind::kDown:
+      return 1;
+    case Kind::kPageUp:
+      return -page;
+    case Kind::kPageDown:
+      return page;
+    case Kind::kHome:
+      return -kAll;
+    case Kind::kEnd:
+      return kAll;
+    case Kind::kWheelUp:
+      return -kWheel;
+    case Kind::kWheelDown:
+      return kWheel;
+    case Kind::kCharacter:
+      break;
+    default:
+      return std::nullopt;
+  }
+  switch (key.character) {
+    case 'k':
+      return -1;
+    case 'j':
+      return 1;
+    case 'g':
+      return -kAll;
+    case 'G':
+      return kAll;
+    case ' ':
+      return page;
+    default:
+      return std::nullopt;
+  }
+}
+
+size_t moved(size_t row, ptrdiff_t by, size_t count) {
+  if (count == 0)
+    return 0;
+  auto to = static_cast<ptrdiff_t>(row) + by;
+  return static_cast<size_t>(std::clamp<ptrdiff_t>(to, 0, static_cast<ptrdiff_t>(count) - 1));
+}
+
+// The first line so that the row is on the screen, and no line stays empty without need.
+size_t top_for(size_t top, size_t row, size_t count, size_t rows) {
+  rows = std::max<size_t>(rows, 1);
+  if (row < top)
+    top = row;
+  if (row >= top + rows)
+    top = row + 1 - rows;
+  return std::min(top, count - std::min(count, rows));
+}
+
+void keep_on_screen(ListState& list, size_t count, size_t rows) {
+  list.row = count == 0 ? 0 : std::min(list.row, count - 1);
+  list.top = top_for(list.top, list.row, count, rows);
+}
+
+// Puts the cursor on its node again, or leaves it in the line where that was.
+void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
+  std::vector<OutlineRow> lines = outline_rows(tree, state);
+  if (lines.empty()) {
+    state.row = state.top = 0;
+    return;
+  }
+  bool is_there = state.row < lines.size() && tree.paths[lines[state.row].node] == state.path;
+  if (!is_there) {
+    auto found = std::ranges::find(
+        lines, state.path, [&](const OutlineRow& line) { return tree.paths[line.node]; });
+    state.row = found != lines.end() ? static_cast<size_t>(found - lines.begin())
+                                     : std::min(state.row, lines.size() - 1);
+  }
+  state.path = tree.paths[lines[state.row].node];
+  state.top = top_for(state.top, state.row, lines.size(), rows);
+}
+
+void settle_functions(State& state, const Answer& answer, size_t rows) {
+  std::vector<uint32_t> order = function_rows(state, answer);
+  auto text = [&](uint32_t row) -> const std::string& {
+    return answer.entries->keys[answer.entries->totals[row].key].text;
+  };
+  bool is_there =
+      state.functions.row < order.size() && text(order[state.functions.row]) == state.function;
+  if (!is_there && !state.function.empty())
+    if (auto found = std::ranges::find(order, state.function, text); found != order.end())
+      state.functions.row = static_cast<size_t>(found - order.begin());
+  keep_on_screen(state.functions, order.size(), rows);
+  state.function = order.empty() ? "" : text(order[state.functions.row]);
+}
+
+void settle_flame(State& state, const Answer& answer, size_t rows) {
+  Flame flame = flame_of(state, answer);
+  if (flame.boxes.empty())
+    return;
+  state.zoomed = answer.tree->paths[flame.zoomed];
+  const FlameBox& box = flame.boxes[flame.cursor];
+  state.box = answer.tree->paths[box.node];
+  state.flame_top = top_for(state.flame_top, box.row, flame.boxes.back().row + 1, rows);
+}
+
+size_t menu_rows(const State& state) {
+  return state.size.height - std::min<size_t>(state.size.height, 6);
+}
+
+const ViewKey* key_at(const PathTree* tree, uint32_t node) {
+  return tree && node != 0 ? &tree->tree.key_of(tree->tree.nodes[node]) : nullptr;
+}
+
+void go_to(State& state, Page page) {
+  if (page == state.page)
+    return;
+  constexpr size_t kMost = 50;
+  if (state.pages_before.size() == kMost)
+    state.pages_before.erase(state.pages_before.begin());
+  state.pages_before.push_back(state.page);
+  state.page = page;
+}
+
+// What is selected changes, so that it can be taken back.
+void remember(State& state) {
+  if (state.before.size() == kMaxUndone)
+    state.before.erase(state.before.begin());
+  state.before.push_back(state.query);
+}
+
+void take_back(State& state) {
+  if (state.before.empty()) {
+    state.message = "nothing to take back";
+    return;
+  }
+  // What is looked at stays.
+  Query query = std::move(state.before.back());
+  state.before.pop_back();
+  query.centre = state.query.centre;
+  query.code = state.query.code;
+  query.search = state.query.search;
+  state.query = std::move(query);
+}
+
+void show_all(State& state) {
+  if (words_of(state.query, 0).empty()) {
+    state.message = "nothing is left out";
+    return;
+  }
+  remember(state);
+  state.query.selection = {};
+  state.query.picks.clear();
+  state.query.time = {};
+}
+
+void select_entry(State& state, const ViewKey* key, std::vector<Pattern> Selection::*patterns) {
+  if (!key || state.query.by != Dimension::Kind::kFunction) {
+    state.message = key ? "m goes back to functions, which can be chosen" : "nothing is chosen";
+    return;
+  }
+  remember(state);
+  (state.query.selection.*patterns).push_back(Pattern::literal(key->text));
+}
+
+void open_prompt(State& state, Ask ask) {
+  state.overlay = Overlay::kPrompt;
+  state.ask = ask;
+  state.typed.clear();
+}
+
+void open_menu(State& state, Dimension dimension) {
+  state.overlay = Overlay::kMenu;
+  state.query.menu = std::move(dimension);
+  state.menu = {};
+}
+
+// Each time it is asked for, the next key of labels.
+void open_label_menu(State& state, const Answer& answer) {
+  std::set<std::string> keys;
+  const Profile& profile = answer.profile();
+  for (const std::vector<ProfileLabel>& set : profile.label_sets)
+    for (const ProfileLabel& label : set)
+      keys.insert(std::string(profile.strings[label.key]));
+  if (keys.empty()) {
+    state.message = "no goroutine has a label: runtime/pprof.Do sets them";
+    return;
+  }
+  std::string key = *keys.begin();
+  if (state.overlay == Overlay::kMenu && state.query.menu &&
+      state.query.menu->kind == Dimension::Kind::kLabel)
+    if (auto next = keys.upper_bound(state.query.menu->label); next != keys.end())
+      key = *next;
+  open_menu(state, {.kind = Dimension::Kind::kLabel, .label = key});
+}
+
+void look_at(State& state, const ViewKey* key) {
+  if (!key) {
+    state.message = "nothing is chosen";
+    return;
+  }
+  state.query.centre = key->text;
+  state.callers = {};
+  state.callees = {};
+  go_to(state, Page::kAround);
+}
+
+void look_at_code(State& state, const ViewKey* key) {
+  if (!key || !key->is_named || key->function == ViewKey::kNoFunction) {
+    state.message = "no function is chosen";
+    return;
+  }
+  if (state.query.code != key->text)
+    state.code = {};
+  state.query.code = key->text;
+  go_to(state, Page::kCode);
+}
+
+void change_sort(State& state) {
+  state.sort = state.sort == SortBy::kSelf    ? SortBy::kTotal
+               : state.sort == SortBy::kTotal ? SortBy::kName
+                                              : SortBy::kSelf;
+  state.functions = {};
+  state.function.clear();
+  state.message = state.sort == SortBy::kSelf    ? "sorted by self"
+                  : state.sort == SortBy::kTotal ? "sorted by total"
+                                                 : "sorted by name";
+}
+
+void change_entries(State& state) {
+  using By = Dimension::Kind;
+  constexpr By kOrder[] = {By::kFunction, By::kLine, By::kModule, By::kPackage, By::kCategory};
+  const auto* at = std::ranges::find(kOrder, state.query.by);
+  state.query.by = at == std::end(kOrder) || at + 1 == std::end(kOrder) ? kOrder[0] : at[1];
+  state.query.centre.clear();
+  state.functions = {};
+  state.function.clear();
+  if (state.page == Page::kAround)
+    state.page = Page::kFunctions;
+  state.message = "by " + to_string(Dimension{.kind = state.query.by});
+}
+
+void begin_time(State& state, bool is_begin, const Answer& answer) {
+  if (step_count(answer) < 2) {
+    state.message = "the recording is too short to choose a part";
+    return;
+  }
+  state.overlay = Overlay::kTime;
+  state.is_begin_moved = is_begin;
+  state.time_before = state.query.time;
+  state.query.time.end = std::min(state.query.time.end, step_count(answer));
+}
+
+void next_event(State& state, const Answer& answer) {
+  if (state.event_count < 2) {
+    state.message = fmt::format("there is one event: {}", answer.profile().event().name);
+    return;
+  }
+  state.query.event = (state.query.event + 1) % state.event_count;
+}
+
+// Whether a line of the page matches what is searched for.
+bool is_match(const Pattern& pattern, const ViewKey* key) {
+  return key && pattern.matches(key->text);
+}
+
+void find_function(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  std::vector<uint32_t> order = function_rows(state, answer);
+  for (size_t i = 1; i <= order.size(); i++) {
+    size_t row = (state.functions.row + (forward ? i : order.size() - i)) % order.size();
+    const ViewKey& key = answer.entries->keys[answer.entries->totals[order[row]].key];
+    if (!is_match(pattern, &key))
+      continue;
+    state.functions.row = row;
+    state.function = key.text;
+    return;
+  }
+  state.message = "no function matches";
+}
+
+// Among all nodes; those that lead to the one found are opened.
+uint32_t find_node(const PathTree& tree, uint32_t from, const Pattern& pattern, bool forward) {
+  size_t count = tree.tree.nodes.size();
+  for (size_t i = 1; i <= count; i++) {
+    auto node = static_cast<uint32_t>((from + (forward ? i : count - i)) % count);
+    if (is_match(pattern, key_at(&tree, node)))
+      return node;
+  }
+  return 0;
+}
+
+void find_in_outline(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  Outline outline = outline_of(state, answer);
+  if (!outline.tree)
+    return;
+  const PathTree& tree = *outline.tree;
+  uint32_t node = find_node(tree, node_of(tree, outline.state->path), pattern, forward);
+  if (node == 0) {
+    state.message = "no call matches";
+    return;
+  }
+  for (uint32_t i = tree.parents[node]; i != 0; i = tree.parents[i])
+    set_open(tree, i, true, false, *outline.state);
+  outline.state->path = tree.paths[node];
+}
+
+void find_box(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  Flame flame = flame_of(state, answer);
+  for (size_t i = 1; i <= flame.boxes.size(); i++) {
+    size_t at = (flame.cursor + (forward ? i : flame.boxes.size() - i)) % flame.boxes.size();
+    if (!is_match(pattern, key_at(answer.tree.get(), flame.boxes[at].node)))
+      continue;
+    state.box = answer.tree->paths[flame.boxes[at].node];
+    return;
+  }
+  state.message = "no box that is wide enough to be shown matches";
+}
+
+void find_line(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  if (!answer.code)
+    return;
+  const std::vector<CodeLine>& lines = answer.code->lines;
+  for (size_t i = 1; i <= lines.size(); i++) {
+    size_t row = (state.code.row + (forward ? i : lines.size() - i)) % lines.size();
+    if (!pattern.matches(lines[row].text))
+      continue;
+    state.code.row = row;
+    return;
+  }
+  state.message = "no line matches";
+}
+
+void find_next(State& state, const Answer& answer, bool forward) {
+  if (!state.query.search) {
+    state.message = "nothing was searched for: / searches";
+    return;
+  }
+  const Pattern& pattern = *state.query.search;
+  switch (state.page) {
+    case Page::kFunctions:
+      return find_function(state, answer, pattern, forward);
+    case Page::kTree:
+    case Page::kAround:
+      return find_in_outline(state, answer, pattern, forward);
+    case Page::kFlame:
+      return find_box(state, answer, pattern, forward);
+    case Page::kCode:
+      return find_line(state, answer, pattern, forward);
+  }
+}
+
+void answer_prompt(State& state, const Answer& answer) {
+  state.overlay = Overlay::kNone;
+  if (state.typed.empty()) {
+    if (state.ask == Ask::kSearch)
+      state.query.search.reset();
+    return;
+  }
+  auto pattern = Pattern::parse(state.typed);
+  if (!pattern) {
+    state.message = pattern.error().message();
+    return;
+  }
+  if (state.ask == Ask::kSearch) {
+    state.query.search = *std::move(pattern);
+    find_next(state, answer, true);
+    return;
+  }
+  remember(state);
+  Selection& selection = state.query.selection;
+  std::vector<Pattern>& patterns = state.ask == Ask::kFocus    ? selection.focus
+                                   : state.ask == Ask::kIgnore ? selection.ignore
+                                   : state.ask == Ask::kHide   ? selection.hide
+                                                               : selection.modules;
+  patterns.push_back(*std::move(pattern));
+}
+
+void append_utf8(char32_t character, std::string& text) {
+  auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  if (character < 0x80) {
+    put(character);
+  } else if (character < 0x800) {
+    put(0xc0 | character >> 6);
+    put(0x80 | (character & 0x3f));
+  } else if (character < 0x10000) {
+    put(0xe0 | character >> 12);
+    put(0x80 | (character >> 6 & 0x3f));
+    put(0x80 | (character & 0x3f));
+  } else {
+    put(0xf0 | character >> 18);
+    put(0x80 | (character >> 12 & 0x3f));
+    put(0x80 | (character >> 6 & 0x3f));
+    put(0x80 | (character & 0x3f));
+  }
+}
+
+void update_prompt(State& state, const Key& key, const Answer& answer) {
+  constexpr char32_t kDeleteWord = 0x17;  // Ctrl-W
+  constexpr char32_t kDeleteLine = 0x15;  // Ctrl-U
+  if (key.kind == Kind::kEnter)
+    return answer_prompt(state, answer);
+  if (key.kind == Kind::kEscape) {
+    state.overlay = Overlay::kNone;
+  } else if (key.kind == Kind::kBackspace) {
+    while (!state.typed.empty() && (static_cast<uint8_t>(state.typed.back()) & 0xc0) == 0x80)
+      state.typed.pop_back();
+    if (!state.typed.empty())
+      state.typed.pop_back();
+  } else if (key.kind == Kind::kCharacter && key.character == kDeleteLine) {
+    state.typed.clear();
+  } else if (key.kind == Kind::kCharacter && key.character == kDeleteWord) {
+    state.typed.erase(state.typed.find_last_of(' ') + 1);
+  } else if (key.kind == Kind::kCharacter && key.character >= ' ' &&
+             state.typed.size() < kMaxTyped) {
+    std::string character;
+    append_utf8(key.character, character);
+    if (is_printable(character))
+      state.typed += character;
+  }
+}
+
+void choose(State& state, const Answer& answer, bool is_left_out) {
+  state.overlay = Overlay::kNone;
+  Dimension dimension = *std::exchange(state.query.menu, std::nullopt);
+  if (state.menu.row >= answer.menu->size())
+    return;
+  remember(state);
+  state.query.picks.push_back({dimension, (*answer.menu)[state.menu.row].text, is_left_out});
+}
+
+void group_by(State& state) {
+  state.overlay = Overlay::kNone;
+  Dimension dimension = *std::exchange(state.query.menu, std::nullopt);
+  std::vector<Dimension>& groups = state.query.groups;
+  if (auto found = std::ranges::find(groups, dimension); found != groups.end())
+    groups.erase(found);
+  else
+    groups.push_back(dimension);
+  state.tree = {};
+  if (state.page != Page::kFlame)
+    go_to(state, Page::kTree);
+  state.message = groups.empty() ? "the tree is not grouped"
+                                 : "the tree is grouped by " + to_string(groups.back());
+}
+
+// The keys that open a menu open another one from there.
+bool open_menu_of(State& state, char32_t character, const Answer& answer) {
+  using By = Dimension::Kind;
+  switch (character) {
+    case 't':
+      open_menu(state, {.kind = By::kThread});
+      return true;
+    case 'p':
+      open_menu(state, {.kind = By::kProcess});
+      return true;
+    case 'C':
+      open_menu(state, {.kind = By::kContainer});
+      return true;
+    case 'B':
+      open_menu(state, {.kind = By::kCategory});
+      return true;
+    case 'L':
+      open_label_menu(state, answer);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void update_menu(State& state, const Key& key, const Answer& answer) {
+  bool is_there = answer.menu && state.query.menu && answer.query.menu == state.query.menu;
+  size_t count = is_there ? answer.menu->size() : 0;
+  if (auto by = lines_of(key, menu_rows(state)); by && key.character != 'g')
+    state.menu.row = moved(state.menu.row, *by, count);
+  else if (key.kind == Kind::kEnter && is_there)
+    choose(state, answer, false);
+  else if (key.kind == Kind::kCharacter && key.character == 'x' && is_there)
+    choose(state, answer, true);
+  else if (key.kind == Kind::kCharacter && key.character == 'g')
+    group_by(state);
+  else if (key.kind == Kind::kCharacter && open_menu_of(state, key.character, answer))
+    return;
+  else if (key.kind == Kind::kEscape || key.kind == Kind::kBackspace ||
+           (key.kind == Kind::kCharacter && key.character == 'q')) {
+    state.overlay = Overlay::kNone;
+    state.query.menu.reset();
+  }
+  keep_on_screen(state.menu, count, menu_rows(state));
+}
+
+void update_time(State& state, const Key& key, const Answer& answer) {
+  uint32_t count = step_count(answer);
+  // A column, as far as it can be seen.
+  auto one =
+      static_cast<int64_t>(std::max<size_t>(1, count / std::max<size_t>(state.size.width, 1)));
+  Steps& time = state.query.time;
+  auto move = [&](int64_t by) {
+    auto end = static_cast<int64_t>(std::min(time.end, count));
+    auto begin = static_cast<int64_t>(time.begin);
+    if (state.is_begin_moved)
+      time.begin = static_cast<uint32_t>(std::clamp<int64_t>(begin + by, 0, end - 1));
+    else
+      time.end = static_cast<uint32_t>(std::clamp<int64_t>(end + by, begin + 1, count));
+  };
+  auto is = [&](char32_t character) {
+    return key.kind == Kind::kCharacter && key.character == character;
+  };
+  if (key.kind == Kind::kLeft || is('h'))
+    move(-one);
+  else if (key.kind == Kind::kRight || is('l'))
+    move(one);
+  else if (key.kind == Kind::kPageUp || key.kind == Kind::kDown)
+    move(-10 * one);
+  else if (key.kind == Kind::kPageDown || key.kind == Kind::kUp)
+    move(10 * one);
+  else if (key.kind == Kind::kHome)
+    move(-static_cast<int64_t>(count));
+  else if (key.kind == Kind::kEnd)
+    move(count);
+  else if (is('[') || is(']') || key.kind == Kind::kTab)
+    state.is_begin_moved = key.kind == Kind::kTab ? !state.is_begin_moved : is('[');
+  else if (key.kind == Kind::kEscape) {
+    state.overlay = Overlay::kNone;
+    time = state.time_before;
+  } else if (key.kind == Kind::kEnter || is('q')) {
+    state.overlay = Overlay::kNone;
+    if (time == Steps{0, count})
+      time = {};
+    if (time != state.time_before) {
+      Query before = state.query;
+      before.time = state.time_before;
+      state.before.push_back(std::move(before));
+    }
+  }
+}
+
+void move_in_flame(State& state, const Key& key, const Answer& answer) {
+  Flame flame = flame_of(state, answer);
+  if (flame.boxes.empty())
+    return;
+  const FlameBox& at = flame.boxes[flame.cursor];
+  auto go = [&](const FlameBox& box) { state.box = answer.tree->paths[box.node]; };
+  auto is = [&](char32_t character) {
+    return key.kind == Kind::kCharacter && key.character == character;
+  };
+  if (key.kind == Kind::kLeft || is('h')) {
+    if (flame.cursor > 0 && flame.boxes[flame.cursor - 1].row == at.row)
+      go(flame.boxes[flame.cursor - 1]);
+  } else if (key.kind == Kind::kRight || is('l')) {
+    if (flame.cursor + 1 < flame.boxes.size() && flame.boxes[flame.cursor + 1].row == at.row)
+      go(flame.boxes[flame.cursor + 1]);
+  } else if (key.kind == Kind::kUp || is('k') || key.kind == Kind::kWheelUp) {
+    if (at.node != 0)
+      state.box = answer.tree->paths[answer.tree->parents[at.node]];
+  } else if (key.kind == Kind::kDown || is('j') || key.kind == Kind::kWheelDown) {
+    // The widest one that it calls.
+    const FlameBox* widest = nullptr;
+    for (const FlameBox& box : flame.boxes)
+      if (box.row == at.row + 1 && box.begin >= at.begin && box.end <= at.end &&
+          (!widest || box.end - box.begin > widest->end - widest->begin))
+        widest = &box;
+    if (widest)
+      go(*widest);
+  } else if (key.kind == Kind::kHome || is('g')) {
+    go(flame.boxes.front());
+  } else if (key.kind == Kind::kEnd || is('G')) {
+    go(flame.boxes.back());
+  } else if (key.kind == Kind::kEnter) {
+    state.zoomed = state.box;
+  }
+}
+
+void move_in_outline(State& state, const Key& key, const Answer& answer) {
+  Outline outline = outline_of(state, answer);
+  if (!outline.tree)
+    return;
+  const PathTree& tree = *outline.tree;
+  OutlineState& list = *outline.state;
+  std::vector<OutlineRow> rows = outline_rows(tree, list);
+  if (rows.empty())
+    return;
+  list.row = std::min(list.row, rows.size() - 1);
+  uint32_t node = rows[list.row].node;
+  bool open = rows[list.row].is_open && rows[list.row].has_children;
+  auto is = [&](char32_t character) {
+    return key.kind == Kind::kCharacter && key.character == character;
+  };
+  if (auto by = lines_of(key, outline.rows)) {
+    list.row = moved(list.row, *by, rows.size());
+    list.path = tree.paths[rows[list.row].node];
+  } else if (is('*')) {
+    set_open(tree, node, true, true, list);
+  } else if (is('-')) {
+    set_open(tree, node, false, true, list);
+  } else if (key.kind == Kind::kRight || is('l') || is('+')) {
+    if (!open)
+      set_open(tree, node, true, false, list);
+    else if (!is('+'))
+      list.path = tree.paths[node + 1];
+  } else if (key.kind == Kind::kLeft || is('h')) {
+    if (open)
+      set_open(tree, node, false, false, list);
+    else if (tree.parents[node] != 0)
+      list.path = tree.paths[tree.parents[node]];
+  } else if (key.kind == Kind::kEnter && state.page == Page::kTree) {
+    set_open(tree, node, !open, false, list);
+  }
+}
+
+void move_in_functions(State& state, const Key& key, const Answer& answer) {
+  std::vector<uint32_t> rows = function_rows(state, answer);
+  auto by = lines_of(key, layout_of(state.size).rows);
+  if (!by || rows.empty())
+    return;
+  state.functions.row = moved(state.functions.row, *by, rows.size());
+  const Total& total = answer.entries->totals[rows[state.functions.row]];
+  state.function = answer.entries->keys[total.key].text;
+}
+
+void move_in_code(State& state, const Key& key, const Answer& answer) {
+  if (!answer.code)
+    return;
+  const std::vector<CodeLine>& lines = answer.code->lines;
+  if (auto by = lines_of(key, layout_of(state.size).rows))
+    state.code.row = moved(state.code.row, *by, lines.size());
+  // The line with the most.
+  if (key.kind == Kind::kEnter && !lines.empty())
+    state.code.row = static_cast<size_t>(std::ranges::max_element(lines, {}, &CodeLine::self) -
+                                         lines.begin());
+}
+
+void move_in_page(State& state, const Key& key, const Answer& answer) {
+  switch (state.page) {
+    case Page::kFunctions:
+      if (key.kind == Kind::kEnter || key.kind == Kind::kRight)
+        return look_at(state, entry_at_cursor(state, answer));
+      return move_in_functions(state, key, answer);
+    case Page::kAround:
+      if (key.kind == Kind::kEnter)
+        return look_at(state, entry_at_cursor(state, answer));
+      return move_in_outline(state, key, answer);
+    case Page::kTree:
+      return move_in_outline(state, key, answer);
+    case Page::kFlame:
+      return move_in_flame(state, key, answer);
+    case Page::kCode:
+      return move_in_code(state, key, answer);
+  }
+}
+
+void go_back(State& state) {
+  if (state.page == Page::kFlame && state.zoomed != 1) {
+    state.zoomed = 1;
+  } else if (!state.pages_before.empty()) {
+    state.page = state.pages_before.back();
+    state.pages_before.pop_back();
+  } else if (state.query.search) {
+    state.query.search.reset();
+  } else {
+    state.message = "q quits, ? lists all keys";
+  }
+}
+
+void choose_page(State& state, Page page, const Answer& answer) {
+  // Both are of a function: without one, of that at the cursor.
+  if (page == Page::kAround && (state.query.centre.empty() || !answer.callers))
+    return look_at(state, entry_at_cursor(state, answer));
+  if (page == Page::kCode && state.query.code.empty())
+    return look_at_code(state, entry_at_cursor(state, answer));
+  go_to(state, page);
+}
+
+void click(State& state, const Key& key, const Answer& answer) {
+  Layout layout = layout_of(state.size);
+  if (key.y == 1) {
+    std::vector<Tab> tabs = tabs_of(state.size);
+    for (size_t i = 0; i < tabs.size(); i++)
+      if (key.x >= tabs[i].begin && key.x < tabs[i].end)
+        choose_page(state, static_cast<Page>(i), answer);
+    return;
+  }
+  if (key.y < layout.body || key.y >= layout.body + layout.rows)
+    return;
+  size_t line = key.y - layout.body;
+  Key enter = {.kind = Kind::kEnter};
+  if (state.page == Page::kFlame) {
+    Flame flame = flame_of(state, answer);
+    for (const FlameBox& box : flame.boxes)
+      if (box.row == state.flame_top + line && key.x >= box.begin && key.x < box.end) {
+        bool is_again = state.box == answer.tree->paths[box.node];
+        state.box = answer.tree->paths[box.node];
+        if (is_again)
+          state.zoomed = state.box;
+      }
+    return;
+  }
+  // A second click does what Enter does.
+  if (state.page == Page::kFunctions) {
+    std::vector<uint32_t> rows = function_rows(state, answer);
+    size_t row = state.functions.top + line;
+    if (row >= rows.size())
+      return;
+    if (row == state.functions.row)
+      return move_in_page(state, enter, answer);
+    state.functions.row = row;
+    state.function = answer.entries->keys[answer.entries->totals[rows[row]].key].text;
+    return;
+  }
+  if (state.page == Page::kCode) {
+    state.code.row = state.code.top + line;
+    return;
+  }
+  if (state.page == Page::kAround) {
+    size_t callers = halves_of(layout).callers;
+    if (line == callers)
+      return;
+    state.is_in_callees = line > callers;
+    line -= state.is_in_callees ? callers + 1 : 0;
+  }
+  Outline outline = outline_of(state, answer);
+  if (!outline.tree)
+    return;
+  std::vector<OutlineRow> rows = outline_rows(*outline.tree, *outline.state);
+  size_t row = outline.state->top + line;
+  if (row >= rows.size())
+    return;
+  if (row == outline.state->row)
+    return move_in_page(state, enter, answer);
+  outline.state->row = row;
+  outline.state->path = outline.tree->paths[rows[row].node];
+}
+
+// Time is chosen where it is drawn.
+void drag(State& state, const Key& key, const Answer& answer) {
+  Layout layout = layout_of(state.size);
+  uint32_t count = step_count(answer);
+  if (layout.timeline == 0 || key.y != layout.timeline || count < 2)
+    return;
+  auto step = [&](size_t x) {
+    return static_cast<uint32_t>(std::min<uint64_t>(x * count / state.size.width, count));
+  };
+  size_t from = std::min(key.x, key.to_x);
+  size_t to = std::max(key.x, key.to_x);
+  remember(state);
+  state.query.time = {step(from), std::max(step(to + 1), step(from) + 1)};
+}
+
+Effect update_character(State& state, char32_t character, const Answer& answer) {
+  const ViewKey* key = entry_at_cursor(state, answer);
+  switch (character) {
+    case 'q':
+      return {Effect::Kind::kQuit};
+    case '?':
+      state.overlay = Overlay::kHelp;
+      state.help = {};
+      break;
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+      choose_page(state, static_cast<Page>(character - '1'), answer);
+      break;
+    case '/':
+      open_prompt(state, Ask::kSearch);
+      break;
+    case 'n':
+    case 'N':
+      find_next(state, answer, character == 'n');
+      break;
+    case 'f':
+      select_entry(state, key, &Selection::focus);
+      break;
+    case 'x':
+      select_entry(state, key, &Selection::ignore);
+      break;
+    case 'd':
+      select_entry(state, key, &Selection::hide);
+      break;
+    case 'F':
+      open_prompt(state, Ask::kFocus);
+      break;
+    case 'X':
+      open_prompt(state, Ask::kIgnore);
+      break;
+    case 'D':
+      open_prompt(state, Ask::kHide);
+      break;
+    case 'M':
+      open_prompt(state, Ask::kModule);
+      break;
+    case 'c':
+      show_all(state);
+      break;
+    case 'u':
+      take_back(state);
+      break;
+    case '#':
+      look_at(state, key);
+      break;
+    case 'a':
+      look_at_code(state, key);
+      break;
+    case 's':
+      change_sort(state);
+      break;
+    case '%':
+      state.is_share_of_shown = !state.is_share_of_shown;
+      state.message = state.is_share_of_shown ? "shares are of what is shown"
+                                              : "shares are of all that was recorded";
+      break;
+    case 'i':
+      state.query.direction = state.query.direction == Direction::kFromRoot
+                                  ? Direction::kFromLeaf
+                                  : Direction::kFromRoot;
+      state.zoomed = state.box = 1;
+      state.tree = {};
+      state.message = state.query.direction == Direction::kFromRoot
+                          ? "the tree shows who is called"
+                          : "the tree shows who calls, from what ran";
+      break;
+    case 'I':
+      remember(state);
+      state.query.selection.has_inlines = !state.query.selection.has_inlines;
+      break;
+    case 'K':
+      remember(state);
+      state.query.selection.has_kernel = !state.query.selection.has_kernel;
+      break;
+    case 'm':
+      change_entries(state);
+      break;
+    case '[':
+    case ']':
+      begin_time(state, character == '[', answer);
+      break;
+    case '\\':
+      if (state.query.time != Steps())
+        remember(state);
+      state.query.time = {};
+      break;
+    case 'E':
+      next_event(state, answer);
+      break;
+    case 'w':
+      if (key)
+        state.overlay = Overlay::kDetails;
+      break;
+    case 'y':
+      return {key ? Effect::Kind::kCopy : Effect::Kind::kNone, key ? key->text : ""};
+    case 'e':
+      state.overlay = Overlay::kExport;
+      break;
+    case 'z':
+      state.is_frozen = state.is_live && !state.is_frozen;
+      break;
+    case 'r':
+      return {state.is_live ? Effect::Kind::kReset : Effect::Kind::kNone};
+    case 'W':
+      return {state.is_live ? Effect::Kind::kSave : Effect::Kind::kNone};
+    default:
+      if (!open_menu_of(state, character, answer))
+        move_in_page(state, character_key(character), answer);
+  }
+  return {};
+}
+
+Effect update_export(State& state, const Key& key) {
+  state.overlay = Overlay::kNone;
+  if (key.kind != Kind::kCharacter)
+    return {};
+  for (const ExportChoice& choice : export_choices())
+    if (key.character == static_cast<char32_t>(choice.key))
+      return {Effect::Kind::kExport, std::string(choice.format)};
+  return {};
+}
+
+Effect update_page(State& state, const Key& key, const Answer& answer) {
+  switch (key.kind) {
+    case Kind::kCharacter:
+      return update_character(state, key.character, answer);
+    case Kind::kTab:
+    case Kind::kBackTab: {
+      if (state.page == Page::kAround && key.kind == Kind::kTab && !state.is_in_callees) {
+        state.is_in_callees = true;  // through its halves
+        break;
+      }
+      state.is_in_callees = false;
+      size_t step = key.kind == Kind::kTab ? 1 : kPageCount - 1;
+      size_t next = (static_cast<size_t>(state.page) + step) % kPageCount;
+      choose_page(state, static_cast<Page>(next), answer);
+      break;
+    }
+    case Kind::kEscape:
+    case Kind::kBackspace:
+      go_back(state);
+      break;
+    case Kind::kClick:
+      click(state, key, answer);
+      break;
+    case Kind::kDrag:
+      drag(state, key, answer);
+      break;
+    default:
+      move_in_page(state, key, answer);
+  }
+  return {};
+}
+
+}  // namespace
+
+const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
+  switch (state.page) {
+    case Page::kFunctions: {
+      std::vector<uint32_t> rows = function_rows(state, answer);
+      if (state.functions.row >= rows.size())
+        return nullptr;
+      return &answer.entries->keys[answer.entries->totals[rows[state.functions.row]].key];
+    }
+    case Page::kTree:
+      return key_at(answer.tree.get(), node_of(*answer.tree, state.tree.path));
+    case Page::kAround: {
+      const PathTree* tree = (state.is_in_callees ? answer.callees : answer.callers).get();
+      const OutlineState& list = state.is_in_callees ? state.callees : state.callers;
+      return tree ? key_at(tree, node_of(*tree, list.path)) : nullptr;
+    }
+    case Page::kFlame: {
+      Flame flame = flame_of(state, answer);
+      return flame.boxes.empty() ? nullptr
+                                 : key_at(answer.tree.get(), flame.boxes[flame.cursor].node);
+    }
+    case Page::kCode: {
+      std::span<const ViewKey> all = answer.entries->keys.all();
+      auto found = std::ranges::find(all, answer.query.code, &ViewKey::text);
+      return found == all.end() ? nullptr : &*found;
+    }
+  }
+  return nullptr;
+}
+
+void settle(State& state, const Answer& answer) {
+  if (state.size.width < kLeastSize.width || state.size.height < kLeastSize.height)
+    return;
+  Layout layout = layout_of(state.size);
+  Halves halves = halves_of(layout);
+  settle_functions(state, answer, layout.rows);
+  settle_outline(*answer.tree, state.tree, layout.rows);
+  if (answer.callers)
+    settle_outline(*answer.callers, state.callers, halves.callers);
+  if (answer.callees)
+    settle_outline(*answer.callees, state.callees, halves.callees);
+  settle_flame(state, answer, layout.rows);
+  if (answer.code)
+    keep_on_screen(state.code, answer.code->lines.size(), layout.rows);
+  if (answer.menu)
+    keep_on_screen(state.menu, answer.menu->size(), menu_rows(state));
+  if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
+    state.query.time = {};
+}
+
+Effect update(State& state, const Key& key, const Answer& answer) {
+  state.message.clear();
+  Effect effect;
+  switch (state.overlay) {
+    case Overlay::kNone:
+      effect = update_page(state, key, answer);
+      break;
+    case Overlay::kHelp:
+      if (auto by = lines_of(key, menu_rows(state)))
+        state.help.row = moved(state.help.row, *by, help_lines(state.is_live).size());
+      else
+        state.overlay = Overlay::kNone;
+      break;
+    case Overlay::kDetails:
+      state.overlay = Overlay::kNone;
+      break;
+    case Overlay::kMenu:
+      update_menu(state, key, answer);
+      break;
+    case Overlay::kPrompt:
+      update_prompt(state, key, answer);
+      break;
+    case Overlay::kExport:
+      effect = update_export(state, key);
+      break;
+    case Overlay::kTime:
+      update_time(state, key, answer);
+      break;
+  }
+  settle(state, answer);
+  return effect;
+}
+
+}  // namespace gosym::browser

@@ -1,0 +1,174 @@
+#include "commands/browse.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/text.h"
+#include "browser/help.h"
+#include "code/disassembler.h"
+#include "commands/annotated_code.h"
+#include "commands/load_profile.h"
+#include "commands/report_notes.h"
+#include "commands/sampled_code.h"
+#include "output/format.h"
+#include "output/output_file.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+namespace {
+
+using browser::Code;
+using browser::CodeLine;
+
+uint64_t amount_of(const SamplesOfCode& code) {
+  uint64_t amount = 0;
+  for (const auto& [address, self] : code.self)
+    amount += self;
+  return amount;
+}
+
+// The code of one image's functions.
+Result<std::vector<CodeLine>> read_code(const Profile& profile, uint32_t image_index,
+                                        const SamplesOfCode& code,
+                                        const DebugFileOptions& files, const HeldFiles& held) {
+  const RecordedImage& image = profile.images[image_index].file;
+  RecordedBinary binary = open_recorded_binary(image, files, held);
+  if (!binary.file)
+    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
+                                        : binary.problem);
+  RecordedFile file = open_recorded(image, files, held);
+  if (!file.symbols)
+    return Error(file.problem);
+  auto disassembler = code::Disassembler::open(file.symbols->image().machine);
+  if (!disassembler)
+    return std::move(disassembler).error();
+  SourceFiles sources(source_places("", files.symfs));
+  Amounts amounts(profile);
+  Functions all = file.symbols->functions();
+  AnnotateView view{.amounts = &amounts,
+                    .sources = &sources,
+                    .symbols = file.symbols.get(),
+                    .functions = all};
+  std::vector<CodeLine> lines;
+  for (const FunctionRange& range : functions_at(all, code)) {
+    AnnotatedFunction function = annotate(*file.symbols, range, *disassembler);
+    for (AnnotatedInstruction& instruction : function.instructions)
+      instruction.self =
+          sum_of(code.self, to_integer(instruction.address), instruction.code.size);
+    if (!lines.empty())
+      lines.emplace_back();  // between functions
+    for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
+      lines.push_back({.has_amount = line.kind == AnnotatedLine::Kind::kCode,
+                       .self = line.self,
+                       .text = line.head + line.text,
+                       .style = line.head.empty() ? line.style : line.head_style});
+  }
+  return lines;
+}
+
+Code find_code(const Profile& profile, std::span<const SampleCount> samples,
+               const std::string& function, const DebugFileOptions& files,
+               const HeldFiles& held) {
+  auto images = find_sampled(profile, samples, function);
+  if (!images)
+    return {.problem = images.error().message()};
+  if (images->empty())
+    return {.problem = "inlined everywhere, or no code of a file: its callers have the code"};
+  // Of several files with such a function, the one that ran the most.
+  auto most = images->begin();
+  for (auto at = images->begin(); at != images->end(); ++at)
+    if (amount_of(at->second) > amount_of(most->second))
+      most = at;
+  auto lines = read_code(profile, most->first, most->second, files, held);
+  if (!lines)
+    return {.problem = fmt::format("{}: {}", printable(profile.images[most->first].file.path),
+                                   lines.error().message())};
+  return {.lines = *std::move(lines)};
+}
+
+// The first name that is free: "gosym-2.folded".
+std::string free_name(std::string_view extension) {
+  for (size_t number = 1;; number++) {
+    std::string name = fmt::format("gosym-{}.{}", number, extension);
+    if (access(name.c_str(), F_OK) != 0)
+      return name;
+  }
+}
+
+}  // namespace
+
+bool has_browser_terminal() {
+  const char* name = std::getenv("TERM");
+  std::string_view term = name ? name : "";
+  return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !term.empty() &&
+         term != "dumb";
+}
+
+browser::State initial_state(const ReportOptions& options) {
+  browser::State state;
+  state.title = printable(base_name(options.input));
+  state.sort = options.view.sort;
+  state.query.selection = options.selection;
+  for (const Dimension& dimension : options.view.by) {
+    if (dimension.is_of_frames())
+      state.query.by = dimension.kind;
+    else
+      state.query.groups.push_back(dimension);
+  }
+  if (!state.query.groups.empty() || options.view.view == View::kTree ||
+      options.view.view == View::kInverted)
+    state.page = browser::Page::kTree;
+  if (options.view.view == View::kInverted)
+    state.query.direction = Direction::kFromLeaf;
+  return state;
+}
+
+Result<std::string> export_profile(const Profile& profile, const std::string& format) {
+  const Format& chosen = *find_format(format);
+  std::string_view extension = format;
+  for (const browser::ExportChoice& choice : browser::export_choices())
+    if (choice.format == format)
+      extension = choice.extension;
+  std::string name = free_name(extension);
+  auto file = OutputFile::open(name);
+  if (!file)
+    return std::move(file).error();
+  chosen.write(profile, {}, [&](std::string_view data) { return file->write(data); });
+  if (auto written = file->finish(); !written)
+    return std::move(written).error();
+  return name;
+}
+
+Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
+  // What the thread that loads writes, and lives as long as that.
+  struct Loaded {
+    DebugFileOptions files;
+    HeldFiles held;
+  };
+  auto loaded = std::make_shared<Loaded>();
+  loaded->files = std::move(files);
+  // Choices by name are the browser's own, to be taken back.
+  ReportOptions load = options;
+  load.selection = {};
+  load.is_browsed = true;
+
+  browser::Source source;
+  source.load = [load, loaded]() -> Result<browser::Source::Events> {
+    auto profile = load_profile(load, *find_format("text"), loaded->files);
+    if (!profile)
+      return std::move(profile).error();
+    loaded->held = std::move(profile->held);
+    tell_problems(profile->symbols, load);
+    return browser::by_event(std::move(profile->profile));
+  };
+  source.find_code = [loaded](const Profile& profile, std::span<const SampleCount> samples,
+                              const std::string& function) {
+    return find_code(profile, samples, function, loaded->files, loaded->held);
+  };
+  return browser::browse(std::move(source), export_profile, initial_state(options));
+}
+
+}  // namespace gosym

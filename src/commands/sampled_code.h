@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "symbolize/find_functions.h"
+
+// What of the code of images was sampled.
+
+namespace gosym {
+
+using Functions = std::vector<FunctionRange>;
+
+// The amount of samples (Profile::amount) at each address.
+using AmountByAddress = std::map<uint64_t, uint64_t>;
+
+// Of `size` bytes from an address on.
+uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size);
+
+// What of an image was sampled.
+struct SamplesOfCode {
+  std::vector<ImageAddress> wanted;  // in functions that are to be shown
+  AmountByAddress self;
+};
+using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the profile
+
+// The code of the functions of this name, or else of those that it matches as a regular
+// expression; fails if it is none. Samples are of the profile.
+Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                                   const std::string& wanted);
+
+// Those of an image that have the addresses, the one with the most samples first.
+Functions functions_at(const Functions& all, const SamplesOfCode& code);
+
+}  // namespace gosym
