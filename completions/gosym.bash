@@ -37,7 +37,7 @@ _gosym() {
         --tree --inverted --callers --callees --lines --by --sort --children --no-children --stdio
         --top --min --percent-limit --depth --focus --ignore --module --hide --show --no-kernel
         --no-inlines --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod
-        --interval --window -b --batch -n --iterations -d --duration --save --archive --color
+        --accumulate --interval --window -b --batch -n --iterations -d --duration --save --archive --color
         -v --verbose -q --quiet"
       ;;
     archive)

@@ -17,6 +17,7 @@
 #include "commands/record_targets.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
+#include "live/accumulated_profile.h"
 #include "live/live_recording.h"
 #include "profile/go_stacks.h"
 #include "record/privileges.h"
@@ -38,6 +39,7 @@ struct TopOptions {
   std::string colour = "auto";
   size_t count = 0;  // of reports; 0: no limit
   bool is_batch = false;
+  bool accumulates = false;
   bool keeps_wrappers = false;
 };
 
@@ -67,6 +69,12 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
     return std::move(plan).error();
   if (auto checked = check_view(options.view); !checked)
     return std::move(checked).error();
+  bool is_by_time =
+      std::ranges::count(options.view.by, Dimension::Kind::kTime, &Dimension::kind) > 0;
+  if (is_by_time && options.accumulates)
+    return Error("--by time: what is accumulated is not kept by time")
+        .with_hint("leave out --accumulate, and set --window")
+        .with_exit_status(kUsage);
   auto interval = parse_time("--interval", options.interval);
   if (!interval)
     return std::move(interval).error();
@@ -82,26 +90,33 @@ public:
   Profiles(LiveRecording& recording, const TopOptions& options, const TopPlan& plan)
       : recording_(recording), options_(options), plan_(plan) {}
 
-  // Waits for the next one: of the end, if the recording has ended meanwhile. None: that was
-  // the last one.
-  Result<std::optional<Profile>> next() {
+  // Waits for the next one: of the end, if the recording has ended meanwhile. Null: that was
+  // the last one. Valid until the next call.
+  Result<Profile*> next() {
     bool was_last = is_over_ || (options_.count != 0 && count_ == options_.count);
     if (was_last)
-      return std::optional<Profile>();
+      return nullptr;
     due_ += plan_.interval_ns;
     is_over_ = !recording_.wait_until(due_);
     // What naming has taken longer for is not caught up with.
     due_ = std::max(due_, monotonic_ns());
     count_++;
-    auto named = recording_.profile(plan_.window_ns);
+    auto named =
+        options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
     if (!named)
       return std::move(named).error();
-    Profile profile = std::move(named->profile);
     if (!options_.keeps_wrappers)
-      hide_wrappers(profile);
-    select(profile, options_.selection);
-    return std::optional(std::move(profile));
+      hide_wrappers(named->profile);
+    select(named->profile, options_.selection);
+    if (!options_.accumulates) {
+      last_ = std::move(named->profile);
+      return &last_;
+    }
+    sum_.add(named->profile);
+    return &sum_.profile();
   }
+
+  uint64_t shortened_samples() const { return sum_.shortened_samples(); }
 
 private:
   LiveRecording& recording_;
@@ -110,6 +125,8 @@ private:
   uint64_t due_ = monotonic_ns();
   size_t count_ = 0;
   bool is_over_ = false;
+  Profile last_;
+  AccumulatedProfile sum_;
 };
 
 std::string text_of(Profile& profile, const ViewOptions& view) {
@@ -170,11 +187,14 @@ Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan
   Profiles profiles(recording, options, plan);
   ViewOptions view = options.view;
   view.is_verbose = options.record.is_verbose;
-  bool is_batch = options.is_batch || isatty(STDOUT_FILENO) == 0;
-  if (!is_batch)
-    return run_top_screen(profiles, options, view);
   view.screen.has_colour = options.colour == "always";
-  return print_reports(profiles, view);
+  bool is_batch = options.is_batch || isatty(STDOUT_FILENO) == 0;
+  auto shown =
+      is_batch ? print_reports(profiles, view) : run_top_screen(profiles, options, view);
+  if (uint64_t count = profiles.shortened_samples(); count > 0)
+    warn(options.record, "{} samples were counted without their callers or threads: too many",
+         with_commas(count));
+  return shown;
 }
 
 Result<int> top(TopOptions& options) {
@@ -266,6 +286,10 @@ OptionGroup output_options_of_top(TopOptions& options) {
             .value = "TIME",
             .help = "Show so much time, up to now (default: 10s)",
             .set = into(options.window)},
+           {.names = "--accumulate",
+            .help = "Show all since the start",
+            .set = into(options.accumulates),
+            .excludes = {"--window"}},
            {.names = "-b,--batch",
             .help = "Print one report after the other, as without a terminal",
             .set = into(options.is_batch)},

@@ -91,8 +91,15 @@ RecordingWindow::Images LiveRecording::held_images() const {
   return images;
 }
 
+Result<NamedProfile> LiveRecording::new_samples() {
+  catch_up();
+  raw::Recording recording = window_.take_new(held_images());
+  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
+}
+
 void LiveRecording::reset() {
   reset_at_ = begin_of(0);
+  window_.take_new();
 }
 
 Result<> LiveRecording::save(uint64_t span, const std::string& path) {

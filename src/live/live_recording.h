@@ -51,6 +51,9 @@ public:
   // before reset() are left out, and those that the window has no longer. Without samples it is
   // empty.
   Result<NamedProfile> profile(uint64_t span);
+  // The same of all samples that no call of this has given, as far as the window has them.
+  Result<NamedProfile> new_samples();
+  // What was sampled up to now is left out of both.
   void reset();
 
   // Writes the same as a recording.

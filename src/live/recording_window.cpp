@@ -72,17 +72,15 @@ raw::Recording RecordingWindow::take_new(const Images& has) {
   for (Samples& some : samples_)
     if (!std::exchange(some.is_taken, true))
       samples.push_back(&some);
-  // A sample may be a little older than the counts before it.
+  // Of samples that are a little older than the counts before them none is left out.
   uint64_t begin = std::max(begin_, taken_until_);
-  for (const Samples* some : samples)
-    begin = std::min(begin, some->first);
   if (!stats_.empty())
     taken_until_ = stats_.back().time;
-  return make(begin, samples, has);
+  return make(begin, samples, has, /*has_older=*/true);
 }
 
 raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Samples*>& samples,
-                                     const Images& has) const {
+                                     const Images& has, bool has_older) const {
   raw::Recording recording;
   recording.major = raw::kMajorVersion;
   recording.minor = raw::kMinorVersion;
@@ -102,7 +100,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   for (const Samples* some : samples) {
     recording.file_size += some->chunk.raw_size;
     recording.sample_chunks.push_back(some->chunk);
-    if (some->first >= begin)
+    if (has_older || some->first >= begin)
       continue;
     // What was written here can be read.
     raw::StackTreeReader stacks;

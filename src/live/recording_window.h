@@ -72,7 +72,7 @@ private:
   // With the mutex held:
   raw::Recording make_since(uint64_t time, const Images& has) const;
   raw::Recording make(uint64_t begin, const std::vector<const Samples*>& samples,
-                      const Images& has) const;
+                      const Images& has, bool has_older = false) const;
   void add_events(const std::vector<const Samples*>& samples, raw::Recording& recording) const;
   std::vector<RecordingStats> counts_since(uint64_t begin) const;
   bool is_too_large() const;

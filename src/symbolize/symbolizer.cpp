@@ -228,6 +228,10 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
 }  // namespace
 
 const NamedFile::Answer& NamedFile::find(ImageAddress address) {
+  // Of a compiler ten seconds have a tenth of that, and each takes some 200 bytes.
+  constexpr size_t kMaxAnswers = 50'000;
+  if (answers.size() >= kMaxAnswers)
+    answers.clear();
   auto [known, is_new] = answers.try_emplace(to_integer(address));
   Answer& answer = known.value();
   if (!is_new)

@@ -91,6 +91,19 @@ def past_is_left_out():
     assert "fibNaive" not in reports[-1], reports[-1]
 
 
+def accumulated():
+    """All of it lies in the window that is saved, of which the report is one of all at once."""
+    file = new_place("top.raw")
+    script = f"timeout 1 {build_fib()}; timeout 1 {build_demo('debian')} 9; timeout 1 {build_fib()}; true"
+    done = top("--accumulate", "--interval", "300ms", "--save", file, "--", "sh", "-c", script)
+    reports = reports_of(done.out)
+    assert len(reports) > 3, done.out
+    last, saved = reports[-1], gosym("report", "--top", 0, file).out
+    assert shares(last) == shares(saved), f"{last}\n{saved}"
+    assert shares(last)["fibNaive"][0] > 30, last
+    assert re.match(r".*of CPU time", last)[0] == re.match(r".*of CPU time", saved)[0], f"{last}\n{saved}"
+
+
 def process_that_runs():
     """Mapped before it began, and the names of it are those of a recording."""
     with running(build_demo("debian"), 600) as pid:
@@ -157,7 +170,7 @@ def status_of_the_command():
 
 def wrong_usage():
     for words in [("--interval", "0"), ("--window", "x"), ("-n", "-1"), ("--by", "cpu,cpu"),
-                  ("-p", "1", "-a"), ("--save", "")]:
+                  ("-p", "1", "-a"), ("--save", ""), ("--accumulate", "--by", "time")]:
         done = gosym("top", *words, check=False)
         assert done.status == 2 and "gosym: error: " in done.err, (words, done)
 
@@ -171,6 +184,7 @@ run([("a Go program", go_program),
      ("a C program", c_program),
      ("programs that a shell starts, in a short window", programs_of_a_shell),
      ("what was before the window is left out", past_is_left_out),
+     ("all since the start is the sum of its parts", accumulated),
      ("a process that runs has the names of a recording", process_that_runs),
      ("CPU time is what the kernel counts", cpu_time),
      ("the whole system", whole_system),

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "live/accumulated_profile.h"
 #include "raw/replay_recording.h"
 #include "raw/sample_batch.h"
 #include "temporary_directory.h"
@@ -82,11 +83,7 @@ void reach(RecordingWindow& window, uint64_t second) {
 }
 
 // How many samples there are of each process, by number, name and code: "1 sh in /bin/sh".
-Lines lines_of(raw::Recording recording) {
-  auto replayed = replay(recording, {}, {});
-  REQUIRE(replayed);
-  CHECK(recording.damaged_chunks == 0);
-  const Profile& profile = replayed->profile;
+Lines lines_of(const Profile& profile) {
   Lines lines;
   for (const SampleCount& sample : profile.samples) {
     std::string line =
@@ -99,6 +96,17 @@ Lines lines_of(raw::Recording recording) {
     lines[line] += sample.count;
   }
   return lines;
+}
+
+Profile profile_of(raw::Recording recording) {
+  auto replayed = replay(recording, {}, {});
+  REQUIRE(replayed);
+  CHECK(recording.damaged_chunks == 0);
+  return std::move(replayed->profile);
+}
+
+Lines lines_of(raw::Recording recording) {
+  return lines_of(profile_of(std::move(recording)));
 }
 
 Lines in_window(const RecordingWindow& window) {
@@ -430,4 +438,83 @@ TEST_CASE("window: whatever happens, its samples are named as in a recording of 
     }
     CHECK(in_window(window) == lines_of(whole.since(49 * kSecond)));
   }
+}
+
+namespace {
+
+// Random samples of four processes, each of which has other code at other places; they are
+// added up part by part, of which there are many, and are in the window as a whole.
+struct Sum {
+  AccumulatedProfile parts;
+  Lines whole;
+  uint64_t lost = 0;
+};
+
+Sum make_sum(uint32_t seed, AccumulatedProfile::Limits limits) {
+  Sum sum{AccumulatedProfile(limits), {}, 0};
+  std::mt19937 random(seed);
+  RecordingInfo info;
+  info.events = {{.name = "cpu-clock", .frequency = 99}};
+  RecordingWindow window(info, UINT64_MAX, runs);
+  auto add_new = [&] {
+    raw::Recording recording = window.take_new();
+    uint64_t begin = recording.begin_time;
+    Profile part = profile_of(std::move(recording));
+    part.start_realtime_ns = begin;
+    sum.parts.add(part);
+  };
+  reach(window, 1);
+  for (uint32_t number = 0; number < 4; number++)
+    write(window, {comm_of(process(number), 1, fmt::format("p{}", number)),
+                   map_of(process(number), 1, fmt::format("M{}", number % 2),
+                          kCode + number % 3 * kCodeSize, 4 * kCodeSize)});
+  for (uint64_t second = 2; second <= 41; second++) {
+    std::vector<SampleAt> samples;
+    for (uint32_t i = 0; i < 5; i++)
+      samples.push_back({process(static_cast<uint32_t>(random() % 4)),
+                         second - random() % std::min<uint64_t>(second, 3),
+                         kCode + random() % 8 * kCodeSize});
+    add_samples(window, samples);
+    sum.lost += random() % 2;
+    REQUIRE(window.write_stats(
+        {.time = second * kSecond,
+         .samples = 5 * (second - 1),
+         .lost_samples = sum.lost,
+         .cpus = {{.samples = 5 * (second - 1), .lost_samples = sum.lost}}}));
+    if (random() % 3 == 0)
+      add_new();
+  }
+  add_new();
+  sum.whole = in_window(window);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("accumulated: the sum of parts is the whole") {
+  for (uint32_t seed = 0; seed < 100; seed++) {
+    CAPTURE(seed);
+    Sum sum = make_sum(seed, {});
+    const Profile& profile = sum.parts.profile();
+    CHECK(lines_of(profile) == sum.whole);
+    CHECK(profile.total_count() == 200);
+    CHECK(profile.stats.samples == 200);
+    CHECK(profile.stats.lost_samples == sum.lost);
+    CHECK(profile.duration_ns == 40 * kSecond);
+    CHECK(profile.timelines[0].parts(1, 100 * kSecond)[0] == 200);
+    CHECK(sum.parts.shortened_samples() == 0);
+    // Each function once, not once a part.
+    CHECK(profile.samples.size() <= 4 * 8);
+    CHECK(profile.stack_count() <= 4 * 8);
+  }
+}
+
+TEST_CASE("accumulated: beyond its limits samples are still counted") {
+  Sum sum = make_sum(1, {.samples = 5, .stack_locations = 5, .locations = 5});
+  const Profile& profile = sum.parts.profile();
+  CHECK(profile.total_count() == 200);
+  CHECK(sum.parts.shortened_samples() > 0);
+  CHECK(profile.locations.size() <= 6);
+  // Of each of four names one for each of six locations.
+  CHECK(profile.samples.size() <= 5 + 4 * 6);
 }

@@ -1,0 +1,256 @@
+#include "live/accumulated_profile.h"
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+void add_to(UnwindCounts& sum, const UnwindCounts& part) {
+  sum.repaired += part.repaired;
+  sum.cut += part.cut;
+  sum.unknown += part.unknown;
+  sum.deep += part.deep;
+  sum.bridged += part.bridged;
+}
+
+void add_to(CpuCounts& sum, const CpuCounts& part) {
+  sum.samples += part.samples;
+  sum.lost_samples += part.lost_samples;
+  sum.lost_events += part.lost_events;
+  sum.throttled_ns += part.throttled_ns;
+  sum.skipped += part.skipped;
+  sum.lost_ns += part.lost_ns;
+}
+
+void add_to(RecordingStats& sum, const RecordingStats& part) {
+  sum.time = part.time;
+  sum.samples += part.samples;
+  sum.lost_samples += part.lost_samples;
+  sum.lost_events += part.lost_events;
+  for (const CpuCounts& cpu : part.cpus) {
+    auto same = std::ranges::find_if(sum.cpus, [&](const CpuCounts& known) {
+      return known.cpu == cpu.cpu && known.event == cpu.event;
+    });
+    if (same == sum.cpus.end())
+      sum.cpus.push_back(cpu);
+    else
+      add_to(*same, cpu);
+  }
+}
+
+uint64_t number_of(uint32_t high, uint32_t low) {
+  return uint64_t{high} << 32 | low;
+}
+
+}  // namespace
+
+void AccumulatedProfile::add(const Profile& part) {
+  if (std::exchange(is_empty_, false)) {
+    profile_.info = part.info;
+    profile_.start_realtime_ns = part.start_realtime_ns;
+    profile_.filter = part.filter;
+    profile_.mappings = {part.mappings[0], part.mappings[1]};
+    profile_.timelines.resize(part.timelines.size());
+  }
+  NewIds ids;
+  for (size_t i = 0; i < part.strings.size(); i++)
+    ids.strings.push_back(profile_.strings.intern(part.strings[static_cast<StringId>(i)]));
+  for (const ProfileImage& image : part.images)
+    ids.images.push_back(add_image(image));
+  for (const Function& function : part.functions)
+    ids.functions.push_back(add_function(function, ids));
+  for (const Location& location : part.locations)
+    ids.locations.push_back(add_location(part, location, ids));
+  for (size_t i = 0; i < part.stack_count(); i++) {
+    std::vector<LocationId> stack;
+    for (LocationId id : part.stack(static_cast<StackId>(i)))
+      stack.push_back(ids.locations[to_index(id)]);
+    auto [id, is_short] = add_stack(std::move(stack));
+    ids.stacks.push_back(id);
+    ids.is_short.push_back(is_short);
+  }
+  for (const std::vector<ProfileLabel>& labels : part.label_sets)
+    ids.label_sets.push_back(add_label_set(labels, ids));
+  for (SampleCount sample : part.samples) {
+    bool is_short = ids.is_short[to_index(sample.stack)];
+    sample.stack = ids.stacks[to_index(sample.stack)];
+    sample.comm = ids.strings[static_cast<size_t>(sample.comm)];
+    sample.cgroup = ids.strings[static_cast<size_t>(sample.cgroup)];
+    sample.label_set = ids.label_sets[sample.label_set];
+    add_sample(sample, is_short);
+  }
+  add_counts(part);
+}
+
+uint32_t AccumulatedProfile::add_image(const ProfileImage& image) {
+  auto next = static_cast<uint32_t>(profile_.images.size());
+  auto [known, is_new] = images_.try_emplace({image.file.id, image.file.path}, next);
+  if (is_new)
+    profile_.images.push_back(image);
+  return known->second;
+}
+
+FunctionId AccumulatedProfile::add_function(Function function, const NewIds& ids) {
+  for (StringId* id :
+       {&function.name, &function.system_name, &function.file, &function.package})
+    *id = ids.strings[static_cast<size_t>(*id)];
+  auto next = static_cast<FunctionId>(profile_.functions.size());
+  auto [known, is_new] = functions_.try_emplace(
+      {static_cast<uint32_t>(function.name), static_cast<uint32_t>(function.system_name),
+       static_cast<uint32_t>(function.file), static_cast<uint32_t>(function.package),
+       function.start_line},
+      next);
+  if (is_new)
+    profile_.functions.push_back(function);
+  return known->second;
+}
+
+// The frames of a location of the part, as they are here; the number of the sequence.
+uint32_t AccumulatedProfile::add_frames(const Profile& part, Location& location,
+                                        const NewIds& ids) {
+  std::vector<uint64_t> numbers;
+  std::vector<Frame> frames;
+  for (Frame frame : part.frames_of(location)) {
+    frame.function = ids.functions[to_index(frame.function)];
+    numbers.push_back(number_of(static_cast<uint32_t>(frame.function), frame.line));
+    numbers.push_back(
+        number_of(static_cast<uint32_t>(frame.source), static_cast<uint32_t>(frame.kind)));
+    frames.push_back(frame);
+  }
+  uint32_t known = frames_.size();
+  uint32_t id = frames_.intern(numbers);
+  if (id == known) {
+    frames_begin_.push_back(static_cast<uint32_t>(profile_.frames.size()));
+    profile_.frames.insert(profile_.frames.end(), frames.begin(), frames.end());
+  }
+  location.first_frame = frames_begin_[id];
+  return id;
+}
+
+MappingId AccumulatedProfile::add_mapping(Mapping mapping, const NewIds& ids) {
+  mapping.image = ids.images[mapping.image];
+  auto next = static_cast<MappingId>(profile_.mappings.size());
+  auto [known, is_new] = mappings_.try_emplace(
+      {mapping.image, mapping.start, mapping.limit, mapping.file_offset, mapping.perf_map},
+      next);
+  if (is_new)
+    profile_.mappings.push_back(mapping);
+  return known->second;
+}
+
+LocationId AccumulatedProfile::add_location(const Profile& part, const Location& location,
+                                            const NewIds& ids) {
+  Location added = location;
+  added.kernel_name = ids.strings[static_cast<size_t>(location.kernel_name)];
+  uint32_t frames = add_frames(part, added, ids);
+  const Mapping& mapping = part.mappings[to_index(location.mapping)];
+  bool has_place = location.image_address.has_value();
+  LocationKey key = {
+      has_place ? to_integer(*location.image_address) : to_integer(location.address),
+      ids.images[mapping.image], frames, static_cast<uint32_t>(added.kernel_name),
+      static_cast<uint32_t>(location.unnamed) << 2 | uint32_t{has_place} << 1 |
+          uint32_t{location.is_return}};
+  auto next = static_cast<LocationId>(profile_.locations.size());
+  if (profile_.locations.size() >= limits_.locations && !locations_.contains(key)) {
+    // One for all that are too many: a frame that is left out.
+    added = {};
+    added.address = RuntimeAddress{1};
+    added.unnamed = Unnamed::kLeftOut;
+    key = {1, 0, 0, 0, static_cast<uint32_t>(Unnamed::kLeftOut) << 2};
+  }
+  auto [known, is_new] = locations_.try_emplace(key, next);
+  if (!is_new)
+    return known->second;
+  if (to_index(added.mapping) > to_index(kKernelMapping))
+    added.mapping = add_mapping(mapping, ids);
+  profile_.locations.push_back(added);
+  return next;
+}
+
+// True: only its innermost frame.
+std::pair<StackId, bool> AccumulatedProfile::add_stack(std::vector<LocationId> stack) {
+  auto key_of = [](const std::vector<LocationId>& ids) {
+    XXH128_hash_t hash = XXH3_128bits(ids.data(), ids.size() * sizeof(ids[0]));
+    return StackKey{hash.low64, hash.high64};
+  };
+  bool is_full = profile_.stack_locations.size() + stack.size() > limits_.stack_locations;
+  bool is_short = is_full && stack.size() > 1 && !stacks_.contains(key_of(stack));
+  if (is_short)
+    stack.resize(1);
+  auto next = static_cast<StackId>(profile_.stack_count());
+  auto [known, is_new] = stacks_.try_emplace(key_of(stack), next);
+  if (is_new)
+    profile_.add_stack(stack);
+  return {known->second, is_short};
+}
+
+uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,
+                                           const NewIds& ids) {
+  std::vector<std::pair<StringId, StringId>> key;
+  for (ProfileLabel& label : labels) {
+    label = {ids.strings[static_cast<size_t>(label.key)],
+             ids.strings[static_cast<size_t>(label.value)]};
+    key.emplace_back(label.key, label.value);
+  }
+  if (key.empty())
+    return 0;
+  auto next = static_cast<uint32_t>(profile_.label_sets.size());
+  auto [known, is_new] = label_sets_.try_emplace(std::move(key), next);
+  if (is_new)
+    profile_.label_sets.push_back(std::move(labels));
+  return known->second;
+}
+
+void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
+  auto key_of = [](const SampleCount& of) {
+    return SampleKey{of.goid,  static_cast<uint32_t>(of.stack),  of.pid,
+                     of.tid,   static_cast<uint32_t>(of.comm),   of.label_set,
+                     of.event, static_cast<uint32_t>(of.cgroup), of.cpu};
+  };
+  if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
+    sample.goid = 0;
+    sample.pid = sample.tid = sample.cpu = sample.label_set = 0;
+    sample.cgroup = {};
+    is_short = true;
+  }
+  shortened_ += is_short ? sample.count : 0;
+  auto [known, is_new] = samples_.try_emplace(key_of(sample), profile_.samples.size());
+  if (is_new) {
+    profile_.samples.push_back(sample);
+    return;
+  }
+  SampleCount& same = profile_.samples[known->second];
+  same.count += sample.count;
+  same.weight += sample.weight;
+  same.skipped += sample.skipped;
+}
+
+void AccumulatedProfile::add_counts(const Profile& part) {
+  constexpr size_t kMaxLosses = 1000;  // the last ones are told when they were
+  uint64_t begin =
+      part.start_realtime_ns - std::min(part.start_realtime_ns, profile_.start_realtime_ns);
+  profile_.duration_ns = std::max(profile_.duration_ns, begin + part.duration_ns);
+  for (size_t event = 0; event < part.timelines.size(); event++) {
+    const Timeline& timeline = part.timelines[event];
+    for (size_t i = 0; i < timeline.amounts().size(); i++)
+      if (timeline.amounts()[i] > 0)
+        profile_.timelines[event].add(begin + i * timeline.step(), timeline.amounts()[i]);
+  }
+  add_to(profile_.stats, part.stats);
+  for (const Loss& loss : part.losses)
+    profile_.losses.push_back({begin + loss.begin, begin + loss.end, loss.counts});
+  if (profile_.losses.size() > kMaxLosses)
+    profile_.losses.erase(profile_.losses.begin(), profile_.losses.end() - kMaxLosses);
+  add_to(profile_.unwound, part.unwound);
+  profile_.unwound_by_event.resize(
+      std::max(profile_.unwound_by_event.size(), part.unwound_by_event.size()));
+  for (size_t event = 0; event < part.unwound_by_event.size(); event++)
+    add_to(profile_.unwound_by_event[event], part.unwound_by_event[event]);
+  profile_.recorded_amounts.resize(
+      std::max(profile_.recorded_amounts.size(), part.recorded_amounts.size()));
+  for (size_t event = 0; event < part.recorded_amounts.size(); event++)
+    profile_.recorded_amounts[event] += part.recorded_amounts[event];
+}
+
+}  // namespace gosym

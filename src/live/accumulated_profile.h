@@ -1,0 +1,93 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/sequence_pool.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// The sum of named profiles of one recording that follow each other.
+//
+// Code of one file is the same wherever processes have it: a location is the first that was
+// seen. What is kept is counted stacks, so that it grows with what there is to see, not with
+// time. That is bounded, too: when there are too many, of a stack that is new only the
+// innermost frame is kept, and of whom samples are no more than their name. What is counted
+// stays true.
+class AccumulatedProfile {
+public:
+  struct Limits {
+    size_t samples = 500'000;             // that differ, some 200 bytes each
+    size_t stack_locations = 20'000'000;  // of all stacks
+    size_t locations = 500'000;
+  };
+  explicit AccumulatedProfile(Limits limits) : limits_(limits) {}
+  AccumulatedProfile() : AccumulatedProfile(Limits()) {}
+
+  // The profiles are of the same events, and do not tell steps of time apart.
+  void add(const Profile& part);
+
+  // Changes that are not taken back make the sum wrong.
+  Profile& profile() { return profile_; }
+  // Of so many samples some frames, or whose they are, is left out.
+  uint64_t shortened_samples() const { return shortened_; }
+
+private:
+  struct LocationKey {
+    uint64_t address;  // in the image, or else at run time
+    uint32_t image;
+    uint32_t frames;
+    uint32_t kernel_name;
+    uint32_t flags;
+    bool operator==(const LocationKey&) const = default;
+  };
+  struct SampleKey {
+    uint64_t goid;
+    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu;
+    bool operator==(const SampleKey&) const = default;
+  };
+  struct StackKey {
+    uint64_t low, high;
+    bool operator==(const StackKey&) const = default;
+  };
+  // New ids of what a part has, by the old ones.
+  struct NewIds {
+    std::vector<StringId> strings;
+    std::vector<uint32_t> images;
+    std::vector<FunctionId> functions;
+    std::vector<LocationId> locations;
+    std::vector<StackId> stacks;
+    std::vector<bool> is_short;  // of a stack
+    std::vector<uint32_t> label_sets;
+  };
+
+  uint32_t add_image(const ProfileImage& image);
+  FunctionId add_function(Function function, const NewIds& ids);
+  LocationId add_location(const Profile& part, const Location& location, const NewIds& ids);
+  uint32_t add_frames(const Profile& part, Location& location, const NewIds& ids);
+  MappingId add_mapping(Mapping mapping, const NewIds& ids);
+  std::pair<StackId, bool> add_stack(std::vector<LocationId> stack);
+  uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);
+  void add_sample(SampleCount sample, bool is_short);
+  void add_counts(const Profile& part);
+
+  Limits limits_;
+  Profile profile_;
+  bool is_empty_ = true;
+  uint64_t shortened_ = 0;
+  std::map<std::pair<ImageId, std::string>, uint32_t> images_;
+  std::map<std::vector<uint32_t>, FunctionId> functions_;
+  std::map<std::vector<uint64_t>, MappingId> mappings_;
+  std::map<std::vector<std::pair<StringId, StringId>>, uint32_t> label_sets_;
+  SequencePool<uint64_t> frames_;       // as numbers
+  std::vector<uint32_t> frames_begin_;  // of each sequence, in the profile
+  tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
+  tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
+  tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
+};
+
+}  // namespace gosym
