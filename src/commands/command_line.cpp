@@ -375,6 +375,23 @@ void rewrite(const Program& program, std::vector<std::string>& line) {
     command->rewrite(line);
 }
 
+// The answer to the first word of another program; none if there is none.
+std::optional<CommandLine> answer_foreign_word(const Program& program,
+                                               const std::vector<std::string>& line) {
+  auto command =
+      std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
+  if (command == program.commands.end())
+    return std::nullopt;
+  for (const std::string& word : line)
+    for (const ForeignWord& foreign : command->foreign_words)
+      if (word == foreign.word || word.starts_with(foreign.word + "=")) {
+        print(stderr, "{0}: error: unknown option '{1}'\n{0}: hint: in {0}: {2}\n",
+              program.name, printable(word), foreign.here);
+        return CommandLine{.status = kUsage};
+      }
+  return std::nullopt;
+}
+
 CLI::App* add_command(CLI::App& root, const Command& command) {
   CLI::App* app = root.add_subcommand(command.name);
   app->set_help_flag("-h,--help");
@@ -391,6 +408,8 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   rewrite_help(line, command_names(program));
   std::vector<std::string> words = take_words(program, line);
   rewrite(program, line);
+  if (auto answer = answer_foreign_word(program, line))
+    return *answer;
   CLI::App root("", program.name);
   root.set_help_flag("-h,--help");
   root.set_version_flag("--version");

@@ -50,6 +50,12 @@ struct OptionGroup {
   std::vector<Option> options;
 };
 
+// A word of another program that is none here, and what does the same: "-peek", "--callers RE".
+struct ForeignWord {
+  std::string word;
+  std::string here;
+};
+
 struct Command {
   std::string name;
   std::string summary;  // a line of `gosym --help`
@@ -62,7 +68,8 @@ struct Command {
   std::vector<std::string>* words = nullptr;
   // Changes the words behind the name before they are understood, if there is such a function.
   std::function<void(std::vector<std::string>&)> rewrite = {};
-  std::function<Result<int>()> run = {};  // gives the exit status of the program
+  std::vector<ForeignWord> foreign_words = {};  // looked for after that
+  std::function<Result<int>()> run = {};        // gives the exit status of the program
 };
 
 struct Program {

@@ -11,6 +11,7 @@
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/foreign_words.h"
 #include "commands/loss_option.h"
 #include "commands/record_notes.h"
 #include "commands/record_options.h"
@@ -174,6 +175,7 @@ Command make_record() {
           "missing, 5 no such process; 3 where not all was written (a full disk), more was\n"
           "lost than --max-loss allows, or what was lost leaves most samples without names.\n",
       .words = &options->command,
+      .foreign_words = words_for_record(),
       .run = [options] { return record(*options); }};
 }
 

@@ -10,6 +10,7 @@
 #include "commands/browse.h"
 #include "commands/command.h"
 #include "commands/debug_packages.h"
+#include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/loss_option.h"
 #include "commands/report_notes.h"
@@ -170,6 +171,8 @@ Command make_report() {
               "  gosym report --pprof cpu.pb.gz    then: go tool pprof -http=: cpu.pb.gz\n"
               "  gosym report --folded | flamegraph.pl > cpu.svg\n"
               "  gosym report --comm nginx --time 2,5 old.raw\n",
+          .rewrite = understand_report_words,
+          .foreign_words = words_for_report(),
           .run = [options] {
             options->filter.time = *parse_time_range(options->time);
             return run_report(*options);

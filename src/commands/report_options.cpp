@@ -69,6 +69,16 @@ std::string check_depth(const std::string& text) {
              : fmt::format("'{}' is not a depth", printable(text));
 }
 
+// What perf sorts by are keys here.
+std::string check_sort(const std::string& text) {
+  if (text == "self" || text == "total" || text == "name")
+    return {};
+  return fmt::format("'{}' is not one of self, total, name{}", printable(text),
+                     check_dimensions(text).empty()
+                         ? fmt::format("; in gosym: --by {}", printable(text))
+                         : "");
+}
+
 Option view_option(std::string names, std::string help, View view, ViewOptions& options) {
   return {.names = std::move(names),
           .help = std::move(help),
@@ -124,13 +134,16 @@ OptionGroup view_options(ViewOptions& options) {
         .value = "KEY",
         .help = "Sort a table by self, total or name (default: self)",
         .set = set_sort,
-        .choices = {"self", "total", "name"}},
+        .check = check_sort},
        {.names = "--children",
         .help = "The same as --sort total, as perf has it",
         .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kTotal; }},
        {.names = "--no-children",
         .help = "The same as --sort self",
         .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kSelf; }},
+       {.names = "-n,--show-nr-samples",
+        .help = "Add a column with the number of samples to a table",
+        .set = into(options.has_counts)},
        {.names = "--top",
         .value = "N",
         .help = "Show this many rows; 0 for all (default: as many as fit, 20 in a file)",

@@ -28,6 +28,7 @@ struct Line {
   std::string place = {};
   uint64_t self = 0;
   uint64_t total = 0;
+  uint64_t samples = 0;  // that are its own
   Style style = Style::kPlain;
   KeyId key = {};  // of rows that others are within
 };
@@ -67,7 +68,7 @@ std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
   for (const Total& total : frame_totals(profile, samples, keys)) {
     const ViewKey& key = keys[total.key];
     lines.push_back({key.text, keys.has_places() ? place_of(profile, key, total) : "",
-                     total.self, total.total, style_of(key)});
+                     total.self, total.total, total.samples, style_of(key)});
   }
   return lines;
 }
@@ -79,8 +80,10 @@ std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& key
     lines[i].name = keys.keys[i].text;
   for (uint32_t sample : samples) {
     uint64_t amount = profile.amount(profile.samples[sample]);
-    lines[to_index(keys.ids[sample])].self += amount;
-    lines[to_index(keys.ids[sample])].total += amount;
+    Line& line = lines[to_index(keys.ids[sample])];
+    line.self += amount;
+    line.total += amount;
+    line.samples += profile.samples[sample].count;
   }
   std::erase_if(lines, [](const Line& line) { return line.total == 0; });
   return lines;
@@ -137,33 +140,47 @@ size_t limit_of(std::optional<size_t> top, size_t otherwise) {
   return top ? (*top == 0 ? SIZE_MAX : *top) : otherwise;
 }
 
-std::string title_of_dimensions(const ViewOptions& options) {
-  std::string title;
+std::vector<std::string> titles_of_dimensions(const ViewOptions& options) {
+  std::vector<std::string> titles;
   for (const Dimension& dimension : options.by)
-    title += (title.empty() ? "" : " / ") + to_string(dimension);
-  return printable(title.empty() ? "function" : title);
+    titles.push_back(printable(to_string(dimension)));
+  if (titles.empty())
+    titles.emplace_back("function");
+  return titles;
 }
 
-Table empty_table(const Amounts& amounts, std::string name_title, bool has_places) {
+// Of the number of samples, which a table has if that was asked for.
+constexpr std::string_view kCountTitle = "samples";
+constexpr size_t kCountColumn = 2;
+
+Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_titles,
+                  bool has_places, bool has_counts) {
   Table table;
-  table.columns = {{"self %"},
-                   {title_of("self", amounts)},
-                   {"total %"},
-                   {title_of("total", amounts)},
-                   {std::move(name_title), Table::Kind::kName}};
+  table.columns = {
+      {"self %"}, {title_of("self", amounts)}, {"total %"}, {title_of("total", amounts)}};
+  if (has_counts)
+    table.columns.insert(table.columns.begin() + kCountColumn, {std::string(kCountTitle)});
+  for (const std::string& title : name_titles)
+    table.columns.push_back({title, Table::Kind::kName});
   if (has_places)
     table.columns.push_back({"hottest line", Table::Kind::kPath});
   return table;
 }
 
-void append_row(const Line& line, const Amounts& amounts, Table& table) {
+// `outer` is what the row is within, where that has columns of its own.
+void append_row(const Line& line, const Amounts& amounts, Table& table,
+                std::span<const std::string> outer = {}) {
   double self = amounts.percent(line.self);
   double total = amounts.percent(line.total);
   Table::Row row = {{amounts.percent_text(line.self), heat_of(self)},
                     {amounts.text(line.self)},
                     {amounts.percent_text(line.total), heat_of(total)},
-                    {amounts.text(line.total)},
-                    {line.name, line.style}};
+                    {amounts.text(line.total)}};
+  if (table.columns[kCountColumn].title == kCountTitle)
+    row.insert(row.begin() + kCountColumn, {std::to_string(line.samples)});
+  for (const std::string& name : outer)
+    row.push_back({name});
+  row.push_back({line.name, line.style});
   if (table.columns.back().kind == Table::Kind::kPath)
     row.push_back({line.place});
   table.rows.push_back(std::move(row));
@@ -187,19 +204,26 @@ struct Nesting {
   const ViewOptions& options;
   const Amounts& amounts;
   Limits limits;
+  bool is_flat;                   // only innermost rows, with all keys that they are within
   std::vector<SampleKeys> outer;  // of all dimensions but the last
   DimensionRows inner;            // of the last
 };
 
 // A row for each key that samples have in the dimension, and below each, indented, those of the
-// next one for its samples. Tells how many rows of this one there would be.
-size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& samples, size_t level,
-                     Table& table) {
+// next one for its samples. `path` has the keys that they are within. Tells how many rows of
+// this one there would be.
+size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& samples,
+                     std::vector<std::string>& path, Table& table) {
+  size_t level = path.size();
   const ViewOptions& options = nesting.options;
   size_t limit = level == 0 ? nesting.limits.outer : nesting.limits.inner;
   if (level == nesting.outer.size()) {
     std::vector<Line> lines = nesting.inner.of(samples, options.sort);
     for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+      if (nesting.is_flat) {
+        append_row(line, nesting.amounts, table, path);
+        continue;
+      }
       line.name.insert(0, 2 * level, ' ');
       append_row(line, nesting.amounts, table);
     }
@@ -214,36 +238,48 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   for (const auto& [key, within] : groups) {
     Line& line = lines.emplace_back(
         Line{.name = keys.keys[to_index(key)].text, .style = Style::kTitle, .key = key});
-    for (uint32_t sample : within)
+    for (uint32_t sample : within) {
       line.total += nesting.profile.amount(nesting.profile.samples[sample]);
+      line.samples += nesting.profile.samples[sample].count;
+    }
     line.self = line.total;
   }
   sort_lines(lines, order_of(options.by[level], options.sort));
   for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
-    const std::vector<uint32_t>& within = groups[line.key];
+    path.push_back(line.name);
     line.name.insert(0, 2 * level, ' ');
-    append_row(line, nesting.amounts, table);
-    append_nested(nesting, within, level + 1, table);
+    if (!nesting.is_flat)
+      append_row(line, nesting.amounts, table);
+    append_nested(nesting, groups[line.key], path, table);
+    path.pop_back();
   }
   return lines.size();
 }
 
 // Of functions, or of what `by` says. Tells how many rows there would be.
 size_t append_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
-                    size_t limit, size_t inner_limit, Table& table) {
-  table = empty_table(amounts, title_of_dimensions(options), has_places(options));
+                    Limits limits, bool is_flat, Table& table) {
+  std::vector<std::string> titles = titles_of_dimensions(options);
+  if (!is_flat)
+    titles = {joined(titles, " / ")};
+  table = empty_table(amounts, titles, has_places(options), options.has_counts);
   if (options.by.size() > 1) {
-    Nesting nesting = {profile, options,
-                       amounts, {limit, inner_limit},
-                       {},      DimensionRows(profile, options.by.back())};
+    Nesting nesting = {profile,
+                       options,
+                       amounts,
+                       limits,
+                       is_flat,
+                       {},
+                       DimensionRows(profile, options.by.back())};
     for (size_t level = 0; level + 1 < options.by.size(); level++)
       nesting.outer.push_back(sample_keys(profile, profile.samples, options.by[level]));
-    return append_nested(nesting, all_samples(profile), 0, table);
+    std::vector<std::string> path;
+    return append_nested(nesting, all_samples(profile), path, table);
   }
   Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
   std::vector<Line> lines =
       DimensionRows(profile, dimension).of(all_samples(profile), options.sort);
-  for (size_t i = 0; i < std::min(lines.size(), limit); i++)
+  for (size_t i = 0; i < std::min(lines.size(), limits.outer); i++)
     append_row(lines[i], amounts, table);
   return lines.size();
 }
@@ -251,7 +287,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
 // The lines of the functions that were asked for.
 Table lines_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts) {
   FrameKeys keys(profile, Dimension::Kind::kLine);
-  Table table = empty_table(amounts, "function and line", true);
+  Table table = empty_table(amounts, {"function and line"}, true, options.has_counts);
   table.columns.back().title = "file";
   std::vector<Line> lines;
   for (const Total& total : frame_totals(profile, profile.samples, keys)) {
@@ -261,7 +297,11 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
     if (has_function)
       name = profile.strings[profile.functions[to_index(key.function)].name];
     if (has_function && options.function->matches(printable(name)))
-      lines.push_back({key.text, place_of(profile, key, total), total.self, total.total});
+      lines.push_back({.name = key.text,
+                       .place = place_of(profile, key, total),
+                       .self = total.self,
+                       .total = total.total,
+                       .samples = total.samples});
   }
   sort_lines(lines, options.sort);
   for (const Line& line :
@@ -378,8 +418,9 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
   Room room = room_of(options, used_lines);
   size_t limit = limit_of(options.top, room.rows);
   Table table;
-  size_t all = append_table(profile, options, amounts, limit,
-                            limit_of(options.top, kDefaultInnerRows), table);
+  size_t all =
+      append_table(profile, options, amounts, {limit, limit_of(options.top, kDefaultInnerRows)},
+                   /*is_flat=*/false, table);
   std::string text = text_of(table, options.screen);
   text += count_line(limit, all, options.by.empty() ? "functions" : "rows");
   if (!options.by.empty())
@@ -417,7 +458,7 @@ size_t count_lines(std::string_view text) {
 }
 
 Table tree_table(const CallTree& tree, const Amounts& amounts) {
-  Table table = empty_table(amounts, "function", false);
+  Table table = empty_table(amounts, {"function"}, false, false);
   table.columns.push_back({"depth"});
   for (const CallNode& node : std::span(tree.nodes).subspan(1)) {
     append_row({.name = tree.key_of(node).text, .self = node.self, .total = node.total},
@@ -448,8 +489,9 @@ Table make_table(const Profile& profile, const ViewOptions& options) {
     return lines_table(profile, options, amounts);
   Table table;
   if (options.view == View::kSummary)
-    append_table(profile, options, amounts, limit_of(options.top, SIZE_MAX),
-                 limit_of(options.top, SIZE_MAX), table);
+    append_table(profile, options, amounts,
+                 {limit_of(options.top, SIZE_MAX), limit_of(options.top, SIZE_MAX)},
+                 /*is_flat=*/true, table);
   else
     table = tree_table(shown_tree(make_tree(profile, options), options, amounts), amounts);
   return table;
@@ -461,8 +503,8 @@ std::string make_markdown(const Profile& profile, const ViewOptions& options) {
   std::string text = make_headline(profile, amounts) + "\n\n";
   if (options.view == View::kSummary) {
     Table table;
-    append_table(profile, options, amounts, limit_of(options.top, kRows), kDefaultInnerRows,
-                 table);
+    append_table(profile, options, amounts, {limit_of(options.top, kRows), kDefaultInnerRows},
+                 /*is_flat=*/false, table);
     text += markdown_of(table);
   } else if (options.view == View::kLines) {
     text += markdown_of(lines_table(profile, options, amounts));

@@ -28,6 +28,7 @@ struct ViewOptions {
   std::vector<Dimension> by = {};        // each within the one before
   std::optional<size_t> top = {};        // rows of a table, 0 for all; none: as fits
   SortBy sort = SortBy::kSelf;
+  bool has_counts = false;      // tables have the number of samples
   double least_percent = 1;     // nodes of a tree that have less are left out
   uint32_t depth = UINT32_MAX;  // of a tree
   bool is_verbose = false;      // with all notes

@@ -25,7 +25,7 @@ public:
     sample_number_++;
     uint64_t amount = profile_.amount(sample);
     std::span<const LocationId> stack = profile_.stack(sample.stack);
-    add_self(stack, amount);
+    add_self(stack, amount, sample.count);
     for (LocationId location : stack) {
       Weight& weight = weights_[to_index(location)];
       if (weight.total == 0)
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  void add_self(std::span<const LocationId> stack, uint64_t amount) {
+  void add_self(std::span<const LocationId> stack, uint64_t amount, uint64_t count) {
     if (stack.empty())
       return;
     weights_[to_index(stack.front())].self += amount;
@@ -54,8 +54,10 @@ private:
     if (keys_.merges_neighbours())
       keys_.append(stack, path_);
     std::span<const KeyId> ran = path_.empty() ? keys_.of(stack.front()) : path_;
-    if (!ran.empty())
-      totals_[to_index(ran.front())].self += amount;
+    if (ran.empty())
+      return;
+    totals_[to_index(ran.front())].self += amount;
+    totals_[to_index(ran.front())].samples += count;
   }
 
   struct LineKey {

@@ -12,8 +12,9 @@ namespace gosym {
 // others.
 struct Total {
   KeyId key{};
-  uint64_t self = 0;   // amount (Profile::amount) of samples in it
-  uint64_t total = 0;  // in it or in what it calls; a recursion counts once
+  uint64_t self = 0;     // amount (Profile::amount) of samples in it
+  uint64_t total = 0;    // in it or in what it calls; a recursion counts once
+  uint64_t samples = 0;  // number of those in it
   // Of a function or line: where most of its samples are. `function` has the file of the line.
   FunctionId function = ViewKey::kNoFunction;
   uint32_t line = 0;  // 0 if unknown

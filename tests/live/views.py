@@ -56,11 +56,22 @@ def rows(*options):
     return result
 
 
+def nested_csv():
+    """A column a key; times and numbers of samples add up to all, at each depth."""
+    for keys in (["comm"], ["comm", "module"], ["process", "module", "function"]):
+        text = gosym("report", "-q", recording(), "--csv", "-n", "--by", ",".join(keys)).out
+        table = list(csv.DictReader(io.StringIO(text)))
+        assert all(row[key] == row[key].strip() != "" for row in table for key in keys), table[:3]
+        assert sum(int(row["samples"]) for row in table) == document()["totals"]["samples"]
+        assert sum(int(row["self ns"]) for row in table) == document()["totals"]["value"]
+        assert len({tuple(row[key] for key in keys) for row in table}) == len(table) > 0
+
+
 def functions_are_those_of_top():
     """But for C++, whose names pprof shortens: gosym is sampled before it executes the program."""
     told = {}
     for line in go_pprof("-top", "-functions").splitlines():
-        if row := re.match(r" *(\S+ns|0) +\S+% +\S+% +(\S+ns|0) +\S+%  (.*?)(?: \(inline\))?$", line):
+        if row := re.match(r" *(\S+ns|0) +\S+% +\S+% +(\S+ns|0) +\S+%  (.*?)(?: \((?:partial-)?inline\))?$", line):
             told[row[3]] = (nanoseconds(row[1]), nanoseconds(row[2]))
     assert len(told) > 20, told
     found = {}
@@ -78,7 +89,7 @@ def peek(function):
     for line in go_pprof("-peek", f"^{re.escape(function)}$", "-functions").splitlines():
         if line.startswith("-----"):
             side = callers
-        elif row := re.match(r" +(\S+ns) +\S+% \|   (.*?)(?: \(inline\))?$", line):
+        elif row := re.match(r" +(\S+ns) +\S+% \|   (.*?)(?: \((?:partial-)?inline\))?$", line):
             side[row[2]] = nanoseconds(row[1])
         elif re.match(r" *\S+ +\S+% +\S+% +\S+ +\S+% +\| (?! )", line):
             side = callees
@@ -201,7 +212,8 @@ def all_that_were_sampled():
 # Each with one of another kind; of those that --focus and --ignore select nothing is left.
 PAIRS = [sum(pair, []) for pair in itertools.combinations(SELECTIONS[1:-1], 2)]
 
-run([("functions have the self and total of pprof -top", functions_are_those_of_top),
+run([("keys within each other are columns of CSV", nested_csv),
+     ("functions have the self and total of pprof -top", functions_are_those_of_top),
      ("callers and callees are those of pprof -peek", all_that_were_sampled),
      ("lines are those of pprof -lines", lines_are_those_of_pprof),
      ("the tree adds up", tree_adds_up),

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/text.h"
 #include "demo_profile.h"
 #include "output/report_json.h"
 #include "output/text.h"
@@ -63,6 +64,28 @@ TEST_CASE("totals: a recursion counts once, inlined functions count") {
         "main.compute 5/5\nwrite 2/2\nmain.loop 1/1\nmain.main 0/7\nmain.process 0/7\n"
         "[stripped libc.so.6] 0/2\n[no mapping] 0/1\n");
   CHECK(rows_of(Profile(), Kind::kFunction).empty());
+}
+
+TEST_CASE("csv: keys within each other have a column each, and only innermost rows are there") {
+  Profile profile = make_demo_profile();
+  ViewOptions options;
+  options.by = {{Kind::kProcess}, {Kind::kModule}, {Kind::kFunction}};
+  options.has_counts = true;
+  std::string csv = csv_of(make_table(profile, options));
+  CHECK(csv.starts_with(
+      "self %,self ns,samples,total %,total ns,process,module,function,hottest line\n"
+      "62.5000,50000000,5,62.5000,50000000,demo (42),demo,main.compute,/src/demo.go:12\n"));
+  CHECK(csv.find("\"a; b (7)\",") == csv.npos);
+  CHECK(csv.find("12.5000,10000000,1,12.5000,10000000,a; b (7),demo,main.loop,") != csv.npos);
+
+  uint64_t samples = 0;
+  Table table = make_table(profile, options);
+  for (const Table::Row& row : table.rows)
+    samples += *parse_decimal(row[2].text);
+  CHECK(samples == profile.total_count());
+  options.by.clear();
+  options.view = View::kTree;
+  CHECK(csv_of(make_table(profile, options)).find("samples") == std::string::npos);
 }
 
 TEST_CASE("totals: code without a name is told by function, else by its file") {
