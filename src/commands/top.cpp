@@ -142,7 +142,7 @@ std::string text_of(Profile& profile, const ViewOptions& view) {
 }
 
 // False: nobody reads it any more.
-bool put(std::string_view text) {
+bool print_report(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   return std::fflush(stdout) == 0;
 }
@@ -152,7 +152,7 @@ Result<> print_reports(Profiles& profiles, const ViewOptions& view) {
     auto profile = profiles.next();
     if (!profile)
       return std::move(profile).error();
-    if (!*profile || !put((is_first ? "" : "\n") + text_of(**profile, view)))
+    if (!*profile || !print_report((is_first ? "" : "\n") + text_of(**profile, view)))
       return Ok{};
   }
 }
@@ -178,7 +178,7 @@ Result<> run_top_screen(Profiles& profiles, const TopOptions& options, ViewOptio
     view.screen = standard_output(colour);
     std::string text = first_lines(text_of(**profile, view), view.screen.height - 1);
     constexpr std::string_view kClear = "\033[H\033[2J";
-    if (!put(std::string(kClear) + text))
+    if (!print_report(std::string(kClear) + text))
       return Ok{};
   }
 }

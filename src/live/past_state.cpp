@@ -7,7 +7,7 @@ namespace gosym {
 namespace {
 
 // More than programs have; those that map code all the time have any number.
-constexpr size_t kMaxMaps = 4096;
+constexpr size_t kMaxKeptMaps = 4096;
 
 // What happened before `time` is no longer true.
 void forget_maps_before(std::vector<MapEvent>& maps, uint64_t time) {
@@ -32,7 +32,7 @@ void PastState::add(MapEvent event) {
     return added.start <= old.start && old.limit() <= added.limit();
   };
   process.maps.erase(std::remove_if(process.maps.begin(), place, is_hidden), place);
-  if (process.maps.size() > kMaxMaps)
+  if (process.maps.size() > kMaxKeptMaps)
     process.maps.erase(process.maps.begin());
 }
 

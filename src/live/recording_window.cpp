@@ -30,7 +30,7 @@ raw::Recording::StoredChunk stored(std::string payload) {
 }
 
 // Without the samples before `begin`.
-raw::SampleBatch cut(const raw::SampleBatch& batch, uint64_t begin) {
+raw::SampleBatch from_time_on(const raw::SampleBatch& batch, uint64_t begin) {
   raw::SampleBatch rest;
   for (const auto& row : batch.rows())
     if (row.time >= begin)
@@ -105,7 +105,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
     // What was written here can be read.
     raw::StackTreeReader stacks;
     auto batch = raw::read_samples(some->chunk, stacks);
-    recording.sample_chunks.back() = stored(encoded(cut(*batch, begin), ++tree));
+    recording.sample_chunks.back() = stored(encoded(from_time_on(*batch, begin), ++tree));
   }
   recording.memory_budget = raw::memory_budget(recording.file_size);
   add_events(samples, recording);
