@@ -42,16 +42,18 @@ public:
   void keep(ImageId image, std::shared_ptr<Thing> thing) {
     kept_.insert_or_assign(image, Kept{std::move(thing), profile_});
   }
-  void begin_profile() {
+  // True: some have gone.
+  bool begin_profile() {
     profile_++;
-    std::erase_if(kept_, [this](const auto& entry) {
-      return entry.second.used_by + kMaxUnused < profile_;
-    });
+    return 0 < std::erase_if(kept_, [this](const auto& entry) {
+             return entry.second.used_by + kMaxUnused < profile_;
+           });
   }
 
 private:
-  // Half a minute or so: what runs now and then is opened now and then.
-  static constexpr uint64_t kMaxUnused = 30;
+  // Tests of a C++ program, each with hundreds of megabytes of debugging information, may run
+  // for a moment each.
+  static constexpr uint64_t kMaxUnused = 5;
   struct Kept {
     std::shared_ptr<Thing> thing;
     uint64_t used_by = 0;  // the last profile
@@ -69,10 +71,7 @@ struct SymbolCache {
   HeldFiles held;
   std::map<ImageId, std::string> file_problems;
 
-  void begin_profile() {
-    named.begin_profile();
-    unwound.begin_profile();
-  }
+  void begin_profile();
 };
 
 }  // namespace gosym

@@ -1,5 +1,6 @@
 #include "symbolize/symbolizer.h"
 
+#include <malloc.h>
 #include <tsl/robin_map.h>
 #include <xxhash.h>
 
@@ -244,6 +245,14 @@ const NamedFile::Answer& NamedFile::find(ImageAddress address) {
     answer.source = FrameSource::kCallFrames;
   }
   return answer;
+}
+
+// What a heap keeps of large files that were closed is more than all the rest.
+void SymbolCache::begin_profile() {
+  bool has_closed = named.begin_profile();
+  has_closed |= unwound.begin_profile();
+  if (has_closed)
+    malloc_trim(0);
 }
 
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
