@@ -25,7 +25,11 @@ void ask(const dwarf::CallFrames& frames) {
     if (rule && rule->is_evaluated)
       (void)frames.evaluate(ImageAddress{address}, state);
     (void)frames.caller_register(ImageAddress{address}, address % 16, 0x8000, state);
+    if (auto function = frames.function_at(ImageAddress{address}))
+      assert(function->begin <= address && address < function->end);
   }
+  for (const elf::AddressRange& function : frames.functions())
+    assert(function.begin < function.end);
 }
 
 }  // namespace

@@ -419,3 +419,23 @@ TEST_CASE("call frames: code is one piece that passes no begin or end of a funct
   CHECK_FALSE(is_one(0x1100, 0x1480));
   CHECK(is_one(0x1500, 0x9000));
 }
+
+TEST_CASE("call frames: functions are bounded, those without code are none") {
+  FrameSpec spec;
+  std::string frames = spec.setup_entry();
+  frames += spec.function_entry(frames.size(), 0x1400);
+  frames += spec.function_entry(frames.size(), 0x1100);
+  frames += spec.function_entry(frames.size(), 0x1800, 0);
+  std::string file = build_image(spec.image(frames));
+  auto image = elf::parse(as_bytes(file));
+  REQUIRE(image);
+  auto opened = dwarf::CallFrames::open(*image);
+  REQUIRE(opened);
+  CHECK(opened->functions() ==
+        std::vector<elf::AddressRange>{{0x1100, 0x1200}, {0x1400, 0x1500}});
+  CHECK(opened->function_at(ImageAddress{0x10ff}) == std::nullopt);
+  CHECK(opened->function_at(ImageAddress{0x1100}) == elf::AddressRange{0x1100, 0x1200});
+  CHECK(opened->function_at(ImageAddress{0x11ff}) == elf::AddressRange{0x1100, 0x1200});
+  CHECK(opened->function_at(ImageAddress{0x1200}) == std::nullopt);
+  CHECK(opened->function_at(ImageAddress{0x1800}) == std::nullopt);
+}

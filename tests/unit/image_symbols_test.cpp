@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "derived_program.h"
+#include "frame_builder.h"
 #include "go_modules.h"
 #include "temporary_directory.h"
 
@@ -87,4 +88,47 @@ TEST_CASE("image symbols: what one damaged record leaves unnamed the next source
   CHECK(damaged.answer(0x401000) == "main.caller by pclntab");
   CHECK(damaged.answer(0x401041) == "leaf by symtab");
   CHECK(damaged.answer(0x401051) == "");
+}
+
+TEST_CASE("image symbols: code without a name is that of the function around it, but no stub") {
+  FrameSpec frames;
+  std::string entries = frames.setup_entry();
+  for (uint64_t begin : {0x1000, 0x1100, 0x3000})
+    entries += frames.function_entry(entries.size(), begin);
+  ImageSpec spec = frames.image(entries);
+  spec.parts.push_back({.name = ".plt.sec",
+                        .contents = std::string(0x100, '\x90'),
+                        .address = 0x3000,
+                        .segment_flags = PF_R | PF_X});
+  OpenedImage opened(spec);
+  auto name_at = [&](uint64_t address) {
+    auto function = opened.symbols->find_nameless(ImageAddress{address});
+    return function ? fmt::format("{} {:#x}", function->name, function->size) : "";
+  };
+  CHECK(opened.answer(0x1080) == "");
+  CHECK(name_at(0x1000) == "program!fun_1000 0x100");
+  CHECK(name_at(0x10ff) == "program!fun_1000 0x100");
+  CHECK(name_at(0x1100) == "program!fun_1100 0x100");
+  CHECK(name_at(0x1200) == "");  // no code
+  CHECK(name_at(0x3000) == "");  // a stub
+  REQUIRE(opened.symbols->nameless_functions().size() == 2);
+  CHECK(opened.symbols->nameless_functions()[1].name == "program!fun_1100");
+  CHECK(opened.symbols->functions().empty());
+}
+
+TEST_CASE("image symbols: Go code has names or none, whatever call frames say") {
+  ImageSpec spec = GoProgram{}.image();
+  FrameSpec frames;
+  std::string entries = frames.setup_entry();
+  for (uint64_t begin : {0x401000, 0x401400})
+    entries += frames.function_entry(entries.size(), begin);
+  spec.parts.push_back({.name = ".eh_frame",
+                        .contents = entries,
+                        .address = FrameSpec::kFrames,
+                        .segment_flags = PF_R});
+  CHECK_FALSE(OpenedImage(spec).symbols->find_nameless(ImageAddress{0x401010}));
+  CHECK(OpenedImage(spec).symbols->nameless_functions().empty());
+
+  spec.parts[1].contents[6] = 0;  // a table that cannot be read may be of all code
+  CHECK_FALSE(OpenedImage(spec).symbols->find_nameless(ImageAddress{0x401010}));
 }
