@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -229,9 +230,10 @@ public:
 
   Result<int> run() {
     while (ending_signal == 0) {
+      // Reading tells of a new size as well.
+      auto key = answer_ && !early_.empty() ? take_early() : terminal_.read();
       if (auto taken = take(); !taken)
         return std::move(taken).error();
-      auto key = terminal_.read();
       if (!key) {
         show();
         wait();
@@ -246,6 +248,12 @@ public:
   }
 
 private:
+  std::optional<Key> take_early() {
+    Key key = early_.front();
+    early_.pop_front();
+    return key;
+  }
+
   Result<> take() {
     auto taken = worker_.take();
     if (!taken)
@@ -296,8 +304,18 @@ private:
 
   // Whether this was the end.
   bool handle(const Key& key) {
-    if (!answer_)
-      return key.kind == Key::Kind::kCharacter && key.character == 'q';
+    constexpr char32_t kInterrupt = 3;  // Ctrl-C
+    auto is = [&](char32_t character) {
+      return key.kind == Key::Kind::kCharacter && key.character == character;
+    };
+    if (is(kInterrupt) || (!answer_ && is('q')))
+      return true;
+    if (!answer_) {
+      constexpr size_t kMost = 100;
+      if (early_.size() < kMost)
+        early_.push_back(key);
+      return false;
+    }
     bool was_frozen = state_.is_frozen;
     Effect effect = update(state_, key, *answer_);
     if (was_frozen != state_.is_frozen)
@@ -335,6 +353,7 @@ private:
   Terminal terminal_;
   Worker worker_;
   Query asked_;
+  std::deque<Key> early_;  // that came before there was anything to look at
   uint64_t begin_ = monotonic_ns();
   std::shared_ptr<const Answer> answer_;
 };

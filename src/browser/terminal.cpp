@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <clocale>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
@@ -86,30 +87,30 @@ void show_cell(const Cell& cell, int x, int y) {
   mvadd_wch(y, x, &character);
 }
 
-std::optional<Key::Kind> kind_of(wint_t code) {
+std::optional<Key> of_code(wint_t code) {
   switch (code) {
     case KEY_UP:
-      return Key::Kind::kUp;
+      return Key{.kind = Key::Kind::kUp};
     case KEY_DOWN:
-      return Key::Kind::kDown;
+      return Key{.kind = Key::Kind::kDown};
     case KEY_LEFT:
-      return Key::Kind::kLeft;
+      return Key{.kind = Key::Kind::kLeft};
     case KEY_RIGHT:
-      return Key::Kind::kRight;
+      return Key{.kind = Key::Kind::kRight};
     case KEY_PPAGE:
-      return Key::Kind::kPageUp;
+      return Key{.kind = Key::Kind::kPageUp};
     case KEY_NPAGE:
-      return Key::Kind::kPageDown;
+      return Key{.kind = Key::Kind::kPageDown};
     case KEY_HOME:
-      return Key::Kind::kHome;
+      return Key{.kind = Key::Kind::kHome};
     case KEY_END:
-      return Key::Kind::kEnd;
+      return Key{.kind = Key::Kind::kEnd};
     case KEY_ENTER:
-      return Key::Kind::kEnter;
+      return Key{.kind = Key::Kind::kEnter};
     case KEY_BACKSPACE:
-      return Key::Kind::kBackspace;
+      return Key{.kind = Key::Kind::kBackspace};
     case KEY_BTAB:
-      return Key::Kind::kBackTab;
+      return Key{.kind = Key::Kind::kBackTab};
     default:
       return std::nullopt;
   }
@@ -210,7 +211,8 @@ Result<Terminal> Terminal::open() {
             "set TERM to what the terminal is, xterm-256color for most; or print with "
             "--stdio")
         .with_exit_status(kUnsupported);
-  cbreak();
+  // Ctrl-C and Ctrl-Z come as keys: what runs beside gets no signal of them.
+  raw();
   noecho();
   nonl();
   keypad(stdscr, TRUE);
@@ -254,15 +256,14 @@ std::optional<Key> Terminal::read() {
     int kind = wget_wch(stdscr, &code);
     if (kind == ERR)
       return std::nullopt;
-    if (kind != KEY_CODE_YES)
+    constexpr wint_t kSuspend = 26;  // Ctrl-Z
+    if (kind == OK && code == kSuspend)
+      std::raise(SIGTSTP);  // ncurses gives the terminal back, and takes it again
+    else if (kind == OK)
       return of_character(code);
-    if (code == KEY_MOUSE) {
-      if (auto key = of_mouse())
-        return key;
-    } else if (auto known = kind_of(code)) {
-      return Key{.kind = *known};
-    }
-    // Else a new size, or a key that means nothing here.
+    // Of others, some mean nothing here; one tells of a new size.
+    else if (auto key = code == KEY_MOUSE ? of_mouse() : of_code(code))
+      return key;
   }
 }
 

@@ -1,0 +1,324 @@
+#!/usr/bin/python3
+"""The browser on a real terminal, as a person has it. What it shows and exports is what `gosym
+report` prints of the same part of the recording."""
+import contextlib
+import functools
+import json
+import os
+import re
+import shlex
+
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, call, go, gosym, new_place, run, wait_for)
+
+
+@functools.cache
+def recording():
+    """A program of recursion, closures, goroutines and hot leaves, several threads, 4 seconds."""
+    program = new_place("go_stacks")
+    call(go("newest"), "build", "-ldflags=-s -w", "-o", program, FIXTURES / "go_stacks" / "main.go",
+         env=GO_ENVIRONMENT)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", 499, "-o", file, "--", program, "all", 4000)
+    return file
+
+
+class Terminal:
+    """tmux, with a shell in it."""
+
+    def __init__(self, size=(100, 30), folder=None, **environment):
+        Terminal.count = getattr(Terminal, "count", 0) + 1
+        self.tmux = ["tmux", "-L", f"gosym-{os.getpid()}-{Terminal.count}"]
+        settings = {"LC_ALL": "C.UTF-8", "PS1": "$ ", **environment}
+        call(*self.tmux, "-f", "/dev/null", "new-session", "-d", "-x", size[0], "-y", size[1],
+             *[word for name, value in settings.items() for word in ("-e", f"{name}={value}")],
+             "-c", folder or "/", "env", "-u", "ENV", "sh")
+        if "TERM" in environment:
+            self.run(f"TERM={environment['TERM']}; export TERM")
+        self.shows("$")
+
+    def keys(self, *keys):
+        for key in keys:
+            call(*self.tmux, "send-keys", key)
+
+    def type(self, text):
+        call(*self.tmux, "send-keys", "-l", text)
+
+    def run(self, *command):
+        self.type(" ".join(shlex.quote(str(word)) if len(command) > 1 else str(word)
+                           for word in command))
+        self.keys("Enter")
+
+    def screen(self, *options):
+        return call(*self.tmux, "capture-pane", "-p", *options).out
+
+    def shows(self, text):
+        """Waits until it does, and gives the screen."""
+        found = []
+        pattern = re.compile(text if isinstance(text, str) and text != "$" else r"\$", re.MULTILINE)
+
+        def has_it():
+            found[:] = [self.screen()]
+            return pattern.search(found[0])
+
+        try:
+            wait_for(has_it, text)
+        except AssertionError:
+            raise AssertionError(f"no {text!r} on the screen:\n{self.screen()}") from None
+        return found[0]
+
+    def close(self):
+        call(*self.tmux, "kill-server")
+
+
+@contextlib.contextmanager
+def terminal(*arguments, **options):
+    opened = Terminal(*arguments, **options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextlib.contextmanager
+def browser(*options, **terminal_options):
+    """The browser in a folder of its own, once it shows what was recorded."""
+    folder = new_place("shown")
+    folder.mkdir()
+    with terminal(folder=folder, **terminal_options) as opened:
+        opened.folder = folder
+        opened.run(GOSYM, "report", recording(), *options)
+        opened.shows(r"^ 1 ")
+        yield opened
+
+
+def exported(opened, choice):
+    """What `e` wrote."""
+    before = set(opened.folder.iterdir())
+    opened.keys("e", choice)
+    name = re.search(r"wrote (\S+)", opened.shows("wrote gosym-"))[1]
+    file = opened.folder / name
+    assert file not in before, f"{name} was there"
+    return file
+
+
+def printed(*options):
+    return gosym("report", "-q", recording(), *options).out
+
+
+@functools.cache
+def functions():
+    """By self, as JSON has them."""
+    document = json.loads(printed("--json"))
+    total = document["totals"]["value"]
+    found = [(f["name"], 100 * f["self"] / total, 100 * f["total"] / total)
+             for f in document["functions"] if "unnamed" not in f]
+    return sorted(found, key=lambda f: -f[1])
+
+
+def first_screen(size):
+    name, own, total = functions()[0]
+    with browser(size=size) as opened:
+        screen = opened.shows(rf"{own:.2f} .*{re.escape(name[-10:])}").splitlines()
+    row = next(line for line in screen if f"{own:.2f}" in line)
+    assert f"{total:.2f}" in row, row
+    assert len(screen) == size[1] and max(map(len, screen)) <= size[0], screen
+
+
+def searching_tells_the_share():
+    with browser() as opened:
+        opened.type("/main\\.fib")
+        opened.keys("Enter")
+        told = re.search(r"/main\\\.fib: ([\d.]+) %", opened.shows(r"main\\\.fib: "))[1]
+        opened.keys("n", "N")
+        opened.shows(r"^ main\.fib")
+    document = json.loads(printed("--json", "--focus", r"main\.fib"))
+    whole = json.loads(printed("--json"))["totals"]["value"]
+    assert abs(float(told) - 100 * document["totals"]["value"] / whole) < 0.01, told
+
+
+def only_stacks_with_a_function():
+    name = functions()[0][0]
+    with browser() as opened:
+        opened.keys("f")
+        opened.shows("with ")
+        file = exported(opened, "f")
+        assert file.read_text() == printed("--folded", "--focus", f"^{re.escape(name)}$")
+        opened.keys("u", "x")
+        opened.shows("without ")
+        file = exported(opened, "f")
+        assert file.read_text() == printed("--folded", "--ignore", f"^{re.escape(name)}$")
+        opened.keys("c", "K", "I")
+        opened.shows("no kernel, no inlined calls")
+        assert exported(opened, "f").read_text() == printed("--folded", "--no-kernel", "--no-inlines")
+
+
+def one_thread():
+    with browser() as opened:
+        opened.keys("t")
+        tid = re.search(r"%  \S+ \((\d+)\)", opened.shows(r"thread ─"))[1]
+        opened.keys("Enter")
+        opened.shows(rf"thread \S+ \({tid}\)")
+        assert exported(opened, "f").read_text() == printed("--folded", "--tid", tid)
+        opened.keys("c", "t", "g")
+        opened.shows("the tree is grouped by thread")
+        opened.shows(rf"\({tid}\)")
+
+
+def a_part_of_the_time():
+    with browser() as opened:
+        opened.keys("[", *["Right"] * 20)
+        opened.keys("]", *["Left"] * 10)
+        opened.keys("Enter")
+        begin, end = re.search(r"([\d.]+) to ([\d.]+) s", opened.shows(r"[\d.]+ to [\d.]+ s")).groups()
+        assert float(begin) > 0 and float(end) < 4.5, (begin, end)
+        file = exported(opened, "f")
+    assert file.read_text() == printed("--folded", "--time", f"{begin},{end}")
+
+
+def callers_and_callees():
+    name = functions()[0][0]
+    rows = [line for line in printed("--callers", f"^{re.escape(name)}$", "--csv").splitlines()[1:]]
+    caller = rows[0].split(",")[4]
+    with browser() as opened:
+        opened.keys("Enter")
+        screen = opened.shows("below: what it calls").splitlines()
+        assert caller in screen[4], screen
+        opened.keys("a")
+        opened.shows(r"0x[0-9a-f]+, [\d,]+ bytes")
+        opened.keys("Enter")  # the hottest line
+        opened.shows("%|address")
+
+
+def flame_graph():
+    with browser() as opened:
+        opened.keys("4")
+        opened.shows("▏all")
+        opened.keys("Down", "Down", "Enter")
+        opened.shows("from top to bottom")
+        opened.keys("i")
+        opened.shows("what ran, and who calls it, from top to bottom")
+        opened.type("/fib")
+        opened.keys("Enter")
+        opened.shows("/fib: ")
+
+
+def exports_are_what_report_writes():
+    with browser() as opened:
+        assert exported(opened, "f").read_text() == printed("--folded")
+        assert json.loads(exported(opened, "j").read_text())["totals"] == \
+            json.loads(printed("--json"))["totals"]
+        profile = exported(opened, "p")
+        assert exported(opened, "c").read_text().startswith("self %,")
+    told = call("/usr/bin/go", "tool", "pprof", "-top", "-nodecount=5", profile, env=GO_ENVIRONMENT).out
+    assert functions()[0][0].split(".")[-1] in told, told
+
+
+def size_changes():
+    with browser(size=(120, 40)) as opened:
+        opened.keys("2")
+        opened.shows("who is called")
+        for width, height in ((80, 24), (40, 10), (100, 30), (10, 3), (80, 24)):
+            call(*opened.tmux, "resize-window", "-x", width, "-y", height)
+            opened.shows("too small" if width < 30 else r"Enter open|\? keys|keys …|…$")
+        screen = opened.shows("who is called").splitlines()
+        assert len(screen) == 24 and max(map(len, screen)) <= 80, screen
+
+
+def terminal_is_left_as_it_was():
+    with terminal() as opened:
+        def settings():
+            opened.run("clear; stty -a; echo rea''dy")
+            return opened.shows("^ready")
+
+        before = settings()
+        opened.run(GOSYM, "report", recording())
+        opened.shows(r"\? keys")
+        opened.keys("q")
+        opened.shows(r"^\$")
+        assert settings() == before
+        opened.run(f"{GOSYM} report {recording()} & sleep 0; fg >/dev/null 2>&1; echo st''atus $?")
+        opened.shows(r"\? keys")
+        call("pkill", "-TERM", "-f", f"{GOSYM} report {recording()}")
+        opened.shows("status 143")
+        assert settings() == before
+        # Ctrl-C is the wish to quit, too.
+        opened.run(GOSYM, "report", recording())
+        opened.shows(r"\? keys")
+        opened.keys("C-c")
+        opened.shows(r"^\$")
+        assert settings() == before
+
+
+def suspended_and_resumed():
+    with terminal() as opened:
+        opened.run("exec bash --norc -i")
+        opened.run(GOSYM, "report", recording())
+        opened.shows(r"\? keys")
+        opened.keys("2")
+        opened.shows("who is called")
+        opened.keys("C-z")
+        opened.shows("Stopped")
+        opened.run("clear; echo b''elow; fg")
+        opened.shows("who is called")
+        opened.keys("q")
+        opened.shows("below")
+
+
+def printed_where_it_cannot_be_browsed():
+    shown = "samples of cpu-clock"
+    with terminal() as opened:
+        opened.run(f"clear; {GOSYM} report {recording()} | head -3")
+        opened.shows(shown)
+        opened.run(f"clear; {GOSYM} report --stdio {recording()} | cat; {GOSYM} report -q --stdio --top 2 {recording()}")
+        opened.shows(shown)
+        opened.run(f"clear; TERM=dumb {GOSYM} report {recording()} | cat")
+        opened.shows(shown)
+    with terminal(TERM="dumb") as opened:
+        opened.run(f"{GOSYM} report --top 2 {recording()}")
+        opened.shows(shown)
+
+
+def other_terminals():
+    """Without colours; without UTF-8, where all is ASCII."""
+    with browser(TERM="vt100") as opened:
+        opened.keys("4")
+        opened.shows("▏all")
+    with browser(LC_ALL="C") as opened:
+        opened.keys("4")
+        screen = opened.shows(r"\|all")
+        assert screen.isascii(), screen
+    with browser() as opened:
+        opened.keys("4")
+        opened.shows("▏all")
+        assert "\x1b[38;5;16m\x1b[48;5;" in opened.screen("-e") or "48;5;" in opened.screen("-e")
+
+
+def what_is_wrong_is_told_afterwards():
+    damaged = new_place("damaged.raw")
+    damaged.write_bytes(recording().read_bytes()[:-1000])
+    with terminal(size=(150, 30)) as opened:
+        opened.run(GOSYM, "report", damaged)
+        opened.shows(r"\? keys")
+        assert "warning" not in opened.screen()
+        opened.keys("q")
+        opened.shows("gosym: warning: .*damaged")
+        opened.run(f"clear; {GOSYM} report /dev/null; echo st''atus $?")
+        opened.shows("gosym: error: ")
+        opened.shows(r"status [1-9]")
+
+
+run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.partial(first_screen, (w, h)))
+       for w, h in ((80, 24), (120, 40), (200, 50))],
+     ("a search tells the share of what matches", searching_tells_the_share),
+     ("only stacks with a function, or without", only_stacks_with_a_function),
+     ("one thread, and a tree by threads", one_thread),
+     ("a part of the time", a_part_of_the_time),
+     ("callers and callees, and code", callers_and_callees),
+     ("flame graph", flame_graph),
+     ("exports are what report writes", exports_are_what_report_writes),
+     ("the size changes", size_changes),
+     ("the terminal is left as it was", terminal_is_left_as_it_was),
+     ("suspended and resumed", suspended_and_resumed),
+     ("printed where it cannot be browsed", printed_where_it_cannot_be_browsed),
+     ("other terminals", other_terminals),
+     ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards)])
