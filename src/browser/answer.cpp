@@ -226,6 +226,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
                                      const Answer* before) {
   auto result = std::make_shared<Answer>();
   result->query = query;
+  result->is_last = recorded.is_last;
   result->selected = selected_of(recorded, query, before);
   const Selected& selected = *result->selected;
   bool is_same = before && before->selected == result->selected;

@@ -69,6 +69,7 @@ struct Answer {
   std::shared_ptr<const PathTree> callees;
   std::shared_ptr<const std::vector<MenuEntry>> menu;
   std::shared_ptr<const Code> code;
+  bool is_last = true;   // as Recorded has it
   uint64_t matched = 0;  // amount of samples with an entry that the search matches
 
   const Profile& profile() const { return *selected->profile; }
@@ -79,6 +80,7 @@ struct Answer {
 struct Recorded {
   std::vector<std::shared_ptr<const Profile>> events;
   uint64_t generation = 0;
+  bool is_last = true;  // there will be no other samples
   FindCode find_code = {};
 };
 

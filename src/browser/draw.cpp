@@ -114,7 +114,11 @@ private:
       what += fmt::format(" of {}", printable(profile_.event().name));
     x = grid_.write(x + 2, 0, what, Look::kBar);
     if (state_.is_live)
-      x = grid_.write(x + 2, 0, state_.is_frozen ? "frozen" : "live", Look::kActive);
+      x = grid_.write(x + 2, 0,
+                      answer_.is_last    ? "ended"
+                      : state_.is_frozen ? "frozen"
+                                         : "live",
+                      Look::kActive);
     if (is_old_)
       x = grid_.write(x + 2, 0, "…", Look::kActive);
     if (answer_.query.search)

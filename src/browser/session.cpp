@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -76,9 +78,8 @@ public:
       is_idle = shared_->is_idle;
     }
     shared_->changed.notify_all();
-    if (shared_->source.stop)
-      shared_->source.stop();
-    if (is_idle || shared_->source.stop) {
+    // What a live source is of ends after this.
+    if (is_idle || shared_->source.is_live()) {
       thread_.join();
     } else {
       thread_.detach();
@@ -135,42 +136,65 @@ private:
   }
 
   static bool load(Shared& shared, Recorded& recorded) {
-    auto events = shared.source.load();
+    auto loaded = shared.source.load();
     std::lock_guard lock(shared.mutex);
-    if (!events) {
-      shared.error = std::move(events).error();
+    if (!loaded) {
+      shared.error = std::move(loaded).error();
       tell(shared);
       return false;
     }
-    recorded.events = *std::move(events);
+    recorded.events = std::move(loaded->events);
+    recorded.is_last = loaded->is_last;
     recorded.generation++;
     // What was asked last is asked of the new samples.
     if (!shared.wanted && shared.latest)
       shared.wanted = shared.latest->query;
+    return true;
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  // Until there is something to load or to answer; false: this has ended.
+  static bool wait(Shared& shared, const Recorded& recorded, Clock::time_point due) {
+    std::unique_lock lock(shared.mutex);
+    shared.is_idle = true;
+    auto is_asked = [&] {
+      return shared.is_ended || (shared.wanted && recorded.generation > 0);
+    };
+    while (!is_asked()) {
+      bool loads = recorded.generation == 0 || (!recorded.is_last && !shared.is_frozen);
+      if (loads && Clock::now() >= due)
+        break;
+      if (loads)
+        shared.changed.wait_until(lock, due);
+      else
+        shared.changed.wait(lock);
+    }
+    shared.is_idle = false;
     return !shared.is_ended;
+  }
+
+  static bool is_frozen(Shared& shared) {
+    std::lock_guard lock(shared.mutex);
+    return shared.is_frozen;
   }
 
   static void run(Shared& shared) {
     Recorded recorded;
     recorded.find_code = shared.source.find_code;
+    // The first samples are shown soon.
+    constexpr std::chrono::milliseconds kSoon{500};
+    std::chrono::nanoseconds interval(shared.source.interval);
+    Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
     uint64_t answered = 0;  // generation
     std::shared_ptr<const Answer> before;
-    while (true) {
-      bool is_live = shared.source.is_live;
-      {
-        std::unique_lock lock(shared.mutex);
-        shared.is_idle = true;
-        shared.changed.wait(lock, [&] {
-          return shared.is_ended || shared.wanted || recorded.generation == 0 ||
-                 (is_live && !shared.is_frozen);
-        });
-        if (shared.is_ended)
+    while (wait(shared, recorded, due)) {
+      bool has_more = !recorded.is_last && !is_frozen(shared);
+      if (recorded.generation == 0 || (has_more && Clock::now() >= due)) {
+        if (!load(shared, recorded))
           return;
-        shared.is_idle = false;
-        is_live = is_live && !shared.is_frozen && !shared.wanted;
+        due = Clock::now() + interval;
       }
-      if ((recorded.generation == 0 || is_live) && !load(shared, recorded))
-        return;
       std::optional<Query> query;
       {
         std::lock_guard lock(shared.mutex);
@@ -225,7 +249,7 @@ public:
         terminal_(std::move(terminal)),
         worker_(std::move(source), state_.query),
         asked_(state_.query) {
-    state_.is_live = source_.is_live;
+    state_.is_live = source_.is_live();
   }
 
   Result<int> run() {
@@ -277,7 +301,7 @@ private:
     else
       terminal_.show(draw_waiting(
           state_.size, state_.title,
-          fmt::format("{}, {:.0f} s", source_.is_live ? "sampling" : "reading and naming",
+          fmt::format("{}, {:.0f} s", source_.is_live() ? "sampling" : "reading and naming",
                       static_cast<double>(monotonic_ns() - begin_) / 1e9)));
   }
 

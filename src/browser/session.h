@@ -15,17 +15,21 @@ namespace gosym::browser {
 struct Source {
   using Events = std::vector<std::shared_ptr<const Profile>>;  // as by_event() makes them
 
-  // Blocks until there is something to show; of a live source each time anew, for as long as an
-  // interval takes.
-  std::function<Result<Events>()> load;
-  bool is_live = false;
+  struct Loaded {
+    Events events;
+    bool is_last = true;
+  };
+
+  // What there is to show now; of a live source again and again, until it was the last.
+  std::function<Result<Loaded>()> load;
+  uint64_t interval = 0;  // nanoseconds from one to the next; 0: this is no live source
   FindCode find_code = {};
-  // Makes load() return soon, at the end. If there is none, the thread may be left behind.
-  std::function<void()> stop = {};
   // Of a live source: forget what was sampled; write what is kept to a file, whose name is
-  // told.
+  // told. Both are called by another thread, while load() may be at work.
   std::function<void()> reset = {};
   std::function<Result<std::string>()> save = {};
+
+  bool is_live() const { return interval != 0; }
 };
 
 // Writes a profile to a file in a format, and tells its name.

@@ -69,9 +69,11 @@ Result<std::vector<CodeLine>> read_code(const Profile& profile, uint32_t image_i
   return lines;
 }
 
-Code find_code(const Profile& profile, std::span<const SampleCount> samples,
-               const std::string& function, const DebugFileOptions& files,
-               const HeldFiles& held) {
+}  // namespace
+
+browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
+                                const std::string& function, const DebugFileOptions& files,
+                                const HeldFiles& held) {
   auto images = find_sampled(profile, samples, function);
   if (!images)
     return {.problem = images.error().message()};
@@ -89,16 +91,13 @@ Code find_code(const Profile& profile, std::span<const SampleCount> samples,
   return {.lines = *std::move(lines)};
 }
 
-// The first name that is free: "gosym-2.folded".
-std::string free_name(std::string_view extension) {
+std::string free_file_name(std::string_view extension) {
   for (size_t number = 1;; number++) {
     std::string name = fmt::format("gosym-{}.{}", number, extension);
     if (access(name.c_str(), F_OK) != 0)
       return name;
   }
 }
-
-}  // namespace
 
 bool has_browser_terminal() {
   const char* name = std::getenv("TERM");
@@ -107,21 +106,21 @@ bool has_browser_terminal() {
          term != "dumb";
 }
 
-browser::State initial_state(const ReportOptions& options) {
+browser::State initial_state(std::string_view title, const ViewOptions& view,
+                             const Selection& selection) {
   browser::State state;
-  state.title = printable(base_name(options.input));
-  state.sort = options.view.sort;
-  state.query.selection = options.selection;
-  for (const Dimension& dimension : options.view.by) {
+  state.title = printable(title);
+  state.sort = view.sort;
+  state.query.selection = selection;
+  for (const Dimension& dimension : view.by) {
     if (dimension.is_of_frames())
       state.query.by = dimension.kind;
     else
       state.query.groups.push_back(dimension);
   }
-  if (!state.query.groups.empty() || options.view.view == View::kTree ||
-      options.view.view == View::kInverted)
+  if (!state.query.groups.empty() || view.view == View::kTree || view.view == View::kInverted)
     state.page = browser::Page::kTree;
-  if (options.view.view == View::kInverted)
+  if (view.view == View::kInverted)
     state.query.direction = Direction::kFromLeaf;
   return state;
 }
@@ -132,7 +131,7 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
   for (const browser::ExportChoice& choice : browser::export_choices())
     if (choice.format == format)
       extension = choice.extension;
-  std::string name = free_name(extension);
+  std::string name = free_file_name(extension);
   auto file = OutputFile::open(name);
   if (!file)
     return std::move(file).error();
@@ -156,19 +155,21 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
   load.is_browsed = true;
 
   browser::Source source;
-  source.load = [load, loaded]() -> Result<browser::Source::Events> {
+  source.load = [load, loaded]() -> Result<browser::Source::Loaded> {
     auto profile = load_profile(load, *find_format("text"), loaded->files);
     if (!profile)
       return std::move(profile).error();
     loaded->held = std::move(profile->held);
     tell_problems(profile->symbols, load);
-    return browser::by_event(std::move(profile->profile));
+    return browser::Source::Loaded{.events = browser::by_event(std::move(profile->profile))};
   };
   source.find_code = [loaded](const Profile& profile, std::span<const SampleCount> samples,
                               const std::string& function) {
-    return find_code(profile, samples, function, loaded->files, loaded->held);
+    return find_sampled_code(profile, samples, function, loaded->files, loaded->held);
   };
-  return browser::browse(std::move(source), export_profile, initial_state(options));
+  return browser::browse(
+      std::move(source), export_profile,
+      initial_state(base_name(options.input), options.view, options.selection));
 }
 
 }  // namespace gosym

@@ -2,6 +2,7 @@
 
 #include "browser/session.h"
 #include "commands/report_options.h"
+#include "symbolize/recorded_file.h"
 
 namespace gosym {
 
@@ -10,9 +11,19 @@ namespace gosym {
 bool has_browser_terminal();
 
 // What the browser begins with, as the options say.
-browser::State initial_state(const ReportOptions& options);
+browser::State initial_state(std::string_view title, const ViewOptions& view,
+                             const Selection& selection);
 
-// Writes a profile beside the working directory's other files, as "gosym-3.folded".
+// The code of the functions of this name, as `gosym annotate` finds it. `held` are files that
+// the recording has kept.
+browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
+                                const std::string& function, const DebugFileOptions& files,
+                                const HeldFiles& held = {});
+
+// The first name in the working directory that is free: "gosym-2.folded".
+std::string free_file_name(std::string_view extension);
+
+// Writes a profile to a file of such a name, which is told.
 Result<std::string> export_profile(const Profile& profile, const std::string& format);
 
 // Shows a recording in the browser; gives the exit status.

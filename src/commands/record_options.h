@@ -40,6 +40,7 @@ struct RecordOptions {
   bool leaves_children = false;
   bool is_verbose = false;
   bool is_quiet = false;
+  bool is_terminal_taken = false;  // so that a command has none
 
   bool has_processes() const {
     return !processes.empty() || !comms.empty() || !tids.empty() || !cgroups.empty() ||

@@ -78,8 +78,10 @@ Result<> find_processes(const RecordOptions& options, Targets& targets) {
 
 Result<> start_command(const RecordOptions& options, Targets& targets) {
   bool is_output_taken = options.output == "-";
-  auto held =
-      HeldCommand::start(options.command, is_output_taken ? STDERR_FILENO : STDOUT_FILENO);
+  int output = options.is_terminal_taken ? HeldCommand::kNoTerminal
+               : is_output_taken         ? STDERR_FILENO
+                                         : STDOUT_FILENO;
+  auto held = HeldCommand::start(options.command, output);
   if (!held)
     return std::move(held).error();
   targets.command = *std::move(held);

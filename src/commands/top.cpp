@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "base/text.h"
+#include "commands/browse.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/load_profile.h"
@@ -16,7 +18,6 @@
 #include "commands/record_options.h"
 #include "commands/record_targets.h"
 #include "commands/report_options.h"
-#include "commands/terminal.h"
 #include "live/accumulated_profile.h"
 #include "live/live_recording.h"
 #include "profile/go_stacks.h"
@@ -84,22 +85,22 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
   return TopPlan{*std::move(plan), *interval, std::max(*window, *interval)};
 }
 
-// One profile after the other, at each interval, while the recording goes on.
+bool is_shown_in_browser(const TopOptions& options) {
+  return !options.is_batch && has_browser_terminal();
+}
+
+// One profile after the other while the recording goes on.
 class Profiles {
 public:
   Profiles(LiveRecording& recording, const TopOptions& options, const TopPlan& plan)
       : recording_(recording), options_(options), plan_(plan) {}
 
-  // Waits for the next one: of the end, if the recording has ended meanwhile. Null: that was
-  // the last one. Valid until the next call.
-  Result<Profile*> next() {
-    bool was_last = is_over_ || (options_.count != 0 && count_ == options_.count);
-    if (was_last)
+  // What there is at a time of CLOCK_MONOTONIC, or at the end if that comes before. Null: there
+  // is none behind the last. Valid until the next call.
+  Result<Profile*> next(uint64_t time) {
+    if (is_last())
       return nullptr;
-    due_ += plan_.interval_ns;
-    is_over_ = !recording_.wait_until(due_);
-    // What naming has taken longer for is not caught up with.
-    due_ = std::max(due_, monotonic_ns());
+    is_over_ = !recording_.wait_until(time);
     count_++;
     auto named =
         options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
@@ -107,7 +108,8 @@ public:
       return std::move(named).error();
     if (!options_.keeps_wrappers)
       hide_wrappers(named->profile);
-    select(named->profile, options_.selection);
+    if (!is_shown_in_browser(options_))  // which selects itself
+      select(named->profile, options_.selection);
     if (!options_.accumulates) {
       last_ = std::move(named->profile);
       return &last_;
@@ -116,13 +118,20 @@ public:
     return &sum_.profile();
   }
 
+  // The recording has ended, or there were as many as were asked for.
+  bool is_last() const { return is_over_ || (options_.count != 0 && count_ == options_.count); }
+
+  void reset() {
+    recording_.reset();
+    sum_ = AccumulatedProfile();
+  }
+
   uint64_t shortened_samples() const { return sum_.shortened_samples(); }
 
 private:
   LiveRecording& recording_;
   const TopOptions& options_;
   const TopPlan& plan_;
-  uint64_t due_ = monotonic_ns();
   size_t count_ = 0;
   bool is_over_ = false;
   Profile last_;
@@ -147,9 +156,13 @@ bool print_report(std::string_view text) {
   return std::fflush(stdout) == 0;
 }
 
-Result<> print_reports(Profiles& profiles, const ViewOptions& view) {
+// One at each interval, and the last at the end. What naming has taken longer for is not caught
+// up with.
+Result<> print_reports(Profiles& profiles, const ViewOptions& view, uint64_t interval) {
+  uint64_t due = monotonic_ns();
   for (bool is_first = true;; is_first = false) {
-    auto profile = profiles.next();
+    due = std::max(due + interval, monotonic_ns());
+    auto profile = profiles.next(due);
     if (!profile)
       return std::move(profile).error();
     if (!*profile || !print_report((is_first ? "" : "\n") + text_of(**profile, view)))
@@ -157,30 +170,41 @@ Result<> print_reports(Profiles& profiles, const ViewOptions& view) {
   }
 }
 
-std::string first_lines(std::string_view text, size_t count) {
-  size_t end = 0;
-  while (count-- > 0 && end < text.size())
-    end = std::min(text.find('\n', end), text.size() - 1) + 1;
-  return std::string(text.substr(0, end));
-}
-
-// Each report takes the place of the one before.
-Result<> run_top_screen(Profiles& profiles, const TopOptions& options, ViewOptions view) {
-  ColourMode colour = options.colour == "always"  ? ColourMode::kAlways
-                      : options.colour == "never" ? ColourMode::kNever
-                                                  : ColourMode::kAuto;
-  while (true) {
-    auto profile = profiles.next();
+Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOptions& options,
+                     const TopPlan& plan) {
+  auto files = find_debug_files(options.debug, nullptr);
+  if (!files)
+    return std::move(files).error();
+  std::mutex mutex;  // the browser's thread that loads is not that of its keys
+  browser::Source source;
+  source.interval = plan.interval_ns;
+  source.load = [&]() -> Result<browser::Source::Loaded> {
+    std::lock_guard lock(mutex);
+    auto profile = profiles.next(0);
     if (!profile)
       return std::move(profile).error();
-    if (!*profile)
-      return Ok{};
-    view.screen = standard_output(colour);
-    std::string text = first_lines(text_of(**profile, view), view.screen.height - 1);
-    constexpr std::string_view kClear = "\033[H\033[2J";
-    if (!print_report(std::string(kClear) + text))
-      return Ok{};
-  }
+    return browser::Source::Loaded{browser::by_event(**profile), profiles.is_last()};
+  };
+  source.find_code = [&](const Profile& profile, std::span<const SampleCount> samples,
+                         const std::string& function) {
+    return find_sampled_code(profile, samples, function, *files);
+  };
+  source.reset = [&] {
+    std::lock_guard lock(mutex);
+    profiles.reset();
+  };
+  source.save = [&]() -> Result<std::string> {
+    std::lock_guard lock(mutex);
+    std::string name = free_file_name("raw");
+    if (auto saved = recording.save(plan.window_ns, name); !saved)
+      return std::move(saved).error();
+    return name;
+  };
+  auto status = browser::browse(std::move(source), export_profile,
+                                initial_state("gosym top", options.view, options.selection));
+  if (!status)
+    return std::move(status).error();
+  return Ok{};
 }
 
 Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan& plan) {
@@ -188,13 +212,22 @@ Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan
   ViewOptions view = options.view;
   view.is_verbose = options.record.is_verbose;
   view.screen.has_colour = options.colour == "always";
-  bool is_batch = options.is_batch || isatty(STDOUT_FILENO) == 0;
-  auto shown =
-      is_batch ? print_reports(profiles, view) : run_top_screen(profiles, options, view);
+  auto shown = is_shown_in_browser(options) ? browse_live(recording, profiles, options, plan)
+                                            : print_reports(profiles, view, plan.interval_ns);
   if (uint64_t count = profiles.shortened_samples(); count > 0)
     warn(options.record, "{} samples were counted without their callers or threads: too many",
          with_commas(count));
   return shown;
+}
+
+// What is accumulated is not told apart by time.
+GroupBy group_by_of_top(const TopOptions& options, const TopPlan& plan) {
+  if (!is_shown_in_browser(options))
+    return group_by_of(options.view, plan.window_ns);
+  GroupBy group_by = group_by_for_browser(plan.window_ns);
+  if (options.accumulates)
+    group_by.time_step = 0;
+  return group_by;
 }
 
 Result<int> top(TopOptions& options) {
@@ -207,6 +240,7 @@ Result<int> top(TopOptions& options) {
   if (!files)
     return std::move(files).error();
   options.record.output = "-";  // standard output is ours, and not the command's
+  options.record.is_terminal_taken = is_shown_in_browser(options);
   auto targets = open_targets(options.record, plan->record.sampler.scope);
   if (!targets)
     return std::move(targets).error();
@@ -222,7 +256,7 @@ Result<int> top(TopOptions& options) {
   LiveRecording recording({.sampler = plan->record.sampler,
                            .archive = plan->record.archive,
                            .window = plan->window_ns,
-                           .group_by = group_by_of(options.view, plan->window_ns),
+                           .group_by = group_by_of_top(options, *plan),
                            .names = {.go = form, .native = form}},
                           *std::move(sampler), *std::move(files));
   // As for `record`: before it looks at anything of others.

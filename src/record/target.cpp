@@ -1,5 +1,6 @@
 #include "record/target.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <sys/prctl.h>
@@ -67,8 +68,13 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 [[noreturn]] void await_and_execute(int channel, int output, const char* file,
                                     char* const* argv) {
   signal(SIGXFSZ, SIG_DFL);
-  if (output != STDOUT_FILENO)
+  if (output == HeldCommand::kNoTerminal) {
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      dup2(nothing, stream);
+  } else if (output != STDOUT_FILENO) {
     dup2(output, STDOUT_FILENO);
+  }
   char go = 0;
   if (read(channel, &go, 1) == 1) {
     execv(file, argv);

@@ -39,7 +39,9 @@ Result<std::string> find_executable(const std::string& command);
 // without having run anything.
 class HeldCommand {
 public:
-  // What it prints goes to the descriptor `output`.
+  // What it prints goes to the descriptor `output`. With kNoTerminal what it reads is empty,
+  // and what it prints goes nowhere.
+  static constexpr int kNoTerminal = -1;
   static Result<HeldCommand> start(const std::vector<std::string>& arguments,
                                    int output = STDOUT_FILENO);
 

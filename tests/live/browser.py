@@ -8,7 +8,8 @@ import os
 import re
 import shlex
 
-from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, call, go, gosym, new_place, run, wait_for)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_spin, call, go, gosym, new_place, run,
+                    wait_for)
 
 
 @functools.cache
@@ -307,6 +308,26 @@ def what_is_wrong_is_told_afterwards():
         opened.shows(r"status [1-9]")
 
 
+def live():
+    """gosym top: a command's function is there while it runs, frozen, saved, and to the end."""
+    folder = new_place("live")
+    folder.mkdir()
+    with terminal(folder=folder) as opened:
+        opened.run(GOSYM, "top", "--interval", "300ms", "-F", 499, "--", "timeout", 4, build_spin())
+        opened.shows(r"^ gosym top .*live")
+        opened.shows(r"^ +\d+\.\d+ .* busy")
+        opened.keys("z")
+        frozen = opened.shows("frozen").splitlines()
+        opened.keys("z", "W")
+        opened.shows("wrote gosym-1.raw")
+        opened.shows(r"^ gosym top .*ended")
+        assert opened.screen().splitlines()[4] != frozen[4]
+        opened.keys("q")
+        opened.shows(r"^\$")
+    saved = gosym("report", "--strict", "--folded", folder / "gosym-1.raw").out
+    assert ";busy" in saved, saved
+
+
 run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.partial(first_screen, (w, h)))
        for w, h in ((80, 24), (120, 40), (200, 50))],
      ("a search tells the share of what matches", searching_tells_the_share),
@@ -321,4 +342,5 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("suspended and resumed", suspended_and_resumed),
      ("printed where it cannot be browsed", printed_where_it_cannot_be_browsed),
      ("other terminals", other_terminals),
-     ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards)])
+     ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards),
+     ("live", live)])
