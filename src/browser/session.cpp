@@ -384,8 +384,8 @@ private:
 
 }  // namespace
 
-Result<int> browse(Source source, const Export& write, State state) {
-  auto terminal = Terminal::open();
+Result<int> browse(Source source, const Export& write, State state, bool has_colour) {
+  auto terminal = Terminal::open(has_colour);
   if (!terminal)
     return std::move(terminal).error();
   catch_signals();

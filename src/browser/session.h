@@ -38,6 +38,6 @@ using Export =
 
 // Shows the source on the terminal until the user has enough. Gives the exit status. What is
 // written to standard error meanwhile is shown afterwards.
-Result<int> browse(Source source, const Export& write, State state);
+Result<int> browse(Source source, const Export& write, State state, bool has_colour = true);
 
 }  // namespace gosym::browser

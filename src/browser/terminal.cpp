@@ -28,6 +28,7 @@ constexpr size_t kLooks = static_cast<size_t>(Look::kUnnamedBox) + 1;
 std::array<attr_t, kLooks> attributes;
 std::array<short, kLooks> pairs;
 bool has_utf8 = false;
+bool shows_colour = false;
 
 struct Press {
   int x;
@@ -39,7 +40,7 @@ void set_look(Look look, attr_t attribute, short foreground = -1, short backgrou
   auto i = static_cast<size_t>(look);
   attributes[i] = attribute;
   pairs[i] = 0;
-  if (!has_colors() || (foreground == -1 && background == -1))
+  if (!shows_colour || (foreground == -1 && background == -1))
     return;
   pairs[i] = static_cast<short>(i + 1);
   init_pair(pairs[i], foreground, background);
@@ -55,11 +56,11 @@ void set_looks() {
   set_look(Look::kWarm, A_NORMAL, COLOR_GREEN);
   set_look(Look::kFaint, A_DIM);
   set_look(Look::kKernel, A_NORMAL, COLOR_MAGENTA);
-  set_look(Look::kMatch, has_colors() ? A_NORMAL : A_UNDERLINE, COLOR_BLACK, COLOR_YELLOW);
+  set_look(Look::kMatch, shows_colour ? A_NORMAL : A_UNDERLINE, COLOR_BLACK, COLOR_YELLOW);
   set_look(Look::kWarning, A_BOLD, COLOR_RED);
   bool has_many = COLORS >= 256;
   // Without colours the edges of boxes tell them apart.
-  attr_t box = has_colors() ? A_NORMAL : A_REVERSE;
+  attr_t box = shows_colour ? A_NORMAL : A_REVERSE;
   short text = has_many ? 16 : COLOR_BLACK;
   set_look(Look::kGoBox, box, text, has_many ? 114 : COLOR_GREEN);
   set_look(Look::kRuntimeBox, box, text, has_many ? 180 : COLOR_YELLOW);
@@ -194,7 +195,7 @@ std::string clipboard_sequence(std::string_view text) {
   return "\x1b]52;c;" + encoded + '\a';
 }
 
-Result<Terminal> Terminal::open() {
+Result<Terminal> Terminal::open(bool has_colour) {
   // Numbers are written and read as everywhere.
   std::setlocale(LC_CTYPE, "");
   has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -223,7 +224,8 @@ Result<Terminal> Terminal::open() {
       BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
       nullptr);
   mouseinterval(0);
-  if (has_colors()) {
+  shows_colour = has_colour && has_colors();
+  if (shows_colour) {
     start_color();
     use_default_colors();
   }

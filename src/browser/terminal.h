@@ -21,8 +21,9 @@ std::string clipboard_sequence(std::string_view text);
 // left as it was found when this ends.
 class Terminal {
 public:
-  // Fails if it is no terminal, or one that cannot move its cursor.
-  static Result<Terminal> open();
+  // Fails if it is no terminal, or one that cannot move its cursor. Without colours it is as
+  // one that has none.
+  static Result<Terminal> open(bool has_colour = true);
   ~Terminal();
   Terminal(Terminal&& other) noexcept : is_open_(std::exchange(other.is_open_, false)) {}
   Terminal& operator=(Terminal&&) = delete;

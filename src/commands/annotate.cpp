@@ -28,16 +28,10 @@ struct AnnotateOptions {
   std::string source_directory;
   std::optional<NameForm> name_form;
   std::string syntax = "att";
-  std::string colour = "auto";
+  ColourMode colour = ColourMode::kAuto;
   bool has_pager = true;
   DebugOptions debug;
 };
-
-ColourMode colour_mode(const std::string& word) {
-  return word == "always"  ? ColourMode::kAlways
-         : word == "never" ? ColourMode::kNever
-                           : ColourMode::kAuto;
-}
 
 // More is not kept for a pager: it is written as it comes.
 constexpr uint64_t kMostPaged = 4 << 20;
@@ -85,7 +79,7 @@ Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symb
     return std::move(disassembler).error();
   SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
   AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
-                    .screen = standard_output(colour_mode(options.colour)),
+                    .screen = standard_output(options.colour),
                     .amounts = amounts,
                     .sources = &sources,
                     .symbols = &symbols,
@@ -229,14 +223,8 @@ Command make_annotate() {
        .set = into(options->syntax),
        .choices = {"att", "intel"}},
       name_option(options->name_form),
-      {.names = "--color",
-       .value = "WHEN",
-       .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
-       .set = into(options->colour),
-       .choices = {"auto", "always", "never"}},
-      {.names = "--no-pager",
-       .help = "Do not page what is longer than the terminal",
-       .set = [options](const std::string& /*none*/) { options->has_pager = false; }}};
+      colour_option(options->colour),
+      pager_option(options->has_pager)};
   return {.name = "annotate",
           .summary = "Show a function's instructions and source lines",
           .usage = "[OPTIONS] [FILE] FUNC",

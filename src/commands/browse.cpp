@@ -20,9 +20,6 @@ namespace gosym {
 
 namespace {
 
-using browser::Code;
-using browser::CodeLine;
-
 uint64_t amount_of(const SamplesOfCode& code) {
   uint64_t amount = 0;
   for (const auto& [address, self] : code.self)
@@ -31,9 +28,10 @@ uint64_t amount_of(const SamplesOfCode& code) {
 }
 
 // The code of one image's functions.
-Result<std::vector<CodeLine>> read_code(const Profile& profile, uint32_t image_index,
-                                        const SamplesOfCode& code,
-                                        const DebugFileOptions& files, const HeldFiles& held) {
+Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_t image_index,
+                                                 const SamplesOfCode& code,
+                                                 const DebugFileOptions& files,
+                                                 const HeldFiles& held) {
   const RecordedImage& image = profile.images[image_index].file;
   RecordedBinary binary = open_recorded_binary(image, files, held);
   if (!binary.file)
@@ -52,7 +50,7 @@ Result<std::vector<CodeLine>> read_code(const Profile& profile, uint32_t image_i
                     .sources = &sources,
                     .symbols = file.symbols.get(),
                     .functions = all};
-  std::vector<CodeLine> lines;
+  std::vector<browser::CodeLine> lines;
   for (const FunctionRange& range : functions_at(all, code)) {
     AnnotatedFunction function = annotate(*file.symbols, range, *disassembler);
     for (AnnotatedInstruction& instruction : function.instructions)
@@ -169,7 +167,8 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
   };
   return browser::browse(
       std::move(source), export_profile,
-      initial_state(base_name(options.input), options.view, options.selection));
+      initial_state(base_name(options.input), options.view, options.selection),
+      wants_colour(options.colour));
 }
 
 }  // namespace gosym

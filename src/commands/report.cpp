@@ -39,20 +39,19 @@ Result<> check_output(const std::string& path) {
 
 // A file has no width, and colours only if they are asked for.
 Screen screen_of(const ReportOptions& options) {
-  ColourMode mode = options.colour == "always"  ? ColourMode::kAlways
-                    : options.colour == "never" ? ColourMode::kNever
-                                                : ColourMode::kAuto;
   if (options.output == "-")
-    return standard_output(mode);
-  return {.has_colour = mode == ColourMode::kAlways};
+    return standard_output(options.colour);
+  return {.has_colour = options.colour == ColourMode::kAlways};
 }
 
 Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options) {
   ViewOptions view = options.view;
   view.is_verbose = options.is_verbose;
   view.screen = screen_of(options);
-  if (options.format == "text" && options.output == "-" && view.screen.has_width()) {
-    std::string text;
+  std::string text;
+  bool is_on_terminal =
+      options.format == "text" && options.output == "-" && view.screen.has_width();
+  if (is_on_terminal) {
     write_events(profile, format, view, [&](std::string_view part) {
       text += part;
       return true;
@@ -63,7 +62,11 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
   auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
-  write_events(profile, format, view, [&](std::string_view data) { return file->write(data); });
+  if (is_on_terminal)
+    file->write(text);
+  else
+    write_events(profile, format, view,
+                 [&](std::string_view data) { return file->write(data); });
   auto written = file->finish();
   if (!written || options.output == "-" || options.is_quiet)
     return written;
@@ -105,9 +108,11 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
 
 // Of --callers, --callees and --lines.
 Result<> check_function(const Profile& profile, const ReportOptions& options) {
+  if (!options.view.function)
+    return Ok{};
   FrameKeys keys(profile, Dimension::Kind::kFunction);
   auto is_meant = [&](const ViewKey& key) { return options.view.function->matches(key.text); };
-  if (!options.view.function || std::ranges::any_of(keys.all(), is_meant))
+  if (std::ranges::any_of(keys.all(), is_meant))
     return Ok{};
   return errorf("no function that was sampled matches '{}'",
                 printable(options.view.function->text()))

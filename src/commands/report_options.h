@@ -7,6 +7,7 @@
 #include "commands/command_line.h"
 #include "commands/debug_options.h"
 #include "commands/name_option.h"
+#include "commands/terminal.h"
 #include "output/format.h"
 #include "profile/filter.h"
 #include "view/selection.h"
@@ -22,7 +23,7 @@ struct ReportOptions {
   ViewOptions view;
   Filter filter;
   Selection selection;
-  std::string colour = "auto";
+  ColourMode colour = ColourMode::kAuto;
   bool has_pager = true;
   bool is_stdio = false;  // printed, though the browser could show it
   // For the browser: all that it can choose by is told apart.

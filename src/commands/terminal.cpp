@@ -25,13 +25,6 @@ size_t number_in(const char* name) {
   return static_cast<size_t>(std::max(0, std::atoi(std::string(environment(name)).c_str())));
 }
 
-bool wants_colour(ColourMode mode) {
-  if (mode != ColourMode::kAuto)
-    return mode == ColourMode::kAlways;
-  return isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() &&
-         environment("TERM") != "dumb";
-}
-
 // As git has it: an empty variable, or "cat", is the wish for none.
 std::string pager() {
   for (const char* name : {"GOSYM_PAGER", "PAGER"})
@@ -42,9 +35,34 @@ std::string pager() {
 
 }  // namespace
 
+Option colour_option(ColourMode& mode) {
+  return {.names = "--color",
+          .value = "WHEN",
+          .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
+          .set =
+              [&mode](const std::string& word) {
+                mode = word == "always"  ? ColourMode::kAlways
+                       : word == "never" ? ColourMode::kNever
+                                         : ColourMode::kAuto;
+              },
+          .choices = {"auto", "always", "never"}};
+}
+
+Option pager_option(bool& has_pager) {
+  return {.names = "--no-pager",
+          .help = "Do not page what is longer than the terminal",
+          .set = [&has_pager](const std::string& /*none*/) { has_pager = false; }};
+}
+
+bool wants_colour(ColourMode mode) {
+  return mode == ColourMode::kAlways ||
+         (mode == ColourMode::kAuto && environment("NO_COLOR").empty());
+}
+
 Screen standard_output(ColourMode mode) {
   Screen screen;
-  screen.has_colour = wants_colour(mode);
+  bool can_colour = isatty(STDOUT_FILENO) != 0 && environment("TERM") != "dumb";
+  screen.has_colour = wants_colour(mode) && (can_colour || mode == ColourMode::kAlways);
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0)
     return screen;

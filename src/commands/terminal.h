@@ -3,14 +3,22 @@
 #include <string>
 #include <string_view>
 
+#include "commands/command_line.h"
 #include "output/screen.h"
 
 namespace gosym {
 
 enum class ColourMode : uint8_t { kAuto, kAlways, kNever };
 
+// The options --color and --no-pager.
+Option colour_option(ColourMode& mode);
+Option pager_option(bool& has_pager);
+
+// Whether the terminal is to have colours: by kAuto, unless NO_COLOR is set.
+bool wants_colour(ColourMode mode);
+
 // What standard output is: the size of the terminal, or no limits. Colours as the mode says; by
-// kAuto on a terminal, unless NO_COLOR is set or TERM is "dumb".
+// kAuto on a terminal that has them and is to have them.
 Screen standard_output(ColourMode mode);
 
 // Shows text on the terminal through the pager that GOSYM_PAGER or PAGER names, or less, if it

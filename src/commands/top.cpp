@@ -18,6 +18,7 @@
 #include "commands/record_options.h"
 #include "commands/record_targets.h"
 #include "commands/report_options.h"
+#include "commands/terminal.h"
 #include "live/accumulated_profile.h"
 #include "live/live_recording.h"
 #include "profile/go_stacks.h"
@@ -37,7 +38,7 @@ struct TopOptions {
   std::string interval = "2s";
   std::string window = "10s";
   std::string save;  // a file; empty: none
-  std::string colour = "auto";
+  ColourMode colour = ColourMode::kAuto;
   size_t count = 0;  // of reports; 0: no limit
   bool is_batch = false;
   bool accumulates = false;
@@ -201,7 +202,8 @@ Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOpti
     return name;
   };
   auto status = browser::browse(std::move(source), export_profile,
-                                initial_state("gosym top", options.view, options.selection));
+                                initial_state("gosym top", options.view, options.selection),
+                                wants_colour(options.colour));
   if (!status)
     return std::move(status).error();
   return Ok{};
@@ -211,7 +213,7 @@ Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan
   Profiles profiles(recording, options, plan);
   ViewOptions view = options.view;
   view.is_verbose = options.record.is_verbose;
-  view.screen.has_colour = options.colour == "always";
+  view.screen.has_colour = options.colour == ColourMode::kAlways;
   auto shown = is_shown_in_browser(options) ? browse_live(recording, profiles, options, plan)
                                             : print_reports(profiles, view, plan.interval_ns);
   if (uint64_t count = profiles.shortened_samples(); count > 0)
@@ -339,11 +341,7 @@ OptionGroup output_options_of_top(TopOptions& options) {
             .set = into(options.save),
             .check = check_given},
            archive_option(options.record),
-           {.names = "--color",
-            .value = "WHEN",
-            .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
-            .set = into(options.colour),
-            .choices = {"auto", "always", "never"}},
+           colour_option(options.colour),
            {.names = "-v,--verbose",
             .help = "Print more detail",
             .set = into(options.record.is_verbose),
