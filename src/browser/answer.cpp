@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gosym::browser {
@@ -62,6 +63,22 @@ std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCo
   return result;
 }
 
+std::string shortcomings_of(const Profile& profile) {
+  constexpr double kNoticed = 1;  // percent: less changes no figure
+  std::vector<std::string> words;
+  auto add = [&](double share, std::string_view what) {
+    if (share >= kNoticed)
+      words.push_back(fmt::format("{:.1f} % of the {}", share, what));
+  };
+  const RecordingStats& stats = profile.stats;
+  uint64_t count = profile.total_count();
+  add(percent(stats.lost_samples, stats.lost_samples + stats.samples), "samples lost");
+  add(stats.skipped_percent(), "ticks skipped");
+  add(percent(profile.unwound.cut, count), "stacks truncated");
+  add(percent(profile.unwound.deep, count), "stacks too deep");
+  return joined(words, ", ");
+}
+
 std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Query& query,
                                             const Answer* before) {
   if (before && selects_same(before->query, query))
@@ -70,6 +87,7 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
   selected->profile = profile_of(recorded, query, before);
   const Profile& profile = *selected->profile;
   selected->recorded = recorded.events[query.event]->total_amount();
+  selected->shortcomings = shortcomings_of(*recorded.events[query.event]);
 
   std::vector<SampleCount> samples = profile.samples;
   for (const Pick& pick : query.picks)
@@ -226,6 +244,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
                                      const Answer* before) {
   auto result = std::make_shared<Answer>();
   result->query = query;
+  result->event_count = static_cast<uint32_t>(recorded.events.size());
   result->is_last = recorded.is_last;
   result->selected = selected_of(recorded, query, before);
   const Selected& selected = *result->selected;

@@ -21,8 +21,10 @@ struct Selected {
   std::vector<SampleCount> samples;
   // The same, but each stack is there once, and nobody's.
   std::vector<SampleCount> stacks;
-  uint64_t total = 0;          // amount (Profile::amount) of them
-  uint64_t recorded = 0;       // of all of the event
+  uint64_t total = 0;     // amount (Profile::amount) of them
+  uint64_t recorded = 0;  // of all of the event
+  // What makes these figures less than the truth, "2.1 % of the samples lost"; empty: nothing.
+  std::string shortcomings;
   std::vector<uint64_t> load;  // of each step of time, as if the query had none
 };
 
@@ -46,8 +48,8 @@ struct MenuEntry {
 
 // The code of a function, with what each line and instruction has.
 struct CodeLine {
-  bool has_amount = false;
-  uint64_t self = 0;
+  uint64_t self = 0;  // of samples; titles have none
+  bool is_instruction = false;
   std::string text = {};  // printable
   Style style = Style::kPlain;
 };
@@ -69,7 +71,9 @@ struct Answer {
   std::shared_ptr<const PathTree> callees;
   std::shared_ptr<const std::vector<MenuEntry>> menu;
   std::shared_ptr<const Code> code;
-  bool is_last = true;   // as Recorded has it
+  // As Recorded has them.
+  uint32_t event_count = 1;
+  bool is_last = true;
   uint64_t matched = 0;  // amount of samples with an entry that the search matches
 
   const Profile& profile() const { return *selected->profile; }

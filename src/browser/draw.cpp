@@ -110,8 +110,11 @@ private:
     if (selected.total != selected.recorded)
       what += fmt::format(" of {} ({:.1f} %)", with_unit(selected.recorded),
                           percent(selected.total, selected.recorded));
-    if (!profile_.measures_time() || width() >= 100)
-      what += fmt::format(" of {}", printable(profile_.event().name));
+    if (!profile_.measures_time())
+      what += " of " + printable(profile_.event().name);
+    else if (selected.total == selected.recorded)
+      what += fmt::format(" of CPU time in {:.2f} s",
+                          static_cast<double>(profile_.duration_ns) / 1e9);
     x = grid_.write(x + 2, 0, what, Look::kBar);
     if (state_.is_live)
       x = grid_.write(x + 2, 0,
@@ -128,6 +131,8 @@ private:
                                     share_text(answer_.matched)),
                         width() / 2),
           Look::kActive);
+    if (!selected.shortcomings.empty())
+      x = grid_.write(x + 2, 0, selected.shortcomings, Look::kWarning);
     std::vector<std::string> words = words_of(answer_.query, profile_.time_step);
     if (!profile_.filter.empty() && answer_.query.selection.keeps_all())
       words.insert(words.begin(), printable(profile_.filter));
@@ -144,9 +149,12 @@ private:
       grid_.write(tabs[i].begin, 1, fmt::format("{} {}", i + 1, name_of(page)), look,
                   tabs[i].end);
     }
+    size_t x = tabs.back().end + 2;
     if (answer_.query.by != Dimension::Kind::kFunction)
-      grid_.write(tabs.back().end + 2, 1,
-                  "by " + to_string(Dimension{.kind = answer_.query.by}), Look::kActive);
+      x = 1 + grid_.write(x, 1, "by " + to_string(Dimension{.kind = answer_.query.by}),
+                          Look::kActive);
+    if (answer_.selected->total != answer_.selected->recorded)
+      grid_.write(x, 1, state_.is_share_of_shown ? "% of shown" : "% of all", Look::kFaint);
   }
 
   // Load over time; what of it is shown is told apart.
@@ -312,7 +320,7 @@ private:
     number(layout_.titles, 8, "total %", Look::kTitle);
     grid_.write(10, layout_.titles, "who calls it", Look::kTitle);
     draw_outline(*answer_.callers, state_.callers, layout_.body, halves.callers, false,
-                 !state_.is_in_callees);
+                 state_.part == Part::kCallers);
     size_t middle = layout_.body + halves.callers;
     const CallNode& root = answer_.callees->tree.nodes[0];
     grid_.fill(middle, Look::kBar);
@@ -325,7 +333,9 @@ private:
     size_t x = grid_.write(10, middle, centre, Look::kActive);
     grid_.write(x, middle, around, Look::kBar);
     draw_outline(*answer_.callees, state_.callees, middle + 1, halves.callees, false,
-                 state_.is_in_callees);
+                 state_.part == Part::kCallees);
+    if (state_.part == Part::kCentre)
+      grid_.select(middle);
   }
 
   void draw_flame() {
@@ -392,7 +402,7 @@ private:
         break;
       size_t y = layout_.body + line;
       const CodeLine& at = code.lines[row];
-      if (at.has_amount && at.self > 0) {
+      if (at.self > 0) {
         number(y, 8, share_text(at.self), look_of(heat_of(share(at.self))));
         number(y, 18, amounts_.text(at.self), Look::kPlain);
       }
@@ -406,6 +416,8 @@ private:
   // What the cursor is on, with its whole name if there is room.
   void draw_detail() {
     const ViewKey* key = entry_at_cursor(state_, answer_);
+    if (!key && state_.page == Page::kFlame)
+      grid_.write(1, layout_.detail, "all samples", Look::kTitle);
     if (!key)
       return;
     std::string text = cut_in_middle(key->text, width() - 2);
@@ -429,8 +441,9 @@ private:
       case Page::kFlame:
         return of(*answer_.tree, state_.box);
       case Page::kAround:
-        return state_.is_in_callees ? of(*answer_.callees, state_.callees.path)
-                                    : of(*answer_.callers, state_.callers.path);
+        return state_.part == Part::kCallees   ? of(*answer_.callees, state_.callees.path)
+               : state_.part == Part::kCallers ? of(*answer_.callers, state_.callers.path)
+                                               : 0;
       default:
         return 0;
     }
@@ -475,7 +488,10 @@ private:
         return "Enter open  # callers|callees  i invert  * open all  f only  / search  ? keys  "
                "q quit";
       case Page::kAround:
-        return "Enter look at that  Tab callers, callees  a code  Esc back  ? keys  q quit";
+        return state_.part == Part::kCentre
+                   ? "Enter, a code  ↑ callers  ↓ callees  Esc back  ? keys  q quit"
+                   : "Enter look at that  Tab callees, callers  a code  Esc back  ? keys  q "
+                     "quit";
       case Page::kFlame:
         return "Enter zoom  Esc out  i invert  # callers|callees  / search  ? keys  q quit";
       case Page::kCode:
@@ -490,7 +506,7 @@ private:
       return static_cast<double>(std::min<uint64_t>(step, count) * profile_.time_step) / 1e9;
     };
     return fmt::format(
-        "{:.2f} to {:.2f} s: ← → move the {}  Tab the other edge  Enter  Esc back",
+        "{:.2f} to {:.2f} s: ← → PgUp PgDn Home End move the {}  Tab the other edge  Enter",
         seconds(state_.query.time.begin), seconds(state_.query.time.end),
         state_.is_begin_moved ? "beginning" : "end");
   }

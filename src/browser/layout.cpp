@@ -94,8 +94,11 @@ Outline outline_of(State& state, const Answer& answer) {
   if (state.page == Page::kTree)
     return {answer.tree.get(), &state.tree, layout.rows};
   Halves halves = halves_of(layout);
-  return state.is_in_callees ? Outline{answer.callees.get(), &state.callees, halves.callees}
-                             : Outline{answer.callers.get(), &state.callers, halves.callers};
+  if (state.part == Part::kCentre)
+    return {};
+  return state.part == Part::kCallees
+             ? Outline{answer.callees.get(), &state.callees, halves.callees}
+             : Outline{answer.callers.get(), &state.callers, halves.callers};
 }
 
 }  // namespace gosym::browser

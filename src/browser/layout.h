@@ -58,7 +58,7 @@ Flame flame_of(const State& state, const Answer& answer);
 uint32_t node_of(const PathTree& tree, uint64_t path);
 
 // The list that the cursor is in, of Page::kTree and kAround; its tree is null if there is
-// none.
+// none, and state as well at the function between callers and callees.
 struct Outline {
   const PathTree* tree = nullptr;
   OutlineState* state = nullptr;

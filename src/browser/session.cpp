@@ -218,10 +218,16 @@ private:
 
 // Set by signals that end the program.
 volatile std::sig_atomic_t ending_signal = 0;
+int signal_fd = -1;  // readable when it is set
 
 void catch_signals() {
   struct sigaction action = {};
-  action.sa_handler = [](int number) { ending_signal = number; };
+  signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  action.sa_handler = [](int number) {
+    ending_signal = number;
+    uint64_t one = 1;
+    (void)!write(signal_fd, &one, sizeof(one));
+  };
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
     sigaction(number, &action, nullptr);
 }
@@ -307,9 +313,10 @@ private:
 
   // For a key, an answer or a signal.
   void wait() {
-    pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {worker_.fd(), POLLIN, 0}};
+    pollfd fds[] = {
+        {STDIN_FILENO, POLLIN, 0}, {worker_.fd(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
     constexpr int kProgress = 200;  // ms
-    poll(fds, 2, answer_ ? -1 : kProgress);
+    poll(fds, std::size(fds), answer_ ? -1 : kProgress);
     // The terminal is gone.
     if ((fds[0].revents & (POLLHUP | POLLERR)) != 0)
       ending_signal = SIGHUP;
@@ -358,6 +365,8 @@ private:
         break;
       case Effect::Kind::kSave:
         tell_written(source_.save());
+        if (state_.is_frozen)
+          state_.message += ": what is kept now, which is more than is frozen";
         break;
       case Effect::Kind::kReset:
         source_.reset();

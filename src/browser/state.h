@@ -16,6 +16,9 @@ namespace gosym::browser {
 enum class Page : uint8_t { kFunctions, kTree, kAround, kFlame, kCode };
 inline constexpr size_t kPageCount = 5;
 
+// Where the cursor is in Page::kAround.
+enum class Part : uint8_t { kCallers, kCentre, kCallees };
+
 // What lies over the page and takes the keys.
 enum class Overlay : uint8_t { kNone, kHelp, kDetails, kMenu, kPrompt, kExport, kTime };
 
@@ -33,8 +36,6 @@ struct State {
   bool is_live = false;
   bool is_frozen = false;  // of a live one
 
-  uint32_t event_count = 1;  // that were recorded
-
   Query query;                // what is wanted; the answer may still be of another
   std::vector<Query> before;  // to be taken back
   Page page = Page::kFunctions;
@@ -47,11 +48,12 @@ struct State {
   OutlineState tree;
   OutlineState callers;
   OutlineState callees;
-  bool is_in_callees = false;  // the cursor is among them, not among the callers
-  uint64_t zoomed = 1;         // path of a node of the flame graph
-  uint64_t box = 1;            // path of the node that has the cursor
-  size_t flame_top = 0;        // its first row on the screen
+  Part part = Part::kCentre;
+  uint64_t zoomed = 1;   // path of a node of the flame graph
+  uint64_t box = 1;      // path of the node that has the cursor
+  size_t flame_top = 0;  // its first row on the screen
   ListState code;
+  std::string code_shown;  // the function whose hottest line was gone to
 
   Overlay overlay = Overlay::kNone;
   ListState menu;

@@ -83,7 +83,10 @@ void show_cell(const Cell& cell, int x, int y) {
   } else {
     text[0] = static_cast<unsigned char>(ascii_of(cell.text));
   }
-  cchar_t character;
+  // What the C library does not know it does not take together with what combines with it.
+  if (wcwidth(text[0]) < 0)
+    text = {L'?'};
+  cchar_t character{};
   setcchar(&character, text.data(), attribute, pairs[look], nullptr);
   mvadd_wch(y, x, &character);
 }
@@ -172,7 +175,8 @@ char ascii_of(std::string_view text) {
   static constexpr Pair kPairs[] = {{"│", '|'}, {"├", '|'}, {"└", '`'}, {"┌", '+'}, {"┐", '+'},
                                     {"┘", '+'}, {"─", '-'}, {"▏", '|'}, {"▁", '.'}, {"▂", '.'},
                                     {"▃", ':'}, {"▄", ':'}, {"▅", '+'}, {"▆", '+'}, {"▇", '#'},
-                                    {"█", '#'}, {"…", '~'}, {"·", '-'}, {"←", '<'}, {"→", '>'}};
+                                    {"█", '#'}, {"…", '~'}, {"·", '-'}, {"←", '<'}, {"→", '>'},
+                                    {"↑", '^'}, {"↓", 'v'}};
   if (text.empty())
     return ' ';
   if (static_cast<uint8_t>(text[0]) < 0x80)

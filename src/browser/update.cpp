@@ -125,12 +125,36 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
   state.flame_top = top_for(state.flame_top, box.row, flame.boxes.back().row + 1, rows);
 }
 
+// The instruction with the most samples.
+size_t hottest_line(const std::vector<CodeLine>& lines) {
+  auto self = [](const CodeLine& line) { return line.is_instruction ? line.self : 0; };
+  auto hottest = std::ranges::max_element(lines, {}, self);
+  return hottest == lines.end() ? 0 : static_cast<size_t>(hottest - lines.begin());
+}
+
+// What is new is shown where it is hot.
+void settle_code(State& state, const Answer& answer, size_t rows) {
+  if (answer.query.code == state.query.code && state.code_shown != state.query.code) {
+    state.code_shown = state.query.code;
+    state.code.row = hottest_line(answer.code->lines);
+    state.code.top = state.code.row - std::min(state.code.row, rows / 2);
+  }
+  keep_on_screen(state.code, answer.code->lines.size(), rows);
+}
+
 size_t menu_rows(const State& state) {
   return state.size.height - std::min<size_t>(state.size.height, 6);
 }
 
 const ViewKey* key_at(const PathTree* tree, uint32_t node) {
   return tree && node != 0 ? &tree->tree.key_of(tree->tree.nodes[node]) : nullptr;
+}
+
+// Null: there is none of this text.
+const ViewKey* entry_of(const Answer& answer, std::string_view text) {
+  std::span<const ViewKey> all = answer.entries->keys.all();
+  auto found = std::ranges::find(all, text, &ViewKey::text);
+  return found == all.end() ? nullptr : &*found;
 }
 
 void go_to(State& state, Page page) {
@@ -223,6 +247,7 @@ void look_at(State& state, const ViewKey* key) {
   state.query.centre = key->text;
   state.callers = {};
   state.callees = {};
+  state.part = Part::kCentre;
   go_to(state, Page::kAround);
 }
 
@@ -231,9 +256,8 @@ void look_at_code(State& state, const ViewKey* key) {
     state.message = "no function is chosen";
     return;
   }
-  if (state.query.code != key->text)
-    state.code = {};
   state.query.code = key->text;
+  state.code_shown.clear();
   go_to(state, Page::kCode);
 }
 
@@ -273,11 +297,11 @@ void begin_time(State& state, bool is_begin, const Answer& answer) {
 }
 
 void next_event(State& state, const Answer& answer) {
-  if (state.event_count < 2) {
+  if (answer.event_count < 2) {
     state.message = fmt::format("there is one event: {}", answer.profile().event().name);
     return;
   }
-  state.query.event = (state.query.event + 1) % state.event_count;
+  state.query.event = (state.query.event + 1) % answer.event_count;
 }
 
 // Whether a line of the page matches what is searched for.
@@ -311,6 +335,8 @@ uint32_t find_node(const PathTree& tree, uint32_t from, const Pattern& pattern, 
 }
 
 void find_in_outline(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  if (state.page == Page::kAround && state.part == Part::kCentre)
+    state.part = forward ? Part::kCallees : Part::kCallers;
   Outline outline = outline_of(state, answer);
   if (!outline.tree)
     return;
@@ -518,6 +544,8 @@ void update_time(State& state, const Key& key, const Answer& answer) {
   auto move = [&](int64_t by) {
     auto end = static_cast<int64_t>(std::min(time.end, count));
     auto begin = static_cast<int64_t>(time.begin);
+    if (begin >= end)  // of samples that are gone
+      return;
     if (state.is_begin_moved)
       time.begin = static_cast<uint32_t>(std::clamp<int64_t>(begin + by, 0, end - 1));
     else
@@ -645,9 +673,33 @@ void move_in_code(State& state, const Key& key, const Answer& answer) {
   if (auto by = lines_of(key, layout_of(state.size).rows))
     state.code.row = moved(state.code.row, *by, lines.size());
   // The line with the most.
-  if (key.kind == Kind::kEnter && !lines.empty())
-    state.code.row = static_cast<size_t>(std::ranges::max_element(lines, {}, &CodeLine::self) -
-                                         lines.begin());
+  if (key.kind == Kind::kEnter)
+    state.code.row = hottest_line(lines);
+}
+
+// From the callers through the function itself to what it calls.
+void move_around(State& state, const Key& key, const Answer& answer) {
+  if (key.kind == Kind::kEnter) {
+    if (state.part == Part::kCentre)
+      look_at_code(state, entry_at_cursor(state, answer));
+    else
+      look_at(state, entry_at_cursor(state, answer));
+    return;
+  }
+  auto by = lines_of(key, 1);
+  if (state.part == Part::kCentre) {
+    if (by && *by != 0)
+      state.part = *by < 0 ? Part::kCallers : Part::kCallees;
+    return;
+  }
+  Outline outline = outline_of(state, answer);
+  size_t count = outline.tree ? outline_rows(*outline.tree, *outline.state).size() : 0;
+  bool leaves = by && (state.part == Part::kCallers ? *by > 0 && outline.state->row + 1 >= count
+                                                    : *by < 0 && outline.state->row == 0);
+  if (leaves)
+    state.part = Part::kCentre;
+  else
+    move_in_outline(state, key, answer);
 }
 
 void move_in_page(State& state, const Key& key, const Answer& answer) {
@@ -657,9 +709,7 @@ void move_in_page(State& state, const Key& key, const Answer& answer) {
         return look_at(state, entry_at_cursor(state, answer));
       return move_in_functions(state, key, answer);
     case Page::kAround:
-      if (key.kind == Kind::kEnter)
-        return look_at(state, entry_at_cursor(state, answer));
-      return move_in_outline(state, key, answer);
+      return move_around(state, key, answer);
     case Page::kTree:
       return move_in_outline(state, key, answer);
     case Page::kFlame:
@@ -733,10 +783,10 @@ void click(State& state, const Key& key, const Answer& answer) {
   }
   if (state.page == Page::kAround) {
     size_t callers = halves_of(layout).callers;
-    if (line == callers)
-      return;
-    state.is_in_callees = line > callers;
-    line -= state.is_in_callees ? callers + 1 : 0;
+    state.part = line < callers    ? Part::kCallers
+                 : line == callers ? Part::kCentre
+                                   : Part::kCallees;
+    line -= line > callers ? callers + 1 : 0;
   }
   Outline outline = outline_of(state, answer);
   if (!outline.tree)
@@ -767,7 +817,9 @@ void drag(State& state, const Key& key, const Answer& answer) {
 }
 
 Effect update_character(State& state, char32_t character, const Answer& answer) {
-  const ViewKey* key = entry_at_cursor(state, answer);
+  // What is still of other entries is none of those that are asked for.
+  const ViewKey* key =
+      answer.query.by == state.query.by ? entry_at_cursor(state, answer) : nullptr;
   switch (character) {
     case 'q':
       return {Effect::Kind::kQuit};
@@ -902,11 +954,11 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
       return update_character(state, key.character, answer);
     case Kind::kTab:
     case Kind::kBackTab: {
-      if (state.page == Page::kAround && key.kind == Kind::kTab && !state.is_in_callees) {
-        state.is_in_callees = true;  // through its halves
+      if (state.page == Page::kAround && key.kind == Kind::kTab &&
+          state.part != Part::kCallers) {  // through its parts
+        state.part = state.part == Part::kCentre ? Part::kCallees : Part::kCallers;
         break;
       }
-      state.is_in_callees = false;
       size_t step = key.kind == Kind::kTab ? 1 : kPageCount - 1;
       size_t next = (static_cast<size_t>(state.page) + step) % kPageCount;
       choose_page(state, static_cast<Page>(next), answer);
@@ -941,20 +993,21 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
     case Page::kTree:
       return key_at(answer.tree.get(), node_of(*answer.tree, state.tree.path));
     case Page::kAround: {
-      const PathTree* tree = (state.is_in_callees ? answer.callees : answer.callers).get();
-      const OutlineState& list = state.is_in_callees ? state.callees : state.callers;
-      return tree ? key_at(tree, node_of(*tree, list.path)) : nullptr;
+      if (state.part == Part::kCentre)
+        return entry_of(answer, answer.query.centre);
+      bool is_callee = state.part == Part::kCallees;
+      const PathTree* tree = (is_callee ? answer.callees : answer.callers).get();
+      return tree ? key_at(tree,
+                           node_of(*tree, (is_callee ? state.callees : state.callers).path))
+                  : nullptr;
     }
     case Page::kFlame: {
       Flame flame = flame_of(state, answer);
       return flame.boxes.empty() ? nullptr
                                  : key_at(answer.tree.get(), flame.boxes[flame.cursor].node);
     }
-    case Page::kCode: {
-      std::span<const ViewKey> all = answer.entries->keys.all();
-      auto found = std::ranges::find(all, answer.query.code, &ViewKey::text);
-      return found == all.end() ? nullptr : &*found;
-    }
+    case Page::kCode:
+      return entry_of(answer, answer.query.code);
   }
   return nullptr;
 }
@@ -964,15 +1017,27 @@ void settle(State& state, const Answer& answer) {
     return;
   Layout layout = layout_of(state.size);
   Halves halves = halves_of(layout);
-  settle_functions(state, answer, layout.rows);
-  settle_outline(*answer.tree, state.tree, layout.rows);
-  if (answer.callers)
-    settle_outline(*answer.callers, state.callers, halves.callers);
-  if (answer.callees)
-    settle_outline(*answer.callees, state.callees, halves.callees);
-  settle_flame(state, answer, layout.rows);
-  if (answer.code)
-    keep_on_screen(state.code, answer.code->lines.size(), layout.rows);
+  // What is not shown may take long, and is settled when it is.
+  switch (state.page) {
+    case Page::kFunctions:
+      settle_functions(state, answer, layout.rows);
+      break;
+    case Page::kTree:
+      settle_outline(*answer.tree, state.tree, layout.rows);
+      break;
+    case Page::kAround:
+      if (answer.callers)
+        settle_outline(*answer.callers, state.callers, halves.callers);
+      if (answer.callees)
+        settle_outline(*answer.callees, state.callees, halves.callees);
+      break;
+    case Page::kFlame:
+      settle_flame(state, answer, layout.rows);
+      break;
+    case Page::kCode:
+      if (answer.code)
+        settle_code(state, answer, layout.rows);
+  }
   if (answer.menu)
     keep_on_screen(state.menu, answer.menu->size(), menu_rows(state));
   if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
@@ -988,7 +1053,8 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       break;
     case Overlay::kHelp:
       if (auto by = lines_of(key, menu_rows(state)))
-        state.help.row = moved(state.help.row, *by, help_lines(state.is_live).size());
+        state.help.row =
+            moved(state.help.row, *by, help_lines(state.is_live).size() - menu_rows(state) + 1);
       else
         state.overlay = Overlay::kNone;
       break;

@@ -175,7 +175,7 @@ private:
       text += target_name(*instruction.code.target);
     else if (instruction.code.data)
       text += fmt::format("  # {:#x}", to_integer(*instruction.code.data));
-    add({.kind = AnnotatedLine::Kind::kCode,
+    add({.kind = AnnotatedLine::Kind::kInstruction,
          .self = instruction.self,
          .text = std::move(text)});
   }
@@ -261,7 +261,7 @@ std::string text_of(const AnnotatedFunction& function, const AnnotateView& view)
     if (view.amounts && line.kind == AnnotatedLine::Kind::kTitle)
       text += styled(fmt::format("{:>9} {:>6}  ", title_of("self", *view.amounts), "%"),
                      Style::kTitle, view.screen);
-    else if (view.amounts && line.kind == AnnotatedLine::Kind::kCode)
+    else if (view.amounts && line.kind != AnnotatedLine::Kind::kText)
       text += sample_columns(line.self, view);
     text += styled(line.head, line.head_style, view.screen) +
             styled(line.text, line.style, view.screen) + '\n';

@@ -47,10 +47,11 @@ struct AnnotatedLine {
   enum class Kind : uint8_t {
     kText,
     kTitle,  // of the columns
-    kCode,   // of the source, or an instruction, or what it was inlined from
+    kCode,   // of the source, or what code was inlined from
+    kInstruction,
   };
   Kind kind = Kind::kText;
-  uint64_t self = 0;  // of kCode
+  uint64_t self = 0;  // of kCode and kInstruction
   std::string head = {};
   Style head_style = Style::kPlain;
   std::string text = {};  // stands behind the head

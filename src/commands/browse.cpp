@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
+#include "base/exit_status.h"
 #include "base/text.h"
 #include "browser/help.h"
 #include "code/disassembler.h"
@@ -59,8 +61,8 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
     if (!lines.empty())
       lines.emplace_back();  // between functions
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
-      lines.push_back({.has_amount = line.kind == AnnotatedLine::Kind::kCode,
-                       .self = line.self,
+      lines.push_back({.self = line.self,
+                       .is_instruction = line.kind == AnnotatedLine::Kind::kInstruction,
                        .text = line.head + line.text,
                        .style = line.head.empty() ? line.style : line.head_style});
   }
@@ -76,7 +78,7 @@ browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCo
   if (!images)
     return {.problem = images.error().message()};
   if (images->empty())
-    return {.problem = "inlined everywhere, or no code of a file: its callers have the code"};
+    return {.problem = "no code of a file"};
   // Of several files with such a function, the one that ran the most.
   auto most = images->begin();
   for (auto at = images->begin(); at != images->end(); ++at)
@@ -102,6 +104,10 @@ bool has_browser_terminal() {
   std::string_view term = name ? name : "";
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !term.empty() &&
          term != "dumb";
+}
+
+bool is_browsed(View view) {
+  return view == View::kSummary || view == View::kTree || view == View::kInverted;
 }
 
 browser::State initial_state(std::string_view title, const ViewOptions& view,
@@ -144,6 +150,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
   struct Loaded {
     DebugFileOptions files;
     HeldFiles held;
+    std::atomic<bool> is_partial = false;
   };
   auto loaded = std::make_shared<Loaded>();
   loaded->files = std::move(files);
@@ -158,6 +165,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
     if (!profile)
       return std::move(profile).error();
     loaded->held = std::move(profile->held);
+    loaded->is_partial = is_partial(profile->recording, profile->profile.stats, load);
     tell_problems(profile->symbols, load);
     return browser::Source::Loaded{.events = browser::by_event(std::move(profile->profile))};
   };
@@ -165,10 +173,13 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
                               const std::string& function) {
     return find_sampled_code(profile, samples, function, loaded->files, loaded->held);
   };
-  return browser::browse(
-      std::move(source), export_profile,
-      initial_state(base_name(options.input), options.view, options.selection),
-      wants_colour(options.colour));
+  auto status =
+      browser::browse(std::move(source), export_profile,
+                      initial_state(base_name(options.input), options.view, options.selection),
+                      wants_colour(options.colour));
+  if (status && *status == kSuccess && loaded->is_partial)
+    return kPartial;
+  return status;
 }
 
 }  // namespace gosym

@@ -10,6 +10,9 @@ namespace gosym {
 // can move its cursor.
 bool has_browser_terminal();
 
+// Whether it can begin with this view. For --callers and the like text is the answer.
+bool is_browsed(View view);
+
 // What the browser begins with, as the options say.
 browser::State initial_state(std::string_view title, const ViewOptions& view,
                              const Selection& selection);

@@ -12,7 +12,6 @@
 #include "commands/debug_packages.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
-#include "commands/loss_option.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
@@ -120,13 +119,11 @@ Result<> check_function(const Profile& profile, const ReportOptions& options) {
       .with_exit_status(kNoTarget);
 }
 
-// As perf does: on a terminal, unless it is to be text. For --callers and the like text is the
-// answer.
+// As perf does: on a terminal, unless it is to be text.
 bool opens_browser(const ReportOptions& options) {
-  bool is_view = options.view.view == View::kSummary || options.view.view == View::kTree ||
-                 options.view.view == View::kInverted;
-  return is_view && options.format == "text" && options.output == "-" && !options.is_stdio &&
-         !options.is_verbose && options.input != "-" && has_browser_terminal();
+  return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
+         !options.is_stdio && !options.is_verbose && options.input != "-" &&
+         has_browser_terminal();
 }
 
 Result<int> run_report(const ReportOptions& options) {
@@ -155,9 +152,7 @@ Result<int> run_report(const ReportOptions& options) {
   tell_problems(symbols, options);
   if (options.is_verbose)
     tell_details(recording, profile, symbols);
-  bool is_cut = options.is_strict && !is_whole(recording);
-  bool has_lost_too_much = loss_percent(profile.stats) > *parse_loss(options.max_loss);
-  return is_cut || has_lost_too_much ? kPartial : kSuccess;
+  return is_partial(recording, profile.stats, options) ? kPartial : kSuccess;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "commands/loss_option.h"
 
 namespace gosym {
 
@@ -61,6 +62,12 @@ std::string name_of(const std::string& input) {
 bool is_whole(const raw::Recording& recording) {
   return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
          recording.end_time != 0;
+}
+
+bool is_partial(const raw::Recording& recording, const RecordingStats& stats,
+                const ReportOptions& options) {
+  bool is_cut = options.is_strict && !is_whole(recording);
+  return is_cut || loss_percent(stats) > *parse_loss(options.max_loss);
 }
 
 void tell_damage(const raw::Recording& recording, const ReportOptions& options) {

@@ -16,6 +16,10 @@ std::string name_of(const std::string& input);
 
 bool is_whole(const raw::Recording& recording);
 
+// Less of it is there than --strict and --max-loss ask for.
+bool is_partial(const raw::Recording& recording, const RecordingStats& stats,
+                const ReportOptions& options);
+
 void tell_damage(const raw::Recording& recording, const ReportOptions& options);
 
 // For a reader of anything but the text, which has a line for it.

@@ -18,15 +18,21 @@ std::optional<uint64_t> code_address(const Profile& profile, const Location& loc
   return location.call_of(to_integer(*location.image_address));
 }
 
-// The code whose function, inlined calls aside, is one that `is_wanted` says.
+// The code with a frame that `is_wanted` says: of the function that has it, or of an inlined
+// call.
+enum class Calls : uint8_t { kFunctions, kInlined };
 template <class IsWanted>
-SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
+SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted) {
   SampledImages images;
   for (const Location& location : profile.locations) {
     auto address = code_address(profile, location);
     auto frames = profile.frames_of(location);
-    if (address && !frames.empty() &&
-        is_wanted(profile.functions[to_index(frames.back().function)]))
+    if (calls == Calls::kFunctions)
+      frames = frames.last(std::min<size_t>(frames.size(), 1));
+    bool has_wanted = std::ranges::any_of(frames, [&](const Frame& frame) {
+      return is_wanted(profile.functions[to_index(frame.function)]);
+    });
+    if (address && has_wanted)
       images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
           ImageAddress{*address});
   }
@@ -44,17 +50,23 @@ uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
 
 Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
                                    const std::string& wanted) {
-  SampledImages images = find_code(profile, [&](const Function& function) {
+  auto has_name = [&](const Function& function) {
     return profile.strings[function.name] == wanted ||
            profile.strings[function.system_name] == wanted;
-  });
+  };
+  SampledImages images = find_code(profile, Calls::kFunctions, has_name);
+  if (images.empty())
+    images = find_code(profile, Calls::kInlined, has_name);
   if (images.empty()) {
     auto pattern = Pattern::parse(wanted);
     if (!pattern)
       return std::move(pattern).error().with_exit_status(kUsage);
-    images = find_code(profile, [&](const Function& function) {
+    auto matches = [&](const Function& function) {
       return pattern->matches(profile.strings[function.name]);
-    });
+    };
+    images = find_code(profile, Calls::kFunctions, matches);
+    if (images.empty())
+      images = find_code(profile, Calls::kInlined, matches);
   }
   for (const SampleCount& sample : samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);

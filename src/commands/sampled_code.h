@@ -27,8 +27,9 @@ struct SamplesOfCode {
 };
 using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the profile
 
-// The code of the functions of this name, or else of those that it matches as a regular
-// expression; fails if it is none. Samples are of the profile.
+// The code of the functions of this name, or of those that it was inlined into where it has
+// none of its own; or else of those that it matches as a regular expression. Fails if it is
+// none. Samples are of the profile.
 Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
                                    const std::string& wanted);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "commands/browse.h"
 #include "commands/command.h"
@@ -87,7 +88,7 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
 }
 
 bool is_shown_in_browser(const TopOptions& options) {
-  return !options.is_batch && has_browser_terminal();
+  return !options.is_batch && is_browsed(options.view.view) && has_browser_terminal();
 }
 
 // One profile after the other while the recording goes on.
@@ -287,9 +288,13 @@ Result<int> top(TopOptions& options) {
   if (!shown)
     return std::move(shown).error();
   print_warnings(recording.summary(), recording.info(), options.record);
-  if (!options.save.empty())
+  if (!options.save.empty()) {
     if (auto saved = recording.save(plan->window_ns, options.save); !saved)
       return std::move(saved).error();
+    if (!options.record.is_quiet)
+      print(stderr, "saved the last of it -> {}\nnext: gosym report {}\n",
+            printable(options.save), shell_quoted(as_operand(options.save)));
+  }
   return status;
 }
 

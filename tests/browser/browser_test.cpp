@@ -30,7 +30,6 @@ public:
   explicit Person(Profile profile, Size size = {80, 24}) {
     state.title = "cpu.raw";
     state.size = size;
-    state.event_count = static_cast<uint32_t>(profile.info.events.size());
     recorded.events = by_event(std::move(profile));
     recorded.generation = 1;
     recorded.find_code = [](const Profile& /*profile*/, std::span<const SampleCount> samples,
@@ -38,8 +37,8 @@ public:
       if (function == "main.main")
         return Code{.problem = "the file is gone"};
       return Code{.lines = {{.text = function},
-                            {.has_amount = true, .self = samples.size(), .text = "  mov"},
-                            {.has_amount = true, .text = "  ret"}}};
+                            {.self = samples.size(), .is_instruction = true, .text = "  mov"},
+                            {.is_instruction = true, .text = "  ret"}}};
     };
     ask();
   }
@@ -161,12 +160,12 @@ void check_invariants(const Person& person) {
   auto is_on_screen = [](size_t row, size_t top, size_t rows) {
     return row >= top && row < top + rows;
   };
-  if (!shown.entries->totals.empty()) {
+  if (!shown.entries->totals.empty() && state.page == Page::kFunctions) {
     CHECK(state.functions.row < shown.entries->totals.size());
     CHECK(is_on_screen(state.functions.row, state.functions.top, layout.rows));
   }
   std::vector<OutlineRow> rows = outline_rows(*shown.tree, state.tree);
-  if (!rows.empty()) {
+  if (!rows.empty() && state.page == Page::kTree) {
     REQUIRE(state.tree.row < rows.size());
     CHECK(shown.tree->paths[rows[state.tree.row].node] == state.tree.path);
     CHECK(is_on_screen(state.tree.row, state.tree.top, layout.rows));
@@ -302,14 +301,25 @@ TEST_CASE("browser: callers and callees") {
   person.type("<Down><Enter>");
   CHECK(person.state.page == Page::kAround);
   CHECK(person.state.query.centre == "write");
-  CHECK(person.at_cursor() == "[stripped libc.so.6]");
+  CHECK(person.at_cursor() == "write");
   CHECK(person.shown->callers->tree.nodes[0].total == 2);
+  person.type("k");
+  CHECK(person.at_cursor() == "[stripped libc.so.6]");
   person.type("j<Enter>");
   CHECK(person.state.query.centre == "main.process");
   CHECK(person.shown->callees->tree.nodes[0].total == 7);
-  person.type("<Tab>");
-  CHECK(person.state.is_in_callees);
+  person.type("<Down>");
   CHECK(person.at_cursor() == "main.compute");
+  person.type("<Up>");
+  CHECK(person.at_cursor() == "main.process");
+  person.type("<Up>");
+  CHECK(person.at_cursor() == "main.main");
+  person.type("<Down>");
+  CHECK(person.at_cursor() == "main.process");
+  person.type("<Tab>");
+  CHECK(person.state.part == Part::kCallees);
+  person.type("<Tab>");
+  CHECK(person.state.part == Part::kCallers);
   person.type("<Tab>");
   CHECK(person.state.page == Page::kFlame);
   person.type("<Down><Down>#");
@@ -364,7 +374,10 @@ TEST_CASE("browser: code") {
   person.type("a");
   CHECK(person.state.page == Page::kCode);
   CHECK(person.shows("  mov"));
-  person.type("G<Enter>");
+  CHECK(person.state.code.row == 1);  // where it is hot
+  person.type("G");
+  CHECK(person.state.code.row == 2);
+  person.type("<Enter>");
   CHECK(person.state.code.row == 1);
   person.type("<Esc>/main.main\n");
   person.type("<Esc>");
@@ -415,9 +428,11 @@ TEST_CASE("browser: which stacks") {
   person.type("jf");  // write
   CHECK(person.total() == 2);
   CHECK(person.shows("with ^write$"));
-  CHECK(person.shows("20.0 ms of 80.0 ms (25.0 %)"));
+  CHECK(person.shows("20.0 ms of 80.0 ms (25.0 %)  with ^write$"));
+  CHECK(person.shows("% of all"));
   person.type("%");
   CHECK(person.shows(" 100.00 "));
+  CHECK(person.shows("% of shown"));
   person.type("u");
   CHECK(person.total() == 8);
   person.type("u");
@@ -569,8 +584,8 @@ TEST_CASE("browser: the mouse") {
   click(79, 23);  // nothing is there
   click(500, 500);
   person.type("3");
-  click(10, 16);
-  CHECK(person.state.is_in_callees);
+  click(10, 17);
+  CHECK(person.state.part == Part::kCallees);
 }
 
 TEST_CASE("browser: details, copies and exports") {
@@ -604,6 +619,8 @@ TEST_CASE("browser: details, copies and exports") {
   person.state.is_live = true;
   CHECK(person.type("r").kind == Effect::Kind::kReset);
   CHECK(person.type("W").kind == Effect::Kind::kSave);
+  person.recorded.is_last = false;
+  person.shown = answer(person.recorded, person.state.query, nullptr);
   person.type("z");
   CHECK(person.shows("frozen"));
 }

@@ -184,10 +184,11 @@ def callers_and_callees():
         opened.keys("Enter")
         screen = opened.shows("below: what it calls").splitlines()
         assert caller in screen[4], screen
-        opened.keys("a")
-        opened.shows(r"0x[0-9a-f]+, [\d,]+ bytes")
-        opened.keys("Enter")  # the hottest line
-        opened.shows("%|address")
+        opened.keys("a")  # its own code, at the hottest instruction
+        hottest = re.search(r"([\d.]+) +[\d.]+ +[0-9a-f]+:", opened.shows(r"[0-9a-f]+:  "))
+        assert hottest, opened.screen()
+        opened.keys("g")
+        opened.shows(rf"{re.escape(name)}  0x[0-9a-f]+, [\d,]+ bytes")
 
 
 def flame_graph():
@@ -272,7 +273,7 @@ def printed_where_it_cannot_be_browsed():
         opened.shows(shown)
         opened.run(f"clear; {GOSYM} report --stdio {recording()} | cat; {GOSYM} report -q --stdio --top 2 {recording()}")
         opened.shows(shown)
-        opened.run(f"clear; TERM=dumb {GOSYM} report {recording()} | cat")
+        opened.run(f"clear; TERM=dumb {GOSYM} report {recording()} | head -3")
         opened.shows(shown)
     with terminal(TERM="dumb") as opened:
         opened.run(f"{GOSYM} report --top 2 {recording()}")
@@ -306,6 +307,29 @@ def what_is_wrong_is_told_afterwards():
         opened.run(f"clear; {GOSYM} report /dev/null; echo st''atus $?")
         opened.shows("gosym: error: ")
         opened.shows(r"status [1-9]")
+
+
+def two_events():
+    file = new_place("two.raw")
+    gosym("record", "-q", "-F", 499, "-e", "cpu-clock,page-faults/period=1/", "-o", file, "--", "sh", "-c",
+          "i=0; while [ $i -lt 300 ]; do ls / >/dev/null; i=$((i+1)); done")
+    with terminal(size=(120, 30)) as opened:
+        opened.run(GOSYM, "report", file)
+        opened.shows("of CPU time in")
+        opened.keys("E")
+        told = re.search(r"([\d,]+) of page-faults", opened.shows("of page-faults"))[1]
+    document = json.loads(gosym("report", "-q", "--json", "--event", "page-faults", file).out)
+    assert int(told.replace(",", "")) == document["totals"]["value"], told
+
+
+def what_is_missing_is_a_status():
+    damaged = new_place("cut.raw")
+    damaged.write_bytes(recording().read_bytes()[:-1000])
+    with terminal() as opened:
+        opened.run(f"{GOSYM} report --strict {damaged}; echo st''atus $?")
+        opened.shows(r"\? keys")
+        opened.keys("q")
+        opened.shows("status 3")
 
 
 def live():
@@ -343,4 +367,6 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("printed where it cannot be browsed", printed_where_it_cannot_be_browsed),
      ("other terminals", other_terminals),
      ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards),
+     ("two events, one by one", two_events),
+     ("what is missing is a status", what_is_missing_is_a_status),
      ("live", live)])
