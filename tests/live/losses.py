@@ -114,7 +114,8 @@ def ticks_that_do_not_come(*options):
             said = recorder.communicate(timeout=60)[1]
             used = (cpu_ticks(pid) - before) / os.sysconf("SC_CLK_TCK")
     report = gosym("report", file).out
-    stored = told(report, r"^[\d,]+ samples of cpu-clock at \d+ Hz: ([\d.]+) s of CPU time")
+    stored = told(report, r"^[\d,]+ samples of cpu-clock at \d+ Hz: ([\d.]+) s of CPU time") + \
+        told(report, r"^[\d,]+ samples of cpu-clock at \d+ Hz: ([\d.]+) ms of CPU time") / 1000
     missing = told(report, r"^(?:lost|skipped) .*\), ([\d.]+) s of CPU time")
     skipped = told(report, r"^skipped +([\d,]+) of")
     print(f"# {used:.2f} s used, {stored:.2f} stored, {missing:.2f} missing, {skipped:.0f} ticks skipped")
