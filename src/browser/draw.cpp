@@ -71,7 +71,7 @@ public:
         profile_(answer.profile()),
         layout_(layout_of(state.size)),
         grid_(state.size),
-        amounts_(profile_, answer.selected->recorded) {}
+        amounts_(profile_, answer.selected->recorded, answer.selected->recorded) {}
 
   Grid draw() && {
     draw_title();
@@ -96,7 +96,7 @@ private:
   std::string share_text(uint64_t amount) const { return fmt::format("{:.2f}", share(amount)); }
 
   std::string with_unit(uint64_t amount) const {
-    Amounts fitting(profile_, amount);
+    Amounts fitting(profile_, amount, answer_.selected->recorded);
     std::string text = fitting.text(amount);
     return fitting.unit().empty() ? text : fmt::format("{} {}", text, fitting.unit());
   }

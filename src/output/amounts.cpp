@@ -13,8 +13,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-Amounts::Amounts(const Profile& profile, uint64_t amount)
-    : period_(profile.period()), total_(profile.total_amount()) {
+Amounts::Amounts(const Profile& profile, uint64_t amount, uint64_t total)
+    : period_(profile.period()), total_(total) {
   if (profile.measures_time())
     unit_ = amount * period_ < kSecond ? "ms" : "s";
 }

@@ -16,7 +16,10 @@ public:
   // With all digits, in nanoseconds.
   static Amounts exact(const Profile& profile);
   // In the unit that suits this amount: milliseconds where it is less than a second.
-  Amounts(const Profile& profile, uint64_t amount);
+  Amounts(const Profile& profile, uint64_t amount)
+      : Amounts(profile, amount, profile.total_amount()) {}
+  // The same where it is known what all samples have, of which there may be a million.
+  Amounts(const Profile& profile, uint64_t amount, uint64_t total);
 
   // "9.05", "12.1", "4,100".
   std::string text(uint64_t amount) const;
