@@ -35,6 +35,14 @@ size_t head_size(std::string_view text, size_t width) {
 
 }  // namespace
 
+std::string utf8_of(char32_t character) {
+  utf8proc_uint8_t bytes[4];
+  auto code = static_cast<utf8proc_int32_t>(character);
+  utf8proc_ssize_t size =
+      utf8proc_codepoint_valid(code) ? utf8proc_encode_char(code, bytes) : 0;
+  return {reinterpret_cast<const char*>(bytes), static_cast<size_t>(size)};
+}
+
 size_t display_width(std::string_view text) {
   if (is_plain(text))
     return text.size();

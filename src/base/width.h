@@ -14,6 +14,9 @@ struct Glyph {
 // The first one of text that is not empty.
 Glyph first_glyph(std::string_view text);
 
+// The character as UTF-8; empty if there is none of this number.
+std::string utf8_of(char32_t character);
+
 // Columns that printable text takes on a terminal: two for a wide character of East Asia, none
 // for one that combines with the one before.
 size_t display_width(std::string_view text);

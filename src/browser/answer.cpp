@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "base/percent.h"
 #include "base/text.h"
@@ -12,9 +13,6 @@
 namespace gosym::browser {
 
 namespace {
-
-// Samples of a damaged recording may be of any time.
-constexpr uint32_t kMaxSteps = 4096;
 
 bool is_same_selection(const Query& a, const Query& b) {
   return a.event == b.event && a.selection.to_string() == b.selection.to_string();
@@ -108,13 +106,31 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
   return selected;
 }
 
+std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::Kind by) {
+  FrameKeys keys(*selected.profile, by);
+  std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys);
+  auto entries =
+      std::make_shared<Entries>(Entries{std::move(keys), std::move(totals), {}, {}, {}});
+  const std::vector<Total>& all = entries->totals;
+  entries->by_self.resize(all.size());
+  std::iota(entries->by_self.begin(), entries->by_self.end(), 0);
+  entries->by_total = entries->by_name = entries->by_self;
+  std::ranges::stable_sort(entries->by_total, [&](uint32_t a, uint32_t b) {
+    return std::pair(all[a].total, all[a].self) > std::pair(all[b].total, all[b].self);
+  });
+  std::ranges::stable_sort(entries->by_name, {}, [&](uint32_t row) {
+    return std::string_view(entries->keys[all[row].key].text);
+  });
+  return entries;
+}
+
 std::shared_ptr<const PathTree> with_paths(CallTree tree) {
   auto result = std::make_shared<PathTree>();
   std::vector<uint64_t> hashes;
   for (const ViewKey& key : tree.keys)
     hashes.push_back(std::hash<std::string>()(key.text));
   std::vector<uint32_t> open = {0};  // the last node of each depth
-  result->paths = {1};
+  result->paths = {kRootPath};
   result->parents = {0};
   for (uint32_t i = 1; i < tree.nodes.size(); i++) {
     const CallNode& node = tree.nodes[i];
@@ -255,9 +271,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
   if (before && before->query.by == query.by) {
     result->entries = before->entries;
   } else {
-    FrameKeys keys(*selected.profile, query.by);
-    std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys);
-    result->entries = std::make_shared<Entries>(Entries{std::move(keys), std::move(totals)});
+    result->entries = entries_of(selected, query.by);
   }
   const FrameKeys& keys = result->entries->keys;
   bool has_same_keys = before && before->entries == result->entries;

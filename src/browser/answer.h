@@ -15,6 +15,9 @@
 
 namespace gosym::browser {
 
+// Of steps of time there are no more: samples of a damaged recording may be of any.
+inline constexpr uint32_t kMaxSteps = 4096;
+
 // The samples and frames that a query selects.
 struct Selected {
   std::shared_ptr<const Profile> profile;  // of one event
@@ -31,10 +34,15 @@ struct Selected {
 struct Entries {
   FrameKeys keys;
   std::vector<Total> totals;
+  // Indices of the totals, in the orders that SortBy names.
+  std::vector<uint32_t> by_self;
+  std::vector<uint32_t> by_total;
+  std::vector<uint32_t> by_name;
 };
 
 // A call tree whose nodes are known again in another one by their path: a hash of all names
 // from the root on.
+inline constexpr uint64_t kRootPath = 1;
 struct PathTree {
   CallTree tree;
   std::vector<uint64_t> paths;  // of each node

@@ -243,7 +243,7 @@ private:
     if (name_end < width())
       grid_.write(name_end + 1, layout_.titles, "hottest line", Look::kTitle);
 
-    std::vector<uint32_t> rows = function_rows(state_, answer_);
+    const std::vector<uint32_t>& rows = function_rows(state_, answer_);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.functions.top + line;
       if (row >= rows.size())
@@ -552,8 +552,7 @@ private:
     for (const std::string& line : lines)
       inner = std::max(inner, display_width(line) + 2);
     inner = std::min(inner, width() - 4);
-    size_t room = state_.size.height - std::min<size_t>(state_.size.height, 6);
-    size_t count = std::min(lines.size(), std::max<size_t>(room, 1));
+    size_t count = std::min(lines.size(), std::max<size_t>(window_rows(state_.size), 1));
     size_t top = has_cursor ? list.top : std::min(list.row, lines.size() - count);
     size_t left = (width() - inner - 2) / 2;
     size_t y = (state_.size.height - std::min(state_.size.height, count + 2)) / 2;

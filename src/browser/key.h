@@ -34,6 +34,10 @@ struct Key {
   size_t to_x = 0;
 };
 
+inline bool is_character(const Key& key, char32_t character) {
+  return key.kind == Key::Kind::kCharacter && key.character == character;
+}
+
 inline Key character_key(char32_t character) {
   return {.kind = Key::Kind::kCharacter, .character = character};
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <tuple>
 
 namespace gosym::browser {
 
@@ -18,6 +16,11 @@ Layout layout_of(Size size) {
   layout.detail = is_high ? layout.last - 1 : 0;
   layout.rows = (is_high ? layout.detail : layout.last) - layout.body;
   return layout;
+}
+
+size_t window_rows(Size size) {
+  constexpr size_t kAround = 6;  // lines: its frame, and what is seen of the page
+  return size.height - std::min(size.height, kAround);
 }
 
 Halves halves_of(const Layout& layout) {
@@ -49,26 +52,15 @@ uint32_t step_count(const Answer& answer) {
   uint64_t steps = profile.time_step == 0
                        ? 0
                        : (profile.duration_ns + profile.time_step - 1) / profile.time_step;
-  constexpr uint64_t kMost = 4096;
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(std::max<uint64_t>(steps, answer.selected->load.size()), 1, kMost));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      std::max<uint64_t>(steps, answer.selected->load.size()), 1, kMaxSteps));
 }
 
-std::vector<uint32_t> function_rows(const State& state, const Answer& answer) {
-  const std::vector<Total>& totals = answer.entries->totals;
-  std::vector<uint32_t> rows(totals.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  auto text = [&](uint32_t row) -> std::string_view {
-    return answer.entries->keys[totals[row].key].text;
-  };
-  if (state.sort == SortBy::kTotal)
-    std::ranges::stable_sort(rows, [&](uint32_t a, uint32_t b) {
-      return std::pair(totals[a].total, totals[a].self) >
-             std::pair(totals[b].total, totals[b].self);
-    });
-  else if (state.sort == SortBy::kName)
-    std::ranges::stable_sort(rows, {}, text);
-  return rows;
+const std::vector<uint32_t>& function_rows(const State& state, const Answer& answer) {
+  const Entries& entries = *answer.entries;
+  return state.sort == SortBy::kTotal  ? entries.by_total
+         : state.sort == SortBy::kName ? entries.by_name
+                                       : entries.by_self;
 }
 
 uint32_t node_of(const PathTree& tree, uint64_t path) {

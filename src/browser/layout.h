@@ -23,6 +23,8 @@ struct Layout {
   size_t last = 0;      // the last line
 };
 Layout layout_of(Size size);
+// The rows of a window over it.
+size_t window_rows(Size size);
 
 // Of Page::kAround the rows of each half; the function itself stands between.
 struct Halves {
@@ -44,7 +46,7 @@ std::vector<Tab> tabs_of(Size size);
 uint32_t step_count(const Answer& answer);
 
 // Rows of Page::kFunctions: indices into the totals of the answer.
-std::vector<uint32_t> function_rows(const State& state, const Answer& answer);
+const std::vector<uint32_t>& function_rows(const State& state, const Answer& answer);
 
 // Its boxes, and the node with the cursor, which is a visible one.
 struct Flame {

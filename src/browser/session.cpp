@@ -336,10 +336,7 @@ private:
   // Whether this was the end.
   bool handle(const Key& key) {
     constexpr char32_t kInterrupt = 3;  // Ctrl-C
-    auto is = [&](char32_t character) {
-      return key.kind == Key::Kind::kCharacter && key.character == character;
-    };
-    if (is(kInterrupt) || (!answer_ && is('q')))
+    if (is_character(key, kInterrupt) || (!answer_ && is_character(key, 'q')))
       return true;
     if (!answer_) {
       constexpr size_t kMost = 100;

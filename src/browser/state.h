@@ -49,9 +49,9 @@ struct State {
   OutlineState callers;
   OutlineState callees;
   Part part = Part::kCentre;
-  uint64_t zoomed = 1;   // path of a node of the flame graph
-  uint64_t box = 1;      // path of the node that has the cursor
-  size_t flame_top = 0;  // its first row on the screen
+  uint64_t zoomed = kRootPath;  // path of a node of the flame graph
+  uint64_t box = kRootPath;     // path of the node that has the cursor
+  size_t flame_top = 0;         // its first row on the screen
   ListState code;
   std::string code_shown;  // the function whose hottest line was gone to
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "base/width.h"
 #include "browser/help.h"
 #include "browser/layout.h"
 
@@ -102,7 +103,7 @@ void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
 }
 
 void settle_functions(State& state, const Answer& answer, size_t rows) {
-  std::vector<uint32_t> order = function_rows(state, answer);
+  const std::vector<uint32_t>& order = function_rows(state, answer);
   auto text = [&](uint32_t row) -> const std::string& {
     return answer.entries->keys[answer.entries->totals[row].key].text;
   };
@@ -142,10 +143,6 @@ void settle_code(State& state, const Answer& answer, size_t rows) {
   keep_on_screen(state.code, answer.code->lines.size(), rows);
 }
 
-size_t menu_rows(const State& state) {
-  return state.size.height - std::min<size_t>(state.size.height, 6);
-}
-
 const ViewKey* key_at(const PathTree* tree, uint32_t node) {
   return tree && node != 0 ? &tree->tree.key_of(tree->tree.nodes[node]) : nullptr;
 }
@@ -167,11 +164,14 @@ void go_to(State& state, Page page) {
   state.page = page;
 }
 
-// What is selected changes, so that it can be taken back.
-void remember(State& state) {
+// What was selected can be taken back.
+void remember(State& state, Query query) {
   if (state.before.size() == kMaxUndone)
     state.before.erase(state.before.begin());
-  state.before.push_back(state.query);
+  state.before.push_back(std::move(query));
+}
+void remember(State& state) {
+  remember(state, state.query);
 }
 
 void take_back(State& state) {
@@ -310,7 +310,7 @@ bool is_match(const Pattern& pattern, const ViewKey* key) {
 }
 
 void find_function(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
-  std::vector<uint32_t> order = function_rows(state, answer);
+  const std::vector<uint32_t>& order = function_rows(state, answer);
   for (size_t i = 1; i <= order.size(); i++) {
     size_t row = (state.functions.row + (forward ? i : order.size() - i)) % order.size();
     const ViewKey& key = answer.entries->keys[answer.entries->totals[order[row]].key];
@@ -422,25 +422,6 @@ void answer_prompt(State& state, const Answer& answer) {
   patterns.push_back(*std::move(pattern));
 }
 
-void append_utf8(char32_t character, std::string& text) {
-  auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
-  if (character < 0x80) {
-    put(character);
-  } else if (character < 0x800) {
-    put(0xc0 | character >> 6);
-    put(0x80 | (character & 0x3f));
-  } else if (character < 0x10000) {
-    put(0xe0 | character >> 12);
-    put(0x80 | (character >> 6 & 0x3f));
-    put(0x80 | (character & 0x3f));
-  } else {
-    put(0xf0 | character >> 18);
-    put(0x80 | (character >> 12 & 0x3f));
-    put(0x80 | (character >> 6 & 0x3f));
-    put(0x80 | (character & 0x3f));
-  }
-}
-
 void update_prompt(State& state, const Key& key, const Answer& answer) {
   constexpr char32_t kDeleteWord = 0x17;  // Ctrl-W
   constexpr char32_t kDeleteLine = 0x15;  // Ctrl-U
@@ -453,14 +434,13 @@ void update_prompt(State& state, const Key& key, const Answer& answer) {
       state.typed.pop_back();
     if (!state.typed.empty())
       state.typed.pop_back();
-  } else if (key.kind == Kind::kCharacter && key.character == kDeleteLine) {
+  } else if (is_character(key, kDeleteLine)) {
     state.typed.clear();
-  } else if (key.kind == Kind::kCharacter && key.character == kDeleteWord) {
+  } else if (is_character(key, kDeleteWord)) {
     state.typed.erase(state.typed.find_last_of(' ') + 1);
   } else if (key.kind == Kind::kCharacter && key.character >= ' ' &&
              state.typed.size() < kMaxTyped) {
-    std::string character;
-    append_utf8(key.character, character);
+    std::string character = utf8_of(key.character);
     if (is_printable(character))
       state.typed += character;
   }
@@ -517,22 +497,22 @@ bool open_menu_of(State& state, char32_t character, const Answer& answer) {
 void update_menu(State& state, const Key& key, const Answer& answer) {
   bool is_there = answer.menu && state.query.menu && answer.query.menu == state.query.menu;
   size_t count = is_there ? answer.menu->size() : 0;
-  if (auto by = lines_of(key, menu_rows(state)); by && key.character != 'g')
+  if (auto by = lines_of(key, window_rows(state.size)); by && key.character != 'g')
     state.menu.row = moved(state.menu.row, *by, count);
   else if (key.kind == Kind::kEnter && is_there)
     choose(state, answer, false);
-  else if (key.kind == Kind::kCharacter && key.character == 'x' && is_there)
+  else if (is_character(key, 'x') && is_there)
     choose(state, answer, true);
-  else if (key.kind == Kind::kCharacter && key.character == 'g')
+  else if (is_character(key, 'g'))
     group_by(state);
   else if (key.kind == Kind::kCharacter && open_menu_of(state, key.character, answer))
     return;
   else if (key.kind == Kind::kEscape || key.kind == Kind::kBackspace ||
-           (key.kind == Kind::kCharacter && key.character == 'q')) {
+           is_character(key, 'q')) {
     state.overlay = Overlay::kNone;
     state.query.menu.reset();
   }
-  keep_on_screen(state.menu, count, menu_rows(state));
+  keep_on_screen(state.menu, count, window_rows(state.size));
 }
 
 void update_time(State& state, const Key& key, const Answer& answer) {
@@ -551,9 +531,7 @@ void update_time(State& state, const Key& key, const Answer& answer) {
     else
       time.end = static_cast<uint32_t>(std::clamp<int64_t>(end + by, begin + 1, count));
   };
-  auto is = [&](char32_t character) {
-    return key.kind == Kind::kCharacter && key.character == character;
-  };
+  auto is = [&](char32_t character) { return is_character(key, character); };
   if (key.kind == Kind::kLeft || is('h'))
     move(-one);
   else if (key.kind == Kind::kRight || is('l'))
@@ -578,7 +556,7 @@ void update_time(State& state, const Key& key, const Answer& answer) {
     if (time != state.time_before) {
       Query before = state.query;
       before.time = state.time_before;
-      state.before.push_back(std::move(before));
+      remember(state, std::move(before));
     }
   }
 }
@@ -589,9 +567,7 @@ void move_in_flame(State& state, const Key& key, const Answer& answer) {
     return;
   const FlameBox& at = flame.boxes[flame.cursor];
   auto go = [&](const FlameBox& box) { state.box = answer.tree->paths[box.node]; };
-  auto is = [&](char32_t character) {
-    return key.kind == Kind::kCharacter && key.character == character;
-  };
+  auto is = [&](char32_t character) { return is_character(key, character); };
   if (key.kind == Kind::kLeft || is('h')) {
     if (flame.cursor > 0 && flame.boxes[flame.cursor - 1].row == at.row)
       go(flame.boxes[flame.cursor - 1]);
@@ -631,9 +607,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
   list.row = std::min(list.row, rows.size() - 1);
   uint32_t node = rows[list.row].node;
   bool open = rows[list.row].is_open && rows[list.row].has_children;
-  auto is = [&](char32_t character) {
-    return key.kind == Kind::kCharacter && key.character == character;
-  };
+  auto is = [&](char32_t character) { return is_character(key, character); };
   if (auto by = lines_of(key, outline.rows)) {
     list.row = moved(list.row, *by, rows.size());
     list.path = tree.paths[rows[list.row].node];
@@ -657,7 +631,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
 }
 
 void move_in_functions(State& state, const Key& key, const Answer& answer) {
-  std::vector<uint32_t> rows = function_rows(state, answer);
+  const std::vector<uint32_t>& rows = function_rows(state, answer);
   auto by = lines_of(key, layout_of(state.size).rows);
   if (!by || rows.empty())
     return;
@@ -720,8 +694,8 @@ void move_in_page(State& state, const Key& key, const Answer& answer) {
 }
 
 void go_back(State& state) {
-  if (state.page == Page::kFlame && state.zoomed != 1) {
-    state.zoomed = 1;
+  if (state.page == Page::kFlame && state.zoomed != kRootPath) {
+    state.zoomed = kRootPath;
   } else if (!state.pages_before.empty()) {
     state.page = state.pages_before.back();
     state.pages_before.pop_back();
@@ -767,7 +741,7 @@ void click(State& state, const Key& key, const Answer& answer) {
   }
   // A second click does what Enter does.
   if (state.page == Page::kFunctions) {
-    std::vector<uint32_t> rows = function_rows(state, answer);
+    const std::vector<uint32_t>& rows = function_rows(state, answer);
     size_t row = state.functions.top + line;
     if (row >= rows.size())
       return;
@@ -886,7 +860,7 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
       state.query.direction = state.query.direction == Direction::kFromRoot
                                   ? Direction::kFromLeaf
                                   : Direction::kFromRoot;
-      state.zoomed = state.box = 1;
+      state.zoomed = state.box = kRootPath;
       state.tree = {};
       state.message = state.query.direction == Direction::kFromRoot
                           ? "the tree shows who is called"
@@ -985,7 +959,7 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
 const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
   switch (state.page) {
     case Page::kFunctions: {
-      std::vector<uint32_t> rows = function_rows(state, answer);
+      const std::vector<uint32_t>& rows = function_rows(state, answer);
       if (state.functions.row >= rows.size())
         return nullptr;
       return &answer.entries->keys[answer.entries->totals[rows[state.functions.row]].key];
@@ -1039,7 +1013,7 @@ void settle(State& state, const Answer& answer) {
         settle_code(state, answer, layout.rows);
   }
   if (answer.menu)
-    keep_on_screen(state.menu, answer.menu->size(), menu_rows(state));
+    keep_on_screen(state.menu, answer.menu->size(), window_rows(state.size));
   if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
     state.query.time = {};
 }
@@ -1052,9 +1026,9 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       effect = update_page(state, key, answer);
       break;
     case Overlay::kHelp:
-      if (auto by = lines_of(key, menu_rows(state)))
-        state.help.row =
-            moved(state.help.row, *by, help_lines(state.is_live).size() - menu_rows(state) + 1);
+      if (auto by = lines_of(key, window_rows(state.size)))
+        state.help.row = moved(state.help.row, *by,
+                               help_lines(state.is_live).size() - window_rows(state.size) + 1);
       else
         state.overlay = Overlay::kNone;
       break;
