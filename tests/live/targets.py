@@ -9,6 +9,7 @@ from common import (GOSYM, WITHOUT_RIGHTS, build_spin, call, cpu_ticks, folded, 
                     running, wait_for)
 
 NOBODY = "65534"
+GAMES = "5"  # who has no processes, where other tests run beside this one
 
 
 def as_user(user, *command):
@@ -76,21 +77,21 @@ def by_name():
 
 def by_user():
     """Those it has, and their children, whoever these run as; but not what begins otherwise."""
-    program, child, late = copy_of_spin("spin-nobody"), copy_of_spin("spin-child"), copy_of_spin("spin-late")
+    program, child, late = copy_of_spin("spin-games"), copy_of_spin("spin-child"), copy_of_spin("spin-late")
     signal_file, parent = program.parent / "go-on", program.parent / "parent"
     parent.write_text(f"while [ ! -e {signal_file} ]; do :; done\n{child} & wait\n")
     parent.chmod(0o755)
-    with running(*as_user(NOBODY, program)), running(build_spin()), \
-            running(*as_user(NOBODY, "sh", parent)) as two:
-        with recording("-u", "nobody", "-F", "499") as (recorder, file), running(*as_user(NOBODY, late)):
+    with running(*as_user(GAMES, program)), running(build_spin()), \
+            running(*as_user(GAMES, "sh", parent)) as two:
+        with recording("-u", "games", "-F", "499") as (recorder, file), running(*as_user(GAMES, late)):
             signal_file.touch()
             children = lambda: call("pgrep", "-P", two, check=False).out.split()
             started = wait_for(children, "child")[0]
             wait_for(lambda: cpu_ticks(started) > 20, "CPU time used")
         call("kill", started)
         told = recorder.stderr.read()
-        assert "recording 2 processes of user 'nobody'" in told, told
-        assert comms(file) == {"spin-nobody", "sh", "spin-child"}, f"{comms(file)} {told}"
+        assert "recording 2 processes of user 'games'" in told, told
+        assert comms(file) == {"spin-games", "sh", "spin-child"}, f"{comms(file)} {told}"
 
 
 def not_yours():
