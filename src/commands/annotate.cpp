@@ -138,7 +138,7 @@ Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& 
 
 Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {
   ReportOptions report;
-  report.input = options.input;
+  report.inputs = {options.input};
   report.event = options.event;
   report.keeps_wrappers = true;  // their code is shown as well
   report.name_form = options.name_form;
@@ -156,7 +156,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
     return std::move(images).error();
   if (images->empty())
     return errorf("{}: no function of a file that was sampled matches '{}'",
-                  name_of(options.input), printable(options.function))
+                  name_of({options.input}), printable(options.function))
         .with_hint(
             "one that is inlined everywhere is shown within its callers: "
             "gosym report --callers names them")

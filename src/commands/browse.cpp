@@ -145,6 +145,15 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
   return name;
 }
 
+namespace {
+
+std::string title_of(const std::vector<std::string>& inputs) {
+  std::string title(base_name(inputs.front()));
+  return inputs.size() == 1 ? title : fmt::format("{} and {} more", title, inputs.size() - 1);
+}
+
+}  // namespace
+
 Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
   // What the thread that loads writes, and lives as long as that.
   struct Loaded {
@@ -165,7 +174,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
     if (!profile)
       return std::move(profile).error();
     loaded->held = std::move(profile->held);
-    loaded->is_partial = is_partial(profile->recording, profile->profile.stats, load);
+    loaded->is_partial = is_partial(profile->recordings, profile->profile.stats, load);
     tell_problems(profile->symbols, load);
     return browser::Source::Loaded{.events = browser::by_event(std::move(profile->profile))};
   };
@@ -175,7 +184,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
   };
   auto status =
       browser::browse(std::move(source), export_profile,
-                      initial_state(base_name(options.input), options.view, options.selection),
+                      initial_state(title_of(options.inputs), options.view, options.selection),
                       wants_colour(options.colour));
   if (status && *status == kSuccess && loaded->is_partial)
     return kPartial;

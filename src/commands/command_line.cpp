@@ -62,6 +62,10 @@ std::string help_row(std::string left, std::string_view help, size_t width) {
   return left + gap + wrapped(help, kHelpColumn, width) + '\n';
 }
 
+bool takes_words(const Option& option) {
+  return option.values == Values::kWords || option.values == Values::kFiles;
+}
+
 // "-p, --pid PID"; without the name of the argument that "-i,--input,FILE" is as well.
 std::string names_in_help(const Option& option) {
   std::string text;
@@ -86,7 +90,7 @@ std::string usage_of(const Command& command) {
   for (const OptionGroup& group : command.groups)
     for (const Option& option : group.options)
       if (std::string name = argument_name(option); !name.empty()) {
-        name += option.values == Values::kWords ? "..." : "";
+        name += takes_words(option) ? "..." : "";
         usage += option.is_required ? " " + name : fmt::format(" [{}]", name);
       }
   return usage;
@@ -147,7 +151,7 @@ void add_values(CLI::Option& added, const Option& option) {
   if (option.values == Values::kCommaList || option.values == Values::kWords)
     added.delimiter(',');
   if (option.values != Values::kOne)
-    added.expected(1, kAnyNumber)->allow_extra_args(option.values == Values::kWords);
+    added.expected(1, kAnyNumber)->allow_extra_args(takes_words(option));
   else
     added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as git and perf do
   added.required(option.is_required);

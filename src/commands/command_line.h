@@ -27,6 +27,7 @@ enum class Values : uint8_t {
   kCommaList,  // likewise, or several with commas between
   kWords,      // likewise, or all words up to the next option; where words of a command may
                // follow, all numbers, if the first value is one
+  kFiles,      // all words up to the next option, commas and all
   kOptional,   // one or none: --name or --name=VALUE
 };
 

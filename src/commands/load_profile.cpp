@@ -1,32 +1,19 @@
 #include "commands/load_profile.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <map>
 
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/report_notes.h"
+#include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
 #include "symbolize/make_profile.h"
+#include "symbolize/symbol_cache.h"
 
 namespace gosym {
 
 namespace {
-
-Result<raw::Recording> read_input(const ReportOptions& options) {
-  auto recording = raw::read(options.input);
-  if (recording || options.input == "-")
-    return recording;
-  if (access(options.input.c_str(), F_OK) != 0 && errno == ENOENT)
-    return std::move(recording).error().with_hint(
-        "make a recording first: gosym record -p PID -d 10s");
-  if (access(options.input.c_str(), R_OK) != 0 && errno == EACCES)
-    return std::move(recording).error().with_hint(
-        "a recording is for those who made it: sudo gosym report");
-  return recording;
-}
 
 NameForms name_forms(const ReportOptions& options, const Format& format) {
   NameForm go = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
@@ -35,32 +22,25 @@ NameForms name_forms(const ReportOptions& options, const Format& format) {
           .has_system_names = format.is_for_tools};
 }
 
-using EventChoice = std::optional<uint32_t>;
-
-// The event that the profile is to be of; none: all of them.
-Result<EventChoice> choose_event(const RecordingInfo& info, const Format& format,
-                                 const ReportOptions& options) {
+// The event that the profile is to be of; null: all of them.
+Result<const RecordedEvent*> choose_event(const std::vector<RecordedEvent>& events,
+                                          const Format& format, const ReportOptions& options) {
   std::vector<std::string> names;
-  for (const RecordedEvent& event : info.events)
+  for (const RecordedEvent& event : events)
     names.push_back(printable(event.name));
   if (!options.event.empty()) {
-    auto found = std::ranges::find(info.events, options.event, &RecordedEvent::name);
-    if (found == info.events.end())
-      return errorf("--event: {} is of {}, not of {}", name_of(options.input),
+    auto found = std::ranges::find(events, options.event, &RecordedEvent::name);
+    if (found == events.end())
+      return errorf("--event: {} is of {}, not of {}", name_of(options.inputs),
                     joined(names, " and "), printable(options.event))
           .with_exit_status(kNoTarget);
-    return EventChoice(static_cast<uint32_t>(found - info.events.begin()));
+    return &*found;
   }
   if (names.size() == 1 || format.events != EventsWritten::kFirst)
-    return EventChoice();
+    return nullptr;
   warn(options, "only {} is written, of {}; --event chooses another", names.front(),
        joined(names, " and "));
-  return EventChoice(0);
-}
-
-uint64_t duration_of(const raw::Recording& recording) {
-  uint64_t end = std::max(recording.end_time, recording.stats.time);
-  return end - std::min(end, recording.begin_time);
+  return &events.front();
 }
 
 // A round number of nanoseconds, so that there are no more steps of it than that.
@@ -78,6 +58,128 @@ uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   if (by == view.by.end() || by->step != 0)
     return by == view.by.end() ? 0 : by->step;
   return round_step(duration, kSteps);
+}
+
+// What is made of the samples of each recording.
+struct Wanted {
+  Filter filter;  // times count from the begin of the first recording
+  GroupBy group_by;
+  NameForms names;
+  const RecordedEvent* event;  // null: all
+};
+
+// The filter for a recording that began so many nanoseconds after the first; none: no sample of
+// it is wanted.
+std::optional<Filter> filter_of(const Wanted& wanted, const RecordingInfo& info,
+                                uint64_t offset) {
+  Filter filter = wanted.filter;
+  if (filter.time.end <= offset)
+    return {};
+  filter.time.begin -= std::min(filter.time.begin, offset);
+  if (filter.time.end != UINT64_MAX)
+    filter.time.end -= offset;
+  if (wanted.event) {
+    auto found = std::ranges::find(info.events, *wanted.event);
+    if (found == info.events.end())
+      return {};
+    filter.event = static_cast<uint32_t>(found - info.events.begin());
+  }
+  return filter;
+}
+
+void add_to(SymbolizerReport& sum, const SymbolizerReport& part) {
+  for (const auto& [source, locations] : part.locations_by_source)
+    sum.locations_by_source[source] += locations;
+  sum.image_problems.insert(part.image_problems.begin(), part.image_problems.end());
+  sum.cut_names += part.cut_names;
+}
+
+// "web-1, web-2": what several recordings say, once each.
+std::string listed(std::span<const ProfiledRecording> recordings,
+                   std::string RecordingInfo::*what) {
+  std::vector<std::string> texts;
+  for (const ProfiledRecording& one : recordings)
+    if (std::ranges::find(texts, one.info.*what) == texts.end())
+      texts.push_back(one.info.*what);
+  return joined(texts, ", ");
+}
+
+void join_infos(Profile& profile) {
+  RecordingInfo& info = profile.info;
+  info.host = listed(profile.recordings, &RecordingInfo::host);
+  info.kernel_release = listed(profile.recordings, &RecordingInfo::kernel_release);
+  info.machine = listed(profile.recordings, &RecordingInfo::machine);
+  info.command_line = listed(profile.recordings, &RecordingInfo::command_line);
+  info.gosym_version = listed(profile.recordings, &RecordingInfo::gosym_version);
+  info.sampler = listed(profile.recordings, &RecordingInfo::sampler);
+  std::map<std::string_view, uint32_t> cpus;
+  for (const ProfiledRecording& one : profile.recordings) {
+    cpus[one.info.host] = std::max(cpus[one.info.host], one.info.cpu_count);
+    info.has_user |= one.info.has_user;
+    info.has_kernel |= one.info.has_kernel;
+    info.is_system_wide |= one.info.is_system_wide;
+  }
+  info.cpu_count = 0;
+  for (const auto& [host, count] : cpus)
+    info.cpu_count += count;
+}
+
+// The profile of several recordings. A file that ran in more than one of them is opened once.
+Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
+                                   const Wanted& wanted, const DebugFileOptions& files) {
+  SymbolCache cache;
+  cache.numbers.emplace();
+  AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
+  NamedProfile result;
+  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
+  for (auto& [name, recording] : recordings) {
+    uint64_t offset = raw::start_realtime_ns(recording) - begin;
+    auto index = static_cast<uint32_t>(sum.profile().recordings.size());
+    sum.profile().recordings.push_back(
+        {name, recording.info, begin + offset, raw::duration_ns(recording)});
+    auto filter = filter_of(wanted, recording.info, offset);
+    if (!filter)
+      continue;
+    GroupBy group_by = wanted.group_by;
+    group_by.time_offset = offset;
+    auto part = make_profile(recording, *filter, group_by, wanted.names, files, &cache);
+    if (!part)
+      return std::move(part).error().context(name_of({name}));
+    sum.add(part->profile, index);
+    add_to(result.symbols, part->symbols);
+  }
+  result.profile = std::move(sum.profile());
+  result.profile.filter = wanted.filter.to_string();
+  result.held = std::move(cache.held);
+  if (result.profile.mappings.empty())
+    result.profile.info = recordings.front().recording.info;
+  join_infos(result.profile);
+  return result;
+}
+
+Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const Wanted& wanted,
+                                const DebugFileOptions& files) {
+  if (recordings.size() > 1)
+    return join_profiles(recordings, wanted, files);
+  auto& [name, recording] = recordings.front();
+  ProfiledRecording only = {name, recording.info, raw::start_realtime_ns(recording),
+                            raw::duration_ns(recording)};
+  Filter filter = *filter_of(wanted, recording.info, 0);
+  auto named = make_profile(recording, filter, wanted.group_by, wanted.names, files);
+  if (!named)
+    return std::move(named).error().context(name_of({name}));
+  named->profile.recordings.push_back(std::move(only));
+  return named;
+}
+
+// From the begin of the first to the end of the last.
+uint64_t duration_of(const std::vector<NamedRecording>& recordings) {
+  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
+  uint64_t duration = 0;
+  for (const NamedRecording& one : recordings)
+    duration = std::max(duration, raw::start_realtime_ns(one.recording) - begin +
+                                      raw::duration_ns(one.recording));
+  return duration;
 }
 
 }  // namespace
@@ -99,35 +201,40 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  auto recording = read_input(options);
-  if (!recording)
-    return std::move(recording).error();
-  auto event = choose_event(recording->info, format, options);
+  auto recordings = read_recordings(options.inputs, options.event);
+  if (!recordings)
+    return std::move(recordings).error();
+  std::vector<RecordedEvent> events = events_of(*recordings);
+  auto event = choose_event(events, format, options);
   if (!event)
     return std::move(event).error();
 
-  Filter filter = options.filter;
-  filter.event = *event;
-  uint64_t duration = duration_of(*recording);
+  uint64_t duration = duration_of(*recordings);
   GroupBy group_by =
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
   group_by.has_tids |= options.format == "pprof";
   group_by.has_goids |= options.has_goids;
-  auto named = make_profile(*recording, filter, group_by, name_forms(options, format), files);
-  tell_damage(*recording, options);
+  auto named = profile_of(*recordings,
+                          {.filter = options.filter,
+                           .group_by = group_by,
+                           .names = name_forms(options, format),
+                           .event = *event},
+                          files);
+  for (const NamedRecording& one : *recordings)
+    tell_damage(one, options);
   if (!named)
-    return std::move(named).error().context(name_of(options.input));
+    return std::move(named).error();
   auto& [profile, symbols, held] = *named;
   if (profile.samples.empty())
-    return no_samples(options, *recording, profile);
+    return no_samples(options, *recordings, profile);
 
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   select(profile, options.selection);
   if (profile.samples.empty())
-    return no_samples(options, *recording, profile);
-  return LoadedProfile{*std::move(recording), std::move(profile), std::move(symbols),
+    return no_samples(options, *recordings, profile);
+  return LoadedProfile{*std::move(recordings), std::move(profile), std::move(symbols),
                        std::move(held)};
 }
 

@@ -1,23 +1,23 @@
 #pragma once
 
+#include "commands/read_recordings.h"
 #include "commands/report_options.h"
 #include "profile/profile.h"
 #include "profile/replay.h"
-#include "raw/reader.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {
 
-// A recording that has been read, and the profile of it.
+// Recordings that have been read, and the profile of them all.
 struct LoadedProfile {
-  raw::Recording recording;
+  std::vector<NamedRecording> recordings;
   Profile profile;
   SymbolizerReport symbols;
-  HeldFiles held;  // files that the recording has kept
+  HeldFiles held;  // files that the recordings have kept
 };
 
-// Reads the recording, looks for the callers of its stacks, names them, and drops what the
+// Reads the recordings, looks for the callers of their stacks, names them, and drops what the
 // options leave out. Fails, too, if no sample is left. Says on standard error what is damaged.
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files);

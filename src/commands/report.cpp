@@ -122,7 +122,7 @@ Result<> check_function(const Profile& profile, const ReportOptions& options) {
 // As perf does: on a terminal, unless it is to be text.
 bool opens_browser(const ReportOptions& options) {
   return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
-         !options.is_stdio && !options.is_verbose && options.input != "-" &&
+         !options.is_stdio && !options.is_verbose && options.inputs.front() != "-" &&
          has_browser_terminal();
 }
 
@@ -139,7 +139,7 @@ Result<int> run_report(const ReportOptions& options) {
   auto loaded = load_profile(options, format, *files);
   if (!loaded)
     return std::move(loaded).error();
-  auto& [recording, profile, symbols, held] = *loaded;
+  auto& [recordings, profile, symbols, held] = *loaded;
   if (auto checked = check_function(profile, options); !checked)
     return std::move(checked).error();
   if (options.format == "text")
@@ -151,8 +151,8 @@ Result<int> run_report(const ReportOptions& options) {
   tell_loss(profile.stats, options);
   tell_problems(symbols, options);
   if (options.is_verbose)
-    tell_details(recording, profile, symbols);
-  return is_partial(recording, profile.stats, options) ? kPartial : kSuccess;
+    tell_details(recordings, profile, symbols);
+  return is_partial(recordings, profile.stats, options) ? kPartial : kSuccess;
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ Command make_report() {
   auto options = std::make_shared<ReportOptions>();
   return {.name = "report",
           .summary = "Name what was sampled",
-          .usage = "[OPTIONS] [FILE]",
+          .usage = "[OPTIONS] [FILE...]",
           .groups = report_options(*options),
           .examples =
               "  gosym report                      top functions and paths of cpu.raw\n"
@@ -170,11 +170,14 @@ Command make_report() {
               "  gosym report --tree --focus json  the call tree of what has to do with json\n"
               "  gosym report --pprof cpu.pb.gz    then: go tool pprof -http=: cpu.pb.gz\n"
               "  gosym report --folded | flamegraph.pl > cpu.svg\n"
-              "  gosym report --comm nginx --time 2,5 old.raw\n",
+              "  gosym report --comm nginx --time 2,5 old.raw\n"
+              "  gosym report web-1.raw web-2.raw --by host,function\n",
           .rewrite = understand_report_words,
           .foreign_words = words_for_report(),
           .run = [options] {
             options->filter.time = *parse_time_range(options->time);
+            if (options->inputs.empty())
+              options->inputs = {"cpu.raw"};
             return run_report(*options);
           }};
 }

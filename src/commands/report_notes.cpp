@@ -1,5 +1,6 @@
 #include "commands/report_notes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -53,25 +54,32 @@ void tell_labels(const Profile& profile) {
           with_commas(count));
 }
 
+// Nothing of them is missing.
+bool are_whole(const std::vector<NamedRecording>& recordings) {
+  return std::ranges::all_of(recordings, [](const NamedRecording& one) {
+    const raw::Recording& recording = one.recording;
+    return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
+           recording.end_time != 0;
+  });
+}
+
 }  // namespace
 
-std::string name_of(const std::string& input) {
-  return input == "-" ? "standard input" : fmt::format("'{}'", input);
+std::string name_of(const std::vector<std::string>& inputs) {
+  std::string name = inputs.front() == "-" ? std::string("standard input")
+                                           : fmt::format("'{}'", printable(inputs.front()));
+  return inputs.size() == 1 ? name : fmt::format("{} and {} more", name, inputs.size() - 1);
 }
 
-bool is_whole(const raw::Recording& recording) {
-  return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
-         recording.end_time != 0;
-}
-
-bool is_partial(const raw::Recording& recording, const RecordingStats& stats,
+bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,
                 const ReportOptions& options) {
-  bool is_cut = options.is_strict && !is_whole(recording);
+  bool is_cut = options.is_strict && !are_whole(recordings);
   return is_cut || loss_percent(stats) > *parse_loss(options.max_loss);
 }
 
-void tell_damage(const raw::Recording& recording, const ReportOptions& options) {
-  std::string name = name_of(options.input);
+void tell_damage(const NamedRecording& one, const ReportOptions& options) {
+  const raw::Recording& recording = one.recording;
+  std::string name = name_of({one.name});
   if (recording.damaged_bytes > 0)
     warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
          human_size(recording.damaged_bytes), human_size(recording.file_size),
@@ -82,9 +90,9 @@ void tell_damage(const raw::Recording& recording, const ReportOptions& options) 
     warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
 }
 
-Error no_samples(const ReportOptions& options, const raw::Recording& recording,
+Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>& recordings,
                  const Profile& profile) {
-  Error error = errorf("{}: no samples{}{}", name_of(options.input),
+  Error error = errorf("{}: no samples{}{}", name_of(options.inputs),
                        options.event.empty() ? "" : " of " + printable(options.event),
                        profile.filter.empty() ? "" : " with " + profile.filter);
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
@@ -98,7 +106,7 @@ Error no_samples(const ReportOptions& options, const raw::Recording& recording,
     hint = "gosym report --top 0 without these options lists all functions";
   else if (!profile.filter.empty())
     hint = "gosym report --top 0 without filters lists all processes that were sampled";
-  else if (!is_whole(recording))
+  else if (!are_whole(recordings))
     hint = "the part that held them is damaged, or was never written";
   return std::move(error).with_hint(hint).with_exit_status(kNoTarget);
 }
@@ -126,11 +134,12 @@ void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options
   }
 }
 
-void tell_details(const raw::Recording& recording, const Profile& profile,
+void tell_details(const std::vector<NamedRecording>& recordings, const Profile& profile,
                   const SymbolizerReport& symbols) {
-  print(stderr, "recording   {}, raw format {}.{}, {} chunks of samples\n",
-        human_size(recording.file_size), recording.major, recording.minor,
-        recording.sample_chunks.size());
+  for (const auto& [name, recording] : recordings)
+    print(stderr, "recording   {}{}, raw format {}.{}, {} chunks of samples\n",
+          recordings.size() == 1 ? "" : name_of({name}) + ", ", human_size(recording.file_size),
+          recording.major, recording.minor, recording.sample_chunks.size());
   print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));

@@ -317,8 +317,10 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       "Other options",
       {{.names = "-i,--input,FILE",
         .value = "FILE",
-        .help = "Recording to read, - for standard input (default: cpu.raw)",
-        .set = into(options.input)},
+        .help = "Recordings to read, a directory for all in it, - for standard input "
+                "(default: cpu.raw)",
+        .set = into(options.inputs),
+        .values = Values::kFiles},
        {.names = "--strict",
         .help = "Exit with status 3 if the recording is damaged or truncated",
         .set = into(options.is_strict)},

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/print.h"
 #include "commands/command_line.h"
@@ -16,7 +17,7 @@ namespace gosym {
 
 // What the command line of `gosym report` says.
 struct ReportOptions {
-  std::string input = "cpu.raw";
+  std::vector<std::string> inputs = {};  // recordings, and directories of them
   std::string format = "text";
   std::string output = "-";
   std::string time = ",";

@@ -20,8 +20,8 @@
 #include "commands/record_targets.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
-#include "live/accumulated_profile.h"
 #include "live/live_recording.h"
+#include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
 #include "record/privileges.h"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "base/width.h"
 #include "output/unnamed.h"
 #include "profile/container.h"
+#include "view/processes.h"
 
 namespace gosym {
 
@@ -35,42 +37,16 @@ std::string utc_time(uint64_t realtime_ns) {
   return {text.data(), size};
 }
 
-struct Process {
-  uint32_t pid;
-  StringId comm;  // the name that most of its samples have
-  uint64_t amount;
-};
-
-// The most samples first.
-std::vector<Process> find_processes(const Profile& profile) {
-  std::map<std::pair<uint32_t, StringId>, uint64_t> counts;
-  for (const SampleCount& sample : profile.samples)
-    counts[{sample.pid, sample.comm}] += profile.amount(sample);
-
-  std::vector<Process> processes;
-  uint64_t most = 0;
-  for (const auto& [name, count] : counts) {
-    if (processes.empty() || processes.back().pid != name.first) {
-      processes.push_back({name.first, name.second, 0});
-      most = 0;
-    }
-    processes.back().amount += count;
-    if (count > most)
-      processes.back().comm = name.second;
-    most = std::max(most, count);
-  }
-  std::ranges::stable_sort(processes, std::greater<>(), &Process::amount);
-  return processes;
-}
-
 // "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
 std::string list_processes(const Profile& profile, size_t limit) {
-  std::vector<Process> processes = find_processes(profile);
+  Hosts hosts(profile);
+  std::vector<ProfiledProcess> processes = find_processes(profile, profile.samples, hosts);
   size_t shown = std::min(processes.size(), limit);
   std::vector<std::string> items;
-  for (const Process& process : std::span(processes).first(shown))
-    items.push_back(fmt::format("{} ({}) {:.1f} %", printable(profile.strings[process.comm]),
-                                process.pid, percent(process.amount, profile.total_amount())));
+  for (const ProfiledProcess& process : std::span(processes).first(shown))
+    items.push_back(fmt::format("{} ({}){} {:.1f} %", printable(profile.strings[process.comm]),
+                                process.pid, printable(hosts.suffix(process.host)),
+                                percent(process.amount, profile.total_amount())));
   if (shown < processes.size())
     items.push_back(fmt::format("and {} more", processes.size() - shown));
   return joined(items, ", ");
@@ -273,15 +249,48 @@ std::string make_load(const Profile& profile, const Screen& screen) {
                      cpus(std::ranges::min(parts)), cpus(most));
 }
 
+// "2026-11-22T10:00:00Z on web-1, Linux 6.1.0 x86_64, by gosym record -a".
+std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
+  return fmt::format("{} on {}, Linux {} {}, by {}", utc_time(start_realtime_ns),
+                     printable(info.host), printable(info.kernel_release),
+                     printable(info.machine), printable(info.command_line));
+}
+
+// Where the samples come from: a line, or one for each of several recordings.
+std::vector<std::string> make_origins(const Profile& profile) {
+  constexpr size_t kMaxShown = 5;
+  if (profile.recordings.size() <= 1)
+    return {
+        fmt::format("recorded   {}", when_and_where(profile.start_realtime_ns, profile.info))};
+  std::vector<uint64_t> counts(profile.recordings.size());
+  for (const SampleCount& sample : profile.samples)
+    counts[sample.recording] += sample.count;
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < std::min(counts.size(), kMaxShown); i++) {
+    const ProfiledRecording& one = profile.recordings[i];
+    lines.push_back(fmt::format("recorded   {}: {} samples in {:.2f} s, {}",
+                                printable(one.name), with_commas(counts[i]),
+                                seconds(one.duration_ns),
+                                when_and_where(one.start_realtime_ns, one.info)));
+  }
+  if (counts.size() > kMaxShown)
+    lines.push_back(fmt::format("           and {} more; --by recording has them all",
+                                counts.size() - kMaxShown));
+  return lines;
+}
+
 }  // namespace
 
 std::string make_headline(const Profile& profile, const Amounts& amounts) {
   const RecordingInfo& info = profile.info;
   std::string what = profile.measures_time() ? "of CPU time" : printable(profile.event().name);
-  std::string text =
-      fmt::format("{} samples of {}: {} {} in {:.2f} s", with_commas(profile.total_count()),
-                  printable(event_text(profile.event())), with_unit(amounts, amounts.total()),
-                  what, seconds(profile.duration_ns));
+  std::string text = fmt::format("{} samples of {}: {} {}", with_commas(profile.total_count()),
+                                 printable(event_text(profile.event())),
+                                 with_unit(amounts, amounts.total()), what);
+  // Between recordings may lie any time.
+  if (profile.recordings.size() > 1)
+    return text + fmt::format(" in {} recordings", profile.recordings.size());
+  text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
   if (profile.measures_time() && profile.duration_ns > 0)
     text += fmt::format(", {:.0f} % of one CPU{}",
                         percent(amounts.total() * profile.period(), profile.duration_ns),
@@ -291,14 +300,9 @@ std::string make_headline(const Profile& profile, const Amounts& amounts) {
 
 std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
                         const Screen& screen) {
-  const RecordingInfo& info = profile.info;
-  std::vector<std::string> lines = {
-      make_headline(profile, amounts),
-      fmt::format("recorded   {} on {}, Linux {} {}, by {}",
-                  utc_time(profile.start_realtime_ns), printable(info.host),
-                  printable(info.kernel_release), printable(info.machine),
-                  printable(info.command_line)),
-      fmt::format("processes  {}", list_processes(profile, max_processes))};
+  std::vector<std::string> lines = {make_headline(profile, amounts)};
+  std::ranges::move(make_origins(profile), std::back_inserter(lines));
+  lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
   if (std::string load = make_load(profile, screen); !load.empty())
     lines.push_back(std::move(load));
   if (!profile.filter.empty())

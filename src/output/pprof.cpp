@@ -174,7 +174,7 @@ private:
     out_.add_int64(field::kPeriod, signed_of(profile_.period()));
     out_.add_int64(field::kDefaultSampleType, string(types.front().type));
     out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
-    out_.add_int64(field::kDurationNanos, signed_of(profile_.duration_ns));
+    out_.add_int64(field::kDurationNanos, signed_of(recorded_ns()));
   }
 
   void write_value_type(field::Profile where, const ValueType& type) {
@@ -296,6 +296,9 @@ private:
       write_label(out, "tid", field::kNumber, sample.tid);
       if (sample.goid != 0)
         write_label(out, "goid", field::kNumber, signed_of(sample.goid));
+      if (profile_.recordings.size() > 1)
+        write_label(out, "host", field::kText,
+                    string(profile_.recordings[sample.recording].info.host));
       write_cgroup(out, profile_.strings[sample.cgroup]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
         write_label(out, profile_.strings[label.key], field::kText,
@@ -303,6 +306,16 @@ private:
       out.commit();
       flush(kStep);
     }
+  }
+
+  // As pprof does when it merges: without the time between recordings.
+  uint64_t recorded_ns() const {
+    if (profile_.recordings.size() <= 1)
+      return profile_.duration_ns;
+    uint64_t sum = 0;
+    for (const ProfiledRecording& one : profile_.recordings)
+      sum += one.duration_ns;
+    return sum;
   }
 
   void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {

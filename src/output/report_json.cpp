@@ -54,7 +54,23 @@ private:
     json_.field("command", info.command_line);
     json_.field("gosym", info.gosym_version);
     json_.field("selection", profile_.filter);
+    write_recordings();
     json_.end_object();
+  }
+
+  void write_recordings() {
+    json_.key("files");
+    json_.begin_array();
+    for (const ProfiledRecording& one : profile_.recordings) {
+      json_.begin_object();
+      json_.field("file", one.name);
+      json_.field("host", one.info.host);
+      json_.field("start_ns", one.start_realtime_ns);
+      json_.field("duration_ns", one.duration_ns);
+      json_.field("command", one.info.command_line);
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_totals() {

@@ -176,11 +176,21 @@ struct SampleCount {
   uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
   uint32_t cpu = 0;        // only if it was asked for
   uint32_t step = 0;       // of time since the recording began; likewise
+  uint32_t recording = 0;  // index into Profile::recordings
+};
+
+// One of the recordings that a profile is of.
+struct ProfiledRecording {
+  std::string name;  // of the file, as it was given
+  RecordingInfo info;
+  uint64_t start_realtime_ns = 0;
+  uint64_t duration_ns = 0;
 };
 
 struct Profile {
-  RecordingInfo info;
-  uint64_t start_realtime_ns = 0;  // since 1970
+  RecordingInfo info;  // of several recordings what they have in common, or a list of it
+  std::vector<ProfiledRecording> recordings;  // empty: one, and nothing is known of its file
+  uint64_t start_realtime_ns = 0;             // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
   std::vector<Loss> losses;  // times are those since the recording began

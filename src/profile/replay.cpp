@@ -162,10 +162,10 @@ private:
   uint32_t image_of(const MapEvent& event);
   uint32_t perf_map_of(const MapEvent& event) const;
 
-  uint32_t step_of(uint64_t since_begin) const {
+  uint32_t step_of(uint64_t time) const {
     return group_by_.time_step == 0 ? 0
                                     : static_cast<uint32_t>(std::min<uint64_t>(
-                                          since_begin / group_by_.time_step, UINT32_MAX));
+                                          time / group_by_.time_step, UINT32_MAX));
   }
 
   GroupBy group_by_;
@@ -264,7 +264,7 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                          .weight = sample.weight,
                          .skipped = profile_.skipped_in(sample.weight, sample.event),
                          .cpu = group_by_.has_cpus ? sample.cpu : 0,
-                         .step = step_of(since_begin)};
+                         .step = step_of(group_by_.time_offset + since_begin)};
   samples_.add(counted);
   profile_.timelines[sample.event].add(since_begin - std::min(since_begin, timeline_begin_),
                                        profile_.amount(counted));

@@ -22,6 +22,8 @@ struct GroupBy {
   bool has_goids = true;
   bool has_cpus = false;
   uint64_t time_step = 0;  // in nanoseconds: samples of different steps; 0: no time
+  // By how much the recording began later than what steps are counted from, in nanoseconds.
+  uint64_t time_offset = 0;
 };
 
 // A profile whose locations have no frames, and what there is of its stacks to find the callers

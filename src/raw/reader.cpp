@@ -204,6 +204,17 @@ Error several_recordings(uint64_t begin) {
 
 }  // namespace
 
+uint64_t start_realtime_ns(const Recording& recording) {
+  uint64_t set_up =
+      recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);
+  return recording.realtime_ns + set_up;
+}
+
+uint64_t duration_ns(const Recording& recording) {
+  uint64_t end = std::max(recording.end_time, recording.stats.time);
+  return end - std::min(end, recording.begin_time);
+}
+
 void add_counts(RecordingStats counts, Recording& recording) {
   RecordingStats& last = recording.stats;
   CountsByCpu before = by_cpu(last);

@@ -70,6 +70,11 @@ Result<Recording> read(const std::string& path);
 Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(Bytes file);  // which is copied
 
+// When sampling began, since 1970.
+uint64_t start_realtime_ns(const Recording& recording);
+// From then to the end, as far as is known without the samples.
+uint64_t duration_ns(const Recording& recording);
+
 // Takes the next counts of a recording, which are those since its start: they become its last
 // ones, and what was lost since the ones before becomes a Loss.
 void add_counts(RecordingStats counts, Recording& recording);

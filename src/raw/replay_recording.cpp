@@ -15,9 +15,7 @@ void set_times(const raw::Recording& recording, uint64_t end_time, const TimeRan
                Profile& profile) {
   uint64_t duration = end_time - std::min(recording.begin_time, end_time);
   uint64_t begin = std::min(range.begin, duration);
-  uint64_t set_up =
-      recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);
-  profile.start_realtime_ns = recording.realtime_ns + set_up + begin;
+  profile.start_realtime_ns = raw::start_realtime_ns(recording) + begin;
   profile.duration_ns = std::min(range.end, duration) - begin;
 }
 

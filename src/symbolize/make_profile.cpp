@@ -25,6 +25,29 @@ raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profi
   return files;
 }
 
+template <class Thing>
+std::map<ImageId, Thing> renumbered(std::map<ImageId, Thing> things,
+                                    const std::map<ImageId, ImageId>& numbers) {
+  std::map<ImageId, Thing> result;
+  for (auto& [id, thing] : things)
+    if (auto number = numbers.find(id); number != numbers.end())
+      result.emplace(number->second, std::move(thing));
+  return result;
+}
+
+// The recording's own numbers of its images become those of all recordings.
+void renumber_images(ImageNumbers& numbers, Profile& profile, raw::ArchivedFiles& archived) {
+  std::map<ImageId, ImageId> changed;
+  for (ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile) {
+      ImageId number = numbers.of(image.file);
+      changed[image.file.id] = number;
+      image.file.id = number;
+    }
+  archived.files = renumbered(std::move(archived.files), changed);
+  archived.problems = renumbered(std::move(archived.problems), changed);
+}
+
 }  // namespace
 
 Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
@@ -40,6 +63,8 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
     return std::move(replayed).error();
   Profile profile = std::move(replayed->profile);
   raw::ArchivedFiles archived = open_archived_files(recording, profile);
+  if (kept.numbers)
+    renumber_images(*kept.numbers, profile, archived);
   kept.held.merge(archived.files);
   kept.file_problems.merge(archived.problems);
 

@@ -21,7 +21,7 @@ struct NamedProfile {
 // The recording's images, events and pieces are used up, and damaged chunks of it are counted.
 //
 // With a cache what was opened for a profile is there for the next; of files that are held
-// there the recording needs no pieces, and the profile has no files of its own.
+// there the recording needs no pieces, and `held` of the result is empty.
 Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
                                   GroupBy group_by, NameForms names,
                                   const DebugFileOptions& files, SymbolCache* cache = nullptr);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "symbolize/image_numbers.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/unwind_rules.h"
 
@@ -62,9 +63,11 @@ private:
   uint64_t profile_ = 0;
 };
 
-// For profiles that are made of one recording again and again while it goes on: in all of them
-// an image has the same number. Names are in the same forms in all of them.
+// For several profiles: of one recording, made again and again while it goes on, or of several
+// recordings. In all of them an image has the same number, and names are in the same forms.
 struct SymbolCache {
+  // Of several recordings, whose own numbers are replaced.
+  std::optional<ImageNumbers> numbers;
   KeptByImage<NamedFile> named;
   KeptByImage<UnwoundImage> unwound;
   // Files that the recording keeps, and why some are not kept, or not whole.

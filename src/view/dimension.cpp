@@ -32,6 +32,8 @@ constexpr DimensionName kNames[] = {
     {"goroutine", Kind::kGoroutine},
     {"cpu", Kind::kCpu},
     {"time[:STEP]", Kind::kTime},
+    {"host", Kind::kHost},
+    {"recording", Kind::kRecording},
 };
 // What perf calls some of them.
 constexpr DimensionName kAliases[] = {

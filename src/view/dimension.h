@@ -29,6 +29,8 @@ struct Dimension {
     kGoroutine,
     kCpu,
     kTime,  // steps of it
+    kHost,
+    kRecording,  // the name of its file
   };
   Kind kind = Kind::kFunction;
   std::string label = {};  // the key, of kLabel

@@ -4,11 +4,14 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
 #include "profile/container.h"
 #include "view/category.h"
+#include "view/processes.h"
 
 namespace gosym {
 
@@ -175,12 +178,12 @@ std::string label_text(const Profile& profile, uint32_t set, std::string_view ke
 }
 
 std::string text_of_sample(const Profile& profile, const SampleCount& sample,
-                           const Dimension& dimension) {
+                           const Hosts& hosts, const Dimension& dimension) {
   std::string_view comm = profile.strings[sample.comm];
   std::string_view cgroup = profile.strings[sample.cgroup];
   switch (dimension.kind) {
     case Kind::kThread:
-      return fmt::format("{} ({})", comm, sample.tid);
+      return fmt::format("{} ({}){}", comm, sample.tid, hosts.suffix(hosts.of(sample)));
     case Kind::kComm:
       return std::string(comm);
     case Kind::kLabel:
@@ -196,30 +199,30 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
     case Kind::kTime:  // aligned, so that it is in order by name
       return fmt::format("{:12.3f} s",
                          static_cast<double>(sample.step * profile.time_step) / 1e9);
+    case Kind::kHost:
+      return std::string(hosts.name(hosts.of(sample)));
+    case Kind::kRecording:
+      return sample.recording < profile.recordings.size()
+                 ? profile.recordings[sample.recording].name
+                 : std::string();
     default:
       return {};
   }
 }
 
-// What most of the samples of each process call it.
-tsl::robin_map<uint32_t, StringId> process_names(const Profile& profile,
-                                                 std::span<const SampleCount> samples) {
-  struct Named {
-    uint32_t pid;
-    StringId comm;
-    bool operator==(const Named&) const = default;
-  };
-  tsl::robin_map<Named, uint64_t, BytesHash> amounts;
-  tsl::robin_map<uint32_t, StringId> names;
-  tsl::robin_map<uint32_t, uint64_t> most;
-  for (const SampleCount& sample : samples) {
-    uint64_t amount = amounts[{sample.pid, sample.comm}] += profile.amount(sample);
-    if (most[sample.pid] <= amount) {
-      most[sample.pid] = amount;
-      names[sample.pid] = sample.comm;
-    }
+SampleKeys process_keys(const Profile& profile, std::span<const SampleCount> samples,
+                        const Hosts& hosts) {
+  SampleKeys result;
+  std::map<std::pair<uint32_t, uint32_t>, KeyId> keys;
+  for (const ProfiledProcess& process : find_processes(profile, samples, hosts)) {
+    keys[{process.host, process.pid}] = static_cast<KeyId>(result.keys.size());
+    result.keys.push_back(
+        {.text = printable(fmt::format("{} ({}){}", profile.strings[process.comm], process.pid,
+                                       hosts.suffix(process.host)))});
   }
-  return names;
+  for (const SampleCount& sample : samples)
+    result.ids.push_back(keys[{hosts.of(sample), sample.pid}]);
+  return result;
 }
 
 SampleKeys leaf_keys(const Profile& profile, std::span<const SampleCount> samples, Kind kind) {
@@ -283,15 +286,13 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
                        const Dimension& dimension) {
   if (dimension.is_of_frames())
     return leaf_keys(profile, samples, dimension.kind);
-  bool is_process = dimension.kind == Kind::kProcess;
-  auto names =
-      is_process ? process_names(profile, samples) : tsl::robin_map<uint32_t, StringId>();
+  Hosts hosts(profile);
+  if (dimension.kind == Kind::kProcess)
+    return process_keys(profile, samples, hosts);
   SampleKeys result;
   tsl::robin_map<std::string, KeyId> known;
   for (const SampleCount& sample : samples) {
-    std::string text =
-        is_process ? fmt::format("{} ({})", profile.strings[names[sample.pid]], sample.pid)
-                   : text_of_sample(profile, sample, dimension);
+    std::string text = text_of_sample(profile, sample, hosts, dimension);
     text = text.empty() ? std::string(kNoText) : printable(text);
     auto [slot, is_new] = known.try_emplace(text, static_cast<KeyId>(result.keys.size()));
     if (is_new)

@@ -35,9 +35,9 @@ Files that are none.
 Options that are wrong in themselves.
 
   $ gosym report one.raw two.raw
-  gosym: error: unexpected argument 'two.raw'
-  gosym: hint: see 'gosym report --help'
-  [2]
+  gosym: error: 'one.raw': No such file or directory
+  gosym: hint: make a recording first: gosym record -p PID -d 10s
+  [1]
 
   $ gosym report --format svg
   gosym: error: --format: 'svg' is not one of text, csv, md, json, folded, pprof
@@ -95,7 +95,7 @@ Views that are wrong in themselves.
   [2]
 
   $ gosym report --by planet
-  gosym: error: --by: 'planet' is not one of function, line, file, module, package, category, address, process, thread, comm, label:KEY, cgroup, container, goroutine, cpu, time[:STEP]
+  gosym: error: --by: 'planet' is not one of function, line, file, module, package, category, address, process, thread, comm, label:KEY, cgroup, container, goroutine, cpu, time[:STEP], host, recording
   gosym: hint: see 'gosym report --help'
   [2]
 

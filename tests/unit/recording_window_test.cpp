@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "live/accumulated_profile.h"
+#include "profile/accumulated_profile.h"
 #include "raw/replay_recording.h"
 #include "raw/sample_batch.h"
 #include "temporary_directory.h"

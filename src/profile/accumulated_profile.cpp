@@ -1,4 +1,4 @@
-#include "live/accumulated_profile.h"
+#include "profile/accumulated_profile.h"
 
 #include <algorithm>
 
@@ -23,12 +23,13 @@ void add_to(CpuCounts& sum, const CpuCounts& part) {
   sum.lost_ns += part.lost_ns;
 }
 
-void add_to(RecordingStats& sum, const RecordingStats& part) {
+void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
   sum.time = part.time;
   sum.samples += part.samples;
   sum.lost_samples += part.lost_samples;
   sum.lost_events += part.lost_events;
-  for (const CpuCounts& cpu : part.cpus) {
+  for (CpuCounts cpu : part.cpus) {
+    cpu.event = cpu.event < events.size() ? events[cpu.event] : 0;
     auto same = std::ranges::find_if(sum.cpus, [&](const CpuCounts& known) {
       return known.cpu == cpu.cpu && known.event == cpu.event;
     });
@@ -39,21 +40,32 @@ void add_to(RecordingStats& sum, const RecordingStats& part) {
   }
 }
 
+// Each event's of a part to that which is the event's in the sum.
+template <class Thing, class Add>
+void add_by_event(std::vector<Thing>& sum, const std::vector<Thing>& part,
+                  std::span<const uint32_t> events, Add add) {
+  for (size_t event = 0; event < std::min(part.size(), events.size()); event++) {
+    sum.resize(std::max<size_t>(sum.size(), events[event] + 1));
+    add(sum[events[event]], part[event]);
+  }
+}
+
 uint64_t number_of(uint32_t high, uint32_t low) {
   return uint64_t{high} << 32 | low;
 }
 
 }  // namespace
 
-void AccumulatedProfile::add(const Profile& part) {
+void AccumulatedProfile::add(const Profile& part, uint32_t recording) {
   if (std::exchange(is_empty_, false)) {
     profile_.info = part.info;
     profile_.start_realtime_ns = part.start_realtime_ns;
     profile_.filter = part.filter;
     profile_.mappings = {part.mappings[0], part.mappings[1]};
-    profile_.timelines.resize(part.timelines.size());
+    profile_.time_step = part.time_step;
   }
   NewIds ids;
+  ids.events = add_events(part.info);
   for (size_t i = 0; i < part.strings.size(); i++)
     ids.strings.push_back(profile_.strings.intern(part.strings[static_cast<StringId>(i)]));
   for (const ProfileImage& image : part.images)
@@ -78,9 +90,23 @@ void AccumulatedProfile::add(const Profile& part) {
     sample.comm = ids.strings[static_cast<size_t>(sample.comm)];
     sample.cgroup = ids.strings[static_cast<size_t>(sample.cgroup)];
     sample.label_set = ids.label_sets[sample.label_set];
+    sample.event = ids.events[sample.event];
+    sample.recording = recording;
     add_sample(sample, is_short);
   }
-  add_counts(part);
+  add_counts(part, ids);
+}
+
+std::vector<uint32_t> AccumulatedProfile::add_events(const RecordingInfo& info) {
+  std::vector<RecordedEvent>& known = profile_.info.events;
+  std::vector<uint32_t> ids;
+  for (const RecordedEvent& event : info.events) {
+    auto same = std::ranges::find(known, event);
+    ids.push_back(static_cast<uint32_t>(same - known.begin()));
+    if (same == known.end())
+      known.push_back(event);
+  }
+  return ids;
 }
 
 uint32_t AccumulatedProfile::add_image(const ProfileImage& image) {
@@ -204,9 +230,17 @@ uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,
 
 void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
   auto key_of = [](const SampleCount& of) {
-    return SampleKey{of.goid,  static_cast<uint32_t>(of.stack),  of.pid,
-                     of.tid,   static_cast<uint32_t>(of.comm),   of.label_set,
-                     of.event, static_cast<uint32_t>(of.cgroup), of.cpu};
+    return SampleKey{of.goid,
+                     static_cast<uint32_t>(of.stack),
+                     of.pid,
+                     of.tid,
+                     static_cast<uint32_t>(of.comm),
+                     of.label_set,
+                     of.event,
+                     static_cast<uint32_t>(of.cgroup),
+                     of.cpu,
+                     of.step,
+                     of.recording};
   };
   if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
     sample.goid = 0;
@@ -226,31 +260,27 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
   same.skipped += sample.skipped;
 }
 
-void AccumulatedProfile::add_counts(const Profile& part) {
+void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
   constexpr size_t kMaxLosses = 1000;  // the last ones are told when they were
   uint64_t begin =
       part.start_realtime_ns - std::min(part.start_realtime_ns, profile_.start_realtime_ns);
   profile_.duration_ns = std::max(profile_.duration_ns, begin + part.duration_ns);
-  for (size_t event = 0; event < part.timelines.size(); event++) {
-    const Timeline& timeline = part.timelines[event];
-    for (size_t i = 0; i < timeline.amounts().size(); i++)
-      if (timeline.amounts()[i] > 0)
-        profile_.timelines[event].add(begin + i * timeline.step(), timeline.amounts()[i]);
-  }
-  add_to(profile_.stats, part.stats);
+  add_by_event(profile_.timelines, part.timelines, ids.events,
+               [begin](Timeline& sum, const Timeline& timeline) {
+                 for (size_t i = 0; i < timeline.amounts().size(); i++)
+                   if (timeline.amounts()[i] > 0)
+                     sum.add(begin + i * timeline.step(), timeline.amounts()[i]);
+               });
+  add_to(profile_.stats, part.stats, ids.events);
   for (const Loss& loss : part.losses)
     profile_.losses.push_back({begin + loss.begin, begin + loss.end, loss.counts});
   if (profile_.losses.size() > kMaxLosses)
     profile_.losses.erase(profile_.losses.begin(), profile_.losses.end() - kMaxLosses);
   add_to(profile_.unwound, part.unwound);
-  profile_.unwound_by_event.resize(
-      std::max(profile_.unwound_by_event.size(), part.unwound_by_event.size()));
-  for (size_t event = 0; event < part.unwound_by_event.size(); event++)
-    add_to(profile_.unwound_by_event[event], part.unwound_by_event[event]);
-  profile_.recorded_amounts.resize(
-      std::max(profile_.recorded_amounts.size(), part.recorded_amounts.size()));
-  for (size_t event = 0; event < part.recorded_amounts.size(); event++)
-    profile_.recorded_amounts[event] += part.recorded_amounts[event];
+  add_by_event(profile_.unwound_by_event, part.unwound_by_event, ids.events,
+               [](UnwindCounts& sum, const UnwindCounts& counts) { add_to(sum, counts); });
+  add_by_event(profile_.recorded_amounts, part.recorded_amounts, ids.events,
+               [](uint64_t& sum, uint64_t amount) { sum += amount; });
 }
 
 }  // namespace gosym

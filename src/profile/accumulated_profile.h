@@ -11,13 +11,14 @@
 
 namespace gosym {
 
-// The sum of named profiles of one recording that follow each other.
+// The sum of named profiles: of parts of a recording that follow each other, or of several
+// recordings.
 //
 // Code of one file is the same wherever processes have it: a location is the first that was
 // seen. What is kept is counted stacks, so that it grows with what there is to see, not with
-// time. That is bounded, too: when there are too many, of a stack that is new only the
-// innermost frame is kept, and of whom samples are no more than their name. What is counted
-// stays true.
+// time. For what has no end that is bounded, too: when there are too many, of a stack that is
+// new only the innermost frame is kept, and of whom samples are no more than their name. What
+// is counted stays true.
 class AccumulatedProfile {
 public:
   struct Limits {
@@ -25,11 +26,13 @@ public:
     size_t stack_locations = 20'000'000;  // of all stacks
     size_t locations = 500'000;
   };
+  static constexpr Limits kNoLimits = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
   explicit AccumulatedProfile(Limits limits) : limits_(limits) {}
   AccumulatedProfile() : AccumulatedProfile(Limits()) {}
 
-  // The profiles are of the same events, and do not tell steps of time apart.
-  void add(const Profile& part);
+  // The first one begins before all others. Images have the same number in all of them, and so
+  // have the recordings, as profile().recordings will list them. Events that are equal are one.
+  void add(const Profile& part, uint32_t recording = 0);
 
   // Changes that are not taken back make the sum wrong.
   Profile& profile() { return profile_; }
@@ -47,7 +50,7 @@ private:
   };
   struct SampleKey {
     uint64_t goid;
-    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu;
+    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu, step, recording;
     bool operator==(const SampleKey&) const = default;
   };
   struct StackKey {
@@ -63,8 +66,10 @@ private:
     std::vector<StackId> stacks;
     std::vector<bool> is_short;  // of a stack
     std::vector<uint32_t> label_sets;
+    std::vector<uint32_t> events;
   };
 
+  std::vector<uint32_t> add_events(const RecordingInfo& info);
   uint32_t add_image(const ProfileImage& image);
   FunctionId add_function(Function function, const NewIds& ids);
   LocationId add_location(const Profile& part, const Location& location, const NewIds& ids);
@@ -73,7 +78,7 @@ private:
   std::pair<StackId, bool> add_stack(std::vector<LocationId> stack);
   uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);
   void add_sample(SampleCount sample, bool is_short);
-  void add_counts(const Profile& part);
+  void add_counts(const Profile& part, const NewIds& ids);
 
   Limits limits_;
   Profile profile_;

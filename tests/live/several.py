@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""Several recordings in one report: the sums are those of the single ones, each told apart."""
+import collections
+import functools
+import json
+import re
+import shutil
+
+from common import (GO_ENVIRONMENT, GOSYM, build_demo, build_fib, call, gosym, new_place,
+                    parse_folded, pprof_file, record, run, running)
+
+
+@functools.cache
+def recordings():
+    """A directory: a Go program twice, and a C program on a host of another name."""
+    place = new_place("all")
+    place.mkdir()
+    with running(build_demo("newest"), 600) as pid:
+        for name in ("one.raw", "two.raw"):
+            shutil.copy(record("-p", pid, seconds=1), place / name)
+    gosym_there = ["unshare", "--uts", "sh", "-c", 'hostname other-host && exec "$0" "$@"', GOSYM]
+    with running(build_fib()) as pid:
+        call(*gosym_there, "record", "-q", "-F", "499", "-e", "cpu-clock,page-faults", "-p", pid,
+             "-d", "2", "-o", place / "three.raw")
+    (place / "notes.txt").write_text("no recording\n")
+    return place
+
+
+def files():
+    return [recordings() / name for name in ("one.raw", "two.raw", "three.raw")]
+
+
+def counted(*arguments):
+    counts = collections.Counter()
+    for stack in parse_folded(gosym("report", "-q", "--folded", *arguments).out):
+        counts[(stack.comm, *stack.frames)] += stack.count
+    return counts
+
+
+def sums():
+    each = sum((counted(file) for file in files()), collections.Counter())
+    assert len(each) > 10, each
+    assert counted(*files()) == each
+    assert counted(*reversed(files())) == each
+    assert counted(recordings()) == each, "of the directory"
+    two = counted(files()[0]) + counted(files()[1])
+    assert counted("--comm", "demo", recordings()) == two
+
+
+def top_of_pprof(*profiles):
+    """Function -> its own samples and those with it, as go tool pprof adds them up."""
+    text = call("/usr/bin/go", "tool", "pprof", "-top", "-functions", "-nodecount=1000", "-nodefraction=0", "-sample_index=samples",
+                *profiles, env=GO_ENVIRONMENT).out
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*)$", text, re.M)
+    duration = re.search(r"Duration: (\S+),", text)[1]
+    assert len(rows) > 4, text
+    return duration, {name: (own, all_of) for own, all_of, name in rows}
+
+
+def pprof_adds_up():
+    """The judge is pprof, which merges as well."""
+    each = [pprof_file(file) for file in files()[:2]]
+    merged = new_place("merged.pb.gz")
+    gosym("report", "-q", *files()[:2], "--pprof", merged)
+    assert top_of_pprof(merged) == top_of_pprof(*each)
+
+
+def told_apart():
+    host = call("uname", "-n").out.strip()
+    report = json.loads(gosym("report", "-q", recordings(), "--json", "--event", "cpu-clock").out)
+    told = {(one["file"], one["host"]) for one in report["recording"]["files"]}
+    one, two, three = map(str, files())
+    assert told == {(one, host), (two, host), (three, "other-host")}, told
+    text = gosym("report", "--event", "cpu-clock", recordings()).out
+    assert " in 3 recordings\n" in text, text
+    for file, where in ((one, host), (two, host), (three, "other-host")):
+        assert re.search(rf"^recorded   {re.escape(file)}: [\d,]+ samples in .* on {where}, ", text, re.M), text
+
+    def rows(key):
+        table = gosym("report", "--csv", "--by", key, "--event", "cpu-clock", recordings()).out
+        return {line.rsplit(",", 1)[0] if line.endswith('"') else line for line in table.splitlines()[1:]}
+
+    assert len(rows("host")) == 2 and len(rows("recording")) == 3, (rows("host"), rows("recording"))
+    processes = gosym("report", "--by", "process", "--event", "cpu-clock", recordings()).out
+    assert re.search(r"fib \(\d+\) on other-host$", processes, re.M), processes
+    assert re.search(rf"demo \(\d+\) on {host}$", processes, re.M), processes
+
+
+def on_one_clock():
+    """Times count from the beginning of the first recording, in the order of time."""
+    whole = json.loads(gosym("report", "-q", *reversed(files()), "--json", "--event", "cpu-clock").out)
+    parts = whole["recording"]["files"]
+    begin = parts[0]["start_ns"]
+    assert [part["start_ns"] for part in parts] == sorted(part["start_ns"] for part in parts)
+    last = (parts[2]["start_ns"] - begin) / 1e9
+    late = counted("--event", "cpu-clock", "--time", f"{last - 0.1:.3f},", recordings())
+    assert late == counted("--event", "cpu-clock", files()[2]), late
+    early = counted("--event", "cpu-clock", "--time", f",{last - 0.1:.3f}", recordings())
+    assert early == counted(files()[0]) + counted(files()[1])
+
+
+def each_file_once():
+    """A program that ran in several of them is opened as often as for one."""
+    if not shutil.which("strace"):
+        return
+
+    def opened(*arguments):
+        log = new_place("strace")
+        call("strace", "-f", "-e", "trace=openat,open", "-o", log, GOSYM, "report", "-q", "--folded", *arguments)
+        return sum('/demo"' in line for line in log.read_text().splitlines())
+
+    one, two = opened(files()[0]), opened(*files()[:2])
+    assert one == two > 0, (one, two)
+
+
+def refused():
+    one = files()[0]
+    twice = gosym("report", one, recordings(), check=False)
+    assert twice.status == 2 and f"'{one}' is named twice" in twice.err, twice
+    empty = new_place("empty")
+    empty.mkdir()
+    nothing = gosym("report", empty, check=False)
+    assert nothing.status == 5 and "no recordings (*.raw)" in nothing.err, nothing
+    other = gosym("report", one, recordings() / "notes.txt", check=False)
+    assert other.status not in (0, 3) and "notes.txt" in other.err and not other.out, other
+    with running(build_fib()) as pid:
+        slow = record("-p", pid, seconds=1, hertz=99)
+    rates = gosym("report", one, slow, check=False)
+    assert rates.status != 0 and "cpu-clock at 499 Hz" in rates.err and "cpu-clock at 99 Hz" in rates.err, rates
+
+
+run([("sums are those of the single ones", sums),
+     ("go tool pprof adds up the same", pprof_adds_up),
+     ("hosts, files and processes are told apart", told_apart),
+     ("all have one clock", on_one_clock),
+     ("a file is opened once", each_file_once),
+     ("what does not add up is refused", refused)])
