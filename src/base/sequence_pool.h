@@ -21,22 +21,45 @@ struct BytesHash {
   }
 };
 
-// Keeps one copy of each sequence of integers, a stack for one, and gives out dense ids in
-// order of first use.
+// Gives out dense ids of sequences of integers, in order of first use, and keeps none of them.
 //
 // Sequences are told apart by 128 bits of hash alone. A recording made to collide mixes up its
 // own stacks, and no other's.
 template <class T>
+class SequenceNumbers {
+public:
+  uint32_t number(std::span<const T> sequence) {
+    XXH128_hash_t hash = XXH3_128bits(sequence.data(), sequence.size_bytes());
+    return ids_.try_emplace(Key{hash.low64, hash.high64}, size()).first->second;
+  }
+  uint32_t size() const { return static_cast<uint32_t>(ids_.size()); }
+  // In bytes, about.
+  uint64_t memory() const { return ids_.bucket_count() * 2 * sizeof(Key); }
+
+private:
+  struct Key {
+    uint64_t low;
+    uint64_t high;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const { return key.low; }
+  };
+
+  tsl::robin_map<Key, uint32_t, Hash> ids_;
+};
+
+// The same, and keeps one copy of each.
+template <class T>
 class SequencePool {
 public:
   uint32_t intern(std::span<const T> sequence) {
-    XXH128_hash_t hash = XXH3_128bits(sequence.data(), sequence.size_bytes());
-    auto [known, is_new] = ids_.try_emplace(Key{hash.low64, hash.high64}, size());
-    if (is_new) {
+    uint32_t id = numbers_.number(sequence);
+    if (id == size()) {
       items_.insert(items_.end(), sequence.begin(), sequence.end());
       begins_.push_back(items_.size());
     }
-    return known->second;
+    return id;
   }
 
   // Valid until the next call of intern().
@@ -52,22 +75,13 @@ public:
   // In bytes, about.
   uint64_t memory() const {
     return items_.capacity() * sizeof(T) + begins_.capacity() * sizeof(size_t) +
-           ids_.bucket_count() * 2 * sizeof(Key);
+           numbers_.memory();
   }
 
 private:
-  struct Key {
-    uint64_t low;
-    uint64_t high;
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    size_t operator()(const Key& key) const { return key.low; }
-  };
-
   std::vector<T> items_;
   std::vector<size_t> begins_ = {0};  // of sequence i, and where the last one ends
-  tsl::robin_map<Key, uint32_t, Hash> ids_;
+  SequenceNumbers<T> numbers_;
 };
 
 }  // namespace gosym

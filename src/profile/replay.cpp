@@ -92,10 +92,11 @@ public:
   std::string_view comm(const RecordedSample& sample);
   std::string_view cgroup(const RecordedSample& sample) const;
   uint32_t number_stack(std::span<const uint64_t> stack) { return raw_stacks_.intern(stack); }
-  uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.intern(top); }
+  uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.number(top); }
   uint32_t number_labels(std::span<const Label> labels);
   void add(const RecordedSample& sample, const Numbers& numbers);
   uint64_t memory() const;
+  bool find_callers(uint64_t least, const FindCallers& find);
   void set_begin(uint64_t time, uint64_t later) {
     begin_ = time;
     timeline_begin_ = later;
@@ -152,8 +153,9 @@ private:
   };
 
   LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
-  StackId add_stack(const StackContext& setting, const Numbers& numbers, uint64_t frame_offset);
-  uint32_t top(AddressSpace space, uint32_t raw_top);
+  StackId add_stack(const StackContext& setting, const Numbers& numbers,
+                    const RecordedSample& sample);
+  uint32_t top(AddressSpace space, uint32_t number, std::span<const StackWord> words);
   // `count` is that of a setting.
   LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
   LocationId location(const LocationKey& key);
@@ -177,19 +179,17 @@ private:
   tsl::robin_map<ImageId, RecordedImage> recorded_;
   tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
-  SequencePool<StackWord> raw_tops_;
-  SequencePool<StackSlot> words_of_tops_;
+  SequenceNumbers<StackWord> raw_tops_;
   size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
-  std::string unknown_comm_;             // that comm() gave last
-  std::vector<LocationId> resolved_;     // scratch of add_stack()
-  std::vector<StackSlot> resolved_top_;  // scratch of top()
+  std::string unknown_comm_;          // that comm() gave last
+  std::vector<LocationId> resolved_;  // scratch of add_stack()
 
   tsl::robin_map<StackContext, uint32_t, BytesHash> settings_;
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
-  std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
-  tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;
+  std::vector<ProfileLabel> resolved_labels_;          // scratch of number_labels()
+  tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;  // that dumps_ has
   SampleCounter samples_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<uint32_t, LocationId> left_out_;  // by the number of frames
@@ -248,7 +248,7 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                     static_cast<uint32_t>(sample.frame_offset)};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
-    known.value() = add_stack(setting, numbers, sample.frame_offset);
+    known.value() = add_stack(setting, numbers, sample);
 
   // The recorder's first samples may be a little older than its note of when it began.
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
@@ -271,7 +271,7 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
 }
 
 StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& numbers,
-                                  uint64_t frame_offset) {
+                                  const RecordedSample& sample) {
   AddressSpace space = {setting.program, setting.map_count};
   resolved_.clear();
   bool is_return = false;
@@ -304,7 +304,7 @@ StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& nu
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
-  dumps_.states.push_back({frame_offset, top(space, numbers.top), end,
+  dumps_.states.push_back({sample.frame_offset, top(space, numbers.top, sample.words), end,
                            static_cast<uint32_t>(goroutine_depth), static_cast<uint32_t>(gap)});
   return id;
 }
@@ -317,18 +317,19 @@ uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
   return label_sets_.intern(resolved_labels_);
 }
 
-uint32_t Replay::Tables::top(AddressSpace space, uint32_t raw_top) {
-  auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, raw_top}, 0);
+uint32_t Replay::Tables::top(AddressSpace space, uint32_t number,
+                             std::span<const StackWord> words) {
+  auto next = static_cast<uint32_t>(dumps_.begins.size() - 1);
+  auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, number}, next);
   if (!is_new)
     return known->second;
   constexpr size_t kMaxWordLocations = 1'000'000;
-  resolved_top_.clear();
-  for (const StackWord& word : raw_tops_[raw_top]) {
+  for (const StackWord& word : words) {
     using Kind = StackSlot::Kind;
     auto offset = static_cast<uint32_t>(word.offset);
     if (word.is_place() || word.is_number()) {
       Kind kind = word.is_place() ? Kind::kPlace : Kind::kNumber;
-      resolved_top_.push_back({offset, kind, static_cast<uint32_t>(word.value)});
+      dumps_.slots.push_back({offset, kind, static_cast<uint32_t>(word.value)});
       continue;
     }
     MappingId mapping = mapping_at(space, word.value);
@@ -337,9 +338,10 @@ uint32_t Replay::Tables::top(AddressSpace space, uint32_t raw_top) {
     size_t known_locations = profile_.locations.size();
     LocationId id = location({word.value, mapping, StringId{}, true});
     word_locations_ += profile_.locations.size() - known_locations;
-    resolved_top_.push_back({offset, Kind::kLocation, static_cast<uint32_t>(id)});
+    dumps_.slots.push_back({offset, Kind::kLocation, static_cast<uint32_t>(id)});
   }
-  return known.value() = words_of_tops_.intern(resolved_top_);
+  dumps_.begins.push_back(static_cast<uint32_t>(dumps_.slots.size()));
+  return next;
 }
 
 LocationId Replay::Tables::user_location(AddressSpace space, uint64_t address, bool is_return) {
@@ -438,22 +440,29 @@ uint64_t Replay::Tables::memory() const {
   // What a vector grew out of stays in the heap, and while it grows it is there twice.
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
-         words_of_tops_.memory() + label_sets_.memory() + samples_.memory() +
-         of_table(settings_) + of_table(seen_) + of_table(seen_addresses_) + of_table(tops_) +
-         of_table(locations_) + of_table(mappings_) + of_table(mapping_of_event_) +
-         of(profile_.locations) + of(profile_.mappings) + of(profile_.stack_begin) +
-         of(dumps_.states) + profile_.strings.memory();
+         kGrowth * of(dumps_.slots) + of(dumps_.begins) + label_sets_.memory() +
+         samples_.memory() + of_table(settings_) + of_table(seen_) + of_table(seen_addresses_) +
+         of_table(tops_) + of_table(locations_) + of_table(mappings_) +
+         of_table(mapping_of_event_) + of(profile_.locations) + of(profile_.mappings) +
+         of(profile_.stack_begin) + of(dumps_.states) + profile_.strings.memory();
+}
+
+bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
+  if (dumps_.slots.size() * sizeof(StackSlot) < least)
+    return true;
+  if (!find(profile_, dumps_))
+    return false;
+  dumps_.clear();
+  tops_.clear();
+  profile_.stack_locations.clear();
+  std::ranges::fill(profile_.stack_begin, 0);
+  return true;
 }
 
 Replayed Replay::Tables::finish() && {
   profile_.samples = std::move(samples_).take();
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
-  for (uint32_t number = 0; number < words_of_tops_.size(); number++) {
-    std::span<const StackSlot> words = words_of_tops_[number];
-    dumps_.slots.insert(dumps_.slots.end(), words.begin(), words.end());
-    dumps_.begins.push_back(static_cast<uint32_t>(dumps_.slots.size()));
-  }
   return {std::move(profile_), std::move(dumps_)};
 }
 
@@ -496,6 +505,10 @@ void Replay::add(const RecordedSample& sample) {
 
 uint64_t Replay::memory() const {
   return tables_->memory();
+}
+
+bool Replay::find_callers(uint64_t least, const FindCallers& find) {
+  return tables_->find_callers(least, find);
 }
 
 void Replay::set_begin(uint64_t time, uint64_t later) {

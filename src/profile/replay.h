@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -32,6 +33,11 @@ struct Replayed {
   Profile profile;
   StackDumps dumps;
 };
+
+// Finds the callers of the stacks that the profile has got since the last call, by what there
+// is of them, and keeps them: in the profile they are empty from then on. False: they come to
+// too much.
+using FindCallers = std::function<bool(Profile& profile, const StackDumps& dumps)>;
 
 // Turns recorded samples into a profile: each runtime address becomes a location in the image
 // that was mapped there at that moment.
@@ -79,6 +85,10 @@ public:
 
   // What all that was added takes, in bytes, about; events and images apart.
   uint64_t memory() const;
+
+  // Of all stacks so far, if the words of them take so many bytes: a million of C++ have
+  // gigabytes. What is left is for whoever has the profile.
+  bool find_callers(uint64_t least, const FindCallers& find);
 
   // When the recording began, on the clock of the samples: their time counts from there, and
   // that of the timelines so much later, in nanoseconds.

@@ -14,10 +14,9 @@ namespace gosym {
 void replace_stacks(Profile& profile, SequencePool<LocationId> stacks,
                     std::span<const uint32_t> new_stacks);
 
-// The same with a function that appends the new locations of a stack to a vector. False if the
-// new stacks come to more than the limit, in bytes of memory: then the profile is as it was.
+// The same with a function that appends the new locations of a stack to a vector.
 template <class Append>
-bool rewrite_stacks(Profile& profile, Append append, uint64_t memory_limit = UINT64_MAX) {
+void rewrite_stacks(Profile& profile, Append append) {
   SequencePool<LocationId> stacks;
   std::vector<uint32_t> new_stacks;
   std::vector<LocationId> locations;
@@ -25,11 +24,8 @@ bool rewrite_stacks(Profile& profile, Append append, uint64_t memory_limit = UIN
     locations.clear();
     append(StackId{i}, locations);
     new_stacks.push_back(stacks.intern(locations));
-    if (stacks.memory() > memory_limit)
-      return false;
   }
   replace_stacks(profile, std::move(stacks), new_stacks);
-  return true;
 }
 
 }  // namespace gosym

@@ -36,15 +36,22 @@ struct StackState {
   uint32_t gap = 0;
 };
 
-// Of all stacks of a profile, until their callers have been looked for.
+// Of the last stacks of a profile, until their callers have been looked for.
 struct StackDumps {
-  std::vector<StackState> states;  // of each stack
+  size_t first_stack = 0;          // those before have callers
+  std::vector<StackState> states;  // of each stack from there on
   // The slots of all dumps, by offset; dump i is [begins[i], begins[i + 1]).
   std::vector<StackSlot> slots;
   std::vector<uint32_t> begins = {0};
 
   std::span<const StackSlot> dump(uint32_t number) const {
     return std::span(slots).subspan(begins[number], begins[number + 1] - begins[number]);
+  }
+  void clear() {
+    first_stack += states.size();
+    states.clear();
+    slots.clear();
+    begins.assign(1, 0);
   }
 };
 

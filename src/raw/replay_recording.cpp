@@ -74,9 +74,26 @@ bool is_over_budget(const raw::Recording& recording, const Replay& replay) {
   return recording.memory + replay.memory() > recording.memory_budget;
 }
 
+uint64_t memory_left(const raw::Recording& recording, const Replay& replay) {
+  uint64_t used = recording.memory + replay.memory();
+  return recording.memory_budget - std::min(recording.memory_budget, used);
+}
+
+// So much that most recordings come to it but once, at the end, and that all else of a large
+// one is more.
+constexpr uint64_t kMuchOfStacks = 128 << 20;
+
+bool find_callers(const raw::Recording& recording, Replay& replay,
+                  const FindCallersWithin& find) {
+  return replay.find_callers(kMuchOfStacks, [&](Profile& profile, const StackDumps& dumps) {
+    return find(profile, dumps, memory_left(recording, replay));
+  });
+}
+
 }  // namespace
 
-Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by) {
+Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by,
+                        const FindCallersWithin& find) {
   size_t event_count = recording.info.events.size();
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, group_by);
@@ -104,11 +121,13 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
                                     recording.begin_time))
         replay.add(sample, numbers.of(row));
     }
+    if (find && !find_callers(recording, replay, find))
+      return raw::out_of_budget(recording);
   }
 
   if (is_over_budget(recording, replay))
     return raw::out_of_budget(recording);
-  uint64_t left = recording.memory_budget - recording.memory - replay.memory();
+  uint64_t left = memory_left(recording, replay);
   // Half of it is of the addresses as they were recorded, which go now.
   uint64_t freed = replay.memory() / 2;
   Replayed replayed = std::move(replay).finish();

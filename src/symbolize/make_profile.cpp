@@ -1,6 +1,9 @@
 #include "symbolize/make_profile.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <span>
 
 #include "raw/archived_files.h"
 #include "raw/replay_recording.h"
@@ -10,20 +13,6 @@
 namespace gosym {
 
 namespace {
-
-// Those that have samples. Damaged pieces are counted with the other chunks.
-raw::ArchivedFiles open_archived_files(raw::Recording& recording, Profile& profile) {
-  std::map<ImageId, const RecordedImage*> wanted;
-  for (const ProfileImage& image : profile.images)
-    if (image.kind == ProfileImage::Kind::kFile)
-      wanted[image.file.id] = &image.file;
-  raw::ArchivedFiles files =
-      raw::open_archived_files(recording.piece_chunks, wanted, profile.memory_limit);
-  profile.memory_limit -= files.size;
-  recording.damaged_chunks += files.damaged_chunks;
-  recording.piece_chunks.clear();
-  return files;
-}
 
 template <class Thing>
 std::map<ImageId, Thing> renumbered(std::map<ImageId, Thing> things,
@@ -36,9 +25,10 @@ std::map<ImageId, Thing> renumbered(std::map<ImageId, Thing> things,
 }
 
 // The recording's own numbers of its images become those of all recordings.
-void renumber_images(ImageNumbers& numbers, Profile& profile, raw::ArchivedFiles& archived) {
+void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
+                     raw::ArchivedFiles& archived) {
   std::map<ImageId, ImageId> changed;
-  for (ProfileImage& image : profile.images)
+  for (ProfileImage& image : images)
     if (image.kind == ProfileImage::Kind::kFile) {
       ImageId number = numbers.of(image.file);
       changed[image.file.id] = number;
@@ -47,6 +37,46 @@ void renumber_images(ImageNumbers& numbers, Profile& profile, raw::ArchivedFiles
   archived.files = renumbered(std::move(archived.files), changed);
   archived.problems = renumbered(std::move(archived.problems), changed);
 }
+
+// Files that the recording has kept, of images that have samples.
+class KeptFiles {
+public:
+  KeptFiles(raw::Recording& recording, SymbolCache& kept)
+      : recording_(recording), kept_(kept) {}
+
+  // Opens those of the images that have come since the last call; of the memory that there is
+  // it leaves the rest.
+  void open(Profile& profile, uint64_t& memory) {
+    std::span<ProfileImage> images = std::span(profile.images).subspan(opened_);
+    std::map<ImageId, const RecordedImage*> wanted;
+    for (const ProfileImage& image : images)
+      if (image.kind == ProfileImage::Kind::kFile)
+        wanted[image.file.id] = &image.file;
+    opened_ = profile.images.size();
+    memory -= std::min(memory, size_);
+    if (wanted.empty())
+      return;
+    raw::ArchivedFiles files =
+        raw::open_archived_files(recording_.piece_chunks, wanted, memory);
+    if (kept_.numbers)
+      renumber_images(*kept_.numbers, images, files);
+    memory -= files.size;
+    size_ += files.size;
+    // Damaged pieces are counted with the other chunks, and all are looked at each time.
+    recording_.damaged_chunks +=
+        files.damaged_chunks - std::min(damaged_, files.damaged_chunks);
+    damaged_ = files.damaged_chunks;
+    kept_.held.merge(files.files);
+    kept_.file_problems.merge(files.problems);
+  }
+
+private:
+  raw::Recording& recording_;
+  SymbolCache& kept_;
+  size_t opened_ = 0;  // images
+  uint64_t size_ = 0;
+  uint64_t damaged_ = 0;
+};
 
 }  // namespace
 
@@ -57,22 +87,25 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   SymbolCache& kept = cache ? *cache : own;
   kept.begin_profile();
   // Addresses of processes become addresses in files, by what was mapped at that moment; equal
-  // samples are counted.
-  auto replayed = replay(recording, filter, group_by);
+  // samples are counted. Callers that frame pointers leave out are found in the dumps of the
+  // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
+  // tables of the same files.
+  KeptFiles archived(recording, kept);
+  auto unwinder = std::make_unique<Unwinder>(recording.vdso, files, kept.held, cache);
+  auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
+    archived.open(profile, memory);
+    return unwinder->walk(profile, dumps, memory);
+  };
+  auto replayed = replay(recording, filter, group_by, find_callers);
   if (!replayed)
     return std::move(replayed).error();
   Profile profile = std::move(replayed->profile);
-  raw::ArchivedFiles archived = open_archived_files(recording, profile);
-  if (kept.numbers)
-    renumber_images(*kept.numbers, profile, archived);
-  kept.held.merge(archived.files);
-  kept.file_problems.merge(archived.problems);
-
-  // Callers that frame pointers leave out are found in the dumps of the stacks. It comes before
-  // the naming, for it brings new addresses, and needs the unwind tables of the same files.
-  if (!unwind(profile, replayed->dumps, recording.vdso, files, kept.held, cache))
+  if (!find_callers(profile, replayed->dumps, profile.memory_limit))
     return raw::out_of_budget(recording);
+  recording.piece_chunks.clear();
   replayed->dumps = {};
+  std::move(*unwinder).finish(profile);
+  unwinder.reset();
 
   // Each distinct address is named once, file after file.
   RecordedSymbols recorded{.kernel = recording.kernel_symbols,

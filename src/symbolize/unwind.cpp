@@ -1,6 +1,7 @@
 #include "symbolize/unwind.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "profile/rewrite_stacks.h"
 #include "profile/stack_walk.h"
@@ -13,11 +14,16 @@ namespace {
 // What unwinding asks of the code, remembered for each location.
 class Code {
 public:
-  Code(Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-       const HeldFiles& held, SymbolCache* cache)
-      : profile_(profile),
-        rules_(profile, vdso, files, held, cache),
-        known_(profile.locations.size()) {}
+  Code(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
+       SymbolCache* cache)
+      : rules_(vdso, files, held, cache) {}
+
+  // As UnwindRules has it.
+  void set_profile(Profile& profile) {
+    profile_ = &profile;
+    rules_.set_profile(profile);
+    known_.resize(profile.locations.size());
+  }
 
   using Address = LocationId;
 
@@ -25,24 +31,24 @@ public:
     Known& known = known_[to_index(id)];
     if (!known.has_rule) {
       known.has_rule = true;
-      known.rule = rules_.find(profile_.locations[to_index(id)]);
+      known.rule = rules_.find(profile_->locations[to_index(id)]);
     }
     return known.rule;
   }
 
   std::optional<CallerFrame> evaluate(LocationId id, MachineState& state) {
-    return rules_.evaluate(profile_.locations[to_index(id)], state);
+    return rules_.evaluate(profile_->locations[to_index(id)], state);
   }
   CallerRegister caller_register(LocationId id, uint64_t number, uint64_t cfa,
                                  MachineState& state) {
-    return rules_.caller_register(profile_.locations[to_index(id)], number, cfa, state);
+    return rules_.caller_register(profile_->locations[to_index(id)], number, cfa, state);
   }
 
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
   bool is_return_address(LocationId id) {
     if (!known_[to_index(id)].is_return_address) {
-      bool may_be = rules_.is_return_address(profile_.locations[to_index(id)]) ||
+      bool may_be = rules_.is_return_address(profile_->locations[to_index(id)]) ||
                     returns_uncalled(id) || returned_to(id) != id;
       known_[to_index(id)].is_return_address = may_be;
     }
@@ -62,12 +68,12 @@ public:
 
   // The same place, but interrupted there and not returned to.
   LocationId interrupted(LocationId id) {
-    auto next = static_cast<LocationId>(profile_.locations.size());
+    auto next = static_cast<LocationId>(profile_->locations.size());
     auto [known, is_new] = interrupted_.try_emplace(to_index(id), next);
     if (is_new) {
-      Location location = profile_.locations[to_index(id)];
+      Location location = profile_->locations[to_index(id)];
       location.is_return = false;
-      profile_.locations.push_back(location);
+      profile_->locations.push_back(location);
       known_.emplace_back();
     }
     return known->second;
@@ -82,10 +88,10 @@ private:
   };
 
   LocationId find_returned_to(LocationId id) {
-    const Location& location = profile_.locations[to_index(id)];
+    const Location& location = profile_->locations[to_index(id)];
     if (rules_.is_signal_return(location) || rules_.is_context_start(location))
       return interrupted(id);
-    if (rules_.is_return_address(profile_.locations[to_index(id)]) || returns_uncalled(id))
+    if (rules_.is_return_address(profile_->locations[to_index(id)]) || returns_uncalled(id))
       return id;
     LocationId itself = interrupted(id);
     return is_root(itself) ? itself : id;
@@ -102,7 +108,7 @@ private:
                         uncalled->is_signal_frame);
   }
 
-  Profile& profile_;
+  Profile* profile_ = nullptr;
   UnwindRules rules_;
   std::vector<Known> known_;  // by location
   tsl::robin_map<size_t, LocationId> interrupted_;
@@ -161,75 +167,102 @@ size_t kernel_depth(const Profile& profile, std::span<const LocationId> stack) {
   return static_cast<size_t>(std::ranges::find_if(stack, is_user) - stack.begin());
 }
 
-// How many samples a stack has of each event, and counts of them by what became of the stack.
-class StackCounts {
-public:
-  explicit StackCounts(const Profile& profile)
-      : events_(profile.info.events.size()), counts_(profile.stack_count() * events_) {
-    for (const SampleCount& sample : profile.samples)
-      counts_[to_index(sample.stack) * events_ + sample.event] += sample.count;
-  }
+// What became of a stack, as a set of bits.
+enum Outcome : uint8_t { kRepaired = 1, kCut = 2, kUnknown = 4, kDeep = 8, kBridged = 16 };
 
-  void add(StackId stack, uint64_t UnwindCounts::*what, Profile& profile) const {
-    profile.unwound_by_event.resize(events_);
-    for (size_t event = 0; event < events_; event++) {
-      uint64_t count = counts_[to_index(stack) * events_ + event];
-      profile.unwound_by_event[event].*what += count;
-      profile.unwound.*what += count;
-    }
-  }
+constexpr std::pair<Outcome, uint64_t UnwindCounts::*> kCounted[] = {
+    {kRepaired, &UnwindCounts::repaired},
+    {kCut, &UnwindCounts::cut},
+    {kUnknown, &UnwindCounts::unknown},
+    {kDeep, &UnwindCounts::deep},
+    {kBridged, &UnwindCounts::bridged}};
 
-private:
-  size_t events_;
-  std::vector<uint64_t> counts_;
-};
+void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
+  for (auto [bit, counted] : kCounted)
+    if ((outcome & bit) != 0)
+      counts.*counted += samples;
+}
+
+// Appends a stack with its callers.
+uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
+                   const StackState& state, std::span<const StackSlot> words,
+                   std::vector<LocationId>& stack) {
+  std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
+  stack.assign(kernel.begin(), kernel.end());
+  if (kernel.size() == recorded.size())
+    return state.end == StackEnd::kRoot ? 0 : kCut;
+  std::span<const LocationId> user = recorded.subspan(kernel.size());
+  std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
+  ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
+  ChainPart other(goroutine,
+                  state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
+  StackState own_state = state;
+  own_state.gap = own.gap ? state.gap : 0;
+  StackWalk walk(code, Words(words), own.before, own_state);
+  if (!other.before.empty())
+    walk.expect(other.before.front());
+  walk.run();
+  if (own.gap)
+    walk.go_on_behind(*own.gap, own.behind, state.end);
+  if (!other.before.empty())
+    walk.go_on_with(other.before, state.end, other.gap.has_value());
+  if (other.gap)
+    walk.go_on_behind(*other.gap, other.behind, state.end);
+  stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
+  return static_cast<uint8_t>((walk.is_repaired() ? kRepaired : 0) |
+                              (state.gap != 0 ? kDeep : 0) |
+                              (!goroutine.empty() ? kBridged : 0) | (walk.is_cut() ? kCut : 0) |
+                              (walk.is_unknown() ? kUnknown : 0));
+}
 
 }  // namespace
 
+struct Unwinder::Walked {
+  Code code;
+  SequencePool<LocationId> stacks = {};
+  std::vector<uint32_t> numbers = {};  // in `stacks`, of each stack of the profile
+  std::vector<uint8_t> outcomes = {};
+};
+
+Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
+                   SymbolCache* cache)
+    : walked_(new Walked{.code = Code(vdso, files, held, cache)}) {}
+
+Unwinder::~Unwinder() = default;
+
+bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit) {
+  Walked& walked = *walked_;
+  walked.code.set_profile(profile);
+  std::vector<LocationId> stack;
+  for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
+    const StackState& state = dumps.states[i - dumps.first_stack];
+    walked.outcomes.push_back(walk_stack(walked.code, profile,
+                                         profile.stack(static_cast<StackId>(i)), state,
+                                         dumps.dump(state.top), stack));
+    walked.numbers.push_back(walked.stacks.intern(stack));
+    if (walked.stacks.memory() > memory_limit)
+      return false;
+  }
+  return true;
+}
+
+void Unwinder::finish(Profile& profile) && {
+  profile.unwound_by_event.resize(profile.info.events.size());
+  for (const SampleCount& sample : profile.samples) {
+    uint8_t outcome = walked_->outcomes[to_index(sample.stack)];
+    count(outcome, sample.count, profile.unwound);
+    count(outcome, sample.count, profile.unwound_by_event[sample.event]);
+  }
+  replace_stacks(profile, std::move(walked_->stacks), walked_->numbers);
+}
+
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
             const DebugFileOptions& files, const HeldFiles& held, SymbolCache* cache) {
-  Code code(profile, vdso, files, held, cache);
-  StackCounts counts(profile);
-  auto append = [&](StackId id, std::vector<LocationId>& stack) {
-    std::span<const LocationId> recorded = profile.stack(id);
-    const StackState& state = dumps.states[to_index(id)];
-    std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
-    stack.assign(kernel.begin(), kernel.end());
-    if (kernel.size() == recorded.size()) {
-      if (state.end != StackEnd::kRoot)
-        counts.add(id, &UnwindCounts::cut, profile);
-      return;
-    }
-    std::span<const LocationId> user = recorded.subspan(kernel.size());
-    std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
-    ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
-    ChainPart other(goroutine,
-                    state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
-    StackState own_state = state;
-    own_state.gap = own.gap ? state.gap : 0;
-    StackWalk walk(code, Words(dumps.dump(state.top)), own.before, own_state);
-    if (!other.before.empty())
-      walk.expect(other.before.front());
-    walk.run();
-    if (own.gap)
-      walk.go_on_behind(*own.gap, own.behind, state.end);
-    if (!other.before.empty())
-      walk.go_on_with(other.before, state.end, other.gap.has_value());
-    if (other.gap)
-      walk.go_on_behind(*other.gap, other.behind, state.end);
-    stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
-    if (walk.is_repaired())
-      counts.add(id, &UnwindCounts::repaired, profile);
-    if (state.gap != 0)
-      counts.add(id, &UnwindCounts::deep, profile);
-    if (!goroutine.empty())
-      counts.add(id, &UnwindCounts::bridged, profile);
-    if (walk.is_cut())
-      counts.add(id, &UnwindCounts::cut, profile);
-    if (walk.is_unknown())
-      counts.add(id, &UnwindCounts::unknown, profile);
-  };
-  return rewrite_stacks(profile, append, profile.memory_limit);
+  Unwinder unwinder(vdso, files, held, cache);
+  if (!unwinder.walk(profile, dumps, profile.memory_limit))
+    return false;
+  std::move(unwinder).finish(profile);
+  return true;
 }
 
 }  // namespace gosym

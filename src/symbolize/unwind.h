@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "profile/stack_dumps.h"
@@ -25,8 +26,27 @@ struct SymbolCache;
 // What is put in follows a call; what the chain has and does not is where the stack ends, cut
 // short.
 //
-// False if the stacks come to more than the profile's limit of memory: then they are as they
-// were.
+// A profile may still grow: its stacks are walked part by part.
+class Unwinder {
+public:
+  // `vdso` is the ELF image that the recording has of it. All must outlive this.
+  Unwinder(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
+           SymbolCache* cache = nullptr);
+  ~Unwinder();
+
+  // Walks the stacks that the profile has from dumps.first_stack on. False: all of them come to
+  // more than so many bytes.
+  bool walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit);
+  // Gives the profile, in which all have been walked, its stacks with their callers.
+  void finish(Profile& profile) &&;
+
+private:
+  struct Walked;
+  std::unique_ptr<Walked> walked_;
+};
+
+// The same of a profile that has all of its stacks. False if they come to more than its limit
+// of memory: then they are as they were.
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
             const DebugFileOptions& files, const HeldFiles& held = {},
             SymbolCache* cache = nullptr);

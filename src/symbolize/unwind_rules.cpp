@@ -41,23 +41,17 @@ bool UnwoundImage::is_root(ImageAddress address) {
   return symbol && std::ranges::count(kRoots, symbol->name) > 0;
 }
 
-UnwindRules::UnwindRules(const Profile& profile, std::string_view vdso,
-                         const DebugFileOptions& files, const HeldFiles& held,
-                         SymbolCache* cache)
-    : profile_(profile),
-      vdso_(vdso),
-      files_(files),
-      held_(held),
-      cache_(cache),
-      images_(profile.images.size()) {}
+UnwindRules::UnwindRules(std::string_view vdso, const DebugFileOptions& files,
+                         const HeldFiles& held, SymbolCache* cache)
+    : vdso_(vdso), files_(files), held_(held), cache_(cache) {}
 
 UnwindRules::~UnwindRules() = default;
 
 UnwoundImage& UnwindRules::open(const Location& location) {
-  uint32_t index = profile_.mappings[to_index(location.mapping)].image;
+  uint32_t index = profile_->mappings[to_index(location.mapping)].image;
   std::shared_ptr<UnwoundImage>& opened = images_[index];
   if (!opened)
-    opened = open_image(profile_.images[index]);
+    opened = open_image(profile_->images[index]);
   return *opened;
 }
 

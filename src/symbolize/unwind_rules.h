@@ -38,9 +38,16 @@ class UnwindRules {
 public:
   // `vdso` is the ELF image that the recording has of it. All of them must outlive this. With a
   // cache files are taken from there, and left there.
-  UnwindRules(const Profile& profile, std::string_view vdso, const DebugFileOptions& files,
-              const HeldFiles& held, SymbolCache* cache = nullptr);
+  UnwindRules(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
+              SymbolCache* cache = nullptr);
   ~UnwindRules();
+
+  // The profile whose locations are asked for. One that follows has all that the one before
+  // had.
+  void set_profile(const Profile& profile) {
+    profile_ = &profile;
+    images_.resize(profile.images.size());
+  }
 
   // For the code at a location; none if nobody knows. Where a stack begins is known by more
   // than the tables: by the code of a coroutine's start, the entry of the program, and names in
@@ -63,7 +70,7 @@ private:
   UnwoundImage& open(const Location& location);
   std::shared_ptr<UnwoundImage> open_image(const ProfileImage& image);
 
-  const Profile& profile_;
+  const Profile* profile_ = nullptr;
   std::string_view vdso_;
   const DebugFileOptions& files_;
   const HeldFiles& held_;

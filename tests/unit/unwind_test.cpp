@@ -217,6 +217,65 @@ TEST_CASE("unwind: a stack that the kernel alone has stays as it is") {
   CHECK(profile.unwound.cut == 0);
 }
 
+TEST_CASE("unwind: stacks walked part by part are those walked at once") {
+  std::vector<Event> events;
+  events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
+  std::vector<uint64_t> stacks[] = {{leaf(kFrameless)}, {leaf(kSized)}, {leaf(kFrameless)}};
+  std::vector<StackWord> words[] = {
+      {{0, caller(kByRbx)}, {8, caller(kRoot)}}, {{24, caller(kRoot)}}, {{0, caller(kRoot)}}};
+  constexpr size_t kOrder[] = {0, 1, 2, 0, 1, 2};
+  const DebugFileOptions files;
+  const HeldFiles held;
+  auto walked = [&](bool is_in_parts) {
+    Replay replay({}, {}, events);
+    Unwinder unwinder(unwind_vdso(), files, held);
+    size_t parts = 0;
+    for (size_t i : kOrder) {
+      RecordedSample sample;
+      sample.pid = sample.tid = 1;
+      sample.time = 1;
+      sample.user_stack = stacks[i];
+      sample.words = words[i];
+      replay.add(sample);
+      uint64_t least = is_in_parts ? 1 : UINT64_MAX;
+      REQUIRE(replay.find_callers(least, [&](Profile& profile, const StackDumps& dumps) {
+        parts++;
+        return unwinder.walk(profile, dumps, UINT64_MAX);
+      }));
+    }
+    Replayed replayed = std::move(replay).finish();
+    CHECK(parts == (is_in_parts ? 3 : 0));  // a stack that is known has no words again
+    Profile profile = std::move(replayed.profile);
+    REQUIRE(unwinder.walk(profile, replayed.dumps, UINT64_MAX));
+    std::move(unwinder).finish(profile);
+    return profile;
+  };
+  Profile whole = walked(false);
+  Profile parts = walked(true);
+  REQUIRE(whole.stack_count() == 3);
+  CHECK(whole.samples.size() == 3);
+  CHECK(parts.stack_begin == whole.stack_begin);
+  CHECK(parts.stack_locations == whole.stack_locations);
+  REQUIRE(parts.locations.size() == whole.locations.size());
+  for (size_t i = 0; i < parts.locations.size(); i++)
+    CHECK(parts.locations[i].address == whole.locations[i].address);
+  CHECK(parts.unwound.repaired == whole.unwound.repaired);
+  CHECK(parts.unwound.repaired == 6);
+  CHECK(parts.unwound.cut == whole.unwound.cut);
+
+  Replay replay({}, {}, events);
+  RecordedSample sample;
+  sample.pid = sample.tid = 1;
+  sample.time = 1;
+  sample.user_stack = stacks[0];
+  sample.words = words[0];
+  replay.add(sample);
+  Unwinder unwinder(unwind_vdso(), files, held);
+  CHECK(!replay.find_callers(1, [&](Profile& profile, const StackDumps& dumps) {
+    return unwinder.walk(profile, dumps, 1);
+  }));
+}
+
 TEST_CASE("unwind: a stack goes on behind what is left out of it") {
   std::vector<uint64_t> deep = {leaf(kFramed), caller(kFramed), caller(kSized), caller(kRoot)};
   Unwound found = unwound({.stack = deep, .frame_offset = 16, .gap = 2});
