@@ -123,17 +123,11 @@ uint64_t largest(const SampledImages& images) {
 Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
                            const SamplesOfCode& code, const Amounts& amounts,
                            const DebugFileOptions& files, const HeldFiles& held) {
-  // A debug file would have the names, but not the code.
-  RecordedBinary binary = open_recorded_binary(image, files, held);
-  if (!binary.file)
-    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
-                                        : binary.problem);
-  RecordedFile file = open_recorded(image, files, held);
-  if (!file.symbols)
-    return Error(file.problem);
-  Functions all = all_functions(*file.symbols);
-  return write_image(options, *file.symbols, all, functions_at(all, code), code.self, &amounts,
-                     binary.file->mtime_ns());
+  auto file = open_sampled(image, files, held);
+  if (!file)
+    return std::move(file).error();
+  return write_image(options, *file->symbols, file->functions,
+                     functions_at(file->functions, code), code.self, &amounts, file->built);
 }
 
 Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {

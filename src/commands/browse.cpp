@@ -35,26 +35,21 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
                                                  const DebugFileOptions& files,
                                                  const HeldFiles& held) {
   const RecordedImage& image = profile.images[image_index].file;
-  RecordedBinary binary = open_recorded_binary(image, files, held);
-  if (!binary.file)
-    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
-                                        : binary.problem);
-  RecordedFile file = open_recorded(image, files, held);
-  if (!file.symbols)
-    return Error(file.problem);
-  auto disassembler = code::Disassembler::open(file.symbols->image().machine);
+  auto file = open_sampled(image, files, held);
+  if (!file)
+    return std::move(file).error();
+  auto disassembler = code::Disassembler::open(file->symbols->image().machine);
   if (!disassembler)
     return std::move(disassembler).error();
   SourceFiles sources(source_places("", files.symfs));
   Amounts amounts(profile);
-  Functions all = file.symbols->functions();
   AnnotateView view{.amounts = &amounts,
                     .sources = &sources,
-                    .symbols = file.symbols.get(),
-                    .functions = all};
+                    .symbols = file->symbols.get(),
+                    .functions = file->functions};
   std::vector<browser::CodeLine> lines;
-  for (const FunctionRange& range : functions_at(all, code)) {
-    AnnotatedFunction function = annotate(*file.symbols, range, *disassembler);
+  for (const FunctionRange& range : functions_at(file->functions, code)) {
+    AnnotatedFunction function = annotate(*file->symbols, range, *disassembler);
     for (AnnotatedInstruction& instruction : function.instructions)
       instruction.self =
           sum_of(code.self, to_integer(instruction.address), instruction.code.size);

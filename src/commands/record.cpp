@@ -1,4 +1,3 @@
-#include <bpf/libbpf.h>
 #include <unistd.h>
 
 #include <memory>
@@ -107,11 +106,9 @@ Result<int> record(const RecordOptions& options) {
     return std::move(targets).error();
   plan->sampler.scope = targets->scope;
 
-  if (!options.is_verbose)
-    libbpf_set_print(nullptr);
-  auto sampler = Sampler::open(plan->sampler);
+  auto sampler = open_sampler(plan->sampler, options);
   if (!sampler)
-    return std::move(sampler).error().context("cannot record");
+    return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);
   auto writer = raw::Writer::create(options.output, info);
   if (!writer)
@@ -125,16 +122,10 @@ Result<int> record(const RecordOptions& options) {
   if (auto started = recorder.start(); !started)
     return std::move(started).error();
   tell_start(**sampler, info, options);
-  // From here on signals are ours; before, one ends us while an output waits for its reader.
-  HeldCommand* command = targets->command ? &*targets->command : nullptr;
-  auto watch = Watch::open(std::move(parent), std::move(targets->processes), command);
+  auto watch = start_watch(std::move(parent), *targets, plan->duration_ns);
   if (!watch)
     return std::move(watch).error();
-  if (command)
-    if (auto released = command->release(); !released)
-      return std::move(released).error();
-  if (plan->duration_ns != 0)
-    watch->stop_at(monotonic_ns() + plan->duration_ns);
+  HeldCommand* command = targets->command ? &*targets->command : nullptr;
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
 

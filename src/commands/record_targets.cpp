@@ -1,7 +1,10 @@
 #include "commands/record_targets.h"
 
+#include <bpf/libbpf.h>
+
 #include <csignal>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "record/privileges.h"
 #include "record/rights.h"
@@ -117,6 +120,29 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
     if (auto started = start_command(options, targets); !started)
       return std::move(started).error();
   return targets;
+}
+
+Result<std::unique_ptr<Sampler>> open_sampler(const SamplerOptions& sampler,
+                                              const RecordOptions& options) {
+  if (!options.is_verbose)
+    libbpf_set_print(nullptr);
+  auto opened = Sampler::open(sampler);
+  if (!opened)
+    return std::move(opened).error().context("cannot record");
+  return opened;
+}
+
+Result<Watch> start_watch(UniqueFd parent, Targets& targets, uint64_t duration_ns) {
+  HeldCommand* command = targets.command ? &*targets.command : nullptr;
+  auto watch = Watch::open(std::move(parent), std::move(targets.processes), command);
+  if (!watch)
+    return watch;
+  if (command)
+    if (auto released = command->release(); !released)
+      return std::move(released).error();
+  if (duration_ns != 0)
+    watch->stop_at(monotonic_ns() + duration_ns);
+  return watch;
 }
 
 int end_command(Stop stop, const HeldCommand& command, Watch& watch,

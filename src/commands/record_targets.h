@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "commands/record_options.h"
+#include "record/sampler.h"
 #include "record/target.h"
 #include "record/watch.h"
 
@@ -20,6 +22,14 @@ struct Targets {
 // Starts the command, if there is one: it runs when it is released. `scope` is that of the
 // plan.
 Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
+
+// What libbpf itself says is told only if it is asked for.
+Result<std::unique_ptr<Sampler>> open_sampler(const SamplerOptions& sampler,
+                                              const RecordOptions& options);
+
+// Watches for the end, and lets the command run. From here on signals are ours; before, one
+// ends us while an output waits for its reader. `parent` is who started us.
+Result<Watch> start_watch(UniqueFd parent, Targets& targets, uint64_t duration_ns);
 
 // The exit status, once the recording is finished. A command that outlives it is asked to end,
 // and then its end is our doing and no failure; nor is it one that Ctrl-C ends a stop watch.

@@ -81,6 +81,19 @@ Result<SampledImages> find_sampled(const Profile& profile, std::span<const Sampl
   return images;
 }
 
+Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
+                                 const HeldFiles& held) {
+  RecordedBinary binary = open_recorded_binary(image, files, held);
+  if (!binary.file)
+    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
+                                        : binary.problem);
+  RecordedFile file = open_recorded(image, files, held);
+  if (!file.symbols)
+    return Error(file.problem);
+  Functions all = all_functions(*file.symbols);
+  return SampledFile{std::move(file.symbols), std::move(all), binary.file->mtime_ns()};
+}
+
 Functions functions_at(const Functions& all, const SamplesOfCode& code) {
   std::set<size_t> indices;
   for (ImageAddress address : code.wanted) {

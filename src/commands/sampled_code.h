@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "profile/profile.h"
 #include "symbolize/find_functions.h"
+#include "symbolize/recorded_file.h"
 
 // What of the code of images was sampled.
 
@@ -32,6 +34,15 @@ using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the pro
 // none. Samples are of the profile.
 Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
                                    const std::string& wanted);
+
+// The file whose code was sampled. A debug file would have the names, but not the code.
+struct SampledFile {
+  std::unique_ptr<ImageSymbols> symbols;  // never null
+  Functions functions;                    // all of them
+  int64_t built = 0;                      // when it was last changed, in ns since 1970
+};
+Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
+                                 const HeldFiles& held);
 
 // Those of an image that have the addresses, the one with the most samples first.
 Functions functions_at(const Functions& all, const SamplesOfCode& code);

@@ -1,4 +1,3 @@
-#include <bpf/libbpf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -249,11 +248,9 @@ Result<int> top(TopOptions& options) {
     return std::move(targets).error();
   plan->record.sampler.scope = targets->scope;
 
-  if (!options.record.is_verbose)
-    libbpf_set_print(nullptr);
-  auto sampler = Sampler::open(plan->record.sampler);
+  auto sampler = open_sampler(plan->record.sampler, options.record);
   if (!sampler)
-    return std::move(sampler).error().context("cannot record");
+    return std::move(sampler).error();
   const Sampler& opened = **sampler;
   NameForm form = options.name_form.value_or(NameForm::kShort);
   LiveRecording recording({.sampler = plan->record.sampler,
@@ -268,15 +265,10 @@ Result<int> top(TopOptions& options) {
   if (auto started = recording.start(); !started)
     return std::move(started).error();
   tell_start(opened, recording.info(), options.record);
-  HeldCommand* command = targets->command ? &*targets->command : nullptr;
-  auto watch = Watch::open(std::move(parent), std::move(targets->processes), command);
+  auto watch = start_watch(std::move(parent), *targets, plan->record.duration_ns);
   if (!watch)
     return std::move(watch).error();
-  if (command)
-    if (auto released = command->release(); !released)
-      return std::move(released).error();
-  if (plan->record.duration_ns != 0)
-    watch->stop_at(monotonic_ns() + plan->record.duration_ns);
+  HeldCommand* command = targets->command ? &*targets->command : nullptr;
 
   recording.run(*watch);
   auto shown = show(recording, options, *plan);
