@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/percent.h"
 #include "base/text.h"
@@ -15,6 +14,8 @@
 #include "browser/update.h"
 #include "output/amounts.h"
 #include "output/header.h"
+#include "output/tree.h"
+#include "profile/timeline.h"
 
 namespace gosym::browser {
 
@@ -39,9 +40,7 @@ Look look_of(Style style) {
 }
 
 Look look_of(const ViewKey& key) {
-  if (key.is_gap || !key.is_named)
-    return Look::kFaint;
-  return key.is_kernel ? Look::kKernel : Look::kPlain;
+  return look_of(style_of(key));
 }
 
 bool starts_any(std::string_view text, std::initializer_list<std::string_view> starts) {
@@ -159,31 +158,14 @@ private:
 
   // Load over time; what of it is shown is told apart.
   void draw_timeline() {
-    constexpr std::array<std::string_view, 9> kBars = {" ", "▁", "▂", "▃", "▄",
-                                                       "▅", "▆", "▇", "█"};
-    const std::vector<uint64_t>& load = answer_.selected->load;
     uint32_t count = step_count(answer_);
-    std::vector<double> columns(width());
-    double step_width = static_cast<double>(width()) / count;
-    for (size_t step = 0; step < load.size(); step++) {
-      // A step that lies in several columns is split.
-      double begin = static_cast<double>(step) * step_width;
-      double end = begin + step_width;
-      for (auto x = static_cast<size_t>(begin); x < width(); x++) {
-        auto column = static_cast<double>(x);
-        double part = std::min(end, column + 1) - std::max(begin, column);
-        if (part <= 0)
-          break;
-        columns[x] += static_cast<double>(load[step]) * part / step_width;
-      }
-    }
+    std::vector<double> columns = spread(answer_.selected->load, 1, count, width());
     double most = std::ranges::max(columns);
     Steps time = state_.query.time;
     for (size_t x = 0; x < width(); x++) {
-      double height = most == 0 ? 0 : std::ceil(8 * columns[x] / most);
       uint64_t step = x * count / width();
       bool is_shown = step >= time.begin && step < time.end;
-      grid_.write(x, layout_.timeline, kBars[static_cast<size_t>(height)],
+      grid_.write(x, layout_.timeline, bar_of(most == 0 ? 0 : columns[x] / most),
                   is_shown ? Look::kWarm : Look::kFaint);
     }
     if (state_.overlay != Overlay::kTime)

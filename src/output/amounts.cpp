@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/percent.h"
 #include "base/text.h"
 
@@ -32,6 +34,11 @@ std::string Amounts::text(uint64_t amount) const {
 
 double Amounts::percent(uint64_t amount) const {
   return gosym::percent(amount, total_);
+}
+
+uint64_t Amounts::least(double percent) const {
+  return std::max<uint64_t>(1,
+                            static_cast<uint64_t>(percent / 100 * static_cast<double>(total_)));
 }
 
 Amounts Amounts::exact(const Profile& profile) {

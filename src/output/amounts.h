@@ -26,6 +26,8 @@ public:
   // Of all samples of the profile.
   double percent(uint64_t amount) const;
   std::string percent_text(uint64_t amount) const;
+  // The least amount that is so many percent of all, and not nothing.
+  uint64_t least(double percent) const;
   // "s", "ms", "ns"; empty: events.
   std::string_view unit() const { return unit_; }
   uint64_t total() const { return total_; }

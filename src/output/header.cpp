@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ctime>
 #include <functional>
 #include <iterator>
@@ -222,7 +221,6 @@ constexpr size_t kMaxParts = 60;
 
 // "load       ▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
 std::string make_load(const Profile& profile, const Screen& screen) {
-  constexpr std::string_view kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr uint64_t kLeastPart = 1'000'000;  // samples come every millisecond at the most
   constexpr size_t kTextWidth = 50;
   if (profile.timelines.empty() || !profile.measures_time() || profile.duration_ns < kLeastPart)
@@ -239,7 +237,7 @@ std::string make_load(const Profile& profile, const Screen& screen) {
   double most = std::ranges::max(parts);
   std::string bars;
   for (double amount : parts)
-    bars += kBars[most == 0 ? 0 : static_cast<size_t>(std::ceil(8 * amount / most))];
+    bars += bar_of(most == 0 ? 0 : amount / most);
   auto cpus = [&](double amount) {
     return amount * static_cast<double>(profile.period()) / part_ns;
   };

@@ -172,12 +172,10 @@ private:
 
   // Nested, as the calls are; by a stack of its own, for they may be deep.
   void write_tree() {
-    auto least = static_cast<uint64_t>(options_.least_percent / 100.0 *
-                                       static_cast<double>(amounts_.total()));
     CallTree tree =
         pruned(call_tree(profile_, profile_.samples,
                          FrameKeys(profile_, Dimension::Kind::kFunction), Direction::kFromRoot),
-               std::max<uint64_t>(least, 1),
+               amounts_.least(options_.least_percent),
                options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet

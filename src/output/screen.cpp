@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace gosym {
 
 namespace {
@@ -26,6 +29,11 @@ std::string_view code_of(Style style) {
 }
 
 }  // namespace
+
+std::string_view bar_of(double share) {
+  constexpr std::string_view kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  return kBars[static_cast<size_t>(std::ceil(8 * std::clamp(share, 0.0, 1.0)))];
+}
 
 Style heat_of(double percent) {
   if (percent >= 5)

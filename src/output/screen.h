@@ -26,6 +26,9 @@ enum class Style : uint8_t {
 };
 Style heat_of(double percent);
 
+// A bar that fills this share, up to 1, of a line's height.
+std::string_view bar_of(double share);
+
 // Printable text with the escape sequences of the style, or as it is on a screen without.
 std::string styled(std::string_view text, Style style, const Screen& screen);
 

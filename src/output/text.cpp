@@ -46,12 +46,6 @@ std::string place_of(const Profile& profile, const ViewKey& key, const Total& to
   return total.line == 0 ? printable(file) : fmt::format("{}:{}", printable(file), total.line);
 }
 
-Style style_of(const ViewKey& key) {
-  if (!key.is_named)
-    return Style::kFaint;
-  return key.is_kernel ? Style::kKernel : Style::kPlain;
-}
-
 void sort_lines(std::vector<Line>& lines, SortBy sort) {
   std::ranges::stable_sort(lines, [&](const Line& a, const Line& b) {
     if (sort == SortBy::kName)
@@ -99,8 +93,10 @@ SortBy order_of(const Dimension& dimension, SortBy sort) {
 class DimensionRows {
 public:
   DimensionRows(const Profile& profile, const Dimension& dimension)
-      : profile_(profile), dimension_(dimension), frames_(profile, frame_kind(dimension)) {
-    if (!dimension.is_of_frames())
+      : profile_(profile), dimension_(dimension) {
+    if (dimension.is_of_frames())
+      frames_.emplace(profile, dimension.kind);
+    else
       samples_ = sample_keys(profile, profile.samples, dimension);
   }
 
@@ -112,20 +108,16 @@ public:
       std::vector<SampleCount> some;
       for (uint32_t sample : samples)
         some.push_back(profile_.samples[sample]);
-      lines = lines_of_frames(profile_, frames_, some);
+      lines = lines_of_frames(profile_, *frames_, some);
     }
     sort_lines(lines, order_of(dimension_, sort));
     return lines;
   }
 
 private:
-  static Dimension::Kind frame_kind(const Dimension& dimension) {
-    return dimension.is_of_frames() ? dimension.kind : Dimension::Kind::kModule;
-  }
-
   const Profile& profile_;
   Dimension dimension_;
-  FrameKeys frames_;
+  std::optional<FrameKeys> frames_;  // or else:
   std::optional<SampleKeys> samples_;
 };
 
@@ -344,9 +336,7 @@ bool is_from_leaf(View view) {
 }
 
 CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
-  auto least = static_cast<uint64_t>(options.least_percent / 100.0 *
-                                     static_cast<double>(amounts.total()));
-  CallTree shown = pruned(tree, std::max<uint64_t>(least, 1), options.depth);
+  CallTree shown = pruned(tree, amounts.least(options.least_percent), options.depth);
   bool is_of_tree = options.view != View::kSummary;
   return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
 }

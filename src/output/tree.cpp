@@ -32,12 +32,6 @@ std::string cut_branches(std::string_view branches, size_t width) {
   return std::string(branches);
 }
 
-Style style_of_node(const ViewKey& key) {
-  if (key.is_gap || !key.is_named)
-    return Style::kFaint;
-  return key.is_kernel ? Style::kKernel : Style::kPlain;
-}
-
 class TreeText {
 public:
   TreeText(const CallTree& tree, const Amounts& amounts, TreeColumns columns,
@@ -101,7 +95,7 @@ private:
       name = cut_name(name, room - display_width(branches));
     }
     text_ += fmt::format("{}  {}{}\n", numbers, styled(branches, Style::kFaint, screen_),
-                         styled(name, style_of_node(key), screen_));
+                         styled(name, style_of(key), screen_));
   }
 
   const CallTree& tree_;
@@ -112,6 +106,12 @@ private:
 };
 
 }  // namespace
+
+Style style_of(const ViewKey& key) {
+  if (key.is_gap || !key.is_named)
+    return Style::kFaint;
+  return key.is_kernel ? Style::kKernel : Style::kPlain;
+}
 
 std::string tree_text(const CallTree& tree, const Amounts& amounts, TreeColumns columns,
                       const Screen& screen) {

@@ -14,6 +14,9 @@ enum class TreeColumns : uint8_t {
   kTotal,  // where the samples that end at a node mean nothing to a reader: callers
 };
 
+// Of the name of a key: what nobody has a name for is faint.
+Style style_of(const ViewKey& key);
+
 // A line for each node but the root. What a node alone calls stands below it without
 // indentation, so that long chains of calls stay on the screen:
 //

@@ -27,22 +27,27 @@ void Timeline::add(uint64_t time, uint64_t amount) {
 }
 
 std::vector<double> Timeline::parts(size_t count, uint64_t duration) const {
-  std::vector<double> result(count);
-  if (count == 0 || duration == 0)
-    return result;
-  double part = static_cast<double>(duration) / static_cast<double>(count);
-  for (size_t i = 0; i < amounts_.size(); i++) {
-    double begin = static_cast<double>(i) * static_cast<double>(step_);
-    double end = begin + static_cast<double>(step_);
+  return spread(amounts_, static_cast<double>(step_), static_cast<double>(duration), count);
+}
+
+std::vector<double> spread(const std::vector<uint64_t>& amounts, double step, double length,
+                           size_t count) {
+  std::vector<double> parts(count);
+  if (count == 0 || length == 0)
+    return parts;
+  double part = length / static_cast<double>(count);
+  for (size_t i = 0; i < amounts.size(); i++) {
+    double begin = static_cast<double>(i) * step;
+    double end = begin + step;
     for (auto at = static_cast<size_t>(begin / part); at < count; at++) {
       double from = std::max(begin, static_cast<double>(at) * part);
       double to = std::min(end, static_cast<double>(at + 1) * part);
       if (to <= from)
         break;
-      result[at] += static_cast<double>(amounts_[i]) * (to - from) / static_cast<double>(step_);
+      parts[at] += static_cast<double>(amounts[i]) * (to - from) / step;
     }
   }
-  return result;
+  return parts;
 }
 
 }  // namespace gosym

@@ -5,6 +5,11 @@
 
 namespace gosym {
 
+// Amounts of steps that follow each other, spread over `count` equal parts of a length; a step
+// that lies in two of them is split. `step` and `length` are of one unit.
+std::vector<double> spread(const std::vector<uint64_t>& amounts, double step, double length,
+                           size_t count);
+
 // How an amount is spread over time, in steps of equal length that grow with the time there is:
 // up to 2,000 of them, of a millisecond or more.
 class Timeline {
@@ -15,8 +20,7 @@ public:
   uint64_t step() const { return step_; }                            // in nanoseconds
   const std::vector<uint64_t>& amounts() const { return amounts_; }  // of each step, in order
 
-  // What each of `count` equal parts of the time up to `duration` has. Steps that lie in two of
-  // them are split.
+  // What each of `count` equal parts of the time up to `duration` has.
   std::vector<double> parts(size_t count, uint64_t duration) const;
 
 private:

@@ -32,15 +32,11 @@ public:
       : profile_(profile), selection_(selection), keys_(profile, Dimension::Kind::kFunction) {
     for (const ViewKey& key : keys_.all())
       verdicts_.push_back(verdict_of(key));
-    FrameKeys modules(profile, Dimension::Kind::kModule);
     size_t count = profile.locations.size();
-    for (size_t i = 0; i < count; i++) {
-      auto id = static_cast<LocationId>(i);
-      std::span<const KeyId> module = modules.of(id);
-      is_of_module_.push_back(!module.empty() &&
-                              matches_any(selection_.modules, modules[module.front()].text));
-      shown_.push_back(filtered(id));
-    }
+    if (!selection_.modules.empty())
+      find_modules();
+    for (size_t i = 0; i < count; i++)
+      shown_.push_back(filtered(static_cast<LocationId>(i)));
   }
 
   // Appends what is left of a stack; nothing if its samples are dropped.
@@ -54,6 +50,15 @@ public:
 
 private:
   static constexpr LocationId kNothing{UINT32_MAX};
+
+  void find_modules() {
+    FrameKeys modules(profile_, Dimension::Kind::kModule);
+    for (size_t i = 0; i < profile_.locations.size(); i++) {
+      std::span<const KeyId> module = modules.of(static_cast<LocationId>(i));
+      is_of_module_.push_back(!module.empty() &&
+                              matches_any(selection_.modules, modules[module.front()].text));
+    }
+  }
 
   Verdict verdict_of(const ViewKey& key) const {
     bool is_shown = (selection_.show.empty() || matches_any(selection_.show, key.text)) &&
@@ -109,7 +114,7 @@ private:
   const Selection& selection_;
   FrameKeys keys_;
   std::vector<Verdict> verdicts_;   // of each key
-  std::vector<bool> is_of_module_;  // each location
+  std::vector<bool> is_of_module_;  // each location; empty: no module is asked for
   std::vector<LocationId> shown_;   // what is left of each location
 };
 
