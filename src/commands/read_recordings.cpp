@@ -33,15 +33,19 @@ Result<raw::Recording> read_one(const std::string& path) {
   return recording;
 }
 
-// Sorted by name.
+// Regular files, sorted by name: a FIFO that somebody put there would hold us for good.
 Result<std::vector<std::string>> recordings_in(const std::string& directory) {
   std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
   if (!open)
     return system_error(fmt::format("'{}'", printable(directory)), errno);
   std::vector<std::string> paths;
-  while (const dirent* entry = readdir(open.get()))
-    if (std::string_view name = entry->d_name; name.ends_with(".raw") && !name.starts_with('.'))
+  while (const dirent* entry = readdir(open.get())) {
+    std::string_view name = entry->d_name;
+    struct stat status {};
+    if (name.ends_with(".raw") && !name.starts_with('.') &&
+        fstatat(dirfd(open.get()), entry->d_name, &status, 0) == 0 && S_ISREG(status.st_mode))
       paths.push_back(directory + (directory.ends_with('/') ? "" : "/") + entry->d_name);
+  }
   if (paths.empty())
     return errorf("'{}': no recordings (*.raw) in this directory", printable(directory))
         .with_exit_status(kNoTarget);

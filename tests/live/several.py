@@ -3,6 +3,7 @@
 import collections
 import functools
 import json
+import os
 import re
 import shutil
 
@@ -23,6 +24,8 @@ def recordings():
         call(*gosym_there, "record", "-q", "-F", "499", "-e", "cpu-clock,page-faults", "-p", pid,
              "-d", "2", "-o", place / "three.raw")
     (place / "notes.txt").write_text("no recording\n")
+    (place / "directory.raw").mkdir()
+    os.mkfifo(place / "fifo.raw")
     return place
 
 
