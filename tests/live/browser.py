@@ -3,6 +3,7 @@
 report` prints of the same part of the recording."""
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -93,13 +94,15 @@ def browser(*options, **terminal_options):
 
 
 def exported(opened, choice):
-    """What `e` wrote."""
+    """What `e` wrote. The name of the file before it may still be on the screen."""
     before = set(opened.folder.iterdir())
     opened.keys("e", choice)
-    name = re.search(r"wrote (\S+)", opened.shows("wrote gosym-"))[1]
-    file = opened.folder / name
-    assert file not in before, f"{name} was there"
-    return file
+
+    def new_file():
+        named = re.search(r"wrote (gosym-\S+)", opened.screen())
+        return named and opened.folder / named[1] not in before and opened.folder / named[1]
+
+    return wait_for(new_file, "new file named")
 
 
 def printed(*options):
@@ -228,9 +231,14 @@ def size_changes():
 
 def terminal_is_left_as_it_was():
     with terminal() as opened:
+        turns = itertools.count()
+
         def settings():
-            opened.run("clear; stty -a; echo rea''dy")
-            return opened.shows("^ready")
+            # What was on the screen before may still be there.
+            turn = f"turn {next(turns)}"
+            opened.run(f"clear; echo {turn}; stty -a; echo end of {turn}")
+            screen = opened.shows(rf"(?s)^{turn}$.*^end of {turn}$")
+            return re.search(rf"^{turn}$(.*)^end of {turn}$", screen, re.M | re.S)[1]
 
         before = settings()
         opened.run(GOSYM, "report", recording())
