@@ -170,11 +170,24 @@ def one_thread():
 
 def a_part_of_the_time():
     with browser() as opened:
-        opened.keys("[", *["Right"] * 20)
-        opened.keys("]", *["Left"] * 10)
-        opened.keys("Enter")
-        begin, end = re.search(r"([\d.]+) to ([\d.]+) s", opened.shows(r"[\d.]+ to [\d.]+ s")).groups()
+        chosen = re.compile(r"^ ([\d.]+) to ([\d.]+) s: ", re.M)  # in the last line, until Enter
+
+        def pressed(key):
+            """The time that is chosen once the key has changed it."""
+            before = chosen.findall(opened.screen())
+            opened.keys(key)
+            return wait_for(lambda: [now for now in chosen.findall(opened.screen()) if [now] != before],
+                            f"other time after {key}")[0]
+
+        for key in ["[", *["Right"] * 20]:
+            pressed(key)
+        opened.keys("]")
+        opened.shows("move the end")
+        for _ in range(10):
+            begin, end = pressed("Left")
         assert float(begin) > 0 and float(end) < 4.5, (begin, end)
+        opened.keys("Enter")
+        opened.shows(rf"{re.escape(begin)} to {re.escape(end)} s(?!:)")
         file = exported(opened, "f")
     assert file.read_text() == printed("--folded", "--time", f"{begin},{end}")
 
