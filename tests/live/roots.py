@@ -53,7 +53,8 @@ def reach(file, is_whole):
     claimed = sum(int(number.replace(",", "")) for number in told.groups())
     print(f"# {total} samples, {counted} without a root, {claimed} told")
     examples = [";".join(frames[:4]) for frames, _ in lacking[:3]]
-    assert total > HERTZ / 3, f"only {total} samples"
+    # Of what lacked the callers of its ciphers a third and more of the stacks were cut.
+    assert total > 60, f"only {total} samples"
     assert counted <= allowed(TARGET, total), f"{counted} of {total} lack a root: {examples}"
     assert abs(counted - claimed) <= allowed(BELIEVED, total), f"{claimed} told, not {counted}"
 
