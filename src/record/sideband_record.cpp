@@ -3,6 +3,8 @@
 #include <linux/perf_event.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+
 #include "base/reader.h"
 
 namespace gosym {
@@ -109,6 +111,16 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
   }
 }
 
+// The size of a KSYMBOL record grows by a trailer with each event that was given it before: the
+// kernel's perf_event_ksymbol_output() adds to one header and never takes off. What lies behind
+// the trailer means nothing then, so it is found from the front.
+size_t trailer_of_kernel_code(Bytes record) {
+  constexpr size_t kName = kHeaderSize + 16;
+  size_t last = record.size() - kTrailerSize;
+  auto name = load_cstring(record, kName);
+  return name ? std::min(last, (kName + name->size() + 1 + 7) / 8 * 8) : last;
+}
+
 }  // namespace
 
 std::optional<Bytes> first_record(Bytes data) {
@@ -130,7 +142,8 @@ Result<SidebandRecord> parse_sideband_record(Bytes data) {
   if (!header.ok() || size != data.size() || size < kHeaderSize + kTrailerSize)
     return errorf("side-band record: {:#x} bytes, its header says {:#x}", data.size(), size);
 
-  size_t trailer = size - kTrailerSize;
+  size_t trailer =
+      type == PERF_RECORD_KSYMBOL ? trailer_of_kernel_code(data) : size - kTrailerSize;
   uint64_t time = load<uint64_t>(data, trailer + 8).value();
   Reader body(data.first(trailer).subspan(kHeaderSize));
   SidebandRecord record = read_body(body, time, type, misc);

@@ -23,7 +23,8 @@
 //                 u32 device major, u32 device minor, u64 inode, u64 inode generation,
 //                 u32 protection, u32 flags, text    executable mappings only
 //     KSYMBOL (17) u64 address, u32 length, u16 kind, u16 flags, text
-//                 kind: BPF (1) or other code; flag 0: it was removed. Since Linux 5.1
+//                 kind: BPF (1) or other code; flag 0: it was removed. Since Linux 5.1. Where
+//                 others listen too, bytes without a meaning follow the trailer
 //     CGROUP (19) u64 number, text                   path of one that was made. Since Linux 5.7
 //
 // Text ends in NUL and is padded with more of them to a multiple of 8.

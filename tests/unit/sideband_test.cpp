@@ -99,6 +99,20 @@ TEST_CASE("side-band: kernel code that comes and goes") {
   CHECK(parse_as<KernelCodeEvent>(record(17, 0, body)).is_removed);
 }
 
+TEST_CASE("side-band: kernel code that others were told of before") {
+  for (std::string name : {"bpf_prog_1", "bpf_prog_12345"})
+    for (size_t listeners : {0, 1, 2, 40}) {
+      CAPTURE(listeners);
+      std::string whole = record(17, 0, u64(64) + u32(8) + u16(1) + u16(0) + padded(name));
+      whole += std::string(24 * listeners, '\0');
+      whole.replace(6, 2, u16(static_cast<uint16_t>(whole.size())));
+      CHECK(parse_as<KernelCodeEvent>(whole).name == name);
+    }
+  // Without the end of the text.
+  CHECK_FALSE(parse_sideband_record(
+      as_bytes(record(17, 0, u64(64) + u32(8) + u16(1) + u16(0) + "12345678"))));
+}
+
 TEST_CASE("side-band: cgroups that are made") {
   auto cgroup = parse_as<CgroupEvent>(record(19, 0, u64(77) + padded("/a.slice")));
   CHECK(cgroup.id == 77);
