@@ -29,9 +29,10 @@ template <class T>
 class SequenceNumbers {
 public:
   uint32_t number(std::span<const T> sequence) {
-    XXH128_hash_t hash = XXH3_128bits(sequence.data(), sequence.size_bytes());
-    return ids_.try_emplace(Key{hash.low64, hash.high64}, size()).first->second;
+    return ids_.try_emplace(key_of(sequence), size()).first->second;
   }
+  // Whether it has one.
+  bool contains(std::span<const T> sequence) const { return ids_.contains(key_of(sequence)); }
   uint32_t size() const { return static_cast<uint32_t>(ids_.size()); }
   // In bytes, about.
   uint64_t memory() const { return ids_.bucket_count() * 2 * sizeof(Key); }
@@ -45,6 +46,10 @@ private:
   struct Hash {
     size_t operator()(const Key& key) const { return key.low; }
   };
+  static Key key_of(std::span<const T> sequence) {
+    XXH128_hash_t hash = XXH3_128bits(sequence.data(), sequence.size_bytes());
+    return {hash.low64, hash.high64};
+  }
 
   tsl::robin_map<Key, uint32_t, Hash> ids_;
 };

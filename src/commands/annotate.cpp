@@ -45,9 +45,7 @@ void write_functions(const Functions& functions, const AmountByAddress& self,
   bool is_paged = has_pager && view.screen.has_width() && size <= kMostPaged;
   std::string text;
   for (const FunctionRange& range : functions) {
-    AnnotatedFunction function = annotate(*view.symbols, range, disassembler);
-    for (AnnotatedInstruction& instruction : function.instructions)
-      instruction.self = sum_of(self, to_integer(instruction.address), instruction.code.size);
+    AnnotatedFunction function = annotate_sampled(*view.symbols, range, disassembler, self);
     text += &range == functions.data() ? "" : "\n";
     text += text_of(function, view);
     if (!is_paged) {

@@ -49,10 +49,8 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
                     .functions = file->functions};
   std::vector<browser::CodeLine> lines;
   for (const FunctionRange& range : functions_at(file->functions, code)) {
-    AnnotatedFunction function = annotate(*file->symbols, range, *disassembler);
-    for (AnnotatedInstruction& instruction : function.instructions)
-      instruction.self =
-          sum_of(code.self, to_integer(instruction.address), instruction.code.size);
+    AnnotatedFunction function =
+        annotate_sampled(*file->symbols, range, *disassembler, code.self);
     if (!lines.empty())
       lines.emplace_back();  // between functions
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
@@ -140,15 +138,6 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
   return name;
 }
 
-namespace {
-
-std::string title_of(const std::vector<std::string>& inputs) {
-  std::string title(base_name(inputs.front()));
-  return inputs.size() == 1 ? title : fmt::format("{} and {} more", title, inputs.size() - 1);
-}
-
-}  // namespace
-
 Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
   // What the thread that loads writes, and lives as long as that.
   struct Loaded {
@@ -177,10 +166,12 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
                               const std::string& function) {
     return find_sampled_code(profile, samples, function, loaded->files, loaded->held);
   };
-  auto status =
-      browser::browse(std::move(source), export_profile,
-                      initial_state(title_of(options.inputs), options.view, options.selection),
-                      wants_colour(options.colour));
+  auto status = browser::browse(
+      std::move(source), export_profile,
+      initial_state(
+          with_more(std::string(base_name(options.inputs.front())), options.inputs.size()),
+          options.view, options.selection),
+      wants_colour(options.colour));
   if (status && *status == kSuccess && loaded->is_partial)
     return kPartial;
   return status;

@@ -124,6 +124,11 @@ void join_infos(Profile& profile) {
     info.cpu_count += count;
 }
 
+ProfiledRecording profiled(const NamedRecording& one) {
+  return {one.name, one.recording.info, raw::start_realtime_ns(one.recording),
+          raw::duration_ns(one.recording)};
+}
+
 // The profile of several recordings. A file that ran in more than one of them is opened once.
 Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
                                    const Wanted& wanted, const DebugFileOptions& files) {
@@ -132,11 +137,11 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
   NamedProfile result;
   uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
-  for (auto& [name, recording] : recordings) {
+  for (NamedRecording& one : recordings) {
+    raw::Recording& recording = one.recording;
     uint64_t offset = raw::start_realtime_ns(recording) - begin;
     auto index = static_cast<uint32_t>(sum.profile().recordings.size());
-    sum.profile().recordings.push_back(
-        {name, recording.info, begin + offset, raw::duration_ns(recording)});
+    sum.profile().recordings.push_back(profiled(one));
     auto filter = filter_of(wanted, recording.info, offset);
     if (!filter)
       continue;
@@ -144,7 +149,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     group_by.time_offset = offset;
     auto part = make_profile(recording, *filter, group_by, wanted.names, files, &cache);
     if (!part)
-      return std::move(part).error().context(name_of({name}));
+      return std::move(part).error().context(name_of({one.name}));
     sum.add(part->profile, index);
     add_to(result.symbols, part->symbols);
   }
@@ -162,8 +167,7 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
   if (recordings.size() > 1)
     return join_profiles(recordings, wanted, files);
   auto& [name, recording] = recordings.front();
-  ProfiledRecording only = {name, recording.info, raw::start_realtime_ns(recording),
-                            raw::duration_ns(recording)};
+  ProfiledRecording only = profiled(recordings.front());
   Filter filter = *filter_of(wanted, recording.info, 0);
   auto named = make_profile(recording, filter, wanted.group_by, wanted.names, files);
   if (!named)

@@ -65,10 +65,14 @@ bool are_whole(const std::vector<NamedRecording>& recordings) {
 
 }  // namespace
 
+std::string with_more(std::string first, size_t count) {
+  return count == 1 ? first : fmt::format("{} and {} more", first, count - 1);
+}
+
 std::string name_of(const std::vector<std::string>& inputs) {
-  std::string name = inputs.front() == "-" ? std::string("standard input")
-                                           : fmt::format("'{}'", printable(inputs.front()));
-  return inputs.size() == 1 ? name : fmt::format("{} and {} more", name, inputs.size() - 1);
+  return with_more(
+      inputs.front() == "-" ? "standard input" : fmt::format("'{}'", printable(inputs.front())),
+      inputs.size());
 }
 
 bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,

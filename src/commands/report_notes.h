@@ -10,6 +10,8 @@
 
 namespace gosym {
 
+// "cpu.raw and 2 more": the name of the first of so many.
+std::string with_more(std::string first, size_t count);
 // The inputs as messages name them.
 std::string name_of(const std::vector<std::string>& inputs);
 

@@ -39,14 +39,15 @@ SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted)
   return images;
 }
 
-}  // namespace
-
+// Of `size` bytes from an address on.
 uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
   uint64_t result = 0;
   for (auto at = self.lower_bound(begin); at != self.end() && at->first - begin < size; ++at)
     result += at->second;
   return result;
 }
+
+}  // namespace
 
 Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
                                    const std::string& wanted) {
@@ -92,6 +93,15 @@ Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOpti
     return Error(file.problem);
   Functions all = all_functions(*file.symbols);
   return SampledFile{std::move(file.symbols), std::move(all), binary.file->mtime_ns()};
+}
+
+AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
+                                   code::Disassembler& disassembler,
+                                   const AmountByAddress& self) {
+  AnnotatedFunction function = annotate(symbols, range, disassembler);
+  for (AnnotatedInstruction& instruction : function.instructions)
+    instruction.self = sum_of(self, to_integer(instruction.address), instruction.code.size);
+  return function;
 }
 
 Functions functions_at(const Functions& all, const SamplesOfCode& code) {

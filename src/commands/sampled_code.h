@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "code/disassembler.h"
+#include "commands/annotated_code.h"
 #include "profile/profile.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/recorded_file.h"
@@ -18,9 +20,6 @@ using Functions = std::vector<FunctionRange>;
 
 // The amount of samples (Profile::amount) at each address.
 using AmountByAddress = std::map<uint64_t, uint64_t>;
-
-// Of `size` bytes from an address on.
-uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size);
 
 // What of an image was sampled.
 struct SamplesOfCode {
@@ -43,6 +42,11 @@ struct SampledFile {
 };
 Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
                                  const HeldFiles& held);
+
+// The instructions of a function, with their samples.
+AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
+                                   code::Disassembler& disassembler,
+                                   const AmountByAddress& self);
 
 // Those of an image that have the addresses, the one with the most samples first.
 Functions functions_at(const Functions& all, const SamplesOfCode& code);

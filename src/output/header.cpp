@@ -40,12 +40,13 @@ std::string utc_time(uint64_t realtime_ns) {
 std::string list_processes(const Profile& profile, size_t limit) {
   Hosts hosts(profile);
   std::vector<ProfiledProcess> processes = find_processes(profile, profile.samples, hosts);
+  uint64_t total = profile.total_amount();
   size_t shown = std::min(processes.size(), limit);
   std::vector<std::string> items;
   for (const ProfiledProcess& process : std::span(processes).first(shown))
     items.push_back(fmt::format("{} ({}){} {:.1f} %", printable(profile.strings[process.comm]),
                                 process.pid, printable(hosts.suffix(process.host)),
-                                percent(process.amount, profile.total_amount())));
+                                percent(process.amount, total)));
   if (shown < processes.size())
     items.push_back(fmt::format("and {} more", processes.size() - shown));
   return joined(items, ", ");
@@ -61,10 +62,11 @@ std::string list_containers(const Profile& profile) {
   std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
   std::ranges::stable_sort(sorted, std::greater<>(),
                            [](const auto& entry) { return entry.second; });
+  uint64_t total = profile.total_amount();
   std::vector<std::string> items;
   for (const auto& [id, amount] : sorted)
     if (items.size() < kMaxProcessesShown)
-      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, profile.total_amount())));
+      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, total)));
   if (items.size() < sorted.size())
     items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
   return joined(items, ", ");

@@ -196,19 +196,14 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
 
 // True: only its innermost frame.
 std::pair<StackId, bool> AccumulatedProfile::add_stack(std::vector<LocationId> stack) {
-  auto key_of = [](const std::vector<LocationId>& ids) {
-    XXH128_hash_t hash = XXH3_128bits(ids.data(), ids.size() * sizeof(ids[0]));
-    return StackKey{hash.low64, hash.high64};
-  };
   bool is_full = profile_.stack_locations.size() + stack.size() > limits_.stack_locations;
-  bool is_short = is_full && stack.size() > 1 && !stacks_.contains(key_of(stack));
+  bool is_short = is_full && stack.size() > 1 && !stacks_.contains(stack);
   if (is_short)
     stack.resize(1);
-  auto next = static_cast<StackId>(profile_.stack_count());
-  auto [known, is_new] = stacks_.try_emplace(key_of(stack), next);
-  if (is_new)
+  uint32_t number = stacks_.number(stack);
+  if (number == profile_.stack_count())
     profile_.add_stack(stack);
-  return {known->second, is_short};
+  return {StackId{number}, is_short};
 }
 
 uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,

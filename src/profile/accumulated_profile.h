@@ -53,10 +53,6 @@ private:
     uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu, step, recording;
     bool operator==(const SampleKey&) const = default;
   };
-  struct StackKey {
-    uint64_t low, high;
-    bool operator==(const StackKey&) const = default;
-  };
   // New ids of what a part has, by the old ones.
   struct NewIds {
     std::vector<StringId> strings;
@@ -91,7 +87,7 @@ private:
   SequencePool<uint64_t> frames_;       // as numbers
   std::vector<uint32_t> frames_begin_;  // of each sequence, in the profile
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
-  tsl::robin_map<StackKey, StackId, BytesHash> stacks_;
+  SequenceNumbers<LocationId> stacks_;  // the profile's, by the same numbers
   tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
 };
 
