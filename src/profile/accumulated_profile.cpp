@@ -23,13 +23,19 @@ void add_to(CpuCounts& sum, const CpuCounts& part) {
   sum.lost_ns += part.lost_ns;
 }
 
+// The counts with the number that their event has in the sum.
+CpuCounts renumbered_event(CpuCounts counts, std::span<const uint32_t> events) {
+  counts.event = counts.event < events.size() ? events[counts.event] : 0;
+  return counts;
+}
+
 void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
   sum.time = part.time;
   sum.samples += part.samples;
   sum.lost_samples += part.lost_samples;
   sum.lost_events += part.lost_events;
-  for (CpuCounts cpu : part.cpus) {
-    cpu.event = cpu.event < events.size() ? events[cpu.event] : 0;
+  for (const CpuCounts& counts : part.cpus) {
+    CpuCounts cpu = renumbered_event(counts, events);
     auto same = std::ranges::find_if(sum.cpus, [&](const CpuCounts& known) {
       return known.cpu == cpu.cpu && known.event == cpu.event;
     });
@@ -268,7 +274,8 @@ void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
                });
   add_to(profile_.stats, part.stats, ids.events);
   for (const Loss& loss : part.losses)
-    profile_.losses.push_back({begin + loss.begin, begin + loss.end, loss.counts});
+    profile_.losses.push_back(
+        {begin + loss.begin, begin + loss.end, renumbered_event(loss.counts, ids.events)});
   if (profile_.losses.size() > kMaxLosses)
     profile_.losses.erase(profile_.losses.begin(), profile_.losses.end() - kMaxLosses);
   add_to(profile_.unwound, part.unwound);
