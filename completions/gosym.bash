@@ -12,7 +12,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report top archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report top diff archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
     return
   fi
 
@@ -40,6 +40,12 @@ _gosym() {
         --accumulate --interval --window -b --batch -n --iterations -d --duration --save --archive --color
         -v --verbose -q --quiet"
       ;;
+    diff)
+      options="-h --help -s --by --sort --children --top --per --confidence --fail-above --event --pid
+        --tid -c --comm --cgroup --label --time -S --focus --ignore -d --module --hide --show
+        --no-kernel --no-inlines -o --output --json --md --color --no-pager --demangle --wrappers
+        --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
+      ;;
     archive)
       options="-h --help --symfs -q --quiet"
       ;;
@@ -57,7 +63,7 @@ _gosym() {
       ;;
     doctor) options="-h --help" ;;
     help)
-      COMPREPLY=($(compgen -W "record report top archive inspect resolve annotate doctor" -- "$current"))
+      COMPREPLY=($(compgen -W "record report top diff archive inspect resolve annotate doctor" -- "$current"))
       return
       ;;
     *) return ;;
@@ -69,10 +75,16 @@ _gosym() {
     top:--focus | top:--ignore | top:--module | top:--hide | top:--show) command=report ;;
     top:--top | top:--min | top:--percent-limit | top:--depth | top:--demangle) command=report ;;
     top:--debug-dir | top:--symfs) command=report ;;
+    diff:-[scSd] | diff:--by | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
+    diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
+    diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;
     top:-[pFeud] | top:--pid | top:--freq | top:--event | top:--user | top:--comm) command=record ;;
     top:--cgroup | top:--call-graph | top:--archive | top:--sampler | top:--duration) command=record ;;
   esac
   case $command:$previous in
+    diff:--per) COMPREPLY=($(compgen -W "share second run" -- "$current")) ;;
+    diff:--sort) COMPREPLY=($(compgen -W "self total" -- "$current")) ;;
+    diff:--confidence | diff:--fail-above) ;;
     top:--interval) COMPREPLY=($(compgen -W "500ms 1s 2s" -- "$current")) ;;
     top:--window) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     top:-n | top:--iterations) ;;

@@ -10,6 +10,7 @@
 #include "profile/go_stacks.h"
 #include "symbolize/make_profile.h"
 #include "symbolize/symbol_cache.h"
+#include "view/difference.h"
 
 namespace gosym {
 
@@ -186,6 +187,14 @@ uint64_t duration_of(const std::vector<NamedRecording>& recordings) {
   return duration;
 }
 
+// Of all of them, one after the other.
+uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
+  uint64_t duration = 0;
+  for (const NamedRecording& one : recordings)
+    duration += raw::duration_ns(one.recording);
+  return duration;
+}
+
 }  // namespace
 
 GroupBy group_by_of(const ViewOptions& view, uint64_t duration) {
@@ -216,6 +225,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   uint64_t duration = duration_of(*recordings);
   GroupBy group_by =
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
+  if (options.is_compared)
+    group_by.time_step = block_step(recorded_duration(*recordings));
   group_by.has_tids |= options.format == "pprof";
   group_by.has_goids |= options.has_goids;
   auto named = profile_of(*recordings,

@@ -213,6 +213,8 @@ Option format_option(std::string names, std::string help, std::string format,
           .excludes = std::move(others)};
 }
 
+}  // namespace
+
 OptionGroup output_options(ReportOptions& options) {
   auto write_pprof = [&options](const std::string& file) {
     options.format = "pprof";
@@ -300,8 +302,6 @@ OptionGroup naming_options(ReportOptions& options) {
             .help = "Add the goroutine id to each sample (pprof only)",
             .set = into(options.has_goids)}}};
 }
-
-}  // namespace
 
 Result<> check_view(const ViewOptions& view) {
   bool is_twice = std::ranges::any_of(

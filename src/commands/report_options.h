@@ -29,6 +29,8 @@ struct ReportOptions {
   bool is_stdio = false;  // printed, though the browser could show it
   // For the browser: all that it can choose by is told apart.
   bool is_browsed = false;
+  // For a comparison: steps of time are told apart, as view/difference.h wants them.
+  bool is_compared = false;
   std::string event;  // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;
@@ -55,5 +57,8 @@ OptionGroup view_options(ViewOptions& options);
 // An error of usage.
 Result<> check_view(const ViewOptions& view);
 OptionGroup selection_options(Selection& selection);
+OptionGroup filter_options(ReportOptions& options);
+OptionGroup output_options(ReportOptions& options);
+OptionGroup naming_options(ReportOptions& options);
 
 }  // namespace gosym

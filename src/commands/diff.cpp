@@ -1,0 +1,307 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/exit_status.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/load_profile.h"
+#include "commands/option_checks.h"
+#include "commands/report_notes.h"
+#include "commands/report_options.h"
+#include "commands/terminal.h"
+#include "output/difference_text.h"
+#include "output/output_file.h"
+
+namespace gosym {
+
+namespace {
+
+// What the command line of `gosym diff` says. `report` has what both sides have in common; its
+// inputs are all files that stand before "--".
+struct DiffOptions {
+  ReportOptions report;
+  std::vector<std::string> after = {};
+  std::string per = "share";
+  std::string confidence = "95";
+  std::string fail_above = {};  // percent; empty: no change fails
+};
+
+// One event is compared, and its functions are called as people call them.
+constexpr Format kComparedFormat = {.name = "diff",
+                                    .events = EventsWritten::kFirst,
+                                    .is_binary = false,
+                                    .has_views = true,
+                                    .is_for_tools = false,
+                                    .next_command = {},
+                                    .write = nullptr};
+
+std::string check_number(const std::string& text) {
+  bool is_number = !text.empty() && text.size() < 10 &&
+                   text.find_first_not_of("0123456789.") == text.npos &&
+                   std::ranges::count(text, '.') <= 1 && text != ".";
+  return is_number ? std::string() : fmt::format("'{}' is not a percentage", printable(text));
+}
+
+std::string check_confidence(const std::string& text) {
+  if (std::string wrong = check_number(text); !wrong.empty())
+    return wrong;
+  double percent = std::stod(text);
+  return percent >= 50 && percent <= 99.99
+             ? std::string()
+             : fmt::format("'{}' is not from 50 to 99.99", printable(text));
+}
+
+Error wrong_usage(std::string message) {
+  return Error(std::move(message))
+      .with_hint(
+          "gosym diff before.raw after.raw, or gosym diff a1.raw a2.raw -- b1.raw b2.raw")
+      .with_exit_status(kUsage);
+}
+
+// Files before "--" are BEFORE, and those behind it AFTER; without it there are two.
+Result<> split_inputs(DiffOptions& options) {
+  std::vector<std::string>& before = options.report.inputs;
+  if (options.after.empty()) {
+    if (before.size() != 2)
+      return wrong_usage(before.size() > 2
+                             ? "more than two files: '--' stands between BEFORE and AFTER"
+                             : "two recordings are compared: BEFORE and AFTER");
+    options.after = {before.back()};
+    before.pop_back();
+  }
+  if (before.empty())
+    return wrong_usage("there is no file before '--'");
+  return Ok{};
+}
+
+// Words behind "--" are the second side.
+void understand_two_sides(std::vector<std::string>& line) {
+  auto dashes = std::ranges::find(line, "--");
+  if (dashes != line.end())
+    *dashes = "--after";
+}
+
+Result<> check_by(const DiffOptions& options) {
+  using Kind = Dimension::Kind;
+  const std::vector<Dimension>& by = options.report.view.by;
+  if (by.size() > 1)
+    return Error("--by: a difference is by one key").with_exit_status(kUsage);
+  if (!by.empty() && (by[0].kind == Kind::kTime || by[0].kind == Kind::kRecording))
+    return errorf("--by: nothing has the same {} before and after", to_string(by[0]))
+        .with_exit_status(kUsage);
+  return Ok{};
+}
+
+// Files that cannot be used are told apart from a change that was found.
+Result<LoadedProfile> load_side(const DiffOptions& options,
+                                const std::vector<std::string>& inputs,
+                                const DebugFileOptions& files) {
+  ReportOptions side = options.report;
+  side.inputs = inputs;
+  side.is_compared = true;
+  auto loaded = load_profile(side, kComparedFormat, files);
+  if (loaded)
+    return loaded;
+  Error error = std::move(loaded).error();
+  return error.exit_status() == kUsage ? std::move(error)
+                                       : std::move(error).with_exit_status(kPartial);
+}
+
+Result<> check_comparable(const Profile& before, const Profile& after) {
+  if (before.event().name == after.event().name &&
+      before.measures_time() == after.measures_time())
+    return Ok{};
+  return errorf("samples of {} do not compare with samples of {}",
+                printable(before.event().name), printable(after.event().name))
+      .with_exit_status(kPartial);
+}
+
+DifferenceOptions difference_options(const DiffOptions& options) {
+  const ViewOptions& view = options.report.view;
+  constexpr double kPercent = 100;
+  return {.by = view.by.empty() ? Dimension() : view.by.front(),
+          .per = options.per == "second" ? Per::kSecond
+                 : options.per == "run"  ? Per::kRun
+                                         : Per::kShare,
+          .is_of_totals = view.sort == SortBy::kTotal,
+          .confidence = std::stod(options.confidence) / kPercent};
+}
+
+// Whether something became dearer by more than --fail-above allows: the whole, or what has at
+// least a hundredth of it.
+Result<bool> is_failure(const Difference& difference, const std::string& fail_above) {
+  if (fail_above.empty())
+    return false;
+  if (!is_of_programs(difference))
+    return errorf("--fail-above: fewer than {} recordings of a side do not tell how runs vary",
+                  kManyRuns)
+        .with_hint("equal programs would fail, too: record each several times, in turn")
+        .with_exit_status(kUsage);
+  double limit = std::stod(fail_above) / 100;
+  constexpr double kLeastPart = 0.01;
+  auto is_too_dear = [&](const DifferenceRow& row) {
+    return row.verdict == Verdict::kDearer && row.relative() > limit;
+  };
+  if (difference.whole && is_too_dear(*difference.whole))
+    return true;
+  double before = difference.whole ? difference.whole->before.value : 1;
+  double after = difference.whole ? difference.whole->after.value : 1;
+  return std::ranges::any_of(difference.rows, [&](const DifferenceRow& row) {
+    return is_too_dear(row) &&
+           (row.before.value >= kLeastPart * before || row.after.value >= kLeastPart * after);
+  });
+}
+
+Result<> write_difference(const Difference& difference, const Profile& before,
+                          const Profile& after, const ReportOptions& options) {
+  ViewOptions view = options.view;
+  view.screen = options.output == "-"
+                    ? standard_output(options.colour)
+                    : Screen{.has_colour = options.colour == ColourMode::kAlways};
+  std::string text = options.format == "json" ? difference_json(difference, before, after)
+                     : options.format == "md"
+                         ? difference_markdown(difference, before, after, view)
+                         : difference_text(difference, before, after, view);
+  if (options.format == "text" && options.output == "-" && view.screen.has_width() &&
+      options.has_pager && show_in_pager(text, view.screen))
+    return Ok{};
+  auto file = OutputFile::open(options.output);
+  if (!file)
+    return std::move(file).error();
+  file->write(text);
+  return file->finish();
+}
+
+Result<int> run_diff(DiffOptions& options) {
+  if (auto checked = split_inputs(options); !checked)
+    return std::move(checked).error();
+  if (auto checked = check_by(options); !checked)
+    return std::move(checked).error();
+  ReportOptions& report = options.report;
+  report.filter.time = *parse_time_range(report.time);
+  auto files = find_debug_files(report.debug, report.is_quiet ? nullptr : stderr);
+  if (!files)
+    return std::move(files).error();
+  auto before = load_side(options, report.inputs, *files);
+  if (!before)
+    return std::move(before).error();
+  auto after = load_side(options, options.after, *files);
+  if (!after)
+    return std::move(after).error();
+  if (auto checked = check_comparable(before->profile, after->profile); !checked)
+    return std::move(checked).error();
+
+  Difference found =
+      difference({before->profile, report.filter.time}, {after->profile, report.filter.time},
+                 difference_options(options));
+  auto written = write_difference(found, before->profile, after->profile, report);
+  if (!written)
+    return std::move(written).error().with_exit_status(kPartial);
+  for (const LoadedProfile* side : {&*before, &*after}) {
+    tell_loss(side->profile.stats, report);
+    tell_problems(side->symbols, report);
+  }
+  auto is_too_dear = is_failure(found, options.fail_above);
+  if (!is_too_dear)
+    return std::move(is_too_dear).error();
+  return *is_too_dear ? kFailure : kSuccess;
+}
+
+// Of the options of `report` those that a comparison has, too.
+OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> names) {
+  auto has = [&](std::string_view option) {
+    return std::ranges::any_of(names, [&](std::string_view name) {
+      return option == name || option.ends_with(fmt::format(",{}", name)) ||
+             option.starts_with(fmt::format("{},", name));
+    });
+  };
+  std::erase_if(group.options, [&](const Option& option) { return !has(option.names); });
+  for (Option& option : group.options)
+    std::erase_if(option.excludes, [&](const std::string& other) {
+      return std::ranges::none_of(group.options,
+                                  [&](const Option& one) { return one.names == other; });
+    });
+  return group;
+}
+
+OptionGroup comparison_options(DiffOptions& options) {
+  OptionGroup group =
+      only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
+  group.title = "What is compared";
+  auto explain = [&](std::string_view name, std::string help) {
+    std::ranges::find_if(group.options, [&](const Option& option) {
+      return option.names.ends_with(name);
+    })->help = std::move(help);
+  };
+  explain("--by", fmt::format("Compare by one of {} (default: function)", dimension_names()));
+  explain("--sort",
+          "Compare what functions have by themselves (self, the default) or in total");
+  explain("--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
+  group.options.push_back(
+      {.names = "--per",
+       .value = "WHAT",
+       .help =
+           "Divide by: share, of the whole (default); second, of recording, for equal load; "
+           "run, for the same work in each recording",
+       .set = into(options.per),
+       .choices = {"share", "second", "run"}});
+  group.options.push_back({.names = "--confidence",
+                           .value = "PERCENT",
+                           .help = "How sure intervals and verdicts are (default: 95)",
+                           .set = into(options.confidence),
+                           .check = check_confidence});
+  group.options.push_back(
+      {.names = "--fail-above",
+       .value = "PERCENT",
+       .help = "Exit with status 1 if the whole, or what has 1 % of it, became dearer by more",
+       .set = into(options.fail_above),
+       .check = check_number});
+  return group;
+}
+
+std::vector<OptionGroup> diff_options(DiffOptions& options) {
+  ReportOptions& report = options.report;
+  return {
+      comparison_options(options),
+      filter_options(report),
+      selection_options(report.selection),
+      only(output_options(report), {"--output", "--json", "--md", "--color", "--no-pager"}),
+      only(naming_options(report), {"--demangle", "--wrappers"}),
+      debug_options(report.debug),
+      {"Other options",
+       {{.names = "FILE",
+         .help =
+             "Recordings, or directories of them: BEFORE and AFTER, or several of each with "
+             "-- between them",
+         .set = into(report.inputs),
+         .values = Values::kFiles},
+        {.names = "--after",
+         .value = "FILE",
+         .help = "The second side; the same as --",
+         .set = into(options.after),
+         .values = Values::kFiles},
+        {.names = "-q,--quiet", .help = "Print errors only", .set = into(report.is_quiet)}}}};
+}
+
+}  // namespace
+
+Command make_diff() {
+  auto options = std::make_shared<DiffOptions>();
+  return {.name = "diff",
+          .summary = "Tell what changed between two recordings",
+          .usage = "[OPTIONS] BEFORE AFTER | BEFORE... -- AFTER...",
+          .groups = diff_options(*options),
+          .examples =
+              "  gosym diff before.raw after.raw           functions, by their share\n"
+              "  gosym diff --per run old/ new/            the same work, several times\n"
+              "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
+              "  gosym diff --by package --children before.raw after.raw\n"
+              "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n",
+          .rewrite = understand_two_sides,
+          .run = [options] { return run_diff(*options); }};
+}
+
+}  // namespace gosym

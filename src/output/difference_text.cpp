@@ -1,0 +1,313 @@
+#include "output/difference_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "output/amounts.h"
+#include "output/header.h"
+#include "output/json.h"
+#include "output/table.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr size_t kDefaultDifferences = 20;
+constexpr size_t kMarkdownDifferences = 10;
+constexpr double kNoDigitsFrom = 9.95;  // percent: "12 %", "1.2 %"
+
+// How rates are written: per cent, milliseconds a second, or seconds a run.
+struct RateUnit {
+  double size;  // in that of Rate::value
+  std::string_view name;
+};
+
+RateUnit unit_of(const Difference& difference) {
+  if (difference.options.per == Per::kShare)
+    return {0.01, "%"};
+  bool is_run = difference.options.per == Per::kRun;
+  if (!difference.measures_time)
+    return {1, is_run ? "" : "/s"};
+  if (!is_run)
+    return {1e6, "ms/s"};
+  double most = 0;
+  for (const DifferenceRow& row : difference.rows)
+    most = std::max({most, row.before.value, row.after.value});
+  return most < 1e9 ? RateUnit{1e6, "ms"} : RateUnit{1e9, "s"};
+}
+
+std::string percent_text(double share) {
+  double percent = 100 * std::abs(share);
+  return fmt::format("{:.{}f} %", percent, percent < kNoDigitsFrom ? 1 : 0);
+}
+
+std::string relative_text(const DifferenceRow& row) {
+  constexpr double kTimesFrom = 10;
+  if (row.before.value <= 0 || row.after.value <= 0)
+    return {};
+  if (row.relative() >= kTimesFrom)
+    return fmt::format(", {:.0f} times", row.after.value / row.before.value);
+  return fmt::format(", {}{}", row.relative() < 0 ? '-' : '+', percent_text(row.relative()));
+}
+
+// "dearer, +5.2 %", "dearer in this run, +5.2 %", "no difference seen; 3.1 % would be".
+std::string verdict_text(const DifferenceRow& row, const Difference& difference) {
+  std::string text(to_string(row.verdict));
+  if (row.is_significant())
+    return text + (is_of_programs(difference) ? "" : " in this run") + relative_text(row);
+  if (row.verdict == Verdict::kSame)
+    return fmt::format("{}; {} would be", text, percent_text(row.least_seen));
+  return text;
+}
+
+Style style_of_verdict(const DifferenceRow& row) {
+  switch (row.verdict) {
+    case Verdict::kDearer:
+      return Style::kHot;
+    case Verdict::kCheaper:
+      return Style::kWarm;
+    case Verdict::kSame:
+      return Style::kPlain;
+    case Verdict::kTooFew:
+      break;
+  }
+  return Style::kFaint;
+}
+
+// Half of the interval that has the true change, as often as `confidence` says.
+double half_interval(const DifferenceRow& row, double confidence) {
+  return row.change.freedom > 0
+             ? student_limit(1 - confidence, row.change.freedom) * row.change.error
+             : 0;
+}
+
+Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
+                     const Difference& difference, bool has_places) {
+  auto rate = [&](double value) { return fmt::format("{:.2f}", value / unit.size); };
+  std::string name = row.note.empty() ? row.name : fmt::format("{} ({})", row.name, row.note);
+  Style style = style_of_verdict(row);
+  Table::Row cells = {
+      {rate(row.before.value)},
+      {rate(row.after.value)},
+      {fmt::format("{:+.2f}", row.change.value / unit.size), style},
+      {row.change.freedom > 0 ? rate(half_interval(row, difference.options.confidence)) : "?"},
+      {verdict_text(row, difference), style},
+      {std::move(name), row.is_named ? Style::kPlain : Style::kFaint}};
+  if (has_places)
+    cells.push_back({row.place});
+  return cells;
+}
+
+Table difference_table(const Difference& difference, size_t limit) {
+  RateUnit unit = unit_of(difference);
+  bool has_places = difference.options.by.kind == Dimension::Kind::kFunction;
+  auto titled = [&](std::string_view what) {
+    return unit.name.empty() ? std::string(what) : fmt::format("{} {}", what, unit.name);
+  };
+  Table table = {.columns = {{titled("before")},
+                             {titled("after")},
+                             {"change"},
+                             {"+-"},
+                             {"verdict"},
+                             {to_string(difference.options.by), Table::Kind::kName}},
+                 .rows = {}};
+  if (has_places)
+    table.columns.push_back({"hottest line", Table::Kind::kPath});
+  for (const DifferenceRow& row :
+       std::span(difference.rows).first(std::min(limit, difference.rows.size())))
+    table.rows.push_back(table_row(row, unit, difference, has_places));
+  return table;
+}
+
+std::string_view per_text(Per per) {
+  switch (per) {
+    case Per::kShare:
+      return "share of the whole";
+    case Per::kSecond:
+      return "per second of recording";
+    case Per::kRun:
+      break;
+  }
+  return "per run";
+}
+
+std::string blocks_text(size_t count, bool are_runs) {
+  return fmt::format("{} {}", count, are_runs ? "recordings" : "blocks of time");
+}
+
+// What the intervals do not know of.
+std::string runs_text(const Difference& difference) {
+  if (!is_of_programs(difference))
+    return fmt::format(
+        "note: another run of the same program may differ by more than this: for a verdict on "
+        "programs record each side {} times\n",
+        kManyRuns);
+  return std::min(difference.blocks_before, difference.blocks_after) < kManyRuns
+             ? fmt::format("note: few recordings hardly tell how runs vary: {} of each do\n",
+                           kManyRuns)
+             : "";
+}
+
+// What was compared, and how sure the answer is.
+std::string method_text(const Difference& difference) {
+  const DifferenceOptions& options = difference.options;
+  double percent = 100 * options.confidence;
+  return fmt::format(
+      "compared: {} {}, {}; +-: {:.4g} % interval of a row, by how {} and {} vary\n"
+      "verdicts: of two equal {} any of the {} rows is called dearer or cheaper in "
+      "{:.4g} "
+      "% of comparisons (Holm)\n",
+      to_string(options.by),
+      !options.by.is_of_frames() ? "of samples"
+      : options.is_of_totals     ? "with all that it calls"
+                                 : "by itself",
+      per_text(options.per), percent,
+      blocks_text(difference.blocks_before, difference.has_runs_before),
+      blocks_text(difference.blocks_after, difference.has_runs_after),
+      is_of_programs(difference) ? "programs" : "runs", with_commas(difference.compared),
+      100 - percent);
+}
+
+std::string whole_text(const Difference& difference) {
+  if (!difference.whole)
+    return {};
+  const DifferenceRow& whole = *difference.whole;
+  RateUnit unit = unit_of(difference);
+  return fmt::format("whole:    {:.2f} {} before, {:.2f} after, {:+.2f} +- {:.2f}: {}\n",
+                     whole.before.value / unit.size, unit.name, whole.after.value / unit.size,
+                     whole.change.value / unit.size,
+                     half_interval(whole, difference.options.confidence) / unit.size,
+                     verdict_text(whole, difference));
+}
+
+std::string difference_header(const Difference& difference, const Profile& before,
+                              const Profile& after) {
+  return fmt::format("before:   {}\nafter:    {}\n", make_headline(before, Amounts(before)),
+                     make_headline(after, Amounts(after))) +
+         whole_text(difference) + method_text(difference) + runs_text(difference);
+}
+
+// "3 rows changed: 2 dearer, 1 cheaper".
+std::string summary_text(const Difference& difference) {
+  auto count = [&](Verdict verdict) {
+    return std::ranges::count(difference.rows, verdict, &DifferenceRow::verdict);
+  };
+  auto dearer = count(Verdict::kDearer);
+  auto cheaper = count(Verdict::kCheaper);
+  if (dearer + cheaper == 0)
+    return "no row changed by more than noise\n";
+  return fmt::format("{} dearer, {} cheaper, of {} compared\n", dearer, cheaper,
+                     with_commas(difference.compared));
+}
+
+void write_rate(JsonWriter& json, std::string_view name, const Rate& rate) {
+  json.key(name);
+  json.begin_object();
+  json.field("rate", rate.value);
+  json.field("standard_error", std::sqrt(rate.variance));
+  json.end_object();
+}
+
+// JSON has no infinity: what is not known is left out.
+void write_finite(JsonWriter& json, std::string_view name, double value) {
+  if (std::isfinite(value))
+    json.field(name, value);
+}
+
+void write_row(JsonWriter& json, const DifferenceRow& row, double confidence) {
+  json.begin_object();
+  json.field("name", row.name);
+  json.field("verdict", to_string(row.verdict));
+  write_rate(json, "before", row.before);
+  write_rate(json, "after", row.after);
+  json.field("change", row.change.value);
+  json.field("interval", half_interval(row, confidence));
+  write_finite(json, "relative", row.relative());
+  json.field("p", row.change.chance);
+  json.field("corrected_p", row.corrected_chance);
+  if (row.least_seen > 0)
+    write_finite(json, "least_seen", row.least_seen);
+  if (!row.note.empty())
+    json.field("note", row.note);
+  if (!row.place.empty())
+    json.field("place", row.place);
+  json.end_object();
+}
+
+void write_side(JsonWriter& json, std::string_view name, const Profile& profile, size_t blocks,
+                bool has_runs) {
+  json.key(name);
+  json.begin_object();
+  json.field("event", profile.event().name);
+  json.field("samples", profile.total_count());
+  json.field("value", profile.total_amount() * profile.period());
+  json.field("duration_ns", profile.duration_ns);
+  json.field("selection", profile.filter);
+  json.field("blocks", uint64_t{blocks});
+  json.field("blocks_are", has_runs ? "recordings" : "time");
+  json.key("files");
+  json.begin_array();
+  for (const ProfiledRecording& one : profile.recordings)
+    json.value(one.name);
+  json.end_array();
+  json.end_object();
+}
+
+std::string_view per_name(Per per) {
+  return per == Per::kShare ? "share" : per == Per::kSecond ? "second" : "run";
+}
+
+}  // namespace
+
+std::string difference_text(const Difference& difference, const Profile& before,
+                            const Profile& after, const ViewOptions& options) {
+  size_t limit = options.top.value_or(kDefaultDifferences);
+  limit = limit == 0 ? SIZE_MAX : limit;
+  std::string text = difference_header(difference, before, after) + '\n' +
+                     text_of(difference_table(difference, limit), options.screen);
+  if (limit < difference.rows.size())
+    text += fmt::format("{} of {} rows; --top 0 shows all\n", limit,
+                        with_commas(difference.rows.size()));
+  return text + summary_text(difference);
+}
+
+std::string difference_markdown(const Difference& difference, const Profile& before,
+                                const Profile& after, const ViewOptions& options) {
+  size_t limit = options.top.value_or(kMarkdownDifferences);
+  return fmt::format("```\n{}```\n\n{}\n{}", difference_header(difference, before, after),
+                     markdown_of(difference_table(difference, limit == 0 ? SIZE_MAX : limit)),
+                     summary_text(difference));
+}
+
+std::string difference_json(const Difference& difference, const Profile& before,
+                            const Profile& after) {
+  constexpr uint32_t kDifferenceVersion = 1;
+  JsonWriter json;
+  json.begin_object();
+  json.field("version", kDifferenceVersion);
+  write_side(json, "before", before, difference.blocks_before, difference.has_runs_before);
+  write_side(json, "after", after, difference.blocks_after, difference.has_runs_after);
+  json.field("by", to_string(difference.options.by));
+  json.field("of", difference.options.is_of_totals ? "total" : "self");
+  json.field("per", per_name(difference.options.per));
+  json.field("unit", difference.measures_time ? "nanoseconds" : "events");
+  json.field("confidence", difference.options.confidence);
+  json.field("verdicts_are_of", is_of_programs(difference) ? "programs" : "recordings");
+  json.field("compared", uint64_t{difference.compared});
+  if (difference.whole) {
+    json.key("whole");
+    write_row(json, *difference.whole, difference.options.confidence);
+  }
+  json.key("rows");
+  json.begin_array();
+  for (const DifferenceRow& row : difference.rows)
+    write_row(json, row, difference.options.confidence);
+  json.end_array();
+  json.end_object();
+  return std::string(json.text()) + '\n';
+}
+
+}  // namespace gosym

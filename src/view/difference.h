@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/filter.h"
+#include "profile/profile.h"
+#include "view/dimension.h"
+#include "view/significance.h"
+
+namespace gosym {
+
+// What changed between two profiles, and whether it is more than noise.
+//
+// Each profile is cut into blocks: its recordings, if it has five or more of them or rates are
+// of a run, or else steps of time within each recording. What a row (a function, a package,
+// ...) has in each block gives its rate and how sure that is (significance.h). The variance is
+// taken to be no less than that of samples drawn at random: of few samples the blocks may agree
+// by accident.
+//
+// A row is compared if it has ten samples in both profiles together, and that it is dearer or
+// cheaper is said where chance, corrected by Holm for all rows that are compared, gives so
+// large a change less often than 1 - confidence. So of two profiles of equal programs all rows
+// together show a change that often, and not each of them.
+//
+// That holds for programs where recordings are the blocks of both sides. Blocks of time know
+// nothing of what differs from one run of a program to the next: the same functions of a Go
+// program were found to vary by a tenth of themselves from run to run, and those of its garbage
+// collector by a half. A verdict by blocks of time is of these two recordings only: of pairs of
+// runs of one program, of 3 seconds each, a third had one.
+//
+// A row whose least change to be seen (at this level, four times of five) is as large as the
+// row itself has too few samples to tell.
+
+// What amounts are divided by.
+enum class Per : uint8_t {
+  kShare,   // CPU time of all samples: what a row has of the whole, whatever the load is
+  kSecond,  // time that was recorded: for equal load
+  kRun,     // recordings: for one and the same work from begin to end
+};
+
+enum class Verdict : uint8_t { kDearer, kCheaper, kSame, kTooFew };
+// "dearer", "no difference seen".
+std::string_view to_string(Verdict verdict);
+
+struct DifferenceRow {
+  std::string name = {};   // printable, as it is in the profile after
+  std::string note = {};   // what else became of it: "inlined now", "was a.F"; may be empty
+  std::string place = {};  // printable: where it is; may be empty
+  bool is_named = true;    // somebody has a name for its code
+  Rate before = {};  // of Per: a share, nanoseconds (or events) a second, or the same a run
+  Rate after = {};
+  RateChange change = {};
+  double corrected_chance = 1;  // RateChange::chance; 1 where it was not compared
+  double least_seen = 0;        // as part of `before`; infinity: nothing would be seen
+  Verdict verdict = Verdict::kTooFew;
+
+  // Of `before`; infinity if that is 0.
+  double relative() const;
+  bool is_significant() const {
+    return verdict == Verdict::kDearer || verdict == Verdict::kCheaper;
+  }
+};
+
+struct DifferenceOptions {
+  Dimension by = {};  // not kTime, nor kRecording
+  Per per = Per::kShare;
+  bool is_of_totals = false;  // what a function has with all that it calls, and not by itself
+  double confidence = 0.95;
+};
+
+// A profile, with the time of it that was asked for, since its first recording began. It has
+// one event, and steps of time.
+struct ComparedProfile {
+  const Profile& profile;
+  TimeRange time = {};
+};
+
+struct Difference {
+  DifferenceOptions options;
+  bool measures_time = true;     // amounts are nanoseconds, or else events
+  bool has_runs_before = false;  // recordings are its blocks
+  bool has_runs_after = false;
+  size_t blocks_before = 0;
+  size_t blocks_after = 0;
+  size_t compared = 0;                      // rows
+  std::optional<DifferenceRow> whole = {};  // none by share
+  std::vector<DifferenceRow> rows =
+      {};  // what changed, by how much; then the rest, by its size
+};
+
+// Whether verdicts are of programs, and not of these recordings only.
+inline bool is_of_programs(const Difference& difference) {
+  return difference.has_runs_before && difference.has_runs_after;
+}
+inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themselves
+
+Difference difference(const ComparedProfile& before, const ComparedProfile& after,
+                      const DifferenceOptions& options);
+
+// What one step of time should be, in nanoseconds, that a profile of recordings of so much time
+// in all is cut into blocks by.
+uint64_t block_step(uint64_t duration);
+
+}  // namespace gosym

@@ -1,0 +1,100 @@
+#include "view/same_code.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace gosym {
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Behind the text in brackets that begins at `open`; npos if they do not end.
+size_t end_of_brackets(std::string_view name, size_t open) {
+  size_t depth = 0;
+  for (size_t i = open; i < name.size(); i++) {
+    depth += name[i] == '[' ? 1 : 0;
+    depth -= name[i] == ']' ? 1 : 0;
+    if (depth == 0)
+      return i + 1;
+  }
+  return name.npos;
+}
+
+// A name of Go has type arguments behind a name, not as its first letter: "[kernel]" has none.
+std::string without_type_arguments(std::string_view name) {
+  std::string text;
+  for (size_t i = 0; i < name.size(); i++) {
+    size_t end = name[i] == '[' && i > 0 ? end_of_brackets(name, i) : name.npos;
+    if (end == name.npos) {
+      text += name[i];
+      continue;
+    }
+    text += "[*]";
+    i = end - 1;
+  }
+  return text;
+}
+
+bool is_number(std::string_view part) {
+  return !part.empty() && std::ranges::all_of(part, is_digit);
+}
+
+// What a compiler calls a clone of a function: a number may follow behind a dot.
+bool is_clone(std::string_view part) {
+  for (std::string_view word : {"constprop", "isra", "part", "cold", "lto_priv", "llvm"})
+    if (part == word)
+      return true;
+  return false;
+}
+
+// "func2", "gowrap1": what Go calls functions that have no name.
+bool is_closure(std::string_view part) {
+  for (std::string_view word : {"func", "gowrap", "deferwrap"})
+    if (part.starts_with(word) && is_number(part.substr(word.size())))
+      return true;
+  return false;
+}
+
+bool is_rust_hash(std::string_view part) {
+  constexpr size_t kLength = 17;
+  return part.size() == kLength && part[0] == 'h' &&
+         std::all_of(part.begin() + 1, part.end(),
+                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+}  // namespace
+
+std::string name_across_builds(std::string_view name) {
+  if (size_t place = name.find("!fun_"); place != name.npos)
+    return std::string(name.substr(0, place)) + "!fun_*";
+  if (size_t colons = name.rfind("::");
+      colons != name.npos && is_rust_hash(name.substr(colons + 2)))
+    return std::string(name.substr(0, colons));
+  std::string text = without_type_arguments(name);
+  bool has_closure = false;
+  for (size_t dot = text.rfind('.'); dot != text.npos && dot > 0; dot = text.rfind('.')) {
+    std::string_view part = std::string_view(text).substr(dot + 1);
+    size_t before = text.rfind('.', dot - 1);
+    if (is_number(part) && before != text.npos && before > 0 &&
+        is_clone(std::string_view(text).substr(before + 1, dot - before - 1)))
+      dot = before;
+    else if (is_number(part) || is_closure(part))
+      has_closure = true;
+    else if (!is_clone(part))
+      break;
+    text.erase(dot);
+  }
+  return has_closure ? text + ".*" : text;
+}
+
+std::string_view name_without_directories(std::string_view name) {
+  // A slash behind a bracket is of a type argument.
+  size_t end = std::min(name.find('['), name.find('('));
+  size_t slash = name.substr(0, end).rfind('/');
+  return slash == name.npos ? name : name.substr(slash + 1);
+}
+
+}  // namespace gosym

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""What changed between two recordings of real programs, and how sure that is."""
+import functools
+import json
+import shutil
+
+from common import FIXTURES, call, gosym, new_place, record, run, running
+
+SURE = ["--confidence", "99.99"]  # equal programs are called different once in ten thousand times
+
+
+@functools.cache
+def program(turns):
+    """With so many turns of `changed` for 100,000 of `steady`."""
+    binary = new_place(f"changes-{turns}")
+    call("gcc", "-g", "-O1", f"-DTURNS={turns}", FIXTURES / "changes.c", "-o", binary)
+    return binary
+
+
+@functools.cache
+def recorded(turns, number=0):
+    with running(program(turns)) as pid:
+        return record("-p", pid, seconds=2)
+
+
+def diff(*arguments, check=True):
+    return gosym("diff", "-q", *arguments, check=check)
+
+
+def rows(*arguments):
+    document = json.loads(diff("--json", *SURE, *arguments).out)
+    return document, {row["name"]: row for row in document["rows"]}
+
+
+def equal_programs():
+    document, functions = rows(recorded(100000), recorded(100000, 1))
+    assert document["per"] == "share" and "whole" not in document, document
+    for name in ("steady", "changed"):
+        row = functions[name]
+        assert row["verdict"] == "no difference seen", row
+        assert 0.2 < row["before"]["rate"] < 0.8 and 0 < row["least_seen"] < 1, row
+
+
+def known_change():
+    before, after = recorded(100000), recorded(200000)
+    _, functions = rows(before, after)
+    changed, steady = functions["changed"], functions["steady"]
+    assert changed["verdict"] == "dearer" and steady["verdict"] == "cheaper", functions
+    # To the other function it is as the turns are, whatever a turn of each takes.
+    beside = [changed[side]["rate"] / steady[side]["rate"] for side in ("before", "after")]
+    assert 1.6 < beside[1] / beside[0] < 2.4, functions
+    assert abs(changed["change"] + steady["change"]) < 0.05, functions
+    _, back = rows(after, before)
+    assert back["changed"]["verdict"] == "cheaper", back
+    text = diff(before, after).out
+    assert "dearer in this run, +" in text, text
+
+
+def other_keys():
+    before, after = recorded(100000), recorded(200000)
+    _, modules = rows("--by", "module", before, after)
+    assert {"changes-100000", "changes-200000"} <= set(modules), modules
+    document, totals = rows("--children", before, recorded(100000, 1))
+    assert document["of"] == "total" and totals["main"]["before"]["rate"] > 0.9, totals
+    _, seconds = rows("--per", "second", before, after)
+    assert abs(sum(row["before"]["rate"] for row in seconds.values()) / 1e9 - 1) < 0.2, seconds
+
+
+def in_directory(turns, count):
+    place = new_place(f"runs-{turns}")
+    place.mkdir()
+    for number in range(count):
+        shutil.copy(recorded(turns, number), place / f"{number}.raw")
+    return place
+
+
+def exit_status():
+    before, after = in_directory(100000, 6), in_directory(200000, 5)
+    fails = lambda *arguments: diff("--fail-above", *arguments, check=False).status
+    assert fails("10", before, after) == 1
+    assert fails("90", before, after) == 0, "dearer, but not by so much"
+    assert fails("10", after, before) == 1, "by share the other became dearer"
+    assert fails("10", *SURE, "--focus", "changed", after, before) == 0
+    assert fails("10", before, "nowhere.raw") == 3
+    assert fails("10", recorded(100000), recorded(200000)) == 2, "of one run nothing is sure"
+    assert diff("--by", "time", before, after, check=False).status == 2
+    assert "dearer, +" in diff(before, after).out
+
+
+def several_of_each():
+    sides = [recorded(100000), recorded(100000, 1), "--", recorded(200000), recorded(200000, 1)]
+    document, functions = rows(*sides)
+    assert [len(document[side]["files"]) for side in ("before", "after")] == [2, 2], document
+    assert functions["changed"]["verdict"] == "dearer", functions
+    document, _ = rows("--per", "run", *sides)
+    assert document["before"]["blocks_are"] == "recordings" and document["before"]["blocks"] == 2
+    alone = diff("--per", "run", recorded(100000), recorded(200000)).out
+    assert "too few samples to tell" in alone and "+- ?" not in alone, alone
+
+
+run([("equal programs are not told apart", equal_programs),
+     ("a known change is found, and its size", known_change),
+     ("by module, in total, per second", other_keys),
+     ("the exit status", exit_status),
+     ("several recordings of each", several_of_each)])

@@ -1,0 +1,211 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "output/difference_text.h"
+#include "view/difference.h"
+#include "view/same_code.h"
+#include "view/significance.h"
+
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr size_t kSteps = 20;
+
+// Samples of each function in each second, of a program of this build.
+using StepCounts = std::vector<uint64_t>;
+using FunctionCounts = std::map<std::string, StepCounts>;
+
+Profile profile_of(const FunctionCounts& counts, std::string build) {
+  Profile profile;
+  profile.info.events = {{.name = "cpu-clock", .frequency = 100}};
+  profile.time_step = kSecond;
+  profile.duration_ns = kSteps * kSecond;
+  profile.images.resize(3);
+  profile.images[1].kind = ProfileImage::Kind::kKernel;
+  profile.images[2].file.path = "/bin/server";
+  profile.images[2].file.gnu_build_id = std::move(build);
+  profile.mappings = {{}, {.image = 1}, {.image = 2}};
+  for (const auto& [name, steps] : counts) {
+    auto number = static_cast<uint32_t>(profile.functions.size());
+    profile.functions.push_back({.name = profile.strings.intern(name)});
+    profile.frames.push_back({.function = FunctionId{number}});
+    Location& place = profile.locations.emplace_back();
+    place.mapping = MappingId{2};
+    place.first_frame = number;
+    place.frame_count = 1;
+    LocationId location{number};
+    profile.add_stack(std::span(&location, 1));
+    for (size_t step = 0; step < steps.size(); step++)
+      if (steps[step] > 0)
+        profile.samples.push_back({.stack = StackId{number},
+                                   .count = steps[step],
+                                   .step = static_cast<uint32_t>(step)});
+  }
+  return profile;
+}
+
+StepCounts each_step(uint64_t count) {
+  return StepCounts(kSteps, count);
+}
+
+// Varies by a fifth from step to step, and by `count` in the mean.
+StepCounts uneven(uint64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  StepCounts counts;
+  for (size_t i = 0; i < kSteps; i++)
+    counts.push_back(count * (80 + random() % 41) / 100);
+  return counts;
+}
+
+const DifferenceRow& row_of(const Difference& difference, std::string_view name) {
+  auto row = std::ranges::find(difference.rows, name, &DifferenceRow::name);
+  REQUIRE(row != difference.rows.end());
+  return *row;
+}
+
+Difference compare(const FunctionCounts& before, const FunctionCounts& after,
+                   DifferenceOptions options = {}) {
+  return difference({profile_of(before, "a")}, {profile_of(after, "b")}, options);
+}
+
+}  // namespace
+
+TEST_CASE("significance: Student's t as tables have it") {
+  CHECK(student_limit(0.05, 20) == doctest::Approx(2.0860));
+  CHECK(student_limit(0.05, 1) == doctest::Approx(12.7062));
+  CHECK(student_limit(0.01, 5) == doctest::Approx(4.0321));
+  CHECK(student_limit(0.05, 1e6) == doctest::Approx(1.95996));
+  CHECK(student_chance(2.0860, 20) == doctest::Approx(0.05).epsilon(0.001));
+  CHECK(student_chance(0, 7) == doctest::Approx(1));
+  CHECK(student_chance(-4.0321, 5) == doctest::Approx(0.01).epsilon(0.001));
+}
+
+TEST_CASE("significance: a rate varies as its blocks do") {
+  std::vector<double> amounts = {1, 3, 1, 3};
+  std::vector<double> bases = {1, 1, 1, 1};
+  Rate rate = rate_of(amounts, bases);
+  CHECK(rate.value == 2);
+  CHECK(rate.variance == doctest::Approx(4.0 / 3 * 4 / 16));
+  CHECK(rate.freedom == 3);
+  bases[3] = 0;
+  amounts[3] = 0;
+  CHECK(rate_of(amounts, bases).freedom == 2);
+  CHECK(rate_of({}, {}).freedom == 0);
+  CHECK(change_of(rate, Rate{.value = 5}).chance == 1);
+}
+
+TEST_CASE("significance: Holm's correction") {
+  std::vector<double> corrected = holm_corrected(std::vector<double>{0.04, 0.01, 0.03, 0.6});
+  CHECK(corrected[1] == doctest::Approx(0.04));
+  CHECK(corrected[2] == doctest::Approx(0.09));
+  CHECK(corrected[0] == doctest::Approx(0.09));
+  CHECK(corrected[3] == doctest::Approx(0.6));
+  CHECK(holm_corrected({}).empty());
+}
+
+TEST_CASE("same code: what a build numbers anew is left out of names") {
+  CHECK(name_across_builds("main.(*Server).run.func2.1") == "main.(*Server).run.*");
+  CHECK(name_across_builds("main.run.gowrap1") == "main.run.*");
+  CHECK(name_across_builds("main.Map[go.shape.int,go.shape.[]string]") == "main.Map[*]");
+  CHECK(name_across_builds("main.Map[int].func1") == "main.Map[*].*");
+  CHECK(name_across_builds("find.constprop.0") == "find");
+  CHECK(name_across_builds("find.isra.3.cold") == "find");
+  CHECK(name_across_builds("a::b::h0123456789abcdef") == "a::b");
+  CHECK(name_across_builds("cc1plus!fun_6d6ad0") == "cc1plus!fun_*");
+  CHECK(name_across_builds("[stripped libc.so.6]") == "[stripped libc.so.6]");
+  CHECK(name_across_builds("main.function1") == "main.function1");
+  CHECK(name_across_builds("f.[") == "f.[");
+  CHECK(name_across_builds("").empty());
+  CHECK(name_without_directories("example.com/a/web.(*S).run") == "web.(*S).run");
+  CHECK(name_without_directories("a/b.Map[c/d.T]") == "b.Map[c/d.T]");
+}
+
+TEST_CASE("difference: what is dearer is told from what varies as much by itself") {
+  FunctionCounts before = {{"main.a", uneven(100, 1)}, {"main.b", uneven(100, 2)}};
+  FunctionCounts after = {{"main.a", uneven(150, 3)}, {"main.b", uneven(100, 4)}};
+  Difference found = compare(before, after, {.per = Per::kSecond});
+  CHECK(found.blocks_before == kSteps);
+  CHECK(row_of(found, "main.a").verdict == Verdict::kDearer);
+  CHECK(row_of(found, "main.a").relative() == doctest::Approx(0.5).epsilon(0.1));
+  CHECK(row_of(found, "main.b").verdict == Verdict::kSame);
+  CHECK(found.rows.front().name == "main.a");
+  REQUIRE(found.whole);
+  CHECK(found.whole->verdict == Verdict::kDearer);
+
+  Difference back = compare(after, before, {.per = Per::kSecond});
+  CHECK(row_of(back, "main.a").verdict == Verdict::kCheaper);
+}
+
+TEST_CASE("difference: a change that one block makes alone is noise") {
+  StepCounts burst = each_step(100);
+  burst[7] = 1000;
+  FunctionCounts before = {{"main.a", each_step(100)}, {"main.b", each_step(1000)}};
+  FunctionCounts after = {{"main.a", burst}, {"main.b", each_step(1000)}};
+  CHECK(row_of(compare(before, after), "main.a").verdict != Verdict::kDearer);
+}
+
+TEST_CASE("difference: few samples tell nothing, however their blocks agree") {
+  FunctionCounts before = {{"main.a", each_step(100)}, {"main.rare", {2}}, {"main.few", {9}}};
+  FunctionCounts after = {{"main.a", each_step(100)}, {"main.rare", {5}}, {"main.few", {9}}};
+  Difference found = compare(before, after);
+  CHECK(row_of(found, "main.rare").verdict == Verdict::kTooFew);
+  CHECK(row_of(found, "main.rare").corrected_chance == 1);
+  CHECK(row_of(found, "main.few").verdict == Verdict::kTooFew);
+  CHECK(found.compared == 2);
+}
+
+TEST_CASE("difference: rates of a run need several of each side") {
+  Profile before = profile_of({{"main.a", each_step(100)}}, "a");
+  Profile after = profile_of({{"main.a", each_step(200)}}, "a");
+  Difference found = difference({before}, {after}, {.per = Per::kRun});
+  REQUIRE(found.whole);
+  CHECK(found.whole->verdict == Verdict::kTooFew);
+  CHECK(found.whole->before.value == doctest::Approx(20e9));
+  CHECK(found.whole->change.freedom == 0);
+}
+
+TEST_CASE("difference: closures, generics and functions whose package has moved are matched") {
+  FunctionCounts before = {{"main.run.func1", each_step(50)},
+                           {"main.Map[int]", each_step(50)},
+                           {"old/web.Serve", each_step(50)},
+                           {"main.gone", each_step(50)}};
+  FunctionCounts after = {{"main.run.func1", each_step(20)},
+                          {"main.run.func2", each_step(30)},
+                          {"main.Map[go.shape.int]", each_step(50)},
+                          {"new/web.Serve", each_step(50)},
+                          {"main.come", each_step(50)}};
+  Difference found = compare(before, after);
+  CHECK(found.rows.size() == 5);
+  CHECK(row_of(found, "main.run.*").note == "2 functions");
+  CHECK(row_of(found, "main.run.*").verdict == Verdict::kSame);
+  CHECK(row_of(found, "main.Map[go.shape.int]").note == "was main.Map[int]");
+  CHECK(row_of(found, "new/web.Serve").note == "was old/web.Serve");
+  CHECK(row_of(found, "main.gone").note == "none after");
+  CHECK(row_of(found, "main.gone").verdict == Verdict::kCheaper);
+  CHECK(row_of(found, "main.come").verdict == Verdict::kDearer);
+  CHECK(std::isinf(row_of(found, "main.come").relative()));
+}
+
+TEST_CASE("difference: of one build a name is a name") {
+  Profile before = profile_of({{"main.run.func1", each_step(50)}}, "a");
+  Profile after = profile_of({{"main.run.func2", each_step(50)}}, "a");
+  CHECK(difference({before}, {after}, {}).rows.size() == 2);
+}
+
+TEST_CASE("difference: the same as text, Markdown and JSON") {
+  Profile before = profile_of({{"main.a", each_step(100)}, {"main.b", each_step(900)}}, "a");
+  Profile after = profile_of({{"main.a", each_step(200)}, {"main.b", each_step(800)}}, "b");
+  Difference found = difference({before}, {after}, {});
+  std::string text = difference_text(found, before, after, {});
+  CHECK(text.find("dearer in this run, +100 %  main.a") != text.npos);
+  CHECK(text.find("1 dearer, 1 cheaper, of 2 compared\n") != text.npos);
+  CHECK(difference_markdown(found, before, after, {}).find("| `main.a` |") != text.npos);
+  std::string json = difference_json(found, before, after);
+  CHECK(json.find(R"("verdict":"dearer")") != json.npos);
+  CHECK(json.find(R"("relative":1.0)") != json.npos);
+}
