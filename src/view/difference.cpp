@@ -25,7 +25,7 @@ constexpr uint64_t kTimeBlocks = 20;   // of a profile of fewer
 constexpr double kLeastSamples = 10;   // of a row that is compared
 constexpr double kPowerLimit = 0.842;  // what a normal variable is below, four times of five
 
-double seconds(uint64_t nanoseconds) {
+double in_seconds(uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
@@ -68,7 +68,7 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
     for (uint64_t at = time.begin;;) {
       uint64_t end = at - at % step > UINT64_MAX - step ? UINT64_MAX : at - at % step + step;
       end = std::min(end, time.end);
-      blocks.seconds.push_back(seconds(end - at));
+      blocks.seconds.push_back(in_seconds(end - at));
       if (end >= time.end)
         break;
       at = end;
@@ -431,15 +431,14 @@ public:
     return row;
   }
 
-  void judge(DifferenceRow& row, double corrected, size_t compared) const {
+  // `part` is what the row gets of the chance to err, of all that are compared.
+  void judge(DifferenceRow& row, double corrected, double part) const {
     double level = 1 - options_.confidence;
     row.corrected_chance = corrected;
     row.least_seen = std::numeric_limits<double>::infinity();
     if (row.before.value > 0 && row.change.freedom > 0)
-      row.least_seen =
-          (student_limit(level / static_cast<double>(compared), row.change.freedom) +
-           kPowerLimit) *
-          row.change.error / row.before.value;
+      row.least_seen = (student_limit(level * part, row.change.freedom) + kPowerLimit) *
+                       row.change.error / row.before.value;
     if (corrected <= level)
       row.verdict = row.change.value > 0 ? Verdict::kDearer : Verdict::kCheaper;
     else
@@ -539,6 +538,7 @@ Difference difference(const ComparedProfile& before, const ComparedProfile& afte
     result.whole = comparer.whole();
   std::vector<size_t> compared;
   std::vector<double> chances;
+  std::vector<double> sizes;
   for (const Pair& pair : pairs) {
     bool is_compared = false;
     DifferenceRow row = comparer.row(pair, is_compared);
@@ -547,13 +547,15 @@ Difference difference(const ComparedProfile& before, const ComparedProfile& afte
     if (is_compared) {
       compared.push_back(result.rows.size());
       chances.push_back(row.change.chance);
+      sizes.push_back(row.before.value + row.after.value);
     }
     result.rows.push_back(std::move(row));
   }
   result.compared = compared.size();
-  std::vector<double> corrected = holm_corrected(chances);
+  std::vector<double> corrected = holm_corrected(chances, sizes);
+  double all = sum_of(sizes);
   for (size_t i = 0; i < compared.size(); i++)
-    comparer.judge(result.rows[compared[i]], corrected[i], compared.size());
+    comparer.judge(result.rows[compared[i]], corrected[i], sizes[i] / all);
   sort_rows(result.rows);
   return result;
 }

@@ -23,7 +23,9 @@ namespace gosym {
 // A row is compared if it has ten samples in both profiles together, and that it is dearer or
 // cheaper is said where chance, corrected by Holm for all rows that are compared, gives so
 // large a change less often than 1 - confidence. So of two profiles of equal programs all rows
-// together show a change that often, and not each of them.
+// together show a change that often, and not each of them. The chance to err is divided among
+// rows by their size in both profiles together: divided equally, hundreds of small rows would
+// hide what a large one shows.
 //
 // That holds for programs where recordings are the blocks of both sides. Blocks of time know
 // nothing of what differs from one run of a program to the next: the same functions of a Go

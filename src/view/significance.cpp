@@ -97,16 +97,18 @@ double student_limit(double chance, double freedom) {
   return high;
 }
 
-std::vector<double> holm_corrected(std::span<const double> chances) {
+std::vector<double> holm_corrected(std::span<const double> chances,
+                                   std::span<const double> weights) {
   std::vector<size_t> order(chances.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return chances[i]; });
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return chances[i] / weights[i]; });
   std::vector<double> corrected(chances.size());
+  double left = std::accumulate(weights.begin(), weights.end(), 0.0);
   double largest = 0;
-  for (size_t rank = 0; rank < order.size(); rank++) {
-    auto left = static_cast<double>(order.size() - rank);
-    largest = std::max(largest, std::min(1.0, left * chances[order[rank]]));
-    corrected[order[rank]] = largest;
+  for (size_t i : order) {
+    largest = std::max(largest, std::min(1.0, chances[i] * left / weights[i]));
+    corrected[i] = largest;
+    left -= weights[i];
   }
   return corrected;
 }

@@ -38,8 +38,10 @@ RateChange change_of(const Rate& before, const Rate& after);
 double student_chance(double t, double freedom);
 double student_limit(double chance, double freedom);
 
-// Holm's correction for many comparisons: where nothing has changed at all, the chance that any
-// one of them falls below a level is that level. In the order of `chances`.
-std::vector<double> holm_corrected(std::span<const double> chances);
+// Holm's correction for many comparisons, each with a weight above 0: where nothing has changed
+// at all, the chance that any one of them falls below a level is that level, and the weights
+// say how it is divided among them. In the order of `chances`.
+std::vector<double> holm_corrected(std::span<const double> chances,
+                                   std::span<const double> weights);
 
 }  // namespace gosym

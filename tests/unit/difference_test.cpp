@@ -100,12 +100,23 @@ TEST_CASE("significance: a rate varies as its blocks do") {
 }
 
 TEST_CASE("significance: Holm's correction") {
-  std::vector<double> corrected = holm_corrected(std::vector<double>{0.04, 0.01, 0.03, 0.6});
+  std::vector<double> equal(4, 7.0);
+  std::vector<double> corrected =
+      holm_corrected(std::vector<double>{0.04, 0.01, 0.03, 0.6}, equal);
   CHECK(corrected[1] == doctest::Approx(0.04));
   CHECK(corrected[2] == doctest::Approx(0.09));
   CHECK(corrected[0] == doctest::Approx(0.09));
   CHECK(corrected[3] == doctest::Approx(0.6));
-  CHECK(holm_corrected({}).empty());
+  CHECK(holm_corrected({}, {}).empty());
+}
+
+TEST_CASE("significance: Holm's correction by weight") {
+  // By chance and weight: 0.01 of 0.1, 0.03 of 0.2, 0.2 of 0.7.
+  std::vector<double> corrected =
+      holm_corrected(std::vector<double>{0.2, 0.01, 0.03}, std::vector<double>{0.7, 0.1, 0.2});
+  CHECK(corrected[1] == doctest::Approx(0.1));
+  CHECK(corrected[2] == doctest::Approx(0.135));
+  CHECK(corrected[0] == doctest::Approx(0.2));
 }
 
 TEST_CASE("same code: what a build numbers anew is left out of names") {
