@@ -331,23 +331,33 @@ private:
     pairs_ = std::move(left);
   }
 
-  // Whether samples passed through the function, but only as part of another that has its code.
-  static bool is_only_inlined(const Profile& profile, const std::string& name) {
-    auto is_of = [&](const Frame& frame) {
-      return printable(profile.strings[profile.functions[to_index(frame.function)].name]) ==
-             name;
-    };
-    bool is_inlined = false;
+  // The functions that samples passed through only as part of another that has their code.
+  static std::set<std::string> only_inlined(const Profile& profile) {
+    std::vector<bool> is_inlined(profile.functions.size());
+    std::vector<bool> is_called(profile.functions.size());
     for (const Location& location : profile.locations) {
       std::span<const Frame> frames = profile.frames_of(location);
-      if (!frames.empty() && is_of(frames.back()))
-        return false;
-      is_inlined = is_inlined || std::ranges::any_of(frames, is_of);
+      for (const Frame& frame : frames)
+        is_inlined[to_index(frame.function)] = true;
+      if (!frames.empty())
+        is_called[to_index(frames.back().function)] = true;
     }
-    return is_inlined;
+    std::set<std::string> names;
+    auto name_of = [&](size_t i) {
+      return printable(profile.strings[profile.functions[i].name]);
+    };
+    for (size_t i = 0; i < is_inlined.size(); i++)
+      if (is_inlined[i])
+        names.insert(name_of(i));
+    for (size_t i = 0; i < is_called.size(); i++)  // functions may share a name
+      if (is_called[i])
+        names.erase(name_of(i));
+    return names;
   }
 
   void note_inlining() {
+    std::set<std::string> inlined_before = only_inlined(before_.profile);
+    std::set<std::string> inlined_after = only_inlined(after_.profile);
     auto is_inlined = [](const Counted* row) { return row && 2 * row->inlined > row->own; };
     auto is_called = [](const Counted* row) {
       return row && row->own > 0 && 2 * row->inlined <= row->own;
@@ -361,12 +371,10 @@ private:
       else if (is_inlined(pair.before) && is_called(pair.after))
         note(pair, "no longer inlined");
       else if (!pair.after)
-        note(pair, is_only_inlined(after_.profile, pair.name)
-                       ? "inlined now: its callers have its cost"
-                       : "none after");
+        note(pair, inlined_after.contains(pair.name) ? "inlined now: its callers have its cost"
+                                                     : "none after");
       else if (!pair.before)
-        note(pair,
-             is_only_inlined(before_.profile, pair.name) ? "no longer inlined" : "none before");
+        note(pair, inlined_before.contains(pair.name) ? "no longer inlined" : "none before");
     }
   }
 

@@ -27,11 +27,13 @@ size_t end_of_brackets(std::string_view name, size_t open) {
 std::string without_type_arguments(std::string_view name) {
   std::string text;
   for (size_t i = 0; i < name.size(); i++) {
-    size_t end = name[i] == '[' && i > 0 ? end_of_brackets(name, i) : name.npos;
-    if (end == name.npos) {
+    if (name[i] != '[' || i == 0) {
       text += name[i];
       continue;
     }
+    size_t end = end_of_brackets(name, i);
+    if (end == name.npos)  // what follows is no list of types: it is not looked through again
+      return text.append(name.substr(i));
     text += "[*]";
     i = end - 1;
   }

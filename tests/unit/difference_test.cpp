@@ -124,6 +124,8 @@ TEST_CASE("same code: what a build numbers anew is left out of names") {
   CHECK(name_across_builds("main.run.gowrap1") == "main.run.*");
   CHECK(name_across_builds("main.Map[go.shape.int,go.shape.[]string]") == "main.Map[*]");
   CHECK(name_across_builds("main.Map[int].func1") == "main.Map[*].*");
+  CHECK(name_across_builds("main.Map[int].a[b") == "main.Map[*].a[b");
+  CHECK(name_across_builds("main.a[b[int]") == "main.a[b[int]");
   CHECK(name_across_builds("find.constprop.0") == "find");
   CHECK(name_across_builds("find.isra.3.cold") == "find");
   CHECK(name_across_builds("a::b::h0123456789abcdef") == "a::b");
