@@ -13,6 +13,7 @@
 #include "commands/report_options.h"
 #include "commands/terminal.h"
 #include "output/difference_text.h"
+#include "output/folded.h"
 #include "output/output_file.h"
 
 namespace gosym {
@@ -155,6 +156,21 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
   });
 }
 
+// All stacks of both sides: which of them differ by more than noise is not told.
+Result<> write_stacks(const ComparedProfile& before, const ComparedProfile& after, Per per,
+                      const std::string& path) {
+  auto file = OutputFile::open(path);
+  if (!file)
+    return std::move(file).error();
+  bool fits =
+      write_folded_difference(before.profile, after.profile, scale_of(before, after, per),
+                              [&](std::string_view text) { return file->write(text); });
+  if (!fits)
+    return Error("the stacks before take more than 1 GiB as text")
+        .with_hint("choose some with --focus, --comm or --pid");
+  return file->finish();
+}
+
 Result<> write_difference(const Difference& difference, const Profile& before,
                           const Profile& after, const ReportOptions& options) {
   ViewOptions view = options.view;
@@ -194,10 +210,13 @@ Result<int> run_diff(DiffOptions& options) {
   if (auto checked = check_comparable(before->profile, after->profile); !checked)
     return std::move(checked).error();
 
-  Difference found =
-      difference({before->profile, report.filter.time}, {after->profile, report.filter.time},
-                 difference_options(options));
-  auto written = write_difference(found, before->profile, after->profile, report);
+  const ComparedProfile sides[] = {{before->profile, report.filter.time},
+                                   {after->profile, report.filter.time}};
+  DifferenceOptions compared = difference_options(options);
+  Difference found = difference(sides[0], sides[1], compared);
+  auto written = report.format == "folded"
+                     ? write_stacks(sides[0], sides[1], compared.per, report.output)
+                     : write_difference(found, before->profile, after->profile, report);
   if (!written)
     return std::move(written).error().with_exit_status(kPartial);
   for (const LoadedProfile* side : {&*before, &*after}) {
@@ -268,7 +287,8 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
       comparison_options(options),
       filter_options(report),
       selection_options(report.selection),
-      only(output_options(report), {"--output", "--json", "--md", "--color", "--no-pager"}),
+      only(output_options(report),
+           {"--output", "--json", "--md", "--folded", "--color", "--no-pager"}),
       only(naming_options(report), {"--demangle", "--wrappers"}),
       debug_options(report.debug),
       {"Other options",
@@ -299,7 +319,8 @@ Command make_diff() {
               "  gosym diff --per run old/ new/            the same work, several times\n"
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
-              "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n",
+              "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
+              "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n",
           .rewrite = understand_two_sides,
           .run = [options] { return run_diff(*options); }};
 }

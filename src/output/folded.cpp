@@ -4,6 +4,8 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/text.h"
@@ -161,10 +163,71 @@ private:
   std::vector<Line> lines_;
 };
 
+// A line taken apart.
+struct FoldedLine {
+  std::string_view stack;
+  std::string_view amount;
+  size_t size = 0;  // with its end
+};
+
+FoldedLine first_line(std::string_view text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  size_t space = line.rfind(' ');
+  return {line.substr(0, space), line.substr(space + 1), line.size() + 1};
+}
+
+// All lines of a profile. None: they take more than a gibibyte.
+std::optional<std::string> folded_text(const Profile& profile) {
+  constexpr size_t kMaxText = 1 << 30;
+  std::string text;
+  bool fits = true;
+  write_folded(profile, [&](std::string_view line) {
+    fits = line.size() <= kMaxText - text.size();
+    if (fits)
+      text.append(line);
+    return fits;
+  });
+  return fits ? std::optional(std::move(text)) : std::nullopt;
+}
+
 }  // namespace
 
 void write_folded(const Profile& profile, const Write& write) {
   FoldedLines(profile).write(write);
+}
+
+bool write_folded_difference(const Profile& before, const Profile& after, double scale,
+                             const Write& write) {
+  std::optional<std::string> text = folded_text(before);
+  if (!text)
+    return false;
+  bool is_read = true;
+  std::string_view left = *text;
+  auto write_line = [&](std::string_view stack, double old, std::string_view now) {
+    is_read = is_read && write(fmt::format("{} {:.0f} {}\n", stack, old, now));
+  };
+  // Both are sorted: what comes before a stack is in the one alone.
+  auto write_until = [&](std::optional<std::string_view> stack) {
+    while (is_read && !left.empty()) {
+      FoldedLine line = first_line(left);
+      if (stack && line.stack > *stack)
+        return 0.0;
+      left.remove_prefix(line.size);
+      double amount = scale * std::stod(std::string(line.amount));
+      if (stack && line.stack == *stack)
+        return amount;
+      write_line(line.stack, amount, "0");
+    }
+    return 0.0;
+  };
+  write_folded(after, [&](std::string_view text_after) {
+    FoldedLine line = first_line(text_after);
+    double old = write_until(line.stack);
+    write_line(line.stack, old, line.amount);
+    return is_read;
+  });
+  write_until(std::nullopt);
+  return true;
 }
 
 }  // namespace gosym

@@ -16,4 +16,14 @@ namespace gosym {
 // A line takes memory only while it is written.
 void write_folded(const Profile& profile, const Write& write);
 
+// The text that difffolded.pl writes and flamegraph.pl draws in red and blue: lines as above of
+// the stacks of two profiles, with what each has.
+//
+//   line = comm (";" frame)* " " before " " after
+//
+// The amounts before are multiplied by `scale`, so that they compare. False: the lines of
+// `before` take more than a gibibyte, and nothing was written.
+bool write_folded_difference(const Profile& before, const Profile& after, double scale,
+                             const Write& write);
+
 }  // namespace gosym

@@ -521,6 +521,24 @@ double DifferenceRow::relative() const {
                           : std::numeric_limits<double>::infinity();
 }
 
+double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per per) {
+  auto base_of = [per](const ComparedProfile& compared) {
+    if (per == Per::kShare)
+      return static_cast<double>(compared.profile.total_amount());
+    size_t runs = std::max<size_t>(1, compared.profile.recordings.size());
+    if (per == Per::kRun)
+      return static_cast<double>(runs);
+    double seconds = 0;
+    for (size_t run = 0; run < runs; run++) {
+      TimeRange time = recorded_time(compared, run);
+      seconds += in_seconds(time.end - time.begin);
+    }
+    return seconds;
+  };
+  double base = base_of(before);
+  return base > 0 ? base_of(after) / base : 1;
+}
+
 uint64_t block_step(uint64_t duration) {
   constexpr uint64_t kLeast = 1'000'000;
   return std::max(kLeast, duration / kTimeBlocks + 1);

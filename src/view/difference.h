@@ -102,6 +102,10 @@ inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themsel
 Difference difference(const ComparedProfile& before, const ComparedProfile& after,
                       const DifferenceOptions& options);
 
+// What amounts before are multiplied by to be of as many samples, as much time or as many runs
+// as those after.
+double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per per);
+
 // What one step of time should be, in nanoseconds, that a profile of recordings of so much time
 // in all is cut into blocks by.
 uint64_t block_step(uint64_t duration);

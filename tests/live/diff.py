@@ -2,9 +2,10 @@
 """What changed between two recordings of real programs, and how sure that is."""
 import functools
 import json
+import re
 import shutil
 
-from common import FIXTURES, call, gosym, new_place, record, run, running
+from common import FIXTURES, call, fetched, folded, gosym, new_place, record, run, running
 
 SURE = ["--confidence", "99.99"]  # equal programs are called different once in ten thousand times
 
@@ -66,6 +67,30 @@ def other_keys():
     assert abs(sum(row["before"]["rate"] for row in seconds.values()) / 1e9 - 1) < 0.2, seconds
 
 
+def folded_with_two_counts():
+    """Each stack has what its side has of it, before as many in all as after."""
+    before, after = recorded(100000), recorded(200000)
+    stacks = {}
+    for line in diff("--folded", before, after).out.splitlines():
+        stack, *counts = line.rsplit(" ", 2)
+        stacks[stack] = tuple(map(int, counts))
+    sides = [{";".join([stack.comm, *stack.frames]): stack.count for stack in folded(file)}
+             for file in (before, after)]
+    assert stacks.keys() == sides[0].keys() | sides[1].keys()
+    scale = sum(sides[1].values()) / sum(sides[0].values())
+    for stack, (old, new) in stacks.items():
+        assert new == sides[1].get(stack, 0), stack
+        assert abs(old - scale * sides[0].get(stack, 0)) <= 0.5, stack
+    assert list(stacks) == sorted(stacks), "not sorted"
+
+    file = new_place("two-counts")
+    diff("--folded", before, after, "-o", file)
+    picture = call("perl", fetched("flamegraph"), file)
+    assert not picture.err, picture.err
+    assert picture.out.rstrip().endswith("</svg>")
+    assert re.search(r"steady \(.*[+-][0-9.]+%\)", picture.out), picture.out[:2000]
+
+
 def in_directory(turns, count):
     place = new_place(f"runs-{turns}")
     place.mkdir()
@@ -101,5 +126,6 @@ def several_of_each():
 run([("equal programs are not told apart", equal_programs),
      ("a known change is found, and its size", known_change),
      ("by module, in total, per second", other_keys),
+     ("folded stacks with two counts", folded_with_two_counts),
      ("the exit status", exit_status),
      ("several recordings of each", several_of_each)])

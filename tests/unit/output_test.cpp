@@ -311,6 +311,32 @@ TEST_CASE("folded: a user's name does not pass for the kernel's") {
   CHECK(text.find(";write_[k] ") != text.npos);
 }
 
+TEST_CASE("folded: a difference has every line of both, those before to scale") {
+  Profile before = make_demo_profile();
+  Profile after = make_demo_profile();
+  before.samples.pop_back();
+  after.samples.erase(after.samples.begin());
+  std::string text;
+  REQUIRE(write_folded_difference(before, after, 2, [&](std::string_view part) {
+    text += part;
+    return true;
+  }));
+  CHECK(text ==
+        "a: b;[no mapping];main.loop;main.loop 0 1\n"
+        "demo;main.main;main.process;[stripped libc.so.6];write_[k] 4 2\n"
+        "demo;main.main;main.process;main.compute 10 0\n");
+}
+
+TEST_CASE("folded: a difference ends where its reader does") {
+  Profile profile = make_demo_profile();
+  int lines = 0;
+  CHECK(write_folded_difference(profile, profile, 1, [&](std::string_view) {
+    lines++;
+    return false;
+  }));
+  CHECK(lines == 1);
+}
+
 TEST_CASE("folded: lines are sorted as text") {
   Profile profile = make_demo_profile();
   for (std::string_view comm : {"demo;", "demo!", "dem"}) {
