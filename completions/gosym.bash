@@ -12,7 +12,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report top diff archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
     return
   fi
 
@@ -61,9 +61,12 @@ _gosym() {
       options="-h --help --event --source --syntax --demangle --color --no-pager --debug-dir --symfs
         --debuginfod --no-debuginfod"
       ;;
+    goroutines)
+      options="-h --help --all --by --folded --json --system --state --focus --label --older"
+      ;;
     doctor) options="-h --help" ;;
     help)
-      COMPREPLY=($(compgen -W "record report top diff archive inspect resolve annotate doctor" -- "$current"))
+      COMPREPLY=($(compgen -W "record report top diff goroutines archive inspect resolve annotate doctor" -- "$current"))
       return
       ;;
     *) return ;;
@@ -85,6 +88,9 @@ _gosym() {
     diff:--per) COMPREPLY=($(compgen -W "share second run" -- "$current")) ;;
     diff:--sort) COMPREPLY=($(compgen -W "self total" -- "$current")) ;;
     diff:--confidence | diff:--fail-above) ;;
+    goroutines:--by) COMPREPLY=($(compgen -W "state function creator label:" -- "$current")) ;;
+    goroutines:--older) COMPREPLY=($(compgen -W "1m 5m 1h" -- "$current")) ;;
+    goroutines:--state | goroutines:--focus | goroutines:--label) ;;
     top:--interval) COMPREPLY=($(compgen -W "500ms 1s 2s" -- "$current")) ;;
     top:--window) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     top:-n | top:--iterations) ;;

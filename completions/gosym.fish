@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report top diff archive inspect resolve annotate doctor help
+set -l commands record report top diff goroutines archive inspect resolve annotate doctor help
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -11,7 +11,8 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a diff -d "Sho
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a help -d "Show help of a command"
-complete -c gosym -f -n "__fish_seen_subcommand_from help" -a "record report top diff archive inspect resolve annotate doctor"
+complete -c gosym -f -n "__fish_seen_subcommand_from help" -a "record report top diff goroutines archive inspect resolve annotate doctor"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a goroutines -d "Show where goroutines wait"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a annotate -d "Show the instructions of a function"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a doctor -d "Tell what can be recorded here"
@@ -244,3 +245,16 @@ complete -c gosym -n $diff -l per -x -a "share second run" -d "What amounts are 
 complete -c gosym -n $diff -l confidence -x -d "How sure verdicts are, in percent"
 complete -c gosym -n $diff -l fail-above -x -d "Fail if more became dearer, in percent"
 complete -c gosym -n $diff -l after -r -F -d "Files of the second side"
+
+set -l goroutines "__fish_seen_subcommand_from goroutines"
+complete -c gosym -f -n $goroutines -a "(__fish_complete_pids)"
+complete -c gosym -n $goroutines -s h -l help -d "Show help"
+complete -c gosym -n $goroutines -l all -d "Show each goroutine by itself"
+complete -c gosym -n $goroutines -l by -x -a "state function creator label:" -d "Count by"
+complete -c gosym -n $goroutines -l folded -d "Write folded stacks"
+complete -c gosym -n $goroutines -l json -d "Write JSON"
+complete -c gosym -n $goroutines -l system -d "Show what is of the runtime as well"
+complete -c gosym -n $goroutines -l state -x -d "Only such states"
+complete -c gosym -n $goroutines -l focus -x -d "Only with such a function"
+complete -c gosym -n $goroutines -l label -x -d "Only with this label"
+complete -c gosym -n $goroutines -l older -x -a "1m 5m 1h" -d "Only those that have waited so long"

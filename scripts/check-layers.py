@@ -16,11 +16,12 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "raw": "base profile",
     "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
+    "goroutine": "base elf go proc record",
     "live": "base proc profile raw symbolize record",
     "view": "base profile",
     "output": "base profile view",
     "browser": "base profile view output",
-    "commands": "base elf go dwarf code proc profile raw symbolize record live view output browser",
+    "commands": "base elf go dwarf code proc profile raw symbolize record goroutine live view output browser",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

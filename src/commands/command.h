@@ -10,6 +10,7 @@ namespace gosym {
 Command make_record();
 Command make_report();
 Command make_top();
+Command make_goroutines();
 Command make_diff();
 Command make_archive();
 Command make_inspect();

@@ -38,8 +38,8 @@ constexpr Release kReleases[] = {
     {27, {48, 56, 96, 152, 352, 72, 184, false, 40}},
 };
 
-// "1.23.4", "1.24rc1" and "1.25.1 X:name" are of releases; "1.26-devel_..." and "1.26beta1" may
-// still change.
+}  // namespace
+
 std::optional<uint32_t> minor_of_release(std::string_view version) {
   constexpr std::string_view kPrefix = "go1.";
   if (!version.starts_with(kPrefix))
@@ -54,8 +54,6 @@ std::optional<uint32_t> minor_of_release(std::string_view version) {
                     version.starts_with(' ');
   return is_release ? std::optional(minor) : std::nullopt;
 }
-
-}  // namespace
 
 std::optional<RuntimeLayout> runtime_layout(std::string_view go_version) {
   auto minor = minor_of_release(go_version);

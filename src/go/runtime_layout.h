@@ -48,6 +48,10 @@ struct RuntimeLayout {
   bool operator==(const RuntimeLayout&) const = default;
 };
 
+// The 23 of "go1.23.4", "go1.24rc1", "go1.25.1 X:name". None for versions that are no releases
+// and may still change: "go1.26-devel_...", "go1.26beta1".
+std::optional<uint32_t> minor_of_release(std::string_view version);
+
 // Of a version as the build information has it: "go1.23.4", "go1.24rc1". None for versions
 // that nobody has looked at, those not yet released among them.
 std::optional<RuntimeLayout> runtime_layout(std::string_view go_version);

@@ -13,6 +13,7 @@ What it says of itself.
     report                    Name what was sampled
     top                       Show what uses the CPU now
     diff                      Tell what changed between two recordings
+    goroutines                Show where the goroutines of a running program wait
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
@@ -29,6 +30,7 @@ What it says of itself.
     gosym report                    name what was sampled: top functions
     gosym top -p 4242               the same while it runs
     gosym diff old.raw new.raw      what changed, and whether it is noise
+    gosym goroutines 4242           where the goroutines of a process wait
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
     gosym doctor                    what can be recorded here, and why not
@@ -36,7 +38,7 @@ What it says of itself.
 A command is needed, and known.
 
   $ gosym
-  gosym: error: no command: record, report, top, diff, archive, inspect, resolve, annotate or doctor
+  gosym: error: no command: record, report, top, diff, goroutines, archive, inspect, resolve, annotate or doctor
   gosym: hint: see 'gosym --help'
   [2]
 
@@ -67,7 +69,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

@@ -1,0 +1,331 @@
+#include "commands/goroutine_views.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "symbolize/names.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr std::string_view kLabelKey = "label:";
+constexpr std::string_view kNone = "(none)";
+
+// A name as tracebacks have it.
+std::string shown_name(std::string_view function) {
+  if (function == "runtime.gopanic")
+    return "panic";
+  return printable(display_name(function, FrameSource::kPclntab, NameForm::kShort));
+}
+
+void append_place(const Call& call, std::string& text) {
+  text += fmt::format("\t{}:{}\n", call.file.empty() ? "?" : printable(call.file), call.line);
+}
+
+void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                  std::string& text) {
+  switch (goroutine.stack_state) {
+    case StackState::kRunning:
+      text += "\tgoroutine running on other thread; stack unavailable\n";
+      break;
+    case StackState::kMoving:
+      text += "\tgoroutine ran whenever it was looked at; stack unavailable\n";
+      break;
+    default:
+      break;
+  }
+  for (const Call& call : named.stack(goroutine, has_system)) {
+    text += shown_name(call.function) + "(...)\n";
+    append_place(call, text);
+  }
+  if (goroutine.stack_state == StackState::kCut)
+    text += "...additional frames elided...\n";
+}
+
+// `parent`: 0 is not told.
+void append_creator(const NamedGoroutines& named, const Goroutine& goroutine, uint64_t parent,
+                    std::string& text) {
+  Call creator = named.creator(goroutine);
+  if (creator.function.empty() || goroutine.number == 1)
+    return;
+  text += "created by " + shown_name(creator.function);
+  if (parent != 0)
+    text += fmt::format(" in goroutine {}", parent);
+  text += '\n';
+  append_place(creator, text);
+}
+
+std::string labels_text(const std::vector<GoroutineLabel>& labels) {
+  std::vector<std::string> pairs;
+  for (const GoroutineLabel& label : labels)
+    pairs.push_back(fmt::format("{}: {}", printable(label.key), printable(label.value)));
+  return pairs.empty() ? "" : fmt::format(" {{{}}}", joined(pairs, ", "));
+}
+
+const std::vector<GoroutineLabel>& labels_of(const NamedGoroutines& named,
+                                             const Goroutine& goroutine) {
+  return named.labels[static_cast<size_t>(&goroutine - named.goroutines.all.data())];
+}
+
+std::string minutes_text(uint64_t least, uint64_t most) {
+  if (most == 0)
+    return "";
+  if (least == most)
+    return fmt::format(", {} minutes", most);
+  return least == 0 ? fmt::format(", up to {} minutes", most)
+                    : fmt::format(", {} to {} minutes", least, most);
+}
+
+// Goroutines that a reader takes for the same.
+struct GroupKey {
+  std::string state;
+  bool is_locked;
+  StackState stack_state;
+  uint32_t stack;
+  uint64_t created_at;
+
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+using Group = std::vector<const Goroutine*>;
+
+std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view) {
+  std::map<GroupKey, Group> groups;
+  for (const Goroutine* goroutine : view.shown)
+    groups[{named.state(*goroutine), goroutine->is_locked, goroutine->stack_state,
+            goroutine->stack, goroutine->created_at}]
+        .push_back(goroutine);
+  std::vector<Group> sorted;
+  for (auto& [key, members] : groups)
+    sorted.push_back(std::move(members));
+  std::ranges::sort(sorted, [](const Group& one, const Group& other) {
+    return std::pair(other.size(), one.front()->number) <
+           std::pair(one.size(), other.front()->number);
+  });
+  return sorted;
+}
+
+std::string numbers_text(const Group& group) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> numbers;
+  for (size_t i = 0; i < std::min(group.size(), kMost); i++)
+    numbers.push_back(std::to_string(group[i]->number));
+  return joined(numbers, " ") + (group.size() > kMost ? " ..." : "");
+}
+
+void append_header(const NamedGoroutines& named, const Goroutine& goroutine,
+                   std::string& text) {
+  uint64_t minutes = named.minutes(goroutine);
+  text += fmt::format("goroutine {} [{}{}{}]{}:\n", goroutine.number, named.state(goroutine),
+                      minutes_text(minutes, minutes),
+                      goroutine.is_locked ? ", locked to thread" : "",
+                      labels_text(labels_of(named, goroutine)));
+}
+
+void append_group(const NamedGoroutines& named, const Group& group, bool has_system,
+                  std::string& text) {
+  const Goroutine& first = *group.front();
+  auto by_minutes = [&](const Goroutine* one, const Goroutine* other) {
+    return named.minutes(*one) < named.minutes(*other);
+  };
+  auto [least, most] = std::ranges::minmax_element(group, by_minutes);
+  bool has_one_parent = std::ranges::all_of(
+      group, [&](const Goroutine* one) { return one->parent == first.parent; });
+  bool has_same_labels = std::ranges::all_of(group, [&](const Goroutine* one) {
+    return labels_of(named, *one) == labels_of(named, first);
+  });
+  if (group.size() == 1)
+    append_header(named, first, text);
+  else
+    text += fmt::format(
+        "{} goroutines [{}{}{}]{}: {}\n", with_commas(group.size()), named.state(first),
+        minutes_text(named.minutes(**least), named.minutes(**most)),
+        first.is_locked ? ", locked to thread" : "",
+        has_same_labels ? labels_text(labels_of(named, first)) : "", numbers_text(group));
+  append_stack(named, first, has_system, text);
+  append_creator(named, first, has_one_parent ? first.parent : 0, text);
+}
+
+std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                     std::string_view key) {
+  if (key == "state")
+    return named.state(goroutine);
+  if (key == "creator") {
+    Call creator = named.creator(goroutine);
+    return creator.function.empty() ? std::string(kNone) : shown_name(creator.function);
+  }
+  if (key == "function") {
+    std::vector<Call> stack = named.stack(goroutine, has_system);
+    return stack.empty() ? std::string(kNone) : shown_name(stack.front().function);
+  }
+  key.remove_prefix(kLabelKey.size());
+  for (const GoroutineLabel& label : labels_of(named, goroutine))
+    if (label.key == key)
+      return printable(label.value);
+  return std::string(kNone);
+}
+
+using Counts = std::vector<std::pair<std::string, uint64_t>>;
+
+Counts count(const NamedGoroutines& named, const GoroutineView& view, std::string_view key) {
+  std::map<std::string, uint64_t> counts;
+  for (const Goroutine* goroutine : view.shown)
+    counts[value_of(named, *goroutine, view.has_system, key)]++;
+  Counts sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &Counts::value_type::second);
+  return sorted;
+}
+
+void write_call(const Call& call, JsonWriter& json) {
+  json.begin_object();
+  json.field("function", call.function);
+  json.field("file", call.file);
+  json.field("line", call.line);
+  if (call.is_inlined)
+    json.field("inlined", true);
+  json.end_object();
+}
+
+std::string_view state_word(StackState state) {
+  switch (state) {
+    case StackState::kWhole:
+      return "whole";
+    case StackState::kCut:
+      return "cut";
+    case StackState::kRunning:
+      return "running";
+    case StackState::kMoving:
+      return "moving";
+  }
+  return "";
+}
+
+void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                     JsonWriter& json) {
+  json.begin_object();
+  json.field("id", goroutine.number);
+  json.field("state", named.state(goroutine));
+  json.field("status", go::to_string(goroutine.status));
+  if (uint64_t minutes = named.minutes(goroutine); minutes > 0)
+    json.field("minutes", minutes);
+  if (goroutine.is_locked)
+    json.field("locked", true);
+  if (goroutine.thread != 0)
+    json.field("thread", goroutine.thread);
+  if (!labels_of(named, goroutine).empty()) {
+    json.key("labels");
+    json.begin_object();
+    for (const GoroutineLabel& label : labels_of(named, goroutine))
+      json.field(label.key, label.value);
+    json.end_object();
+  }
+  json.field("stack_state", state_word(goroutine.stack_state));
+  json.key("stack");
+  json.begin_array();
+  for (const Call& call : named.stack(goroutine, has_system))
+    write_call(call, json);
+  json.end_array();
+  if (Call creator = named.creator(goroutine); !creator.function.empty()) {
+    json.key("created_by");
+    write_call(creator, json);
+  }
+  if (goroutine.parent != 0)
+    json.field("parent", goroutine.parent);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::string text;
+  for (const Goroutine* goroutine : view.shown) {
+    if (!text.empty())
+      text += '\n';
+    append_header(named, *goroutine, text);
+    append_stack(named, *goroutine, view.has_system, text);
+    append_creator(named, *goroutine, goroutine->parent, text);
+  }
+  return text;
+}
+
+std::string groups_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::vector<std::string> states;
+  for (const auto& [state, number] : count(named, view, "state"))
+    states.push_back(fmt::format("{} {}", with_commas(number), state));
+  std::string text = fmt::format(
+      "{} goroutine{} of {} ({}): {}\n", with_commas(view.shown.size()),
+      view.shown.size() == 1 ? "" : "s", printable(base_name(named.program)),
+      named.go_version.empty() ? "unknown version of Go" : printable(named.go_version),
+      joined(states, ", "));
+  for (const Group& members : group(named, view)) {
+    text += '\n';
+    append_group(named, members, view.has_system, text);
+  }
+  return text;
+}
+
+std::string folded_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::map<std::string, uint64_t> lines;
+  for (const Group& members : group(named, view)) {
+    std::vector<std::string> frames = {named.state(*members.front())};
+    std::vector<Call> stack = named.stack(*members.front(), view.has_system);
+    for (auto call = stack.rbegin(); call != stack.rend(); ++call)
+      frames.push_back(shown_name(call->function));
+    for (std::string& frame : frames)
+      std::ranges::replace(frame, ';', ':');
+    lines[joined(frames, ";")] += members.size();
+  }
+  std::string text;
+  for (const auto& [line, number] : lines)
+    text += fmt::format("{} {}\n", line, number);
+  return text;
+}
+
+bool is_goroutine_key(std::string_view key) {
+  return key == "state" || key == "creator" || key == "function" ||
+         (key.starts_with(kLabelKey) && key.size() > kLabelKey.size());
+}
+
+std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
+                      std::string_view key) {
+  std::string text = fmt::format("{:>10}  {:>7}  {}\n", "GOROUTINES", "SHARE", printable(key));
+  for (const auto& [value, number] : count(named, view, key))
+    text += fmt::format(
+        "{:>10}  {:>6.1f}%  {}\n", with_commas(number),
+        100.0 * static_cast<double>(number) / static_cast<double>(view.shown.size()), value);
+  return text;
+}
+
+std::string json_of(const std::vector<NamedGoroutines>& all,
+                    const std::vector<GoroutineView>& views, uint32_t pid) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("pid", pid);
+  json.key("programs");
+  json.begin_array();
+  for (size_t i = 0; i < all.size(); i++) {
+    json.begin_object();
+    json.field("file", all[i].program);
+    json.field("go_version", all[i].go_version);
+    json.key("notes");
+    json.begin_array();
+    for (const std::string& note : all[i].goroutines.notes)
+      json.value(note);
+    json.end_array();
+    json.key("goroutines");
+    json.begin_array();
+    for (const Goroutine* goroutine : views[i].shown)
+      write_goroutine(all[i], *goroutine, views[i].has_system, json);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return fmt::format("{}\n", json.text());
+}
+
+}  // namespace gosym

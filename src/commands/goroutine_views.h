@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "commands/named_goroutines.h"
+
+namespace gosym {
+
+// What is shown of goroutines.
+struct GoroutineView {
+  bool has_system = false;  // the runtime's own goroutines and functions as well
+  // Those that are shown, in the order of `all`; empty is none of them.
+  std::vector<const Goroutine*> shown;
+};
+
+// As Go's tracebacks are: one after the other. Programs that read those read these.
+std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// Those with the same stack, state and place of birth together, the most first; a line before
+// tells how many wait for what.
+std::string groups_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// A line for each stack that flamegraph.pl and its like read: "STATE;FRAME;... COUNT",
+// outermost frame first.
+std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// How many there are of each value of a key: "state", "function" (the innermost that is shown),
+// "creator", "label:KEY".
+bool is_goroutine_key(std::string_view key);
+std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
+                      std::string_view key);
+
+// One JSON document; gosym-goroutines(1) has its keys.
+std::string json_of(const std::vector<NamedGoroutines>& all,
+                    const std::vector<GoroutineView>& views, uint32_t pid);
+
+}  // namespace gosym

@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/exit_status.h"
+#include "base/pattern.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/goroutine_views.h"
+#include "commands/option_checks.h"
+#include "record/target.h"
+
+namespace gosym {
+
+namespace {
+
+// What the command line of `gosym goroutines` says.
+struct GoroutinesOptions {
+  std::string process;
+  bool is_all = false;
+  bool has_system = false;
+  bool is_json = false;
+  bool is_folded = false;
+  std::string by;     // empty: groups, or all
+  std::string state;  // regular expressions; empty: any
+  std::string focus;
+  std::string label;  // "KEY" or "KEY=VALUE"
+  std::string older;  // a duration
+};
+
+// The same, understood.
+struct GoroutineFilter {
+  std::optional<Pattern> state;
+  std::optional<Pattern> focus;
+  std::string label_key;
+  std::optional<std::string> label_value;
+  uint64_t least_minutes = 0;
+};
+
+Result<std::optional<Pattern>> parse_pattern(const char* option, const std::string& text) {
+  if (text.empty())
+    return std::optional<Pattern>();
+  auto pattern = Pattern::parse(text);
+  if (!pattern)
+    return std::move(pattern).error().context(option).with_exit_status(kUsage);
+  return std::optional(*std::move(pattern));
+}
+
+Result<GoroutineFilter> make_filter(const GoroutinesOptions& options) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  GoroutineFilter filter;
+  auto state = parse_pattern("--state", options.state);
+  if (!state)
+    return std::move(state).error();
+  auto focus = parse_pattern("--focus", options.focus);
+  if (!focus)
+    return std::move(focus).error();
+  filter.state = *std::move(state);
+  filter.focus = *std::move(focus);
+  size_t equals = options.label.find('=');
+  filter.label_key = options.label.substr(0, equals);
+  if (equals != options.label.npos)
+    filter.label_value = options.label.substr(equals + 1);
+  if (!options.older.empty()) {
+    auto age = parse_duration(options.older);
+    if (!age || *age < kMinute)
+      return errorf("--older: '{}' is not a time of 1m or more: the runtime knows no less",
+                    printable(options.older))
+          .with_exit_status(kUsage);
+    filter.least_minutes = *age / kMinute;
+  }
+  return filter;
+}
+
+bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t index,
+            bool has_system) {
+  const Goroutine& goroutine = named.goroutines.all[index];
+  if (!has_system && named.is_system(goroutine))
+    return false;
+  if (filter.state && !filter.state->matches(named.state(goroutine)))
+    return false;
+  if (named.minutes(goroutine) < filter.least_minutes)
+    return false;
+  auto has_label = [&](const GoroutineLabel& label) {
+    return label.key == filter.label_key &&
+           (!filter.label_value || label.value == *filter.label_value);
+  };
+  if (!filter.label_key.empty() && std::ranges::none_of(named.labels[index], has_label))
+    return false;
+  auto is_focus = [&](const Call& call) { return filter.focus->matches(call.function); };
+  return !filter.focus || is_focus(named.creator(goroutine)) ||
+         std::ranges::any_of(named.stack(goroutine, true), is_focus);
+}
+
+GoroutineView choose(const NamedGoroutines& named, const GoroutineFilter& filter,
+                     bool has_system) {
+  GoroutineView view;
+  view.has_system = has_system;
+  for (size_t i = 0; i < named.goroutines.all.size(); i++)
+    if (passes(filter, named, i, has_system))
+      view.shown.push_back(&named.goroutines.all[i]);
+  return view;
+}
+
+Result<uint32_t> find_process(const std::string& text) {
+  if (auto pid = parse_decimal(text))
+    return static_cast<uint32_t>(*pid);
+  std::vector<uint32_t> found = processes_named(text);
+  if (found.empty())
+    return errorf("no process runs '{}'", printable(text)).with_exit_status(kNoTarget);
+  if (found.size() == 1)
+    return found.front();
+  std::vector<std::string> pids;
+  for (uint32_t pid : found)
+    pids.push_back(std::to_string(pid));
+  return errorf("{} processes run '{}'", found.size(), printable(text))
+      .with_hint("name one of them: " + joined(pids, ", "))
+      .with_exit_status(kUsage);
+}
+
+std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
+                    const GoroutinesOptions& options) {
+  if (options.is_folded)
+    return folded_of(named, view);
+  if (!options.by.empty())
+    return counts_of(named, view, options.by);
+  return options.is_all ? traceback_of(named, view) : groups_of(named, view);
+}
+
+// The texts are printable already.
+void write(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+Result<int> run_goroutines(const GoroutinesOptions& options) {
+  auto filter = make_filter(options);
+  if (!filter)
+    return std::move(filter).error();
+  auto pid = find_process(options.process);
+  if (!pid)
+    return std::move(pid).error();
+  auto process = LiveProcess::open(*pid);
+  if (!process)
+    return std::move(process).error();
+  auto all = read_named_goroutines(*pid, *process);
+  if (!all)
+    return std::move(all).error();
+  std::vector<GoroutineView> views;
+  for (const NamedGoroutines& named : *all)
+    views.push_back(choose(named, *filter, options.has_system));
+  if (options.is_json)
+    write(json_of(*all, views, *pid));
+  for (size_t i = 0; i < all->size() && !options.is_json; i++)
+    write((i > 0 ? "\n" : "") + text_of((*all)[i], views[i], options));
+  for (const NamedGoroutines& named : *all)
+    for (const std::string& note : named.goroutines.notes)
+      print(stderr, "gosym: note: {}\n", note);
+  return kSuccess;
+}
+
+std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
+  return {
+      {"",
+       {{.names = "PID|NAME",
+         .help = "A process that runs a Go program, by number or by name",
+         .set = into(options.process),
+         .check = check_process,
+         .is_required = true}}},
+      {"What is shown",
+       {{.names = "--all",
+         .help = "Show each goroutine by itself, in the form of Go's tracebacks",
+         .set = into(options.is_all)},
+        {.names = "--by",
+         .value = "KEY",
+         .help = "Count by state, function (the innermost), creator, or label:KEY",
+         .set = into(options.by),
+         .check =
+             [](const std::string& key) {
+               return is_goroutine_key(key)
+                          ? std::string()
+                          : fmt::format("'{}' is none of state, function, creator, label:KEY",
+                                        printable(key));
+             },
+         .excludes = {"--all"}},
+        {.names = "--folded",
+         .help = "Write stacks for flamegraph.pl, below what they wait for",
+         .set = into(options.is_folded),
+         .excludes = {"--all", "--by"}},
+        {.names = "--json",
+         .help = "Write one JSON document",
+         .set = into(options.is_json),
+         .excludes = {"--all", "--by", "--folded"}},
+        {.names = "--system",
+         .help = "Show the runtime's own goroutines and functions as well",
+         .set = into(options.has_system)}}},
+      {"Which goroutines",
+       {{.names = "--state",
+         .value = "RE",
+         .help = "Only those whose state matches, such as 'chan receive'",
+         .set = into(options.state),
+         .check = check_given},
+        {.names = "--focus",
+         .value = "RE",
+         .help = "Only those with a function in their stack, or that made them, that matches",
+         .set = into(options.focus),
+         .check = check_given},
+        {.names = "--label",
+         .value = "KEY[=VALUE]",
+         .help = "Only those with the label, of runtime/pprof",
+         .set = into(options.label),
+         .check = check_given},
+        {.names = "--older",
+         .value = "TIME",
+         .help = "Only those that have waited so long, such as 5m, or longer",
+         .set = into(options.older),
+         .check = check_given}}},
+  };
+}
+
+}  // namespace
+
+Command make_goroutines() {
+  auto options = std::make_shared<GoroutinesOptions>();
+  return {.name = "goroutines",
+          .summary = "Show where the goroutines of a running program wait",
+          .groups = goroutines_options(*options),
+          .examples =
+              "  gosym goroutines 4242                    all, grouped by stack\n"
+              "  gosym goroutines --by state prometheus   how many wait for what\n"
+              "  gosym goroutines --older 5m 4242         what may be stuck\n"
+              "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
+              "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n",
+          .run = [options] { return run_goroutines(*options); }};
+}
+
+}  // namespace gosym

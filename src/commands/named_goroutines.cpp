@@ -1,0 +1,185 @@
+#include "commands/named_goroutines.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/text.h"
+#include "go/allgs.h"
+#include "symbolize/wrappers.h"
+
+namespace gosym {
+
+namespace {
+
+// Whether a part of a name, "(*Func)" or "Callers", is one that other packages may use.
+bool is_exported(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of("(*"), name.size()));
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
+}
+
+// As showfuncinfo() of the runtime decides. `shows_callee`: what it calls is shown.
+bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
+  constexpr std::string_view kRuntime = "runtime.";
+  std::string_view name = call.function;
+  if (name == "runtime.gopanic")
+    return !is_innermost;
+  // They call functions of the program, and are shown where they do.
+  if (name == "runtime.runFinalizers" || name == "runtime.runCleanups")
+    return shows_callee;
+  if (!name.starts_with(kRuntime))
+    return name.find('.') != name.npos;
+  name.remove_prefix(kRuntime.size());
+  size_t dot = name.rfind('.');
+  return dot == name.npos
+             ? is_exported(name)
+             : is_exported(name.substr(0, dot)) && is_exported(name.substr(dot + 1));
+}
+
+// Of the layout that the version has; of unknown versions the newest, which is said.
+GoRuntime make_runtime(const GoFile& file, const GoCode& code,
+                       std::vector<std::string>& notes) {
+  GoRuntime runtime;
+  runtime.find_rule = [&code](uint64_t address) { return code.find_rule(address); };
+  runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
+  for (ImageAddress address : go::find_allgs(*file.module))
+    runtime.allgs.push_back(to_integer(address) + file.bias);
+  auto layout = go::goroutine_layout(file.version);
+  runtime.layout = layout ? *layout : go::newest_goroutine_layout();
+  if (!layout)
+    notes.push_back(fmt::format(
+        "{} is not known: goroutines are read as those of Go 1.27, and not told what they "
+        "wait for",
+        file.version.empty() ? "the version of Go" : file.version));
+  return runtime;
+}
+
+std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
+  std::set<uint64_t> addresses;
+  for (uint32_t i = 0; i < goroutines.stacks.size(); i++)
+    addresses.insert(goroutines.stacks[i].begin(), goroutines.stacks[i].end());
+  for (const Goroutine& goroutine : goroutines.all) {
+    addresses.insert(goroutine.start);
+    addresses.insert(goroutine.created_at - 1);
+  }
+  return {addresses.begin(), addresses.end()};
+}
+
+Result<NamedGoroutines> read_one(uint32_t pid, const GoFile& file, const GoCode& code) {
+  if (file.image->pointer_size != 8)
+    return errorf("'{}' is a program of 32 bits: its goroutines cannot be read",
+                  printable(file.path))
+        .with_exit_status(kUnsupported);
+  NamedGoroutines named;
+  named.program = file.path;
+  named.go_version = file.version;
+  std::vector<std::string> notes;
+  GoRuntime runtime = make_runtime(file, code, notes);
+  auto read_memory = [pid](std::span<proc::MemoryPiece> pieces) {
+    return proc::read_memory(pid, pieces);
+  };
+  named.time = monotonic_ns();
+  named.wait_reasons = runtime.layout.wait_reasons;
+  auto goroutines = read_goroutines(runtime, read_memory);
+  if (!goroutines)
+    return std::move(goroutines).error();
+  named.goroutines = *std::move(goroutines);
+  named.goroutines.notes.insert(named.goroutines.notes.begin(), notes.begin(), notes.end());
+  auto labels = read_labels(named.goroutines.all, runtime.layout.runtime, read_memory);
+  if (!labels)
+    return std::move(labels).error();
+  named.labels = *std::move(labels);
+  return named;
+}
+
+}  // namespace
+
+std::vector<Call> NamedGoroutines::stack(const Goroutine& goroutine, bool has_system) const {
+  std::vector<Call> stack;
+  for (uint64_t address : goroutines.stacks[goroutine.stack]) {
+    auto known = calls.find(address);
+    if (known != calls.end())
+      stack.insert(stack.end(), known->second.begin(), known->second.end());
+  }
+  if (has_system)
+    return stack;
+  hide_wrappers(stack);
+  bool is_innermost = true;
+  bool is_last_shown = false;
+  std::erase_if(stack, [&](const Call& call) {
+    is_last_shown = is_shown(call, std::exchange(is_innermost, false), is_last_shown);
+    return !is_last_shown;
+  });
+  return stack;
+}
+
+Call NamedGoroutines::creator(const Goroutine& goroutine) const {
+  auto known = calls.find(goroutine.created_at - 1);
+  bool is_known = goroutine.created_at != 0 && known != calls.end() && !known->second.empty();
+  return is_known && is_shown(known->second.front(), false, false) ? known->second.front()
+                                                                   : Call{};
+}
+
+bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
+  auto known = calls.find(goroutine.start);
+  if (known == calls.end() || known->second.empty())
+    return false;
+  std::string_view start = known->second.back().function;
+  return start.starts_with("runtime.") && start != "runtime.main" &&
+         start != "runtime.corostart" && start != "runtime.handleAsyncEvent" &&
+         stack(goroutine, false).empty();
+}
+
+std::string NamedGoroutines::state(const Goroutine& goroutine) const {
+  bool is_leaked = goroutine.status == go::GoroutineStatus::kLeaked;
+  bool waits = goroutine.status == go::GoroutineStatus::kWaiting || is_leaked;
+  std::string state(go::to_string(goroutine.status));
+  if (waits && goroutine.wait_reason != 0 && !wait_reasons.empty())
+    state = goroutine.wait_reason < wait_reasons.size() ? wait_reasons[goroutine.wait_reason]
+                                                        : "unknown wait reason";
+  return state + (is_leaked ? " (leaked)" : "");
+}
+
+uint64_t NamedGoroutines::minutes(const Goroutine& goroutine) const {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  bool waits = goroutine.status == go::GoroutineStatus::kWaiting ||
+               goroutine.status == go::GoroutineStatus::kSyscall;
+  bool is_told = waits && goroutine.waits_since != 0 && goroutine.waits_since <= time;
+  return is_told ? (time - goroutine.waits_since) / kMinute : 0;
+}
+
+Result<std::vector<NamedGoroutines>> read_named_goroutines(uint32_t pid, LiveProcess& process) {
+  auto code = GoCode::open(pid);
+  if (!code)
+    return std::move(code).error();
+  std::vector<NamedGoroutines> all;
+  std::optional<Error> problem;
+  for (const GoFile& file : code->files()) {
+    auto named = read_one(pid, file, *code);
+    if (named)
+      all.push_back(*std::move(named));
+    else
+      problem = std::move(named).error();
+  }
+  if (all.empty())
+    return problem ? *std::move(problem)
+                   : errorf("process {} runs no Go code", pid)
+                         .with_hint("'gosym record' samples programs of any language")
+                         .with_exit_status(kNoTarget);
+  std::set<uint64_t> addresses;
+  for (const NamedGoroutines& named : all) {
+    std::vector<uint64_t> more = addresses_of(named.goroutines);
+    addresses.insert(more.begin(), more.end());
+  }
+  std::vector<uint64_t> asked(addresses.begin(), addresses.end());
+  auto answers = process.ask(asked, {});
+  if (!answers)
+    return std::move(answers).error();
+  for (NamedGoroutines& named : all)
+    for (const Answer& answer : *answers)
+      named.calls[answer.address] = answer.calls;
+  return all;
+}
+
+}  // namespace gosym

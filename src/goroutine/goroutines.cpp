@@ -1,0 +1,423 @@
+#include "goroutine/goroutines.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/bytes.h"
+#include "base/exit_status.h"
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+using go::GoroutineLayout;
+using go::GoroutineStatus;
+using proc::MemoryPiece;
+
+constexpr uint64_t kWord = 8;
+// A g takes half a KiB, and a stack at least two: 40 GiB of them.
+constexpr uint64_t kMaxGoroutines = 16 << 20;
+// Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
+// few thousand stacks.
+constexpr uint64_t kMaxStackAddresses = 32 << 20;
+// A goroutine that runs and parks all the time is met parked after some looks, or never.
+constexpr int kMaxLooks = 6;
+// Of a stack at the first look; few reach further.
+constexpr uint64_t kFirstStackSize = 64 << 10;
+// g, stack, g.
+constexpr size_t kPiecesEach = 3;
+constexpr size_t kBatch = proc::kPiecesAtOnce / kPiecesEach;
+
+uint64_t word_at(Bytes memory, uint64_t offset) {
+  return load<uint64_t>(memory, offset).value_or(0);
+}
+
+// What of a g tells where its stack is, and whether it ran between two looks at it.
+struct Position {
+  uint64_t low = 0;  // bounds of the stack
+  uint64_t high = 0;
+  uint64_t stack_pointer = 0;
+  uint64_t pc = 0;
+  uint64_t frame_pointer = 0;
+  uint64_t number = 0;
+  uint64_t wait_since = 0;
+  uint32_t status = 0;
+  uint32_t wait_reason = 0;
+
+  bool operator==(const Position&) const = default;
+};
+
+Position position_of(Bytes g, const GoroutineLayout& layout) {
+  Position at = {.low = word_at(g, 0),
+                 .high = word_at(g, kWord),
+                 .number = word_at(g, layout.runtime.g_goid),
+                 .wait_since = word_at(g, layout.wait_since),
+                 .status = load<uint32_t>(g, layout.status).value_or(0) & ~go::kScanned,
+                 .wait_reason = load<uint8_t>(g, layout.wait_reason).value_or(0)};
+  // In a system call, and in C code, the scheduler's registers are those of the last time that
+  // it waited.
+  bool is_away = at.status == static_cast<uint32_t>(GoroutineStatus::kSyscall) &&
+                 word_at(g, layout.syscall_sp) != 0;
+  uint64_t registers = is_away ? layout.syscall_sp : layout.runtime.g_sched_sp;
+  at.stack_pointer = word_at(g, registers);
+  at.pc = word_at(g, registers + kWord);
+  at.frame_pointer = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp);
+  return at;
+}
+
+bool is_on_stack(const Position& at) {
+  return at.low < at.stack_pointer && at.stack_pointer <= at.high &&
+         at.stack_pointer % kWord == 0;
+}
+
+bool is_dead(uint32_t status) {
+  return status == static_cast<uint32_t>(GoroutineStatus::kIdle) ||
+         status == static_cast<uint32_t>(GoroutineStatus::kDead) ||
+         status == static_cast<uint32_t>(GoroutineStatus::kDeadExtra);
+}
+
+// Whether the stack stays as it is while the status is that.
+bool has_left(uint32_t status) {
+  return !is_dead(status) && status != static_cast<uint32_t>(GoroutineStatus::kRunning) &&
+         status != static_cast<uint32_t>(GoroutineStatus::kCopiesStack);
+}
+
+Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layout) {
+  Position at = position_of(g, layout);
+  return {.address = address,
+          .number = at.number,
+          .parent = layout.parent == 0 ? 0 : word_at(g, layout.parent),
+          .status = GoroutineStatus{at.status},
+          .wait_reason = static_cast<uint8_t>(at.wait_reason),
+          .is_locked = word_at(g, layout.locked_thread) != 0,
+          .waits_since = at.wait_since,
+          .thread_address = word_at(g, layout.runtime.g_m),
+          .created_at = word_at(g, layout.created_at),
+          .start = word_at(g, layout.start),
+          .labels = word_at(g, layout.runtime.g_labels)};
+}
+
+// Follows stacks from frame to frame, and remembers the rule of each address.
+class Walker {
+public:
+  explicit Walker(const GoRuntime& runtime) : runtime_(runtime) {}
+
+  // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
+  // Whether it led to the root.
+  bool walk(const Position& at, Bytes stack, std::vector<uint64_t>& calls) {
+    calls.clear();
+    uint64_t sp = at.stack_pointer;
+    uint64_t fp = at.frame_pointer;
+    // It was left by a call, unless it has not begun yet.
+    uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
+    while (true) {
+      const std::optional<UnwindRule>& rule = rule_of(call);
+      if (!rule)
+        return false;
+      calls.push_back(call);
+      if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
+        return true;
+      auto value = [&](const StackPlace& place, uint64_t cfa) {
+        uint64_t base = place.anchor == Anchor::kStackPointer   ? sp
+                        : place.anchor == Anchor::kFramePointer ? fp
+                                                                : cfa;
+        return base + static_cast<uint64_t>(int64_t{place.offset});
+      };
+      auto word = [&](uint64_t address) {
+        return address < at.stack_pointer ? std::nullopt
+                                          : load<uint64_t>(stack, address - at.stack_pointer);
+      };
+      bool is_on_stack = rule->return_kind == UnwindRule::ReturnAddress::kOnStack;
+      uint64_t cfa = value(rule->cfa, 0);
+      if (rule->is_evaluated || rule->is_cfa_loaded || !is_on_stack || cfa <= sp)
+        return false;
+      auto pc = word(value(rule->return_address, cfa));
+      if (!pc)
+        return false;
+      if (rule->frame_kind == UnwindRule::FramePointer::kOnStack)
+        fp = word(value(rule->frame_pointer, cfa)).value_or(0);
+      call = *pc - (rule->is_signal_frame ? 0 : 1);
+      sp = cfa;
+    }
+  }
+
+private:
+  const std::optional<UnwindRule>& rule_of(uint64_t address) {
+    constexpr size_t kMaxRules = 1 << 20;
+    if (rules_.size() >= kMaxRules && !rules_.contains(address))
+      rules_.clear();
+    auto [entry, is_new] = rules_.try_emplace(address);
+    if (is_new)
+      entry->second = runtime_.find_rule(address);
+    return entry->second;
+  }
+
+  const GoRuntime& runtime_;
+  std::unordered_map<uint64_t, std::optional<UnwindRule>> rules_;
+};
+
+// The reading of one list.
+class Reader {
+public:
+  Reader(const GoRuntime& runtime, const proc::ReadMemory& read_memory)
+      : layout_(runtime.layout), read_memory_(read_memory), walker_(runtime) {
+    result_.stacks.intern({});
+  }
+
+  // The list is that at `allgs`. None: it is no list of goroutines.
+  Result<std::optional<Goroutines>> read(uint64_t allgs) {
+    auto list = read_list(allgs);
+    if (!list)
+      return std::move(list).error();
+    for (size_t at = 0; at < list->size(); at += kBatch)
+      if (auto done =
+              read_batch(std::span(*list).subspan(at, std::min(kBatch, list->size() - at)));
+          !done)
+        return std::move(done).error();
+    if (result_.all.empty() || odd_ > result_.all.size() / 2)
+      return std::optional<Goroutines>();
+    if (auto done = read_threads(); !done)
+      return std::move(done).error();
+    std::ranges::sort(result_.all, {}, &Goroutine::number);
+    add_notes(list->size());
+    return std::optional(std::move(result_));
+  }
+
+private:
+  // A goroutine of the batch that is being read.
+  struct Look {
+    uint64_t address = 0;
+    Position at;  // as it was at the last look
+  };
+
+  Result<std::optional<Bytes>> read_at(uint64_t address, std::span<std::byte> room) {
+    MemoryPiece piece = {address, room};
+    if (auto done = read_memory_({&piece, 1}); !done)
+      return std::move(done).error();
+    return piece.is_read ? std::optional<Bytes>(room) : std::nullopt;
+  }
+
+  // Pointers to all g, without doubles. The runtime may give the list a new place meanwhile,
+  // and use the old one for something else.
+  Result<std::vector<uint64_t>> read_list(uint64_t allgs) {
+    std::vector<uint64_t> list;
+    for (int look = 0; look < kMaxLooks; look++) {
+      uint64_t slice[3] = {};
+      uint64_t after[3] = {};
+      if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
+        return read ? Result(std::move(list)) : std::move(read).error();
+      auto [address, length, capacity] = slice;
+      if (address == 0 || address % kWord != 0 || length == 0 || length > capacity)
+        return list;
+      list_size_ = length;
+      list.resize(std::min(length, kMaxGoroutines));
+      auto read = read_at(address, std::as_writable_bytes(std::span(list)));
+      if (!read)
+        return std::move(read).error();
+      bool is_read = read->has_value();
+      if (read = read_at(allgs, std::as_writable_bytes(std::span(after))); !read)
+        return std::move(read).error();
+      if (!is_read)
+        list.clear();
+      else if (after[0] == address)
+        break;
+    }
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    std::erase_if(list, [](uint64_t g) { return g == 0 || g % kWord != 0; });
+    return list;
+  }
+
+  Result<> read_batch(std::span<const uint64_t> addresses) {
+    copies_.resize(addresses.size() * layout_.size());
+    pieces_.clear();
+    for (size_t i = 0; i < addresses.size(); i++)
+      pieces_.push_back({addresses[i], copy(i)});
+    if (auto done = read_memory_(pieces_); !done)
+      return done;
+    std::vector<Look> pending;
+    for (size_t i = 0; i < addresses.size(); i++) {
+      if (!pieces_[i].is_read) {
+        unreadable_++;
+        continue;
+      }
+      Position at = position_of(copy(i), layout_);
+      if (has_left(at.status) && is_on_stack(at))
+        pending.push_back({addresses[i], at});
+      else
+        add(addresses[i], copy(i), StackState::kRunning, {});
+    }
+    for (int look = 0; look < kMaxLooks && !pending.empty(); look++)
+      if (auto done = look_at(pending, look + 1 == kMaxLooks); !done)
+        return done;
+    return Ok{};
+  }
+
+  // Reads the stacks of those that are pending, and leaves those that have to be looked at
+  // again; at the last look none are left.
+  Result<> look_at(std::vector<Look>& pending, bool is_last) {
+    copies_.resize(2 * pending.size() * layout_.size());
+    stacks_.resize(pending.size());
+    pieces_.clear();
+    for (size_t i = 0; i < pending.size(); i++) {
+      const Position& at = pending[i].at;
+      stacks_[i].resize(std::min(at.high - at.stack_pointer, kFirstStackSize));
+      pieces_.push_back({pending[i].address, copy(2 * i)});
+      pieces_.push_back({at.stack_pointer, stacks_[i]});
+      pieces_.push_back({pending[i].address, copy(2 * i + 1)});
+    }
+    if (auto done = read_memory_(pieces_); !done)
+      return done;
+    std::vector<Look> again;
+    for (size_t i = 0; i < pending.size(); i++) {
+      bool is_first_read = pieces_[kPiecesEach * i].is_read;
+      bool is_stack_read = pieces_[kPiecesEach * i + 1].is_read;
+      if (!is_first_read || !pieces_[kPiecesEach * i + 2].is_read) {
+        unreadable_++;
+        continue;
+      }
+      Position before = position_of(copy(2 * i), layout_);
+      Position after = position_of(copy(2 * i + 1), layout_);
+      if (is_stack_read && before == pending[i].at && before == after) {
+        if (auto done = add_stack(pending[i], copy(2 * i), stacks_[i]); !done)
+          return done;
+      } else if (!has_left(after.status) || !is_on_stack(after)) {
+        add(pending[i].address, copy(2 * i + 1), StackState::kRunning, {});
+      } else if (is_last) {
+        add(pending[i].address, copy(2 * i + 1), StackState::kMoving, {});
+      } else {
+        again.push_back({pending[i].address, after});
+      }
+    }
+    pending = std::move(again);
+    return Ok{};
+  }
+
+  // One whose words are known to be of that position.
+  Result<> add_stack(const Look& look, Bytes g, Bytes stack) {
+    bool is_whole = walker_.walk(look.at, stack, calls_);
+    StackState state = is_whole ? StackState::kWhole : StackState::kCut;
+    bool is_short = stack.size() < look.at.high - look.at.stack_pointer;
+    if (!is_whole && is_short) {
+      auto deep = read_deep(look);
+      if (!deep)
+        return std::move(deep).error();
+      state = *deep;
+    }
+    add(look.address, g, state, calls_);
+    return Ok{};
+  }
+
+  // The same of a stack that reaches further than at the first look.
+  Result<StackState> read_deep(const Look& look) {
+    const Position& at = look.at;
+    std::vector<std::byte> stack(std::min(at.high - at.stack_pointer, kMaxStackSize));
+    std::vector<std::byte> copies(2 * size_t{layout_.size()});
+    std::span<std::byte> before = std::span(copies).first(layout_.size());
+    std::span<std::byte> after = std::span(copies).subspan(layout_.size());
+    MemoryPiece pieces[] = {
+        {look.address, before}, {at.stack_pointer, stack}, {look.address, after}};
+    if (auto done = read_memory_(pieces); !done)
+      return std::move(done).error();
+    bool is_same = pieces[0].is_read && pieces[1].is_read && pieces[2].is_read &&
+                   position_of(before, layout_) == at && position_of(after, layout_) == at;
+    if (!is_same)
+      return StackState::kCut;  // as far as it was seen before
+    return walker_.walk(at, stack, calls_) ? StackState::kWhole : StackState::kCut;
+  }
+
+  void add(uint64_t address, Bytes g, StackState state, std::span<const uint64_t> calls) {
+    Goroutine goroutine = make_goroutine(address, g, layout_);
+    if (is_dead(to_underlying(goroutine.status)))
+      return;
+    bool is_status = !go::to_string(goroutine.status).empty();
+    bool has_stack = state != StackState::kRunning ||
+                     goroutine.status == GoroutineStatus::kRunning ||
+                     goroutine.status == GoroutineStatus::kCopiesStack;
+    if (!is_status || !has_stack || goroutine.number == 0 || goroutine.number >> 48 != 0)
+      odd_++;
+    bool fits = addresses_ + calls.size() <= kMaxStackAddresses;
+    goroutine.stack_state = fits ? state : StackState::kCut;
+    uint32_t known = result_.stacks.size();
+    goroutine.stack = fits ? result_.stacks.intern(calls) : 0;
+    if (result_.stacks.size() > known)
+      addresses_ += calls.size();
+    result_.all.push_back(goroutine);
+  }
+
+  static uint32_t to_underlying(GoroutineStatus status) {
+    return static_cast<uint32_t>(status);
+  }
+
+  Result<> read_threads() {
+    std::vector<Goroutine*> with;
+    for (Goroutine& goroutine : result_.all)
+      if (goroutine.thread_address != 0)
+        with.push_back(&goroutine);
+    std::vector<uint64_t> ids(with.size());
+    pieces_.clear();
+    for (size_t i = 0; i < with.size(); i++)
+      pieces_.push_back({with[i]->thread_address + layout_.thread_id,
+                         std::as_writable_bytes(std::span(&ids[i], 1))});
+    if (auto done = read_memory_(pieces_); !done)
+      return done;
+    for (size_t i = 0; i < with.size(); i++)
+      if (pieces_[i].is_read && ids[i] <= INT32_MAX)
+        with[i]->thread = static_cast<uint32_t>(ids[i]);
+    return Ok{};
+  }
+
+  void add_notes(size_t count) {
+    auto note = [this](uint64_t number, std::string_view what) {
+      if (number > 0)
+        result_.notes.push_back(fmt::format("{} goroutines {}", with_commas(number), what));
+    };
+    if (list_size_ > kMaxGoroutines)
+      note(list_size_ - count, "of the program's list are left out: it says it has too many");
+    note(unreadable_, "cannot be read");
+    auto with_state = [this](StackState state) {
+      return static_cast<uint64_t>(
+          std::ranges::count(result_.all, state, &Goroutine::stack_state));
+    };
+    note(with_state(StackState::kMoving),
+         "ran whenever they were looked at: of these there is no stack");
+    note(with_state(StackState::kCut), "have stacks that end before their begin");
+  }
+
+  std::span<std::byte> copy(size_t i) {
+    return std::span(copies_).subspan(i * layout_.size(), layout_.size());
+  }
+
+  const GoroutineLayout& layout_;
+  const proc::ReadMemory& read_memory_;
+  Walker walker_;
+  Goroutines result_;
+  uint64_t list_size_ = 0;
+  uint64_t unreadable_ = 0;
+  uint64_t odd_ = 0;        // goroutines that hold what none holds
+  uint64_t addresses_ = 0;  // in all stacks
+
+  // Room for what is read.
+  std::vector<MemoryPiece> pieces_;
+  std::vector<std::byte> copies_;
+  std::vector<std::vector<std::byte>> stacks_;
+  std::vector<uint64_t> calls_;
+};
+
+}  // namespace
+
+Result<Goroutines> read_goroutines(const GoRuntime& runtime,
+                                   const proc::ReadMemory& read_memory) {
+  for (uint64_t allgs : runtime.allgs) {
+    auto read = Reader(runtime, read_memory).read(allgs);
+    if (!read)
+      return std::move(read).error();
+    if (*read)
+      return std::move(**read);
+  }
+  return Error("no list of goroutines is where the program's code says it is")
+      .with_exit_status(kUnsupported);
+}
+
+}  // namespace gosym

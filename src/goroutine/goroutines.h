@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sequence_pool.h"
+#include "base/unwind_rule.h"
+#include "go/goroutine_layout.h"
+#include "proc/memory.h"
+
+namespace gosym {
+
+// How a goroutine's stack came out.
+enum class StackState : uint8_t {
+  kWhole,    // it leads to where the goroutine began
+  kCut,      // it ends before: in code that nobody knows, or it is deeper than kMaxStackSize
+  kRunning,  // it was on a CPU: its stack changes
+  kMoving,   // it ran each time that it was looked at, and waited before and after
+};
+
+struct Goroutine {
+  uint64_t address = 0;  // of its g
+  uint64_t number = 0;   // goid
+  uint64_t parent = 0;   // the number of the one that made it; 0: unknown
+  go::GoroutineStatus status{};
+  uint8_t wait_reason = 0;  // GoroutineLayout::wait_reasons; 0: none
+  bool is_locked = false;   // to a thread
+  // CLOCK_MONOTONIC in nanoseconds, when the collector first saw it wait; 0: it did not yet.
+  uint64_t waits_since = 0;
+  uint64_t thread_address = 0;  // of its m; 0: it has none
+  uint32_t thread = 0;          // the id of that thread; 0: unknown
+  uint64_t created_at = 0;      // where the go statement returns to; 0: nowhere
+  uint64_t start = 0;           // the function that it began with
+  uint64_t labels = 0;          // of runtime/pprof (runtime_layout.h); 0: none
+  StackState stack_state{};
+  // Addresses of calls, innermost first: one less than a return address.
+  uint32_t stack = 0;  // number in Goroutines::stacks
+};
+
+struct Goroutines {
+  std::vector<Goroutine> all;      // those that live, by number
+  SequencePool<uint64_t> stacks;   // number 0 is the empty one
+  std::vector<std::string> notes;  // what is not told, and why; each a sentence
+};
+
+// What the runtime of a program is like.
+struct GoRuntime {
+  std::vector<uint64_t> allgs;  // where runtime.allgs may be
+  go::GoroutineLayout layout;
+  // For the code at an address, of an instruction that a call is part of; none if nobody knows.
+  std::function<std::optional<UnwindRule>(uint64_t address)> find_rule;
+  // Whether a function begins at the address.
+  std::function<bool(uint64_t address)> is_entry;
+};
+
+// More of a stack is not read.
+inline constexpr uint64_t kMaxStackSize = 1 << 20;
+
+// Reads all goroutines of a program that goes on running. Nothing is stopped, so that each is
+// as it was at a moment of its own: its g is read before and after its stack, in one system
+// call, and only if both are equal the stack is believed; else it is looked at again.
+//
+// Whatever the memory holds is taken for hostile: what is read, and what it takes, is bounded.
+// Fails if there is no list of goroutines where it should be.
+Result<Goroutines> read_goroutines(const GoRuntime& runtime,
+                                   const proc::ReadMemory& read_memory);
+
+}  // namespace gosym

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "goroutine/goroutines.h"
+
+namespace gosym {
+
+struct GoroutineLabel {
+  std::string key;
+  std::string value;
+
+  auto operator<=>(const GoroutineLabel&) const = default;
+};
+
+// The labels of goroutines (go/runtime_layout.h), by key; in the order of `all`. One that has
+// other labels by now, or none, has none here: what was read may be of others. Of very many
+// labels, and of very long ones, the first are told.
+Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
+    const std::vector<Goroutine>& all, const go::RuntimeLayout& layout,
+    const proc::ReadMemory& read_memory);
+
+}  // namespace gosym

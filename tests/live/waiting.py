@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Where the goroutines of a running program wait, against what the program says of itself.
+
+    waiting.py GOSYM
+"""
+import collections
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import time
+
+from common import FIXTURES, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
+from common import new_place, run
+
+VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
+STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
+WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
+        "cgo PIE": (CGO, ["-buildmode=pie"])}
+
+Goroutine = collections.namedtuple("Goroutine", "state stack creator")
+
+
+@functools.cache
+def build(version, way="static", fixture="waiting"):
+    environment, mode = WAYS[way]
+    vcs = [] if version == "1.15" else ["-buildvcs=false"]
+    return compiled(go(version), "build", *vcs, *mode, "-ldflags=-s -w",
+                    output=new_place(fixture), cwd=FIXTURES / fixture,
+                    env=GO_ENVIRONMENT | environment)
+
+
+class Waiting:
+    """A program that has become quiet, and what it wrote of its goroutines then."""
+
+    def __init__(self, program, count):
+        self.own = new_place("stacks")
+        self.process = subprocess.Popen([program, self.own, str(count)], stdout=subprocess.PIPE,
+                                        text=True)
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def parse(text):
+    """Go's tracebacks: goroutines by number. Arguments and offsets are left out."""
+    found = {}
+    for block in text.strip().split("\n\n"):
+        header, *lines = block.splitlines()
+        number, state = re.match(r"goroutine (\d+) \[([^]]+)\](?: \{.*\})?:$", header).groups()
+        state = re.sub(r", \d+ minutes", "", state)
+        calls, creator = [], None
+        while lines:
+            name = lines.pop(0)
+            if name.startswith(("...", "\t")):
+                calls.append(name)
+                continue
+            place = re.sub(r" \+0x[0-9a-f]+$", "", lines.pop(0).strip())
+            if name.startswith("created by "):
+                creator = (name, place)
+            else:
+                calls.append((re.sub(r"\([^()]*(\([^()]*\))*[^()]*\)$", "", name), place))
+        assert number not in found, f"goroutine {number} twice"
+        found[number] = Goroutine(state, calls, creator)
+    return found
+
+
+def without_inlined_runtime(goroutine):
+    """Up to Go 1.20 tracebacks show what was inlined into a function that is shown, whatever it is."""
+    stack = [call for call in goroutine.stack if not re.match(r"runtime\.[a-z]\w*$", call[0])]
+    return goroutine._replace(stack=stack)
+
+
+def differences(own, ours):
+    own.pop("1"), ours.pop("1")  # it wrote the stacks, and waits for something else since
+    problems = [f"only the program has {own[number]}" for number in own.keys() - ours.keys()]
+    problems += [f"only gosym has {ours[number]}" for number in ours.keys() - own.keys()]
+    problems += [f"{number}: the program has {own[number]}, gosym {ours[number]}"
+                 for number in own.keys() & ours.keys() if own[number] != ours[number]]
+    return problems
+
+
+def equals_own(version, way, count):
+    with Waiting(build(version, way), count) as waiting:
+        own = parse(waiting.own.read_text())
+        if version in ("1.15", "1.19"):
+            own = {number: without_inlined_runtime(goroutine) for number, goroutine in own.items()}
+        ours = parse(gosym("goroutines", "--all", waiting.pid).out)
+        assert len(own) > 19 * count
+        problems = differences(own, ours)
+        assert not problems, f"{len(problems)} of {len(own)}: " + problems[0][:900]
+
+
+def groups():
+    with Waiting(build("1.27"), 10) as waiting:
+        text = gosym("goroutines", waiting.pid).out
+        counted = sum(int(n.replace(",", "")) for n in re.findall(r"^([\d,]+) goroutines \[", text, re.M))
+        alone = len(re.findall(r"^goroutine \d+ \[", text, re.M))
+        total = len(parse(gosym("goroutines", "--all", waiting.pid).out))
+        assert counted + alone == total == int(text.split()[0]), (counted, alone, total)
+        states = dict((state, int(n)) for n, state in re.findall(
+            r"^ +(\d+) +[\d.]+% +(.+)$", gosym("goroutines", "--by", "state", waiting.pid).out, re.M))
+        assert sum(states.values()) == total and states["sync.Mutex.Lock"] >= 10, states
+
+
+def other_forms():
+    with Waiting(build("1.27"), 3) as waiting:
+        every = parse(gosym("goroutines", "--all", waiting.pid).out)
+        document = json.loads(gosym("goroutines", "--json", waiting.pid).out)
+        listed = {str(g["id"]): g for g in document["programs"][0]["goroutines"]}
+        assert listed.keys() == every.keys()
+        for number, goroutine in every.items():
+            names = [call["function"].replace("runtime.gopanic", "panic")
+                     for call in listed[number]["stack"]]
+            assert [name for name, _ in goroutine.stack] == names, (goroutine, listed[number])
+        folded = gosym("goroutines", "--folded", waiting.pid).out.splitlines()
+        assert sum(int(line.rpartition(" ")[2]) for line in folded) == len(every)
+        assert any(line.startswith("chan send;main.send ") for line in folded), folded
+
+
+def filters():
+    with Waiting(build("1.27"), 3) as waiting:
+        def shown(*options):
+            return parse(gosym("goroutines", "--all", *options, waiting.pid).out)
+        assert {g.state for g in shown("--state", "^select$").values()} == {"select"}
+        assert len(shown("--focus", r"main\.recurse$")) == 3
+        assert len(shown("--focus", r"main\.start")) > 50  # that made them
+        assert not gosym("goroutines", "--all", "--older", "5m", waiting.pid).out
+        system = gosym("goroutines", "--all", "--system", waiting.pid).out
+        assert "runtime.bgsweep" in system and "runtime.gopark" in system
+        assert "runtime.bgsweep" not in gosym("goroutines", "--all", waiting.pid).out
+
+
+def nothing_is_disturbed():
+    """It is not stopped, traced or signalled."""
+    with Waiting(build("1.27"), 3) as waiting:
+        def facts():
+            status = pathlib.Path(f"/proc/{waiting.pid}/status").read_text()
+            return re.findall(r"^(?:TracerPid|SigQ|nonvoluntary).*$", status, re.M)[:2]
+        before = facts()
+        for _ in range(20):
+            gosym("goroutines", waiting.pid)
+        assert facts() == before and waiting.process.poll() is None
+
+
+def errors():
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for command, status, text in (
+            (["goroutines"], 2, "PID"),
+            (["goroutines", ended.pid], 5, "process"),
+            (["goroutines", "no-such-program"], 5, "no process runs 'no-such-program'"),
+            (["goroutines", "--by", "x", "1"], 2, "'x' is none of"),
+            (["goroutines", "--older", "5s", "1"], 2, "--older: '5s'"),
+            (["goroutines", "--state", "(", "1"], 2, "--state")):
+        done = gosym(*command, check=False)
+        assert done.status == status and text in done.err, (command, done)
+    with subprocess.Popen(["sleep", "100"]) as other:
+        time.sleep(0.1)
+        done = gosym("goroutines", other.pid, check=False)
+        other.kill()
+        assert done.status == 5 and "runs no Go code" in done.err, done
+    with Waiting(build("1.27"), 3) as waiting:
+        done = call(*WITHOUT_RIGHTS, "goroutines", waiting.pid, check=False)
+        assert done.status == 4 and "sudo" in done.err, done
+
+
+run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_own, version, way, 5))
+     for version in VERSIONS for way in WAYS] +
+    [(f"Go {version}: 10,000 goroutines", functools.partial(equals_own, version, "static", 520))
+     for version in (VERSIONS[0], VERSIONS[-1])] +
+    [("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
+     ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)
