@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/unique_fd.h"
+#include "go/goroutine_layout.h"
 #include "record/go_program.h"
 
 using namespace gosym;
@@ -33,6 +36,19 @@ int main(int count, char** files) {
         "g.m={} g.sched.sp={} g.sched.bp={} g.goid={} g.labels={} m.gsignal={} m.curg={} ",
         layout.g_m, layout.g_sched_sp, layout.g_sched_bp, layout.g_goid, layout.g_labels,
         layout.m_gsignal, layout.m_curg);
+    if (auto waits = go::goroutine_layout(program->version)) {
+      fmt::print(
+          "g.atomicstatus={} g.waitsince={} g.waitreason={} g.syscallsp={} g.lockedm={} "
+          "g.parentGoid={} g.gopc={} g.startpc={} m.procid={} ",
+          waits->status, waits->wait_since, waits->wait_reason, waits->syscall_sp,
+          waits->locked_thread, waits->parent, waits->created_at, waits->start,
+          waits->thread_id);
+      std::string reasons;
+      for (std::string_view reason : waits->wait_reasons)
+        reasons += fmt::format("{}|", reason);
+      std::ranges::replace(reasons, ' ', '_');
+      fmt::print("reasons={} ", reasons);
+    }
     fmt::print("callback_frame={} label_map={} offset={}\n", layout.callback_frame,
                int{layout.has_label_map},
                program->offset_at ? "loaded" : std::to_string(program->offset));

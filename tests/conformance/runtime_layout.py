@@ -49,9 +49,24 @@ def is_right(version):
     assert buffer["pc"] == buffer["sp"] + 8 and m["g0"] == 0 and g["stack"] == 0
     expected = {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
                 "g.sched.bp": g["sched"] + buffer["bp"], "g.goid": g["goid"],
-                "g.labels": g["labels"], "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
+                "g.labels": g["labels"], "m.gsignal": m["gsignal"], "m.curg": m["curg"],
+                "g.parentGoid": g.get("parentGoid", 0), "m.procid": m["procid"]}
+    expected |= {f"g.{name}": g[name] for name in ("atomicstatus", "waitsince", "waitreason",
+                                                   "syscallsp", "lockedm", "gopc", "startpc")}
+    assert g["syscallpc"] == g["syscallsp"] + 8
     here = told(program)
     assert {key: int(here[key]) for key in expected} == expected, f"{here}, but {expected}"
+
+
+def has_reasons(version):
+    """What goroutines wait for, as the source of the runtime numbers and words it."""
+    source = (pathlib.Path(call(go(version), "env", "GOROOT").out.strip()) /
+              "src/runtime/runtime2.go").read_text()
+    numbered = source[source.index("\twaitReasonZero "):].split("\n)")[0]
+    names = re.findall(r"^\t(waitReason\w+)", numbered, re.M)
+    words = dict(re.findall(r'^\t(waitReason\w+):\s+"(.*)",', source, re.M))
+    here = told(build(version, "static"))["reasons"].split("|")[:-1]
+    assert here == [words[name].replace(" ", "_") for name in names], here
 
 
 def is_found(version, way):
@@ -68,6 +83,8 @@ def others():
 
 run([(f"Go {version}: the layout is that of its debugging information",
       functools.partial(is_right, version)) for version in VERSIONS] +
+    [(f"Go {version}: goroutines wait for what its runtime says",
+      functools.partial(has_reasons, version)) for version in VERSIONS] +
     [(f"Go {version}, {way}: the pointer is found", functools.partial(is_found, version, way))
      for version in VERSIONS for way in WAYS] +
     [("what is no Go program has none", others)], root=False)

@@ -151,6 +151,37 @@ def nothing_is_disturbed():
         assert facts() == before and waiting.process.poll() is None
 
 
+# Which function may call which in the fixture; None is where a goroutine begins.
+CALLS = {(None, "main.even"), ("main.even", "main.evenDown"), ("main.evenDown", "main.evenDown"),
+         ("main.evenDown", "main.evenTurn"), (None, "main.odd"), ("main.odd", "main.oddDown"),
+         ("main.oddDown", "main.oddDown"), ("main.oddDown", "main.oddTurn")}
+
+
+def churn(version):
+    """No stack of two moments is shown while goroutines run, park and are moved."""
+    with subprocess.Popen([build(version, fixture="churn"), "2000"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            whole = 0
+            for _ in range(25):
+                document = json.loads(gosym("goroutines", "--json", process.pid).out)
+                goroutines = document["programs"][0]["goroutines"]
+                assert len({g["id"] for g in goroutines}) == len(goroutines) >= 2000
+                for goroutine in goroutines:
+                    names = [call["function"] for call in reversed(goroutine["stack"])]
+                    if goroutine["stack_state"] not in ("whole", "cut"):
+                        assert not names, goroutine
+                    elif names and names[0] in ("main.even", "main.odd"):
+                        assert goroutine["stack_state"] == "whole", goroutine
+                        pairs = set(zip([None] + names, names))
+                        assert pairs <= CALLS, (pairs - CALLS, goroutine)
+                        whole += 1
+            assert whole > 25 * 1500, whole
+        finally:
+            process.kill()
+
+
 def errors():
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -176,6 +207,8 @@ def errors():
 run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_own, version, way, 5))
      for version in VERSIONS for way in WAYS] +
     [(f"Go {version}: 10,000 goroutines", functools.partial(equals_own, version, "static", 520))
+     for version in (VERSIONS[0], VERSIONS[-1])] +
+    [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)

@@ -1,0 +1,322 @@
+#include "goroutine/goroutines.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <map>
+
+#include "go/allgs.h"
+#include "goroutine/labels.h"
+
+using namespace gosym;
+
+namespace {
+
+using go::GoroutineStatus;
+
+const go::GoroutineLayout kLayout = *go::goroutine_layout("go1.24");
+
+// The memory of a program, of words; what has none is not mapped.
+struct Memory {
+  std::map<uint64_t, uint64_t> words;
+  int reads = 0;
+  std::function<void()> before_read = [] {};  // of each piece
+
+  void set(uint64_t address, uint64_t value) { words[address] = value; }
+
+  proc::ReadMemory reader() {
+    return [this](std::span<proc::MemoryPiece> pieces) -> Result<> {
+      for (proc::MemoryPiece& piece : pieces) {
+        reads++;
+        before_read();
+        piece.is_read = true;
+        for (uint64_t at = 0; at < piece.bytes.size(); at++) {
+          auto word = words.find((piece.address + at) & ~uint64_t{7});
+          piece.is_read = piece.is_read && word != words.end();
+          if (word != words.end())
+            piece.bytes[at] = std::byte(word->second >> 8 * ((piece.address + at) % 8));
+        }
+      }
+      return Ok{};
+    };
+  }
+};
+
+constexpr uint64_t kAllgs = 0x1000;
+constexpr uint64_t kList = 0x2000;
+constexpr uint64_t kFirst = 0x10000;  // a g each 0x1000
+constexpr uint64_t kStacks = 0x100000;
+constexpr uint64_t kRoot = 0x400100;  // returns to goexit
+constexpr uint64_t kCode = 0x400000;
+
+struct Program {
+  Memory memory;
+  uint64_t count = 0;
+
+  void make_list() {
+    memory.set(kAllgs, kList);
+    memory.set(kAllgs + 8, count);
+    memory.set(kAllgs + 16, count);
+  }
+
+  uint64_t add(GoroutineStatus status, uint8_t reason = 0) {
+    uint64_t g = kFirst + 0x1000 * count;
+    uint64_t stack = kStacks + 0x1000 * count;
+    for (uint64_t at = 0; at < 512; at += 8)
+      memory.set(g + at, 0);
+    memory.set(g, stack);
+    memory.set(g + 8, stack + 0x100);
+    memory.set(g + kLayout.runtime.g_sched_sp, stack + 0xf0);
+    memory.set(g + kLayout.runtime.g_sched_sp + 8, kCode + 8);
+    memory.set(g + kLayout.status, static_cast<uint64_t>(status));
+    memory.set(g + kLayout.runtime.g_goid, 100 + count);
+    memory.set(g + kLayout.wait_reason, reason);
+    memory.set(stack + 0xf0, kCode + 0x10);
+    memory.set(stack + 0xf8, kRoot + 1);
+    memory.set(kList + 8 * count++, g);
+    make_list();
+    return g;
+  }
+
+  GoRuntime runtime() const {
+    GoRuntime runtime;
+    runtime.allgs = {kAllgs};
+    runtime.layout = kLayout;
+    runtime.is_entry = [](uint64_t address) { return address == kCode; };
+    runtime.find_rule = [](uint64_t address) -> std::optional<UnwindRule> {
+      if (address == kRoot)
+        return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+      if (address < kCode || address >= kRoot)
+        return std::nullopt;
+      return UnwindRule{.cfa = {Anchor::kStackPointer, 8},
+                        .return_kind = UnwindRule::ReturnAddress::kOnStack,
+                        .return_address = {Anchor::kCfa, -8}};
+    };
+    return runtime;
+  }
+
+  Result<Goroutines> read() { return read_goroutines(runtime(), memory.reader()); }
+};
+
+std::vector<uint64_t> stack_of(const Goroutines& goroutines, size_t i) {
+  auto stack = goroutines.stacks[goroutines.all[i].stack];
+  return {stack.begin(), stack.end()};
+}
+
+}  // namespace
+
+TEST_CASE("goroutines: those that wait have stacks, those that run have none") {
+  Program program;
+  program.add(GoroutineStatus::kWaiting, 14);
+  program.add(GoroutineStatus::kRunning);
+  program.add(GoroutineStatus::kDead);
+  auto read = program.read();
+  REQUIRE(read);
+  REQUIRE(read->all.size() == 2);
+  CHECK(read->all[0].number == 100);
+  CHECK(read->all[0].wait_reason == 14);
+  CHECK(read->all[0].stack_state == StackState::kWhole);
+  CHECK(stack_of(*read, 0) == std::vector<uint64_t>{kCode + 7, kCode + 0xf, kRoot});
+  CHECK(read->all[1].stack_state == StackState::kRunning);
+  CHECK(stack_of(*read, 1).empty());
+  CHECK(read->notes.empty());
+}
+
+TEST_CASE("goroutines: one that has not begun is where its function begins") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kRunnable);
+  program.memory.set(g + kLayout.runtime.g_sched_sp + 8, kCode);
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(stack_of(*read, 0).front() == kCode);
+}
+
+TEST_CASE("goroutines: in a system call other registers tell") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kSyscall);
+  program.memory.set(g + kLayout.syscall_sp, kStacks + 0xf8);
+  program.memory.set(g + kLayout.syscall_sp + 8, kCode + 0x21);
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(stack_of(*read, 0) == std::vector<uint64_t>{kCode + 0x20, kRoot});
+}
+
+TEST_CASE("goroutines: a stack that changes while it is read is not shown") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kWaiting, 14);
+  program.add(GoroutineStatus::kWaiting, 14);
+  uint64_t changes = 0;
+  SUBCASE("all the time") {
+    program.memory.before_read = [&] { program.memory.set(g + kLayout.wait_since, ++changes); };
+    auto read = program.read();
+    REQUIRE(read);
+    CHECK(read->all[0].stack_state == StackState::kMoving);
+    CHECK(stack_of(*read, 0).empty());
+    CHECK(read->all[1].stack_state == StackState::kWhole);
+    CHECK(read->notes.size() == 1);
+  }
+  SUBCASE("for a while") {
+    program.memory.before_read = [&] {
+      if (++changes < 12)
+        program.memory.set(g + kLayout.wait_since, changes);
+    };
+    auto read = program.read();
+    REQUIRE(read);
+    CHECK(read->all[0].stack_state == StackState::kWhole);
+  }
+}
+
+TEST_CASE("goroutines: a list that cannot be one is refused") {
+  for (auto [address, length, capacity] : {std::array<uint64_t, 3>{0, 1, 1},
+                                           {kList, 0, 1},
+                                           {kList, 2, 1},
+                                           {kList + 1, 1, 1},
+                                           {kList, UINT64_MAX, UINT64_MAX},
+                                           {0xdead0000, 1, 1}}) {
+    Program program;
+    program.add(GoroutineStatus::kWaiting);
+    program.memory.set(kAllgs, address);
+    program.memory.set(kAllgs + 8, length);
+    program.memory.set(kAllgs + 16, capacity);
+    CHECK_FALSE(program.read());
+  }
+  Program program;
+  program.add(GoroutineStatus::kWaiting);
+  program.memory.words.erase(kAllgs + 8);
+  CHECK_FALSE(program.read());
+}
+
+TEST_CASE("goroutines: pointers that lie are left out, and one is told once") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kWaiting);
+  for (uint64_t pointer : {g, g, uint64_t{0}, g + 1, uint64_t{0xdead0000}, UINT64_MAX - 7})
+    program.memory.set(kList + 8 * program.count++, pointer);
+  program.make_list();
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(read->all.size() == 1);
+  CHECK(read->notes == std::vector<std::string>{"2 goroutines cannot be read"});
+}
+
+TEST_CASE("goroutines: whatever a g holds, there is an end") {
+  for (uint64_t offset = 0; offset < kLayout.size(); offset += 8)
+    for (uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{7}, kStacks + 0x1000, kCode,
+                           UINT64_MAX, uint64_t{1} << 63, UINT64_MAX - 7}) {
+      Program program;
+      uint64_t g = program.add(GoroutineStatus::kWaiting);
+      program.add(GoroutineStatus::kWaiting);
+      program.add(GoroutineStatus::kWaiting);
+      program.memory.set(g + offset, value);
+      auto read = program.read();
+      REQUIRE(read);
+      CHECK(read->all.size() >= 2);
+    }
+}
+
+TEST_CASE("goroutines: a stack is followed upward only, and to its bound") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kWaiting);
+  program.memory.set(kStacks + 0xf8, kCode + 0x30);  // no root
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(read->all[0].stack_state == StackState::kCut);
+  CHECK(stack_of(*read, 0).size() == 3);
+  program.memory.set(g + 8, kStacks + (uint64_t{1} << 40));  // says that it is large
+  read = program.read();
+  REQUIRE(read);
+  CHECK(stack_of(*read, 0).empty());  // that much is not there
+}
+
+TEST_CASE("goroutines: labels of Go 1.24") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kWaiting);
+  Memory& memory = program.memory;
+  memory.set(g + kLayout.runtime.g_labels, 0x8000);
+  uint64_t pairs[] = {0x8100, 3, 0x8108, 5};
+  uint64_t slice[] = {0x8020, 1, 1};
+  for (uint64_t i = 0; i < 3; i++)
+    memory.set(0x8000 + 8 * i, slice[i]);
+  for (uint64_t i = 0; i < 4; i++)
+    memory.set(0x8020 + 8 * i, pairs[i]);
+  memory.set(0x8100, 0x79656b);      // "key"
+  memory.set(0x8108, 0x65756c6176);  // "value"
+  auto labels = [&] {
+    auto read = program.read();
+    REQUIRE(read);
+    auto found = read_labels(read->all, kLayout.runtime, memory.reader());
+    REQUIRE(found);
+    return found->at(0);
+  };
+  CHECK(labels() == std::vector<GoroutineLabel>{{"key", "value"}});
+  memory.set(0x8008, UINT64_MAX);  // longer than its capacity
+  CHECK(labels().empty());
+  memory.set(0x8010, UINT64_MAX);  // and than what is there
+  CHECK(labels().empty());
+  memory.set(0x8008, 1);
+  memory.set(0x8038, UINT64_MAX);  // the value's length
+  CHECK(labels().at(0).value.empty());
+}
+
+TEST_CASE("goroutines: labels of Go 1.23, where buckets go round in a circle") {
+  const go::GoroutineLayout layout = *go::goroutine_layout("go1.23");
+  Memory memory;
+  for (uint64_t at = 0x8000; at < 0x9000; at += 8)
+    memory.set(at, 0);
+  memory.set(0x100 + layout.runtime.g_labels, 0x8000);
+  memory.set(0x8000, 0x8010);  // to the map
+  memory.set(0x8010, 1);
+  memory.set(0x8020, 0x8100);  // its bucket
+  memory.set(0x8100, 0x0005);  // one slot is used
+  memory.set(0x8108, 0x8300);
+  memory.set(0x8110, 3);
+  memory.set(0x8188, 0x8308);
+  memory.set(0x8190, 5);
+  memory.set(0x8100 + 264, 0x8100);  // goes on with itself
+  memory.set(0x8300, 0x79656b);
+  memory.set(0x8308, 0x65756c6176);
+  std::vector<Goroutine> all = {{.address = 0x100, .labels = 0x8000}};
+  auto found = read_labels(all, layout.runtime, memory.reader());
+  REQUIRE(found);
+  REQUIRE(!found->at(0).empty());
+  CHECK(found->at(0).size() <= 8);
+  CHECK(found->at(0)[0] == GoroutineLabel{"key", "value"});
+  // A log2 that no map has.
+  memory.set(0x8018, uint64_t{0xff} << 8);
+  CHECK(read_labels(all, layout.runtime, memory.reader()));
+}
+
+TEST_CASE("allgs: three words in a row that code of amd64 names") {
+  using namespace std::string_literals;
+  // mov 0x100(%rip), %rax; mov %rcx, 0x101(%rip); lea 0(%rip), %rdx; mov 0x102(%rip), %r8
+  std::string code =
+      "\x48\x8b\x05\x00\x01\x00\x00\x48\x89\x0d\x01\x01\x00\x00\x48\x8d\x15\x00\x00\x00\x00"s
+      "\x4c\x8b\x05\xfb\x00\x00\x00"s;
+  auto find = [](std::string_view bytes, uint16_t machine = EM_X86_64) {
+    return go::find_allgs(machine, as_bytes(bytes), ImageAddress{0x400000});
+  };
+  CHECK(find(code) == std::vector<ImageAddress>{ImageAddress{0x400107}});
+  for (size_t size = 0; size < code.size(); size++)
+    CHECK(find(std::string_view(code).substr(0, size)).empty());
+  CHECK(find(code, EM_386).empty());
+}
+
+TEST_CASE("allgs: three words in a row that code of arm64 names") {
+  auto words = [](std::initializer_list<uint32_t> list) {
+    std::string code;
+    for (uint32_t word : list)
+      for (int i = 0; i < 4; i++)
+        code += static_cast<char>(word >> 8 * i);
+    return code;
+  };
+  auto find = [](const std::string& code) {
+    return go::find_allgs(EM_AARCH64, as_bytes(code), ImageAddress{0x400000});
+  };
+  // adrp x27, 0x1000; ldr x0, [x27, 0x10]; ldp x1, x2, [x27, 0x18] of two words.
+  std::string code = words({0xb000001b, 0xf9400b60, 0xa9418b61});
+  CHECK(find(code) == std::vector<ImageAddress>{ImageAddress{0x401010}});
+  // The same with add x3, x27, 0x10.
+  CHECK(find(words({0xb000001b, 0x91004363, 0xf9400060, 0xa9408861})) ==
+        std::vector<ImageAddress>{ImageAddress{0x401010}});
+  for (size_t size = 0; size < code.size(); size++)
+    CHECK(find(code.substr(0, size)).empty());
+}
