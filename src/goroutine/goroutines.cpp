@@ -198,6 +198,23 @@ private:
     return piece.is_read ? std::optional<Bytes>(room) : std::nullopt;
   }
 
+  // Whether they are there. What is not there takes no memory, however much it says it is.
+  Result<bool> read_words(uint64_t address, uint64_t count, std::vector<uint64_t>& words) {
+    constexpr uint64_t kAtOnce = 64 << 10;
+    words.clear();
+    while (words.size() < count) {
+      uint64_t begin = words.size();
+      words.resize(std::min(begin + kAtOnce, count));
+      auto read = read_at(address + begin * kWord,
+                          std::as_writable_bytes(std::span(words).subspan(begin)));
+      if (!read)
+        return std::move(read).error();
+      if (!*read)
+        return false;
+    }
+    return true;
+  }
+
   // Pointers to all g, without doubles. The runtime may give the list a new place meanwhile,
   // and use the old one for something else.
   Result<std::vector<uint64_t>> read_list(uint64_t allgs) {
@@ -211,14 +228,13 @@ private:
       if (address == 0 || address % kWord != 0 || length == 0 || length > capacity)
         return list;
       list_size_ = length;
-      list.resize(std::min(length, kMaxGoroutines));
-      auto read = read_at(address, std::as_writable_bytes(std::span(list)));
+      auto is_read = read_words(address, std::min(length, kMaxGoroutines), list);
+      if (!is_read)
+        return std::move(is_read).error();
+      auto read = read_at(allgs, std::as_writable_bytes(std::span(after)));
       if (!read)
         return std::move(read).error();
-      bool is_read = read->has_value();
-      if (read = read_at(allgs, std::as_writable_bytes(std::span(after))); !read)
-        return std::move(read).error();
-      if (!is_read)
+      if (!*is_read)
         list.clear();
       else if (after[0] == address)
         break;
