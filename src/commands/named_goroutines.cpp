@@ -71,6 +71,11 @@ Result<NamedGoroutines> read_one(uint32_t pid, const GoFile& file, const GoCode&
     return errorf("'{}' is a program of 32 bits: its goroutines cannot be read",
                   printable(file.path))
         .with_exit_status(kUnsupported);
+  if (auto minor = go::minor_of_release(file.version);
+      minor && *minor < go::kFirstGoroutineMinor)
+    return errorf("'{}' is of {}: goroutines are read of Go 1.{} and later",
+                  printable(file.path), file.version, go::kFirstGoroutineMinor)
+        .with_exit_status(kUnsupported);
   NamedGoroutines named;
   named.program = file.path;
   named.go_version = file.version;

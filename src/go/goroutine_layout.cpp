@@ -350,7 +350,7 @@ std::string_view to_string(GoroutineStatus status) {
 std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version) {
   auto minor = minor_of_release(go_version);
   auto runtime = runtime_layout(go_version);
-  if (!minor || *minor < kVersions[0].first_minor || !runtime)
+  if (!minor || *minor < kFirstGoroutineMinor || !runtime)
     return std::nullopt;
   return layout_of(*minor, *runtime);
 }

@@ -61,7 +61,9 @@ struct GoroutineLayout {
   uint16_t size() const { return static_cast<uint16_t>(runtime.g_labels + 8); }
 };
 
-// None for versions before Go 1.15, and for those that nobody has looked at.
+inline constexpr uint32_t kFirstGoroutineMinor = 15;  // of Go 1.15
+
+// None for versions before that, and for those that nobody has looked at.
 std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version);
 
 // That of the newest release, for a version that nobody has looked at: what it tells has to be

@@ -2,7 +2,7 @@
 """Where Go's runtime keeps its goroutines, as gosym believes it for a version, and as the debugging
 information of a program of that version says.
 
-    runtime_layout.py PRINT_GO_PROGRAM
+    runtime_layout.py PRINT_GO_PROGRAM PRINT_ALLGS
 """
 import functools
 import pathlib
@@ -12,17 +12,18 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
 from common import FIXTURES, GO_ENVIRONMENT, WORK, call, go, run
 
-PRINT = sys.argv[1]
+PRINT, PRINT_ALLGS = sys.argv[1:]
 VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
 STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
 WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
         "cgo PIE": (CGO, ["-buildmode=pie"]), "library": (CGO, ["-buildmode=c-shared",
                                                                 "-tags=library"])}
+MACHINES = {"arm64": ({"CGO_ENABLED": "0", "GOARCH": "arm64"}, [])}
 
 
 @functools.cache
 def build(version, way, *flags):
-    environment, mode = WAYS[way]
+    environment, mode = (WAYS | MACHINES)[way]
     program = WORK / f"{version}-{way.replace(' ', '-')}{len(flags)}"
     vcs = [] if version == "1.15" else ["-buildvcs=false"]
     call(go(version), "build", *vcs, *mode, *flags, "-o", program, cwd=FIXTURES / "goroutines",
@@ -76,6 +77,15 @@ def is_found(version, way):
     assert whole["offset"] == ("loaded" if way == "library" else "-8"), whole
 
 
+def lists_goroutines(version, way):
+    """The variable is among the few places that the code gives, which no symbol tells it."""
+    program = build(version, way)
+    listed = re.findall(r"^([0-9a-f]+) [bBdD] runtime\.allgs$", call("llvm-nm", program).out, re.MULTILINE)
+    found = call(PRINT_ALLGS, program).out.split()
+    assert len(found) <= 3 and len(listed) == 1 and int(listed[0], 16) in [int(at, 16) for at in found], \
+        (listed, found)
+
+
 def others():
     for program in ("/bin/sh", "/usr/bin/gcc", "/dev/null", "/nowhere"):
         assert told(program) == "none", program
@@ -87,4 +97,7 @@ run([(f"Go {version}: the layout is that of its debugging information",
       functools.partial(has_reasons, version)) for version in VERSIONS] +
     [(f"Go {version}, {way}: the pointer is found", functools.partial(is_found, version, way))
      for version in VERSIONS for way in WAYS] +
+    [(f"Go {version}, {way}: the list of goroutines is found",
+      functools.partial(lists_goroutines, version, way))
+     for version in VERSIONS for way in WAYS | MACHINES] +
     [("what is no Go program has none", others)], root=False)
