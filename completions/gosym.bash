@@ -62,7 +62,7 @@ _gosym() {
         --debuginfod --no-debuginfod"
       ;;
     goroutines)
-      options="-h --help --all --by --folded --json --system --state --focus --label --older"
+      options="-h --help --all --by --folded --json --pprof --system --state --focus --label --older"
       ;;
     doctor) options="-h --help" ;;
     help)

@@ -66,11 +66,6 @@ std::string labels_text(const std::vector<GoroutineLabel>& labels) {
   return pairs.empty() ? "" : fmt::format(" {{{}}}", joined(pairs, ", "));
 }
 
-const std::vector<GoroutineLabel>& labels_of(const NamedGoroutines& named,
-                                             const Goroutine& goroutine) {
-  return named.labels[static_cast<size_t>(&goroutine - named.goroutines.all.data())];
-}
-
 std::string minutes_text(uint64_t least, uint64_t most) {
   if (most == 0)
     return "";
@@ -123,7 +118,7 @@ void append_header(const NamedGoroutines& named, const Goroutine& goroutine,
   text += fmt::format("goroutine {} [{}{}{}]{}:\n", goroutine.number, named.state(goroutine),
                       minutes_text(minutes, minutes),
                       goroutine.is_locked ? ", locked to thread" : "",
-                      labels_text(labels_of(named, goroutine)));
+                      labels_text(named.labels_of(goroutine)));
 }
 
 void append_group(const NamedGoroutines& named, const Group& group, bool has_system,
@@ -136,7 +131,7 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
   bool has_one_parent = std::ranges::all_of(
       group, [&](const Goroutine* one) { return one->parent == first.parent; });
   bool has_same_labels = std::ranges::all_of(group, [&](const Goroutine* one) {
-    return labels_of(named, *one) == labels_of(named, first);
+    return named.labels_of(*one) == named.labels_of(first);
   });
   if (group.size() == 1)
     append_header(named, first, text);
@@ -145,7 +140,7 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
         "{} goroutines [{}{}{}]{}: {}\n", with_commas(group.size()), named.state(first),
         minutes_text(named.minutes(**least), named.minutes(**most)),
         first.is_locked ? ", locked to thread" : "",
-        has_same_labels ? labels_text(labels_of(named, first)) : "", numbers_text(group));
+        has_same_labels ? labels_text(named.labels_of(first)) : "", numbers_text(group));
   append_stack(named, first, has_system, text);
   append_creator(named, first, has_one_parent ? first.parent : 0, text);
 }
@@ -163,7 +158,7 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
     return stack.empty() ? std::string(kNone) : shown_name(stack.front().function);
   }
   key.remove_prefix(kLabelKey.size());
-  for (const GoroutineLabel& label : labels_of(named, goroutine))
+  for (const GoroutineLabel& label : named.labels_of(goroutine))
     if (label.key == key)
       return printable(label.value);
   return std::string(kNone);
@@ -216,10 +211,10 @@ void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, b
     json.field("locked", true);
   if (goroutine.thread != 0)
     json.field("thread", goroutine.thread);
-  if (!labels_of(named, goroutine).empty()) {
+  if (!named.labels_of(goroutine).empty()) {
     json.key("labels");
     json.begin_object();
-    for (const GoroutineLabel& label : labels_of(named, goroutine))
+    for (const GoroutineLabel& label : named.labels_of(goroutine))
       json.field(label.key, label.value);
     json.end_object();
   }

@@ -6,8 +6,10 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
-#include "commands/goroutine_views.h"
+#include "commands/goroutine_profile.h"
 #include "commands/option_checks.h"
+#include "output/output_file.h"
+#include "output/pprof.h"
 #include "record/target.h"
 
 namespace gosym {
@@ -21,6 +23,7 @@ struct GoroutinesOptions {
   bool has_system = false;
   bool is_json = false;
   bool is_folded = false;
+  std::string pprof;  // a file; empty: none
   std::string by;     // empty: groups, or all
   std::string state;  // regular expressions; empty: any
   std::string focus;
@@ -127,6 +130,16 @@ std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
   return options.is_all ? traceback_of(named, view) : groups_of(named, view);
 }
 
+Result<> write_profile(const NamedGoroutines& named, const GoroutineView& view, uint32_t pid,
+                       const std::string& path) {
+  auto file = OutputFile::open(path);
+  if (!file)
+    return std::move(file).error();
+  write_pprof(profile_of(named, view, pid),
+              [&](std::string_view data) { return file->write(data); });
+  return file->finish();
+}
+
 // The texts are printable already.
 void write(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -148,10 +161,16 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   std::vector<GoroutineView> views;
   for (const NamedGoroutines& named : *all)
     views.push_back(choose(named, *filter, options.has_system));
-  if (options.is_json)
+  if (!options.pprof.empty()) {
+    if (auto written = write_profile(all->front(), views.front(), *pid, options.pprof);
+        !written)
+      return std::move(written).error();
+  } else if (options.is_json) {
     write(json_of(*all, views, *pid));
-  for (size_t i = 0; i < all->size() && !options.is_json; i++)
-    write((i > 0 ? "\n" : "") + text_of((*all)[i], views[i], options));
+  } else {
+    for (size_t i = 0; i < all->size(); i++)
+      write((i > 0 ? "\n" : "") + text_of((*all)[i], views[i], options));
+  }
   for (const NamedGoroutines& named : *all)
     for (const std::string& note : named.goroutines.notes)
       print(stderr, "gosym: note: {}\n", note);
@@ -190,6 +209,14 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .help = "Write one JSON document",
          .set = into(options.is_json),
          .excludes = {"--all", "--by", "--folded"}},
+        {.names = "--pprof",
+         .value = "FILE",
+         .help =
+             "Write a profile for go tool pprof; with several Go runtimes in the process, of "
+             "the first",
+         .set = into(options.pprof),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json"}},
         {.names = "--system",
          .help = "Show the runtime's own goroutines and functions as well",
          .set = into(options.has_system)}}},
@@ -229,7 +256,8 @@ Command make_goroutines() {
               "  gosym goroutines --by state prometheus   how many wait for what\n"
               "  gosym goroutines --older 5m 4242         what may be stuck\n"
               "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
-              "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n",
+              "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n"
+              "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n",
           .run = [options] { return run_goroutines(*options); }};
 }
 

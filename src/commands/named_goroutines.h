@@ -31,6 +31,10 @@ struct NamedGoroutines {
   // Whether it is one of the runtime's own, and runs nothing but that: tracebacks leave it out.
   bool is_system(const Goroutine& goroutine) const;
 
+  const std::vector<GoroutineLabel>& labels_of(const Goroutine& goroutine) const {
+    return labels[static_cast<size_t>(&goroutine - goroutines.all.data())];
+  }
+
   // What it does or waits for: "chan receive", "running", "syscall".
   std::string state(const Goroutine& goroutine) const;
   // Whole minutes that it has waited, or more: the collector looks at it now and then.

@@ -387,18 +387,18 @@ private:
   void add_notes(size_t count) {
     auto note = [this](uint64_t number, std::string_view what) {
       if (number > 0)
-        result_.notes.push_back(fmt::format("{} goroutines {}", with_commas(number), what));
+        result_.notes.push_back(fmt::format("{}: {}", what, with_commas(number)));
     };
     if (list_size_ > kMaxGoroutines)
-      note(list_size_ - count, "of the program's list are left out: it says it has too many");
-    note(unreadable_, "cannot be read");
+      note(list_size_ - count, "goroutines left out, as the program says it has too many");
+    note(unreadable_, "goroutines that cannot be read");
     auto with_state = [this](StackState state) {
       return static_cast<uint64_t>(
           std::ranges::count(result_.all, state, &Goroutine::stack_state));
     };
     note(with_state(StackState::kMoving),
-         "ran whenever they were looked at: of these there is no stack");
-    note(with_state(StackState::kCut), "have stacks that end before their begin");
+         "goroutines without a stack, as they ran whenever they were looked at");
+    note(with_state(StackState::kCut), "goroutines whose stacks end before their begin");
   }
 
   std::span<std::byte> copy(size_t i) {

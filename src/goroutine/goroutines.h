@@ -43,7 +43,7 @@ struct Goroutine {
 struct Goroutines {
   std::vector<Goroutine> all;      // those that live, by number
   SequencePool<uint64_t> stacks;   // number 0 is the empty one
-  std::vector<std::string> notes;  // what is not told, and why; each a sentence
+  std::vector<std::string> notes;  // what is not told, and why; each a clause
 };
 
 // What the runtime of a program is like.

@@ -123,6 +123,13 @@ def other_forms():
             assert [name for name, _ in goroutine.stack] == names, (goroutine, listed[number])
         folded = gosym("goroutines", "--folded", waiting.pid).out.splitlines()
         assert sum(int(line.rpartition(" ")[2]) for line in folded) == len(every)
+        profile = new_place("goroutines.pb.gz")
+        gosym("goroutines", "--pprof", profile, waiting.pid)
+        tops = call(go("1.27"), "tool", "pprof", "-top", "-nodecount=9999", profile).out
+        assert f"accounting for {len(every)}, 100% of {len(every)} total" in tops, tops
+        assert re.search(r"^ +\d+ +[\d.]+% +[\d.]+% +3 +[\d.]+% +main\.send$", tops, re.M), tops
+        tags = call(go("1.27"), "tool", "pprof", "-tags", profile).out
+        assert re.search(r"^ +3 \( *[\d.]+%\): chan send$", tags, re.M), tags
         assert any(line.startswith("chan send;main.send ") for line in folded), folded
 
 

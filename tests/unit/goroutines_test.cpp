@@ -195,7 +195,7 @@ TEST_CASE("goroutines: pointers that lie are left out, and one is told once") {
   auto read = program.read();
   REQUIRE(read);
   CHECK(read->all.size() == 1);
-  CHECK(read->notes == std::vector<std::string>{"2 goroutines cannot be read"});
+  CHECK(read->notes == std::vector<std::string>{"goroutines that cannot be read: 2"});
 }
 
 TEST_CASE("goroutines: whatever a g holds, there is an end") {
