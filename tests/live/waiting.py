@@ -158,6 +158,29 @@ def nothing_is_disturbed():
         assert facts() == before and waiting.process.poll() is None
 
 
+# What the first screen tells of a program that is stuck.
+STUCK = {
+    "deadlock": ["2 sync.Mutex.Lock", "[sync.Mutex.Lock]:", "main.transfer(...)"],
+    "leak": ["1,000 chan send", "1,000 goroutines [chan send]", "main.ask(...)",
+             "created by main.handle in goroutine 1"],
+    "convoy": ["199 sync.Mutex.Lock", "199 goroutines [sync.Mutex.Lock]", "main.lookUp(...)"],
+    "pool": ["96 chan receive", "96 goroutines [chan receive]", "main.connect(...)"],
+}
+
+
+def stuck(kind):
+    with subprocess.Popen([build("1.27", fixture="stuck"), kind], stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            screen = gosym("goroutines", process.pid).out.splitlines()[:24]
+            for expected in STUCK[kind]:
+                assert any(expected in line for line in screen), \
+                    (expected, screen)
+        finally:
+            process.kill()
+
+
 # Which function may call which in the fixture; None is where a goroutine begins.
 CALLS = {(None, "main.even"), ("main.even", "main.evenDown"), ("main.evenDown", "main.evenDown"),
          ("main.evenDown", "main.evenTurn"), (None, "main.odd"), ("main.odd", "main.oddDown"),
@@ -217,5 +240,6 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
+    [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
     [("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)
