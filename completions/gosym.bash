@@ -62,7 +62,8 @@ _gosym() {
         --debuginfod --no-debuginfod"
       ;;
     goroutines)
-      options="-h --help --all --by --folded --json --pprof --system --state --focus --label --older"
+      options="-h --help --all --by --folded --json --pprof --system --state --focus --label --older --watch -n
+        --iterations"
       ;;
     doctor) options="-h --help" ;;
     help)
@@ -89,6 +90,8 @@ _gosym() {
     diff:--sort) COMPREPLY=($(compgen -W "self total" -- "$current")) ;;
     diff:--confidence | diff:--fail-above) ;;
     goroutines:--by) COMPREPLY=($(compgen -W "state function creator label:" -- "$current")) ;;
+    goroutines:--watch) COMPREPLY=($(compgen -W "1s 10s 1m" -- "$current")) ;;
+    goroutines:-n | goroutines:--iterations) ;;
     goroutines:--older) COMPREPLY=($(compgen -W "1m 5m 1h" -- "$current")) ;;
     goroutines:--state | goroutines:--focus | goroutines:--label) ;;
     top:--interval) COMPREPLY=($(compgen -W "500ms 1s 2s" -- "$current")) ;;

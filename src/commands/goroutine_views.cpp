@@ -1,6 +1,7 @@
 #include "commands/goroutine_views.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 
 #include "base/text.h"
@@ -29,10 +30,10 @@ void append_place(const Call& call, std::string& text) {
 void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
                   std::string& text) {
   switch (goroutine.stack_state) {
-    case StackState::kRunning:
+    case GoroutineStack::kRunning:
       text += "\tgoroutine running on other thread; stack unavailable\n";
       break;
-    case StackState::kMoving:
+    case GoroutineStack::kMoving:
       text += "\tgoroutine ran whenever it was looked at; stack unavailable\n";
       break;
     default:
@@ -42,7 +43,7 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
     text += shown_name(call.function) + "(...)\n";
     append_place(call, text);
   }
-  if (goroutine.stack_state == StackState::kCut)
+  if (goroutine.stack_state == GoroutineStack::kCut)
     text += "...additional frames elided...\n";
 }
 
@@ -79,7 +80,7 @@ std::string minutes_text(uint64_t least, uint64_t most) {
 struct GroupKey {
   std::string state;
   bool is_locked;
-  StackState stack_state;
+  GoroutineStack stack_state;
   uint32_t stack;
   uint64_t created_at;
 
@@ -145,6 +146,14 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
   append_creator(named, first, has_one_parent ? first.parent : 0, text);
 }
 
+// Whether a function is there to wait for others, so that its caller tells more.
+bool is_of_waiting(std::string_view function) {
+  constexpr std::string_view kPackages[] = {"internal/", "runtime.", "sync.", "syscall.",
+                                            "time."};
+  return std::ranges::any_of(
+      kPackages, [&](std::string_view package) { return function.starts_with(package); });
+}
+
 std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
                      std::string_view key) {
   if (key == "state")
@@ -155,7 +164,10 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
   }
   if (key == "function") {
     std::vector<Call> stack = named.stack(goroutine, has_system);
-    return stack.empty() ? std::string(kNone) : shown_name(stack.front().function);
+    auto waits = std::ranges::find_if_not(stack, is_of_waiting, &Call::function);
+    if (waits == stack.end())
+      waits = stack.begin();
+    return stack.empty() ? std::string(kNone) : shown_name(waits->function);
   }
   key.remove_prefix(kLabelKey.size());
   for (const GoroutineLabel& label : named.labels_of(goroutine))
@@ -164,14 +176,15 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
   return std::string(kNone);
 }
 
-using Counts = std::vector<std::pair<std::string, uint64_t>>;
+using ValueCounts = std::vector<std::pair<std::string, uint64_t>>;
 
-Counts count(const NamedGoroutines& named, const GoroutineView& view, std::string_view key) {
+ValueCounts count_values(const NamedGoroutines& named, const GoroutineView& view,
+                         std::string_view key) {
   std::map<std::string, uint64_t> counts;
   for (const Goroutine* goroutine : view.shown)
     counts[value_of(named, *goroutine, view.has_system, key)]++;
-  Counts sorted(counts.begin(), counts.end());
-  std::ranges::stable_sort(sorted, std::greater(), &Counts::value_type::second);
+  ValueCounts sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &ValueCounts::value_type::second);
   return sorted;
 }
 
@@ -185,15 +198,15 @@ void write_call(const Call& call, JsonWriter& json) {
   json.end_object();
 }
 
-std::string_view state_word(StackState state) {
+std::string_view state_word(GoroutineStack state) {
   switch (state) {
-    case StackState::kWhole:
+    case GoroutineStack::kWhole:
       return "whole";
-    case StackState::kCut:
+    case GoroutineStack::kCut:
       return "cut";
-    case StackState::kRunning:
+    case GoroutineStack::kRunning:
       return "running";
-    case StackState::kMoving:
+    case GoroutineStack::kMoving:
       return "moving";
   }
   return "";
@@ -249,7 +262,7 @@ std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view
 
 std::string groups_of(const NamedGoroutines& named, const GoroutineView& view) {
   std::vector<std::string> states;
-  for (const auto& [state, number] : count(named, view, "state"))
+  for (const auto& [state, number] : count_values(named, view, "state"))
     states.push_back(fmt::format("{} {}", with_commas(number), state));
   std::string text = fmt::format(
       "{} goroutine{} of {} ({}): {}\n", with_commas(view.shown.size()),
@@ -288,10 +301,60 @@ bool is_goroutine_key(std::string_view key) {
 std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
                       std::string_view key) {
   std::string text = fmt::format("{:>10}  {:>7}  {}\n", "GOROUTINES", "SHARE", printable(key));
-  for (const auto& [value, number] : count(named, view, key))
+  for (const auto& [value, number] : count_values(named, view, key))
     text += fmt::format(
         "{:>10}  {:>6.1f}%  {}\n", with_commas(number),
         100.0 * static_cast<double>(number) / static_cast<double>(view.shown.size()), value);
+  return text;
+}
+
+GoroutineCounts count_places(const NamedGoroutines& named, const GoroutineView& view) {
+  GoroutineCounts counts;
+  for (const Goroutine* goroutine : view.shown)
+    counts[{named.state(*goroutine), value_of(named, *goroutine, view.has_system, "function"),
+            value_of(named, *goroutine, view.has_system, "creator")}]++;
+  return counts;
+}
+
+std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now) {
+  constexpr size_t kMostRows = 20;
+  struct Row {
+    std::array<std::string, 3> place;
+    uint64_t count;
+    int64_t change;
+  };
+  std::vector<Row> rows;
+  int64_t total = 0;
+  int64_t total_change = 0;
+  auto add = [&](const std::array<std::string, 3>& place, uint64_t count, uint64_t old) {
+    int64_t change = static_cast<int64_t>(count) - static_cast<int64_t>(old);
+    total += static_cast<int64_t>(count);
+    total_change += change;
+    if (!before || change != 0)
+      rows.push_back({place, count, change});
+  };
+  for (const auto& [place, count] : now) {
+    auto old = before ? before->find(place) : now.end();
+    add(place, count, before && old != before->end() ? old->second : 0);
+  }
+  if (before)
+    for (const auto& [place, count] : *before)
+      if (!now.contains(place))
+        add(place, 0, count);
+  std::ranges::stable_sort(rows, [](const Row& one, const Row& other) {
+    return std::abs(one.change) > std::abs(other.change);
+  });
+  std::string text = fmt::format("{} goroutines{}\n", with_commas(static_cast<uint64_t>(total)),
+                                 before ? fmt::format(" ({:+})", total_change) : "");
+  if (!rows.empty())
+    text += fmt::format("{:>10} {:>8}  {:<22} {}\n", "NOW", before ? "CHANGE" : "", "STATE",
+                        "FUNCTION, CREATED BY");
+  for (const Row& row : std::span(rows).first(std::min(rows.size(), kMostRows)))
+    text += fmt::format("{:>10} {:>8}  {:<22} {}, {}\n", with_commas(row.count),
+                        before ? fmt::format("{:+}", row.change) : "", row.place[0],
+                        row.place[1], row.place[2]);
+  if (rows.size() > kMostRows)
+    text += fmt::format("{:>10} more\n", with_commas(rows.size() - kMostRows));
   return text;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <map>
 #include <string>
 
 #include "commands/named_goroutines.h"
@@ -24,11 +26,19 @@ std::string groups_of(const NamedGoroutines& named, const GoroutineView& view);
 // outermost frame first.
 std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);
 
-// How many there are of each value of a key: "state", "function" (the innermost that is shown),
-// "creator", "label:KEY".
+// How many there are of each value of a key: "state", "function" (the innermost that is shown
+// and is not there to wait for others: of sync, time or the like), "creator", "label:KEY".
 bool is_goroutine_key(std::string_view key);
 std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
                       std::string_view key);
+
+// How many there are of each state, function and creator.
+using GoroutineCounts = std::map<std::array<std::string, 3>, uint64_t>;
+GoroutineCounts count_places(const NamedGoroutines& named, const GoroutineView& view);
+
+// What changed from one look to the next, the largest change first: leaks grow. Without a look
+// before, what there is most of.
+std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now);
 
 // One JSON document; gosym-goroutines(1) has its keys.
 std::string json_of(const std::vector<NamedGoroutines>& all,

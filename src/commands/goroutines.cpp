@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "base/exit_status.h"
 #include "base/pattern.h"
@@ -28,7 +30,9 @@ struct GoroutinesOptions {
   std::string state;  // regular expressions; empty: any
   std::string focus;
   std::string label;  // "KEY" or "KEY=VALUE"
-  std::string older;  // a duration
+  std::string older;  // durations; empty: none
+  std::string watch;
+  size_t count = 0;  // of looks; 0: no limit
 };
 
 // The same, understood.
@@ -141,40 +145,96 @@ Result<> write_profile(const NamedGoroutines& named, const GoroutineView& view, 
 }
 
 // The texts are printable already.
-void write(const std::string& text) {
+void write_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+// What one look at the process found.
+struct Look {
+  std::vector<NamedGoroutines> all;
+  std::vector<GoroutineView> views;  // of each of these
+};
+
+Result<Look> look_at(uint32_t pid, LiveProcess& process, const GoroutineFilter& filter,
+                     bool has_system) {
+  auto all = read_named_goroutines(pid, process);
+  if (!all)
+    return std::move(all).error();
+  Look look = {.all = *std::move(all), .views = {}};
+  for (const NamedGoroutines& named : look.all)
+    look.views.push_back(choose(named, filter, has_system));
+  return look;
+}
+
+void tell_notes(const Look& look) {
+  for (const NamedGoroutines& named : look.all)
+    for (const std::string& note : named.goroutines.notes)
+      print(stderr, "gosym: note: {}\n", note);
+}
+
+Result<int> show(const Look& look, uint32_t pid, const GoroutinesOptions& options) {
+  if (!options.pprof.empty()) {
+    if (auto written = write_profile(look.all.front(), look.views.front(), pid, options.pprof);
+        !written)
+      return std::move(written).error();
+  } else if (options.is_json) {
+    write_text(json_of(look.all, look.views, pid));
+  } else {
+    for (size_t i = 0; i < look.all.size(); i++)
+      write_text((i > 0 ? "\n" : "") + text_of(look.all[i], look.views[i], options));
+  }
+  tell_notes(look);
+  return kSuccess;
+}
+
+// Until the process ends, or so many looks were taken; 0: no limit.
+Result<int> watch(uint32_t pid, LiveProcess& process, const GoroutineFilter& filter,
+                  const GoroutinesOptions& options, uint64_t interval_ns) {
+  std::vector<GoroutineCounts> before;
+  for (size_t count = 0; options.count == 0 || count < options.count; count++) {
+    if (count > 0)
+      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+    auto look = look_at(pid, process, filter, options.has_system);
+    if (!look && count > 0 && look.error().exit_status() == kNoTarget)
+      return kSuccess;  // it has ended
+    if (!look)
+      return std::move(look).error();
+    if (count == 0)
+      tell_notes(*look);
+    std::vector<GoroutineCounts> now;
+    for (size_t i = 0; i < look->all.size(); i++) {
+      now.push_back(count_places(look->all[i], look->views[i]));
+      write_text((count + i > 0 ? "\n" : "") +
+                 changes_of(i < before.size() ? &before[i] : nullptr, now[i]));
+    }
+    std::fflush(stdout);
+    if (std::ferror(stdout) != 0)
+      return kSuccess;  // nobody reads it any more; what else is wrong main() tells
+    before = std::move(now);
+  }
+  return kSuccess;
 }
 
 Result<int> run_goroutines(const GoroutinesOptions& options) {
   auto filter = make_filter(options);
   if (!filter)
     return std::move(filter).error();
+  constexpr uint64_t kLeastInterval = 10'000'000;
+  auto interval = parse_duration(options.watch);
+  if (!options.watch.empty() && (!interval || *interval < kLeastInterval))
+    return errorf("--watch: '{}' is not a time of 10ms or more, such as 1s",
+                  printable(options.watch))
+        .with_exit_status(kUsage);
   auto pid = find_process(options.process);
   if (!pid)
     return std::move(pid).error();
   auto process = LiveProcess::open(*pid);
   if (!process)
     return std::move(process).error();
-  auto all = read_named_goroutines(*pid, *process);
-  if (!all)
-    return std::move(all).error();
-  std::vector<GoroutineView> views;
-  for (const NamedGoroutines& named : *all)
-    views.push_back(choose(named, *filter, options.has_system));
-  if (!options.pprof.empty()) {
-    if (auto written = write_profile(all->front(), views.front(), *pid, options.pprof);
-        !written)
-      return std::move(written).error();
-  } else if (options.is_json) {
-    write(json_of(*all, views, *pid));
-  } else {
-    for (size_t i = 0; i < all->size(); i++)
-      write((i > 0 ? "\n" : "") + text_of((*all)[i], views[i], options));
-  }
-  for (const NamedGoroutines& named : *all)
-    for (const std::string& note : named.goroutines.notes)
-      print(stderr, "gosym: note: {}\n", note);
-  return kSuccess;
+  if (interval)
+    return watch(*pid, *process, *filter, options, *interval);
+  auto look = look_at(*pid, *process, *filter, options.has_system);
+  return look ? show(*look, *pid, options) : Result<int>(std::move(look).error());
 }
 
 std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
@@ -217,6 +277,18 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .set = into(options.pprof),
          .check = check_given,
          .excludes = {"--all", "--by", "--folded", "--json"}},
+        {.names = "--watch",
+         .value = "TIME",
+         .help = "Look again and again, so long after each other, and show what changed",
+         .set = into(options.watch),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof"}},
+        {.names = "-n,--iterations",
+         .value = "COUNT",
+         .help = "With --watch, end after so many looks",
+         .set = into(options.count),
+         .check = check_count,
+         .needs = "--watch"},
         {.names = "--system",
          .help = "Show the runtime's own goroutines and functions as well",
          .set = into(options.has_system)}}},
@@ -255,6 +327,7 @@ Command make_goroutines() {
               "  gosym goroutines 4242                    all, grouped by stack\n"
               "  gosym goroutines --by state prometheus   how many wait for what\n"
               "  gosym goroutines --older 5m 4242         what may be stuck\n"
+              "  gosym goroutines --watch 10s 4242        what grows: a leak\n"
               "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
               "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n"
               "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n",

@@ -15,7 +15,6 @@ using go::GoroutineLayout;
 using go::GoroutineStatus;
 using proc::MemoryPiece;
 
-constexpr uint64_t kWord = 8;
 // A g takes half a KiB, and a stack at least two: 40 GiB of them.
 constexpr uint64_t kMaxGoroutines = 16 << 20;
 // Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
@@ -50,7 +49,7 @@ struct Position {
 
 Position position_of(Bytes g, const GoroutineLayout& layout) {
   Position at = {.low = word_at(g, 0),
-                 .high = word_at(g, kWord),
+                 .high = word_at(g, kGoWord),
                  .number = word_at(g, layout.runtime.g_goid),
                  .wait_since = word_at(g, layout.wait_since),
                  .status = load<uint32_t>(g, layout.status).value_or(0) & ~go::kScanned,
@@ -61,14 +60,14 @@ Position position_of(Bytes g, const GoroutineLayout& layout) {
                  word_at(g, layout.syscall_sp) != 0;
   uint64_t registers = is_away ? layout.syscall_sp : layout.runtime.g_sched_sp;
   at.stack_pointer = word_at(g, registers);
-  at.pc = word_at(g, registers + kWord);
+  at.pc = word_at(g, registers + kGoWord);
   at.frame_pointer = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp);
   return at;
 }
 
 bool is_on_stack(const Position& at) {
   return at.low < at.stack_pointer && at.stack_pointer <= at.high &&
-         at.stack_pointer % kWord == 0;
+         at.stack_pointer % kGoWord == 0;
 }
 
 bool is_dead(uint32_t status) {
@@ -99,9 +98,9 @@ Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layou
 }
 
 // Follows stacks from frame to frame, and remembers the rule of each address.
-class Walker {
+class StackWalker {
 public:
-  explicit Walker(const GoRuntime& runtime) : runtime_(runtime) {}
+  explicit StackWalker(const GoRuntime& runtime) : runtime_(runtime) {}
 
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
@@ -158,9 +157,9 @@ private:
 };
 
 // The reading of one list.
-class Reader {
+class GoroutineReader {
 public:
-  Reader(const GoRuntime& runtime, const proc::ReadMemory& read_memory)
+  GoroutineReader(const GoRuntime& runtime, const proc::ReadMemory& read_memory)
       : layout_(runtime.layout), read_memory_(read_memory), walker_(runtime) {
     result_.stacks.intern({});
   }
@@ -205,7 +204,7 @@ private:
     while (words.size() < count) {
       uint64_t begin = words.size();
       words.resize(std::min(begin + kAtOnce, count));
-      auto read = read_at(address + begin * kWord,
+      auto read = read_at(address + begin * kGoWord,
                           std::as_writable_bytes(std::span(words).subspan(begin)));
       if (!read)
         return std::move(read).error();
@@ -225,7 +224,7 @@ private:
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
         return read ? Result(std::move(list)) : std::move(read).error();
       auto [address, length, capacity] = slice;
-      if (address == 0 || address % kWord != 0 || length == 0 || length > capacity)
+      if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity)
         return list;
       list_size_ = length;
       auto is_read = read_words(address, std::min(length, kMaxGoroutines), list);
@@ -241,7 +240,7 @@ private:
     }
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
-    std::erase_if(list, [](uint64_t g) { return g == 0 || g % kWord != 0; });
+    std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
     return list;
   }
 
@@ -262,7 +261,7 @@ private:
       if (has_left(at.status) && is_on_stack(at))
         pending.push_back({addresses[i], at});
       else
-        add(addresses[i], copy(i), StackState::kRunning, {});
+        add(addresses[i], copy(i), GoroutineStack::kRunning, {});
     }
     for (int look = 0; look < kMaxLooks && !pending.empty(); look++)
       if (auto done = look_at(pending, look + 1 == kMaxLooks); !done)
@@ -299,9 +298,9 @@ private:
         if (auto done = add_stack(pending[i], copy(2 * i), stacks_[i]); !done)
           return done;
       } else if (!has_left(after.status) || !is_on_stack(after)) {
-        add(pending[i].address, copy(2 * i + 1), StackState::kRunning, {});
+        add(pending[i].address, copy(2 * i + 1), GoroutineStack::kRunning, {});
       } else if (is_last) {
-        add(pending[i].address, copy(2 * i + 1), StackState::kMoving, {});
+        add(pending[i].address, copy(2 * i + 1), GoroutineStack::kMoving, {});
       } else {
         again.push_back({pending[i].address, after});
       }
@@ -313,7 +312,7 @@ private:
   // One whose words are known to be of that position.
   Result<> add_stack(const Look& look, Bytes g, Bytes stack) {
     bool is_whole = walker_.walk(look.at, stack, calls_);
-    StackState state = is_whole ? StackState::kWhole : StackState::kCut;
+    GoroutineStack state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
     bool is_short = stack.size() < look.at.high - look.at.stack_pointer;
     if (!is_whole && is_short) {
       auto deep = read_deep(look);
@@ -326,7 +325,7 @@ private:
   }
 
   // The same of a stack that reaches further than at the first look.
-  Result<StackState> read_deep(const Look& look) {
+  Result<GoroutineStack> read_deep(const Look& look) {
     const Position& at = look.at;
     std::vector<std::byte> stack(std::min(at.high - at.stack_pointer, kMaxStackSize));
     std::vector<std::byte> copies(2 * size_t{layout_.size()});
@@ -339,22 +338,22 @@ private:
     bool is_same = pieces[0].is_read && pieces[1].is_read && pieces[2].is_read &&
                    position_of(before, layout_) == at && position_of(after, layout_) == at;
     if (!is_same)
-      return StackState::kCut;  // as far as it was seen before
-    return walker_.walk(at, stack, calls_) ? StackState::kWhole : StackState::kCut;
+      return GoroutineStack::kCut;  // as far as it was seen before
+    return walker_.walk(at, stack, calls_) ? GoroutineStack::kWhole : GoroutineStack::kCut;
   }
 
-  void add(uint64_t address, Bytes g, StackState state, std::span<const uint64_t> calls) {
+  void add(uint64_t address, Bytes g, GoroutineStack state, std::span<const uint64_t> calls) {
     Goroutine goroutine = make_goroutine(address, g, layout_);
     if (is_dead(to_underlying(goroutine.status)))
       return;
     bool is_status = !go::to_string(goroutine.status).empty();
-    bool has_stack = state != StackState::kRunning ||
+    bool has_stack = state != GoroutineStack::kRunning ||
                      goroutine.status == GoroutineStatus::kRunning ||
                      goroutine.status == GoroutineStatus::kCopiesStack;
     if (!is_status || !has_stack || goroutine.number == 0 || goroutine.number >> 48 != 0)
       odd_++;
     bool fits = addresses_ + calls.size() <= kMaxStackAddresses;
-    goroutine.stack_state = fits ? state : StackState::kCut;
+    goroutine.stack_state = fits ? state : GoroutineStack::kCut;
     uint32_t known = result_.stacks.size();
     goroutine.stack = fits ? result_.stacks.intern(calls) : 0;
     if (result_.stacks.size() > known)
@@ -392,13 +391,13 @@ private:
     if (list_size_ > kMaxGoroutines)
       note(list_size_ - count, "goroutines left out, as the program says it has too many");
     note(unreadable_, "goroutines that cannot be read");
-    auto with_state = [this](StackState state) {
+    auto with_state = [this](GoroutineStack state) {
       return static_cast<uint64_t>(
           std::ranges::count(result_.all, state, &Goroutine::stack_state));
     };
-    note(with_state(StackState::kMoving),
+    note(with_state(GoroutineStack::kMoving),
          "goroutines without a stack, as they ran whenever they were looked at");
-    note(with_state(StackState::kCut), "goroutines whose stacks end before their begin");
+    note(with_state(GoroutineStack::kCut), "goroutines whose stacks end before their begin");
   }
 
   std::span<std::byte> copy(size_t i) {
@@ -407,7 +406,7 @@ private:
 
   const GoroutineLayout& layout_;
   const proc::ReadMemory& read_memory_;
-  Walker walker_;
+  StackWalker walker_;
   Goroutines result_;
   uint64_t list_size_ = 0;
   uint64_t unreadable_ = 0;
@@ -426,7 +425,7 @@ private:
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory) {
   for (uint64_t allgs : runtime.allgs) {
-    auto read = Reader(runtime, read_memory).read(allgs);
+    auto read = GoroutineReader(runtime, read_memory).read(allgs);
     if (!read)
       return std::move(read).error();
     if (*read)

@@ -13,8 +13,10 @@
 
 namespace gosym {
 
+inline constexpr uint64_t kGoWord = 8;  // bytes of a pointer
+
 // How a goroutine's stack came out.
-enum class StackState : uint8_t {
+enum class GoroutineStack : uint8_t {
   kWhole,    // it leads to where the goroutine began
   kCut,      // it ends before: in code that nobody knows, or it is deeper than kMaxStackSize
   kRunning,  // it was on a CPU: its stack changes
@@ -35,7 +37,7 @@ struct Goroutine {
   uint64_t created_at = 0;      // where the go statement returns to; 0: nowhere
   uint64_t start = 0;           // the function that it began with
   uint64_t labels = 0;          // of runtime/pprof (runtime_layout.h); 0: none
-  StackState stack_state{};
+  GoroutineStack stack_state{};
   // Addresses of calls, innermost first: one less than a return address.
   uint32_t stack = 0;  // number in Goroutines::stacks
 };

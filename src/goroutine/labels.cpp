@@ -10,30 +10,29 @@ namespace gosym {
 namespace {
 
 using proc::MemoryPiece;
-using Labels = std::vector<GoroutineLabel>;
+using LabelList = std::vector<GoroutineLabel>;
 
-constexpr uint64_t kWord = 8;
 constexpr uint64_t kMaxLabels = 64;  // of a goroutine: runtime/pprof copies them all each time
-constexpr uint64_t kMaxText = 4096;
+constexpr uint64_t kMaxLabelText = 4096;
 constexpr uint64_t kMaxSets = 1 << 20;
 
 // What a round of reads finds out is read in the next, for all sets together.
-struct Place {
+struct LabelPlace {
   size_t set = 0;  // whose it is; of texts, which of them
   uint64_t address = 0;
   uint64_t size = 0;
 };
 
 // A string's address and length.
-struct Text {
+struct LabelText {
   uint64_t address = 0;
   uint64_t size = 0;
 };
 
-struct Pair {
+struct LabelPair {
   size_t set = 0;
-  Text key;
-  Text value;
+  LabelText key;
+  LabelText value;
 };
 
 class LabelReader {
@@ -42,11 +41,11 @@ public:
       : has_maps_(layout.has_label_map), read_memory_(read_memory) {}
 
   // What the pointers lead to.
-  Result<std::vector<Labels>> read(std::span<const uint64_t> pointers) {
+  Result<std::vector<LabelList>> read(std::span<const uint64_t> pointers) {
     count_.assign(pointers.size(), 0);
-    std::vector<Place> places;
+    std::vector<LabelPlace> places;
     for (size_t i = 0; i < pointers.size(); i++)
-      places.push_back({i, pointers[i], has_maps_ ? kWord : 3 * kWord});
+      places.push_back({i, pointers[i], has_maps_ ? kGoWord : 3 * kGoWord});
     auto done = has_maps_ ? read_maps(std::move(places)) : read_slices(places);
     if (!done)
       return std::move(done).error();
@@ -56,17 +55,17 @@ public:
 private:
   // Hands over the bytes of each place that can be read.
   template <class Take>
-  Result<> read_all(std::span<const Place> places, Take take) {
+  Result<> read_all(std::span<const LabelPlace> places, Take take) {
     constexpr size_t kMaxAtOnce = 4096;
     while (!places.empty()) {
-      std::span<const Place> next = places.first(std::min(places.size(), kMaxAtOnce));
+      std::span<const LabelPlace> next = places.first(std::min(places.size(), kMaxAtOnce));
       uint64_t size = 0;
-      for (const Place& place : next)
+      for (const LabelPlace& place : next)
         size += place.size;
       std::vector<std::byte> room(size);
       std::vector<MemoryPiece> pieces;
       uint64_t at = 0;
-      for (const Place& place : next) {
+      for (const LabelPlace& place : next) {
         pieces.push_back({place.address, std::span(room).subspan(at, place.size)});
         at += place.size;
       }
@@ -83,47 +82,47 @@ private:
   static uint64_t word(Bytes bytes, uint64_t offset) {
     return load<uint64_t>(bytes, offset).value_or(0);
   }
-  static Text text(Bytes bytes, uint64_t offset) {
-    return {word(bytes, offset), std::min(word(bytes, offset + kWord), kMaxText)};
+  static LabelText text(Bytes bytes, uint64_t offset) {
+    return {word(bytes, offset), std::min(word(bytes, offset + kGoWord), kMaxLabelText)};
   }
 
-  void add(size_t set, Text key, Text value) {
+  void add(size_t set, LabelText key, LabelText value) {
     if (count_[set]++ < kMaxLabels)
       pairs_.push_back({set, key, value});
   }
 
-  Result<> read_slices(std::span<const Place> headers) {
-    constexpr uint64_t kPair = 4 * kWord;
-    std::vector<Place> arrays;
-    auto done = read_all(headers, [&](const Place& place, Bytes slice) {
-      uint64_t length = word(slice, kWord);
-      if (length <= word(slice, 2 * kWord))
+  Result<> read_slices(std::span<const LabelPlace> headers) {
+    constexpr uint64_t kPair = 4 * kGoWord;
+    std::vector<LabelPlace> arrays;
+    auto done = read_all(headers, [&](const LabelPlace& place, Bytes slice) {
+      uint64_t length = word(slice, kGoWord);
+      if (length <= word(slice, 2 * kGoWord))
         arrays.push_back({place.set, word(slice, 0), std::min(length, kMaxLabels) * kPair});
     });
     if (!done)
       return done;
-    return read_all(arrays, [&](const Place& place, Bytes array) {
+    return read_all(arrays, [&](const LabelPlace& place, Bytes array) {
       for (uint64_t at = 0; at < array.size(); at += kPair)
-        add(place.set, text(array, at), text(array, at + 2 * kWord));
+        add(place.set, text(array, at), text(array, at + 2 * kGoWord));
     });
   }
 
-  Result<> read_maps(std::vector<Place> pointers) {
-    constexpr uint64_t kMap = 4 * kWord;
-    std::vector<Place> maps;
-    auto done = read_all(pointers, [&](const Place& place, Bytes pointer) {
+  Result<> read_maps(std::vector<LabelPlace> pointers) {
+    constexpr uint64_t kMap = 4 * kGoWord;
+    std::vector<LabelPlace> maps;
+    auto done = read_all(pointers, [&](const LabelPlace& place, Bytes pointer) {
       maps.push_back({place.set, word(pointer, 0), kMap});
     });
     if (!done)
       return done;
-    std::vector<Place> buckets;
-    done = read_all(maps, [&](const Place& place, Bytes map) {
+    std::vector<LabelPlace> buckets;
+    done = read_all(maps, [&](const LabelPlace& place, Bytes map) {
       constexpr uint8_t kMaxBuckets = 6;  // log2: of 64 labels there are 16
-      uint8_t log = std::min(load<uint8_t>(map, kWord + 1).value_or(0), kMaxBuckets);
+      uint8_t log = std::min(load<uint8_t>(map, kGoWord + 1).value_or(0), kMaxBuckets);
       uint64_t count = uint64_t{1} << log;
-      add_buckets(place.set, word(map, 2 * kWord), count, buckets);
+      add_buckets(place.set, word(map, 2 * kGoWord), count, buckets);
       // A map that grows moves its pairs from half as many old ones.
-      if (uint64_t old = word(map, 3 * kWord); old != 0)
+      if (uint64_t old = word(map, 3 * kGoWord); old != 0)
         add_buckets(place.set, old, std::max<uint64_t>(count / 2, 1), buckets);
     });
     for (int depth = 0; done && depth < kMaxChain && !buckets.empty(); depth++)
@@ -132,39 +131,39 @@ private:
   }
 
   static void add_buckets(size_t set, uint64_t address, uint64_t count,
-                          std::vector<Place>& buckets) {
+                          std::vector<LabelPlace>& buckets) {
     for (uint64_t i = 0; i < count; i++)
       buckets.push_back({set, address + i * kBucket, kBucket});
   }
 
-  Result<> read_buckets(const std::vector<Place>& buckets, std::vector<Place>& next) {
-    return read_all(buckets, [&](const Place& place, Bytes bucket) {
+  Result<> read_buckets(const std::vector<LabelPlace>& buckets, std::vector<LabelPlace>& next) {
+    return read_all(buckets, [&](const LabelPlace& place, Bytes bucket) {
       constexpr uint64_t kSlots = 8;
       constexpr uint8_t kLeastUsed = 5;
       for (uint64_t slot = 0; slot < kSlots; slot++)
         if (load<uint8_t>(bucket, slot).value_or(0) >= kLeastUsed)
-          add(place.set, text(bucket, kSlots + 2 * kWord * slot),
-              text(bucket, kSlots + 2 * kWord * (kSlots + slot)));
-      if (uint64_t more = word(bucket, kBucket - kWord); more != 0)
+          add(place.set, text(bucket, kSlots + 2 * kGoWord * slot),
+              text(bucket, kSlots + 2 * kGoWord * (kSlots + slot)));
+      if (uint64_t more = word(bucket, kBucket - kGoWord); more != 0)
         next.push_back({place.set, more, kBucket});
     });
   }
 
-  Result<std::vector<Labels>> read_texts(size_t set_count) {
-    std::vector<Place> texts;  // a key, its value, the next key, ...
-    for (const Pair& pair : pairs_)
-      for (const Text& text : {pair.key, pair.value})
+  Result<std::vector<LabelList>> read_texts(size_t set_count) {
+    std::vector<LabelPlace> texts;  // a key, its value, the next key, ...
+    for (const LabelPair& pair : pairs_)
+      for (const LabelText& text : {pair.key, pair.value})
         texts.push_back({texts.size(), text.address, text.size});
     std::vector<std::string> found(texts.size());
-    auto done = read_all(texts, [&](const Place& place, Bytes bytes) {
+    auto done = read_all(texts, [&](const LabelPlace& place, Bytes bytes) {
       found[place.set] = std::string(as_text(bytes));
     });
     if (!done)
       return std::move(done).error();
-    std::vector<Labels> labels(set_count);
+    std::vector<LabelList> labels(set_count);
     for (size_t i = 0; i < pairs_.size(); i++)
       labels[pairs_[i].set].push_back({std::move(found[2 * i]), std::move(found[2 * i + 1])});
-    for (Labels& set : labels)
+    for (LabelList& set : labels)
       std::ranges::sort(set);
     return labels;
   }
@@ -175,7 +174,7 @@ private:
   bool has_maps_;
   const proc::ReadMemory& read_memory_;
   std::vector<uint64_t> count_;  // of pairs, by set
-  std::vector<Pair> pairs_;
+  std::vector<LabelPair> pairs_;
 };
 
 }  // namespace

@@ -39,8 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     assert(!read->all.empty() && read->all.size() <= size / 8);
     for (const Goroutine& goroutine : read->all) {
       assert(goroutine.stack < read->stacks.size());
-      bool has_stack = goroutine.stack_state == StackState::kWhole ||
-                       goroutine.stack_state == StackState::kCut;
+      bool has_stack = goroutine.stack_state == GoroutineStack::kWhole ||
+                       goroutine.stack_state == GoroutineStack::kCut;
       assert(has_stack || goroutine.stack == 0);
     }
     auto labels = read_labels(read->all, runtime.layout.runtime, read_memory);

@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 
-from common import FIXTURES, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
+from common import FIXTURES, GOSYM, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
 from common import new_place, run
 
 VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
@@ -181,6 +181,31 @@ def stuck(kind):
             process.kill()
 
 
+def growth():
+    """A leak is what grows, and the end of the process is the end of the watch."""
+    with subprocess.Popen([build("1.27", fixture="stuck"), "drip"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            watch = subprocess.Popen([GOSYM, "goroutines", "--watch", "20ms", str(process.pid)],
+                                     stdout=subprocess.PIPE, text=True)
+            assert watch.stdout.readline().endswith(" goroutines\n")
+            grown = 0
+            for two in range(2, 12, 2):
+                process.stdin.write(".")
+                process.stdin.flush()
+                while grown != two:
+                    line = watch.stdout.readline()
+                    assert line, "the watch has ended"
+                    if change := re.match(r" +\d+ +([+-]\d+)  chan send +main\.ask, main\.handle$", line):
+                        grown += int(change[1])
+        finally:
+            process.kill()
+        watch.stdout.read()
+        assert watch.wait() == 0
+        watch.stdout.close()
+
+
 # Which function may call which in the fixture; None is where a goroutine begins.
 CALLS = {(None, "main.even"), ("main.even", "main.evenDown"), ("main.evenDown", "main.evenDown"),
          ("main.evenDown", "main.evenTurn"), (None, "main.odd"), ("main.odd", "main.oddDown"),
@@ -241,5 +266,5 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
-    [("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
+    [("what grows is seen", growth), ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)

@@ -115,9 +115,9 @@ TEST_CASE("goroutines: those that wait have stacks, those that run have none") {
   REQUIRE(read->all.size() == 2);
   CHECK(read->all[0].number == 100);
   CHECK(read->all[0].wait_reason == 14);
-  CHECK(read->all[0].stack_state == StackState::kWhole);
+  CHECK(read->all[0].stack_state == GoroutineStack::kWhole);
   CHECK(stack_of(*read, 0) == std::vector<uint64_t>{kCode + 7, kCode + 0xf, kRoot});
-  CHECK(read->all[1].stack_state == StackState::kRunning);
+  CHECK(read->all[1].stack_state == GoroutineStack::kRunning);
   CHECK(stack_of(*read, 1).empty());
   CHECK(read->notes.empty());
 }
@@ -150,9 +150,9 @@ TEST_CASE("goroutines: a stack that changes while it is read is not shown") {
     program.memory.before_read = [&] { program.memory.set(g + kLayout.wait_since, ++changes); };
     auto read = program.read();
     REQUIRE(read);
-    CHECK(read->all[0].stack_state == StackState::kMoving);
+    CHECK(read->all[0].stack_state == GoroutineStack::kMoving);
     CHECK(stack_of(*read, 0).empty());
-    CHECK(read->all[1].stack_state == StackState::kWhole);
+    CHECK(read->all[1].stack_state == GoroutineStack::kWhole);
     CHECK(read->notes.size() == 1);
   }
   SUBCASE("for a while") {
@@ -162,7 +162,7 @@ TEST_CASE("goroutines: a stack that changes while it is read is not shown") {
     };
     auto read = program.read();
     REQUIRE(read);
-    CHECK(read->all[0].stack_state == StackState::kWhole);
+    CHECK(read->all[0].stack_state == GoroutineStack::kWhole);
   }
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("goroutines: a stack is followed upward only, and to its bound") {
   program.memory.set(kStacks + 0xf8, kCode + 0x30);  // no root
   auto read = program.read();
   REQUIRE(read);
-  CHECK(read->all[0].stack_state == StackState::kCut);
+  CHECK(read->all[0].stack_state == GoroutineStack::kCut);
   CHECK(stack_of(*read, 0).size() == 3);
   program.memory.set(g + 8, kStacks + (uint64_t{1} << 40));  // says that it is large
   read = program.read();
