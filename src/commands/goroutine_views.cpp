@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kLabelKey = "label:";
 constexpr std::string_view kNone = "(none)";
+// At either end of a deep stack, as tracebacks have them from Go 1.21 on.
+constexpr size_t kMostFrames = 50;
 
 // A name as tracebacks have it.
 std::string shown_name(std::string_view function) {
@@ -39,9 +41,15 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
     default:
       break;
   }
-  for (const Call& call : named.stack(goroutine, has_system)) {
-    text += shown_name(call.function) + "(...)\n";
-    append_place(call, text);
+  std::vector<Call> stack = named.stack(goroutine, has_system);
+  size_t left_out = stack.size() > 2 * kMostFrames ? stack.size() - 2 * kMostFrames : 0;
+  for (size_t i = 0; i < stack.size(); i++) {
+    if (left_out > 0 && i == kMostFrames) {
+      text += fmt::format("...{} frames elided...\n", left_out);
+      i += left_out;
+    }
+    text += shown_name(stack[i].function) + "(...)\n";
+    append_place(stack[i], text);
   }
   if (goroutine.stack_state == GoroutineStack::kCut)
     text += "...additional frames elided...\n";
@@ -265,10 +273,10 @@ std::string groups_of(const NamedGoroutines& named, const GoroutineView& view) {
   for (const auto& [state, number] : count_values(named, view, "state"))
     states.push_back(fmt::format("{} {}", with_commas(number), state));
   std::string text = fmt::format(
-      "{} goroutine{} of {} ({}): {}\n", with_commas(view.shown.size()),
+      "{} goroutine{} of {} ({}){}{}\n", with_commas(view.shown.size()),
       view.shown.size() == 1 ? "" : "s", printable(base_name(named.program)),
       named.go_version.empty() ? "unknown version of Go" : printable(named.go_version),
-      joined(states, ", "));
+      states.empty() ? "" : ": ", joined(states, ", "));
   for (const Group& members : group(named, view)) {
     text += '\n';
     append_group(named, members, view.has_system, text);

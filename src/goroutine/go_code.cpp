@@ -55,9 +55,10 @@ std::optional<GoFile> open_go_file(const RawMapping& mapping) {
 std::optional<uint64_t> bias_of(const RawMapping& mapping, const elf::Image& image) {
   for (const elf::Segment& segment : image.segments) {
     bool has_code = segment.type == PT_LOAD && (segment.flags & PF_X) != 0;
-    uint64_t limit = mapping.file_offset + mapping.length;
-    if (has_code && segment.offset < limit &&
-        mapping.file_offset - segment.offset < segment.file_size + mapping.length)
+    // Mappings begin at a page, segments anywhere in it.
+    bool is_mapped = segment.offset < mapping.file_offset + mapping.length &&
+                     mapping.file_offset < segment.offset + segment.file_size;
+    if (has_code && is_mapped)
       return mapping.start - mapping.file_offset + segment.offset - to_integer(segment.address);
   }
   return std::nullopt;

@@ -15,8 +15,11 @@ using go::GoroutineLayout;
 using go::GoroutineStatus;
 using proc::MemoryPiece;
 
-// A g takes half a KiB, and a stack at least two: 40 GiB of them.
-constexpr uint64_t kMaxGoroutines = 16 << 20;
+// A g takes half a KiB, and a stack at least two: 10 GiB of them.
+constexpr uint64_t kMaxGoroutines = 4 << 20;
+// Of all stacks, looked at again included: of what waits a KiB or two is in use. Stacks that
+// say that they lie in the same large piece of memory would else be read for hours.
+constexpr uint64_t kMaxStackBytes = uint64_t{8} << 30;
 // Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
 // few thousand stacks.
 constexpr uint64_t kMaxStackAddresses = 32 << 20;
@@ -277,7 +280,7 @@ private:
     pieces_.clear();
     for (size_t i = 0; i < pending.size(); i++) {
       const Position& at = pending[i].at;
-      stacks_[i].resize(std::min(at.high - at.stack_pointer, kFirstStackSize));
+      stacks_[i].resize(take_bytes(std::min(at.high - at.stack_pointer, kFirstStackSize)));
       pieces_.push_back({pending[i].address, copy(2 * i)});
       pieces_.push_back({at.stack_pointer, stacks_[i]});
       pieces_.push_back({pending[i].address, copy(2 * i + 1)});
@@ -327,7 +330,8 @@ private:
   // The same of a stack that reaches further than at the first look.
   Result<GoroutineStack> read_deep(const Look& look) {
     const Position& at = look.at;
-    std::vector<std::byte> stack(std::min(at.high - at.stack_pointer, kMaxStackSize));
+    std::vector<std::byte> stack(
+        take_bytes(std::min(at.high - at.stack_pointer, kMaxStackSize)));
     std::vector<std::byte> copies(2 * size_t{layout_.size()});
     std::span<std::byte> before = std::span(copies).first(layout_.size());
     std::span<std::byte> after = std::span(copies).subspan(layout_.size());
@@ -400,6 +404,13 @@ private:
     note(with_state(GoroutineStack::kCut), "goroutines whose stacks end before their begin");
   }
 
+  // So many of the bytes that are wanted of a stack, or fewer if it gets too much.
+  uint64_t take_bytes(uint64_t wanted) {
+    uint64_t taken = std::min(wanted, stack_bytes_left_);
+    stack_bytes_left_ -= taken;
+    return taken;
+  }
+
   std::span<std::byte> copy(size_t i) {
     return std::span(copies_).subspan(i * layout_.size(), layout_.size());
   }
@@ -412,6 +423,7 @@ private:
   uint64_t unreadable_ = 0;
   uint64_t odd_ = 0;        // goroutines that hold what none holds
   uint64_t addresses_ = 0;  // in all stacks
+  uint64_t stack_bytes_left_ = kMaxStackBytes;
 
   // Room for what is read.
   std::vector<MemoryPiece> pieces_;

@@ -15,6 +15,10 @@ using LabelList = std::vector<GoroutineLabel>;
 constexpr uint64_t kMaxLabels = 64;  // of a goroutine: runtime/pprof copies them all each time
 constexpr uint64_t kMaxLabelText = 4096;
 constexpr uint64_t kMaxSets = 1 << 20;
+// Of all sets: a program that has so many labels has none that tell anything.
+constexpr uint64_t kMaxPairs = 4 << 20;
+constexpr uint64_t kMaxAllText = 256 << 20;
+constexpr size_t kMaxBuckets = 1 << 20;
 
 // What a round of reads finds out is read in the next, for all sets together.
 struct LabelPlace {
@@ -87,8 +91,12 @@ private:
   }
 
   void add(size_t set, LabelText key, LabelText value) {
-    if (count_[set]++ < kMaxLabels)
-      pairs_.push_back({set, key, value});
+    bool fits = count_[set]++ < kMaxLabels && pairs_.size() < kMaxPairs &&
+                key.size + value.size <= text_left_;
+    if (!fits)
+      return;
+    text_left_ -= key.size + value.size;
+    pairs_.push_back({set, key, value});
   }
 
   Result<> read_slices(std::span<const LabelPlace> headers) {
@@ -117,8 +125,8 @@ private:
       return done;
     std::vector<LabelPlace> buckets;
     done = read_all(maps, [&](const LabelPlace& place, Bytes map) {
-      constexpr uint8_t kMaxBuckets = 6;  // log2: of 64 labels there are 16
-      uint8_t log = std::min(load<uint8_t>(map, kGoWord + 1).value_or(0), kMaxBuckets);
+      constexpr uint8_t kMaxLog = 6;  // of 64 labels there are 16 buckets
+      uint8_t log = std::min(load<uint8_t>(map, kGoWord + 1).value_or(0), kMaxLog);
       uint64_t count = uint64_t{1} << log;
       add_buckets(place.set, word(map, 2 * kGoWord), count, buckets);
       // A map that grows moves its pairs from half as many old ones.
@@ -132,7 +140,7 @@ private:
 
   static void add_buckets(size_t set, uint64_t address, uint64_t count,
                           std::vector<LabelPlace>& buckets) {
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count && buckets.size() < kMaxBuckets; i++)
       buckets.push_back({set, address + i * kBucket, kBucket});
   }
 
@@ -175,6 +183,7 @@ private:
   const proc::ReadMemory& read_memory_;
   std::vector<uint64_t> count_;  // of pairs, by set
   std::vector<LabelPair> pairs_;
+  uint64_t text_left_ = kMaxAllText;
 };
 
 }  // namespace

@@ -181,6 +181,22 @@ def stuck(kind):
             process.kill()
 
 
+def depth():
+    """A deep stack is read whole, and its middle is left out of text alone, as the runtime does."""
+    with subprocess.Popen([build("1.27", fixture="stuck"), "deep"], stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            text = gosym("goroutines", "--all", process.pid).out
+            assert text.count("main.down(") == 100 and "...2901 frames elided...\n" in text, text
+            document = json.loads(gosym("goroutines", "--json", process.pid).out)
+            stacks = [[call["function"] for call in goroutine["stack"]]
+                      for goroutine in document["programs"][0]["goroutines"]]
+            assert ["main.down"] * 3001 in stacks, [len(stack) for stack in stacks]
+        finally:
+            process.kill()
+
+
 def growth():
     """A leak is what grows, and the end of the process is the end of the watch."""
     with subprocess.Popen([build("1.27", fixture="stuck"), "drip"], stdin=subprocess.PIPE,
@@ -266,5 +282,5 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
-    [("what grows is seen", growth), ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
+    [("a deep stack", depth), ("what grows is seen", growth), ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)
