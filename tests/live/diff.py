@@ -63,8 +63,15 @@ def other_keys():
     assert {"changes-100000", "changes-200000"} <= set(modules), modules
     document, totals = rows("--children", before, recorded(100000, 1))
     assert document["of"] == "total" and totals["main"]["before"]["rate"] > 0.9, totals
+    # The shares of what there was of a CPU, of which one thread has no more than a second a second.
+    _, shares = rows(before, after)
     _, seconds = rows("--per", "second", before, after)
-    assert abs(sum(row["before"]["rate"] for row in seconds.values()) / 1e9 - 1) < 0.2, seconds
+    for side in ("before", "after"):
+        used = sum(row[side]["rate"] for row in seconds.values())
+        assert 0 < used < 1.05e9, seconds
+        for name in ("steady", "changed"):
+            share, rate = shares[name][side]["rate"], seconds[name][side]["rate"]
+            assert abs(rate / used - share) < 0.02, (name, rate, used, share)
 
 
 def folded_with_two_counts():
@@ -100,10 +107,10 @@ def in_directory(turns, count):
 
 
 def exit_status():
-    before, after = in_directory(100000, 6), in_directory(200000, 5)
+    before, after = in_directory(100000, 6), in_directory(400000, 5)
     fails = lambda *arguments: diff("--fail-above", *arguments, check=False).status
     assert fails("10", before, after) == 1
-    assert fails("90", before, after) == 0, "dearer, but not by so much"
+    assert fails("300", before, after) == 0, "dearer, but not by so much"
     assert fails("10", after, before) == 1, "by share the other became dearer"
     assert fails("10", *SURE, "--focus", "changed", after, before) == 0
     assert fails("10", before, "nowhere.raw") == 3

@@ -22,8 +22,9 @@ def of(release):
     line = call(PRINT, program).out.strip()
     if line == "none":
         return Score(0, 1, 1, 0, "unknown")
-    ours = {name: int(value) for name, value in (word.split("=") for word in line.split())}
-    expected = by_debug_info(program)
+    ours = dict(word.split("=") for word in line.split())
+    ours = {name: int(value) for name, value in ours.items() if name != "reasons"}
+    expected = by_debug_info(program, has_waits=minor(release) >= 15)
     if has_labels:
         expected["callback_frame"] = callback_frame(release)
     if minor(release) < 7:
@@ -42,10 +43,13 @@ def members(program, name):
     return {member: int(offset, 0) for member, offset in reversed(found)}
 
 
-def by_debug_info(program):
+def by_debug_info(program, has_waits):
     g, m, buffer = (members(program, name) for name in ("g", "m", "gobuf"))
     assert buffer["pc"] == buffer["sp"] + 8 and m["g0"] == 0 and g["stack"] == 0
-    return {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
+    waits = {"m.procid": m["procid"], "g.parentGoid": g.get("parentGoid", 0)} | {
+        f"g.{name}": g[name] for name in ("atomicstatus", "waitsince", "waitreason", "syscallsp", "lockedm",
+                                          "gopc", "startpc")} if has_waits else {}
+    return waits | {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
             "g.sched.bp": g["sched"] + buffer["bp"], "g.goid": g["goid"],
             "g.labels": g.get("labels", 0), "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
 
