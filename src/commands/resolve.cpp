@@ -227,8 +227,11 @@ public:
     for (const FunctionRange& function : found) {
       answer.address = to_integer(function.address);
       answer.calls.clear();
-      answer.source = symbols_->find(function.address, answer.calls).value_or(FrameSource{});
+      answer.source =
+          symbols_->find(function.address, answer.calls).value_or(FrameSource::kCallFrames);
       // The outermost call holds the code: it is the function, under one of its names.
+      if (answer.calls.empty())
+        answer.calls.emplace_back();
       answer.calls.erase(answer.calls.begin(), std::prev(answer.calls.end()));
       answer.calls.back().function = function.name;
       tell(answer);

@@ -21,6 +21,20 @@ bool is_shown_as(const ImageSymbols& symbols, const FunctionRange& function,
   return false;
 }
 
+// What is called "fun_6d6ad0", or "cc1plus!fun_6d6ad0", as nobody has a name for it.
+std::optional<FunctionRange> named_by_begin(const ImageSymbols& symbols,
+                                            std::string_view name) {
+  constexpr std::string_view kPrefix = "fun_";
+  std::string_view last = name.substr(name.rfind('!') + 1);  // all of it without one
+  auto begin =
+      last.starts_with(kPrefix) ? parse_hex(last.substr(kPrefix.size())) : std::nullopt;
+  auto found = begin ? symbols.find_nameless(ImageAddress{*begin}) : std::nullopt;
+  std::vector<Call> calls;
+  if (!found || to_integer(found->address) != *begin || symbols.find(found->address, calls))
+    return std::nullopt;
+  return last == name || found->name == name ? found : std::nullopt;
+}
+
 // Whose name, as it is shown in short, the condition holds for.
 template <class Condition>
 std::vector<FunctionRange> functions_where(const ImageSymbols& symbols,
@@ -64,6 +78,8 @@ std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
     std::ranges::copy_if(
         functions, std::back_inserter(found),
         [&](const FunctionRange& function) { return is_shown_as(symbols, function, name); });
+  if (auto nameless = named_by_begin(symbols, name); found.empty() && nameless)
+    found.push_back(*nameless);
   auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
     return one.address == other.address;
   };

@@ -57,6 +57,14 @@ A C program has its symbol table, and no names when that is gone.
   ADDRESS fibNaive
   ADDRESS ?? (no symbols in this file, in fib-stripped!fun_401126)
 
+What it is called instead is an address again.
+
+  $ gosym resolve fib-stripped fun_401126 'fib-stripped!fun_401126' fun_401127 other!fun_401126
+  0x401126 fib-stripped!fun_401126
+  0x401126 fib-stripped!fun_401126
+  fun_401127 ?? (no symbols in this file)
+  other!fun_401126 ?? (no symbols in this file)
+
 A name is answered by where the function begins, under all its names.
 
   $ gosym resolve demo-stripped main.main
