@@ -249,11 +249,17 @@ std::string make_load(const Profile& profile, const Screen& screen) {
                      cpus(std::ranges::min(parts)), cpus(most));
 }
 
+// The command without the folder that gosym was in.
+std::string_view without_folder(std::string_view command_line) {
+  size_t slash = command_line.substr(0, command_line.find(' ')).rfind('/');
+  return slash == command_line.npos ? command_line : command_line.substr(slash + 1);
+}
+
 // "2026-11-22T10:00:00Z on web-1, Linux 6.1.0 x86_64, by gosym record -a".
 std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
   return fmt::format("{} on {}, Linux {} {}, by {}", utc_time(start_realtime_ns),
                      printable(info.host), printable(info.kernel_release),
-                     printable(info.machine), printable(info.command_line));
+                     printable(info.machine), printable(without_folder(info.command_line)));
 }
 
 // Where the samples come from: a line, or one for each of several recordings.
@@ -292,9 +298,11 @@ std::string make_headline(const Profile& profile, const Amounts& amounts) {
     return text + fmt::format(" in {} recordings", profile.recordings.size());
   text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
   if (profile.measures_time() && profile.duration_ns > 0)
-    text += fmt::format(", {:.0f} % of one CPU{}",
-                        percent(amounts.total() * profile.period(), profile.duration_ns),
-                        info.cpu_count > 1 ? fmt::format(" of {}", info.cpu_count) : "");
+    text +=
+        fmt::format(", {:.2f}{}",
+                    static_cast<double>(amounts.total() * profile.period()) /
+                        static_cast<double>(profile.duration_ns),
+                    info.cpu_count > 1 ? fmt::format(" of {} CPUs", info.cpu_count) : " CPUs");
   return text;
 }
 

@@ -34,7 +34,7 @@ std::string text_with(const ViewOptions& options) {
 
 TEST_CASE("text: what was sampled, the table, the largest paths, and what is missing") {
   CHECK(text_with({}) ==
-        R"(8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 2.50 s, 3 % of one CPU
+        R"(8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 2.50 s, 0.03 CPUs
 recorded   2023-11-14T22:13:20Z on box, Linux 6.1.0 x86_64, by gosym record -a
 processes  demo (42) 87.5 %, a; b (7) 12.5 %
 
@@ -117,7 +117,7 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
   profile.samples.front().skipped = 100;
   std::string text = make_text(profile, {.top = 1});
   CHECK(text.starts_with(
-      "8 samples of cpu-clock at 100 Hz: 1.08 s of CPU time in 2.50 s, 43 % of one CPU\n"));
+      "8 samples of cpu-clock at 100 Hz: 1.08 s of CPU time in 2.50 s, 0.43 CPUs\n"));
   CHECK(text.find(
             "lost       12 of 100 samples (12.0 %), 0.60 s of CPU time, from 1.0 to 2.0 s on "
             "CPU 0\n") != text.npos);
