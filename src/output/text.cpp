@@ -18,6 +18,7 @@ namespace gosym {
 
 namespace {
 
+constexpr double kPercent = 100;
 constexpr size_t kDefaultRows = 20;
 constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
 constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
@@ -335,8 +336,12 @@ bool is_from_leaf(View view) {
   return view == View::kInverted || view == View::kCallers;
 }
 
+// A share of what the tree is of: of all samples, or of those of the functions it is around,
+// which may be few.
 CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
-  CallTree shown = pruned(tree, amounts.least(options.least_percent), options.depth);
+  double percent_of_all =
+      options.least_percent * amounts.percent(tree.nodes[0].total) / kPercent;
+  CallTree shown = pruned(tree, amounts.least(percent_of_all), options.depth);
   bool is_of_tree = options.view != View::kSummary;
   return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
 }

@@ -32,6 +32,23 @@ std::string cut_branches(std::string_view branches, size_t width) {
   return std::string(branches);
 }
 
+// Of a chain of calls, "main > run > … 7 calls … > work", the ends: the inner one, which the
+// samples come to, gets the room that it needs.
+std::string cut_chain(std::string_view chain, size_t width) {
+  constexpr std::string_view kThen = " > ";
+  constexpr std::string_view kLeftOut = " > … > ";
+  constexpr size_t kLeastEnd = 12;
+  size_t first_end = chain.find(kThen);
+  size_t room = width - std::min(width, display_width(kLeftOut));
+  if (display_width(chain) <= width || first_end == chain.npos || room < 2 * kLeastEnd)
+    return cut_name(chain, width);
+  std::string_view first = chain.substr(0, first_end);
+  std::string_view last = chain.substr(chain.rfind(kThen) + kThen.size());
+  size_t for_first = std::max(kLeastEnd, room - std::min(room, display_width(last)));
+  std::string start = cut_name(first, for_first);
+  return start + std::string(kLeftOut) + cut_name(last, room - display_width(start));
+}
+
 class TreeText {
 public:
   TreeText(const CallTree& tree, const Amounts& amounts, TreeColumns columns,
@@ -92,7 +109,7 @@ private:
     if (screen_.has_width()) {
       size_t room = std::max(kLeastFunction, screen_.width - std::min(width, screen_.width));
       branches = cut_branches(branches, room - kLeastFunction);
-      name = cut_name(name, room - display_width(branches));
+      name = cut_chain(name, room - display_width(branches));
     }
     text_ += fmt::format("{}  {}{}\n", numbers, styled(branches, Style::kFaint, screen_),
                          styled(name, style_of(key), screen_));

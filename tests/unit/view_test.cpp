@@ -373,6 +373,13 @@ TEST_CASE("views: callers, callees, lines and groups as text") {
         "  62.50   62.50  ├─ main.compute\n"
         "  25.00    0.00  └─ [stripped libc.so.6]\n"
         "  25.00   25.00     write\n");
+  // A share of those of the function, which has a quarter of all.
+  Pattern write = *Pattern::parse("write");
+  CHECK(body({.view = View::kCallers, .function = write, .least_percent = 99}) ==
+        "callers of write: 25.00 % of the total, 20.0 ms\n\ntotal %  function\n"
+        "  25.00  [stripped libc.so.6]\n"
+        "  25.00  main.process\n"
+        "  25.00  main.main\n");
   CHECK(body({.view = View::kCallers, .function = *Pattern::parse("nothing")}) ==
         "no function matches 'nothing'\n");
   CHECK(body({.view = View::kLines, .function = process}) ==
@@ -388,6 +395,24 @@ TEST_CASE("views: callers, callees, lines and groups as text") {
         "self %  self ms  total %  total ms  comm\n"
         " 12.50     10.0    12.50      10.0  a; b\n"
         " 87.50     70.0    87.50      70.0  demo\n");
+}
+
+TEST_CASE("views: of a chain of calls that is too wide both ends are shown") {
+  Profile profile = make_demo_profile();
+  auto rename = [&](size_t function, std::string_view name) {
+    profile.functions[function].name = profile.strings.intern(name);
+  };
+  rename(0, "example.com/shop/basket.(*Server).ListenAndServe");
+  rename(2, "example.com/shop/prices.computeTotal");
+  profile.samples.resize(1);
+  auto path = [&](size_t width) {
+    std::string text = make_text(profile, {.screen = {.width = width}});
+    text.erase(0, text.rfind("%  function\n") + 12);
+    return text.substr(0, text.find('\n')).substr(17);
+  };
+  CHECK(path(120) == "basket.(*Server).ListenAndServe > main.process > prices.computeTotal");
+  CHECK(path(80) == "basket.(*Server).ListenAndServe > … > prices.computeTotal");
+  CHECK(path(60) == "baske…tenAndServe > … > prices.computeTotal");
 }
 
 TEST_CASE("views: no line is wider than the screen, at any width") {
