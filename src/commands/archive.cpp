@@ -92,7 +92,7 @@ Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& op
 
 Result<int> run_archive(const ArchiveOptions& options) {
   if (options.recording == "-")
-    return Error("a stream cannot be added to: name a file")
+    return Error("cannot add files to a stream: name a recording")
         .with_hint("see 'gosym archive --help'")
         .with_exit_status(kUsage);
   auto recording = raw::read(options.recording);

@@ -89,7 +89,7 @@ Result<> check_by(const DiffOptions& options) {
   using Kind = Dimension::Kind;
   const std::vector<Dimension>& by = options.report.view.by;
   if (by.size() > 1)
-    return Error("--by: a difference is by one key").with_exit_status(kUsage);
+    return Error("--by: diff compares by one key only").with_exit_status(kUsage);
   if (!by.empty() && (by[0].kind == Kind::kTime || by[0].kind == Kind::kRecording))
     return errorf("--by: nothing has the same {} before and after", to_string(by[0]))
         .with_exit_status(kUsage);
@@ -137,9 +137,11 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
   if (fail_above.empty())
     return false;
   if (!is_of_programs(difference))
-    return errorf("--fail-above: fewer than {} recordings of a side do not tell how runs vary",
-                  kManyRuns)
-        .with_hint("equal programs would fail, too: record each several times, in turn")
+    return errorf(
+               "--fail-above needs at least {} recordings of each side, to know how much runs "
+               "vary",
+               kManyRuns)
+        .with_hint("equal programs would fail as well: record each several times, alternating")
         .with_exit_status(kUsage);
   double limit = std::stod(fail_above) / 100;
   constexpr double kLeastPart = 0.01;

@@ -73,12 +73,12 @@ void print_system() {
   uname(&system);
   print_row("kernel", fmt::format("Linux {} {}", system.release, system.machine));
   constexpr const char* kTypes = "/sys/kernel/btf/vmlinux";
-  print_row("type information", access(kTypes, R_OK) == 0 ? kTypes : "none");
+  print_row("BTF", access(kTypes, R_OK) == 0 ? kTypes : "none");
   print_row("lockdown", or_none(proc::setting("/sys/kernel/security/lockdown")));
   print_row("perf_event_paranoid",
             or_none(proc::setting("/proc/sys/kernel/perf_event_paranoid")));
   print_row("kptr_restrict", or_none(proc::setting("/proc/sys/kernel/kptr_restrict")));
-  print_row("highest rate",
+  print_row("maximum sample rate",
             or_none(proc::setting("/proc/sys/kernel/perf_event_max_sample_rate")) + " Hz");
   print_row("cgroup v2", or_none(printable(proc::cgroup_mount().value_or(""))));
 }

@@ -71,8 +71,10 @@ Result<GoroutineFilter> make_filter(const GoroutinesOptions& options) {
   if (!options.older.empty()) {
     auto age = parse_duration(options.older);
     if (!age || *age < kMinute)
-      return errorf("--older: '{}' is not a time of 1m or more: the runtime knows no less",
-                    printable(options.older))
+      return errorf(
+                 "--older: '{}' is not a duration of 1m or more: Go's runtime records whole "
+                 "minutes only",
+                 printable(options.older))
           .with_exit_status(kUsage);
     filter.least_minutes = *age / kMinute;
   }
@@ -222,7 +224,7 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   constexpr uint64_t kLeastInterval = 10'000'000;
   auto interval = parse_duration(options.watch);
   if (!options.watch.empty() && (!interval || *interval < kLeastInterval))
-    return errorf("--watch: '{}' is not a time of 10ms or more, such as 1s",
+    return errorf("--watch: '{}' is not a duration of 10ms or more, such as 1s",
                   printable(options.watch))
         .with_exit_status(kUsage);
   auto pid = find_process(options.process);

@@ -68,12 +68,12 @@ std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
 
 Result<NamedGoroutines> read_one(uint32_t pid, const GoFile& file, const GoCode& code) {
   if (file.image->pointer_size != 8)
-    return errorf("'{}' is a program of 32 bits: its goroutines cannot be read",
+    return errorf("'{}' is a 32-bit program: gosym reads goroutines of 64-bit programs only",
                   printable(file.path))
         .with_exit_status(kUnsupported);
   if (auto minor = go::minor_of_release(file.version);
       minor && *minor < go::kFirstGoroutineMinor)
-    return errorf("'{}' is of {}: goroutines are read of Go 1.{} and later",
+    return errorf("'{}' was built by {}: gosym reads goroutines of Go 1.{} and later",
                   printable(file.path), file.version, go::kFirstGoroutineMinor)
         .with_exit_status(kUnsupported);
   NamedGoroutines named;

@@ -81,7 +81,7 @@ Result<> check_distinct(const std::vector<std::string>& files) {
     if (file != "-" && stat(file.c_str(), &status) != 0)
       continue;
     if (!seen.emplace(status.st_dev, status.st_ino).second)
-      return errorf("'{}' is named twice", printable(file)).with_exit_status(kUsage);
+      return errorf("'{}' is given twice", printable(file)).with_exit_status(kUsage);
   }
   return Ok{};
 }

@@ -90,7 +90,8 @@ void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
 // Who did not ask for the end shall know why it came.
 void tell_stop(Stop stop, const RecordOptions& options) {
   if (stop == Stop::kParentGone)
-    warn(options, "stopped: the program that started gosym has ended; nohup keeps it running");
+    warn(options,
+         "stopped: the program that started gosym has ended (nohup keeps gosym running)");
   else if (stop == Stop::kSize && !options.is_quiet)
     print(stderr, "gosym: stopped: the file has reached --max-size\n");
 }

@@ -46,23 +46,23 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
          with_commas(summary.due_ticks), summary.skipped_percent, why_skipped(info));
   if (summary.lost_events > 0)
-    warn(options, "{} events lost: some functions will have no names",
+    warn(options, "{} events lost: some functions will be unnamed",
          with_commas(summary.lost_events));
   if (is_unusable(summary))
-    warn(options,
-         "this recording cannot be used: {} of {} samples are of code that lost events told of",
+    warn(options, "this recording cannot be used: the mappings of {} of {} samples were lost",
          with_commas(summary.unplaced), with_commas(summary.samples));
   if (summary.hung_looks > 0)
-    warn(options, "{} files, or what was mapped, not looked at: they did not answer in time",
+    warn(options, "{} files not read: they did not answer in time",
          with_commas(summary.hung_looks));
   if (summary.refused_events > 0 && options.is_verbose)
-    warn(options, "{} mappings not recorded: of programs that map code all the time",
+    warn(options, "{} mappings not recorded: their programs map code without pause",
          with_commas(summary.refused_events));
   if (summary.unfollowed > 0)
-    warn(options, "{} child processes not sampled: too many at once",
+    warn(options, "{} child processes not sampled: too many started at once",
          with_commas(summary.unfollowed));
   if (summary.unreadable > 0)
-    warn(options, "{} sampled {} may not be looked into: functions will have no names",
+    warn(options,
+         "no permission to read the mappings of {} sampled {}: their functions will be unnamed",
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
   for (const std::string& problem : summary.perf_map_problems)
     warn(options, "{}", problem);
@@ -71,7 +71,8 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
          summary.archive_problems.size() == 1 ? "file" : "files",
          summary.archive_problems.front());
   if (!summary.unknown_go_versions.empty())
-    warn(options, "goroutines are not told, and stacks may end in C code, for programs by {}",
+    warn(options,
+         "unknown Go runtime {}: no goroutine ids or labels; stacks may stop in C code",
          printable(joined(summary.unknown_go_versions, ", ")));
   if (summary.lacks_kernel_symbols)
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",

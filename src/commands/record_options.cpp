@@ -33,7 +33,7 @@ Result<> check_scope(const RecordOptions& options) {
     if (is_given)
       kinds.emplace_back(name);
   if (kinds.empty() && options.cpus.empty() && options.command.empty())
-    return Error("nothing to record: no -p PID, no -a, no command")
+    return Error("nothing to record: name a process (-p PID), a command, or -a")
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
   if (kinds.size() < 2)

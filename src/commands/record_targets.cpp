@@ -13,9 +13,10 @@ namespace gosym {
 
 namespace {
 
-Error not_yours(std::string_view what) {
-  return errorf("{} not yours to look into", what)
-      .with_hint("run with sudo: rights of gosym's file are for your own processes, and -a")
+Error no_permission(std::string_view processes) {
+  return errorf("no permission to look into {}", processes)
+      .with_hint(
+          "run with sudo: gosym's file capabilities cover only your own processes and -a")
       .with_exit_status(kUnsupported);
 }
 
@@ -25,7 +26,7 @@ Result<> add_process(uint32_t pid, Targets& targets) {
     return std::move(process).error();
   // Who has no more rights than his own is told by the sampler which he lacks.
   if (has_rights_of_file() && !may_look_into(pid))
-    return not_yours(fmt::format("process {} is", pid));
+    return no_permission(fmt::format("process {}", pid));
   targets.processes.push_back(*std::move(process));
   return Ok{};
 }
@@ -47,11 +48,11 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
   }
   constexpr size_t kMaxListed = 10;
   if (added.empty() && refused > 0)
-    return not_yours(fmt::format("the processes {} are", which));
+    return no_permission(fmt::format("the processes {}", which));
   if (added.empty())
-    return errorf("there is no process {}", which).with_exit_status(kNoTarget);
+    return errorf("no process {}", which).with_exit_status(kNoTarget);
   if (refused > 0)
-    warn(options, "{} of {} processes {} left out: not yours to look into", refused,
+    warn(options, "{} of {} processes {} left out: no permission to look into them", refused,
          refused + added.size(), which);
   if (!options.is_quiet)
     print(stderr, "recording {} {} {}{}\n", added.size(),

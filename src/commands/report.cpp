@@ -30,7 +30,7 @@ Result<> check_output(const std::string& path) {
     return Ok{};
   auto file = MappedFile::open(path);
   if (file && as_text((*file)->bytes()).starts_with(raw::kMagic))
-    return errorf("'{}' is a recording: it is not written over", path)
+    return errorf("'{}' is a recording: gosym does not overwrite it with a profile", path)
         .with_hint("name another file for the output")
         .with_exit_status(kUsage);
   return Ok{};

@@ -125,7 +125,8 @@ void tell_loss(const RecordingStats& stats, const ReportOptions& options) {
 
 void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options) {
   if (symbols.cut_names > 0)
-    warn(options, "{} names are too long, and were cut", with_commas(symbols.cut_names));
+    warn(options, "{} names were too long and have been shortened",
+         with_commas(symbols.cut_names));
   size_t told = 0;
   for (const auto& [path, problem] : symbols.image_problems) {
     if (told == kMaxProblemsTold && !options.is_verbose) {

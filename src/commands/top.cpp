@@ -56,7 +56,7 @@ Result<uint64_t> parse_time(const char* option, const std::string& text) {
   constexpr uint64_t kLeast = 10'000'000;  // a terminal shows no more
   auto time = parse_duration(text);
   if (!time || *time < kLeast)
-    return errorf("{}: '{}' is not a time of 10ms or more, such as 1s or 500ms", option,
+    return errorf("{}: '{}' is not a duration of 10ms or more, such as 1s or 500ms", option,
                   printable(text))
         .with_exit_status(kUsage);
   return *time;
@@ -74,7 +74,7 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
   bool is_by_time =
       std::ranges::count(options.view.by, Dimension::Kind::kTime, &Dimension::kind) > 0;
   if (is_by_time && options.accumulates)
-    return Error("--by time: what is accumulated is not kept by time")
+    return Error("--by time does not work with --accumulate: samples are summed over time")
         .with_hint("leave out --accumulate, and set --window")
         .with_exit_status(kUsage);
   auto interval = parse_time("--interval", options.interval);

@@ -16,7 +16,7 @@ Result<> add_range(std::string_view text, std::set<uint32_t>& cpus) {
   auto first = parse_decimal(text.substr(0, dash));
   auto last = dash == text.npos ? first : parse_decimal(text.substr(dash + 1));
   if (!first || !last || *first > *last || *last > kMaxCpu)
-    return errorf("'{}' is no CPU and no range of CPUs", printable(text));
+    return errorf("'{}' is neither a CPU nor a range of CPUs", printable(text));
   for (uint64_t cpu = *first; cpu <= *last; cpu++)
     cpus.insert(static_cast<uint32_t>(cpu));
   return Ok{};

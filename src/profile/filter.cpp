@@ -75,7 +75,7 @@ std::string comma_list(const std::vector<uint32_t>& numbers) {
 Result<TimeRange> parse_time_range(std::string_view text) {
   std::vector<std::string_view> sides = split(text, ',');
   if (sides.size() != 2)
-    return errorf("'{}' is not a range such as 1.5,3", text);
+    return errorf("'{}' is not a time range such as 1.5,3", text);
 
   TimeRange range;
   auto parse_side = [](std::string_view side, uint64_t& value) {
@@ -84,7 +84,7 @@ Result<TimeRange> parse_time_range(std::string_view text) {
     return parsed || side.empty();
   };
   if (!parse_side(sides[0], range.begin) || !parse_side(sides[1], range.end))
-    return errorf("'{}' is not a range such as 1.5,3", text);
+    return errorf("'{}' is not a time range such as 1.5,3", text);
   if (range.begin >= range.end)
     return errorf("'{}' ends before it begins", text);
   return range;

@@ -91,7 +91,7 @@ Result<std::vector<EventType>> parse_event_types(std::span<const std::string> na
     if (!event)
       return std::move(event).error();
     if (std::ranges::find(events, event->name, &EventType::name) != events.end())
-      return errorf("--event: {} is named twice", event->name).with_exit_status(kUsage);
+      return errorf("--event: {} is given twice", event->name).with_exit_status(kUsage);
     events.push_back(*std::move(event));
   }
   return events;

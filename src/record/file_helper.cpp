@@ -296,7 +296,7 @@ std::optional<Error> FileHelper::refusal(uint64_t device) const {
   if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
     return Error("on a file system that takes too long to answer");
   if (monotonic_ns() >= end_)
-    return Error("not looked at: the recording had ended");
+    return Error("not read: the recording had ended");
   return std::nullopt;
 }
 
@@ -343,7 +343,7 @@ Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
   forget_asked();
   if (!send(request)) {
     stop();
-    return Error("cannot be looked at: no helper process");
+    return Error("cannot be read: no helper process");
   }
   return take_reply(request, reply);
 }
@@ -357,7 +357,7 @@ Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
       return found;
     }
     stop();
-    return Error("cannot be looked at: the helper process has ended");
+    return Error("cannot be read: the helper process has ended");
   }
   stop();
   hung_count_++;

@@ -53,7 +53,7 @@ Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
     found = find_file(path);
   int cause = errno;
   if (!is_file(found, mapping.file) && strip_deleted(path))
-    return Error("deleted, and not open to us");
+    return Error("deleted, and gosym cannot open it");
   if (!found)
     return system_error("cannot be found", cause);
   if (!is_file(found, mapping.file))

@@ -28,7 +28,7 @@ Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
     if (options.events.empty())
       return std::vector{cpu_clock()};
     return errorf("this machine cannot count {}", event.name)
-        .with_hint("virtual machines often cannot count what the CPU does: -e cpu-clock");
+        .with_hint("virtual machines often lack hardware counters: use -e cpu-clock");
   }
   return events;
 }

@@ -136,7 +136,7 @@ Error denied_bpf_memory(std::string_view what, int cause) {
     return denied_or_failed(what, cause);
   return errorf("{}: the limit of locked memory is {}, and this kernel counts BPF's against it",
                 what, human_size(limit.rlim_cur))
-      .with_hint("in this shell first: sudo prlimit --memlock=unlimited --pid $$")
+      .with_hint("run in this shell first: sudo prlimit --memlock=unlimited --pid $$")
       .with_exit_status(kUnsupported);
 }
 
@@ -170,7 +170,7 @@ Error explain_refused_process(uint32_t pid, bool is_kernel_only) {
         .with_exit_status(kUnsupported);
   if (status && status->seccomp != 0)
     return Error("a seccomp filter forbids perf_event_open").with_exit_status(kUnsupported);
-  return errorf("process {} may not be looked into: it has rights that we lack", pid)
+  return errorf("no permission to look into process {}: it has capabilities that you lack", pid)
       .with_exit_status(kUnsupported);
 }
 

@@ -24,7 +24,7 @@ Error neither(const Error& bpf, const Error& perf) {
 Result<> check_cpus(const SamplerOptions& options) {
   if (options.scope.cpus.empty())
     return Ok{};
-  return Error("--cpu: single CPUs are sampled by BPF alone").with_exit_status(kUsage);
+  return Error("--cpu needs the BPF sampler").with_exit_status(kUsage);
 }
 
 // What the least recording takes: 30 for BPF's programs and maps, the output and whatever is

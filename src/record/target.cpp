@@ -30,7 +30,9 @@ namespace {
 Error no_process(uint32_t pid) {
   bool is_there = pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
   if (is_there)
-    return errorf("process {} cannot be looked at: too many open files, or no /proc", pid)
+    return errorf(
+               "cannot open /proc of process {}: too many open files, or /proc is not mounted",
+               pid)
         .with_hint("raise the limit of open files: ulimit -n 65536")
         .with_exit_status(kUnsupported);
   return errorf("process {} does not exist", pid).with_exit_status(kNoTarget);
@@ -146,7 +148,7 @@ Result<uint32_t> find_user(const std::string& name) {
   const passwd* entry = getpwnam(name.c_str());
   auto user = entry ? entry->pw_uid : parse_decimal(name);
   if (!user || *user >= UINT32_MAX)  // the last one means "none" to the kernel
-    return errorf("there is no user '{}'", printable(name)).with_exit_status(kNoTarget);
+    return errorf("user '{}' does not exist", printable(name)).with_exit_status(kNoTarget);
   return static_cast<uint32_t>(*user);
 }
 

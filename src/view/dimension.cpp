@@ -53,7 +53,8 @@ Result<Dimension> parse_dimension(std::string_view text) {
   if (text.starts_with(kTimePrefix)) {
     auto step = parse_duration(text.substr(kTimePrefix.size()));
     if (!step || *step < kLeastStep)
-      return errorf("'{}' is not a time such as time:100ms, of 1ms or more", printable(text));
+      return errorf("'{}' is not a duration of 1ms or more, such as time:100ms",
+                    printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
   auto name = std::ranges::find(kNames, text, &DimensionName::text);

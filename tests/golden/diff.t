@@ -31,7 +31,7 @@ Options that are wrong in themselves.
 
   $ gosym diff --by time a b; gosym diff --by module,function a b; gosym diff --confidence 100 a b
   gosym: error: --by: nothing has the same time before and after
-  gosym: error: --by: a difference is by one key
+  gosym: error: --by: diff compares by one key only
   gosym: error: --confidence: '100' is not from 50 to 99.99
   gosym: hint: see 'gosym diff --help'
   [2]

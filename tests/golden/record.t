@@ -1,7 +1,7 @@
 What is to be recorded has to be said, and only once.
 
   $ gosym record
-  gosym: error: nothing to record: no -p PID, no -a, no command
+  gosym: error: nothing to record: name a process (-p PID), a command, or -a
   gosym: hint: record a process: gosym record -p PID, or a command: gosym record -- CMD
   [2]
 
@@ -36,15 +36,15 @@ Processes have numbers or names; that there is none may be the shell's doing.
 Of what nothing runs, nothing is recorded. The word behind a name is a command.
 
   $ gosym record -p such-a-server -d 1s
-  gosym: error: there is no process named 'such-a-server'
+  gosym: error: no process named 'such-a-server'
   [5]
 
   $ gosym record --comm 'such a server' -d 1s
-  gosym: error: there is no process named 'such a server'
+  gosym: error: no process named 'such a server'
   [5]
 
   $ gosym record -u such-a-user -d 1s
-  gosym: error: there is no user 'such-a-user'
+  gosym: error: user 'such-a-user' does not exist
   [5]
 
   $ gosym record -u 0 -p 1

@@ -78,7 +78,7 @@ A slip does not cost the recording.
 
   $ printf 'GOSYMRAWrest' > made.raw
   $ gosym report --pprof made.raw made.raw
-  gosym: error: 'made.raw' is a recording: it is not written over
+  gosym: error: 'made.raw' is a recording: gosym does not overwrite it with a profile
   gosym: hint: name another file for the output
   [2]
 

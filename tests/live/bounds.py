@@ -57,7 +57,7 @@ def image():
 
 def long_name():
     said = bounded("name", 100, "--folded", refused=False, most=300 << 20)
-    assert "2 names are too long, and were cut" in said, said
+    assert "2 names were too long and have been shortened" in said, said
     line = max((WORK / "out").read_text().splitlines(), key=len)
     assert len(line) < 2001 * 4200, len(line)
     assert re.search(r"a{4096}\.\.\.\[60000 bytes, [0-9a-f]{8}\]", line), line[:5000]

@@ -103,7 +103,7 @@ def names_that_are_refused():
     open_end = gosym("record", "-e", "faults/period=9", "--", "true", check=False)
     assert open_end.status == 2 and "is not NAME/period=N/" in open_end.err, open_end.err
     twice = gosym("record", "-e", "faults", "-e", "page-faults", "--", "true", check=False)
-    assert twice.status == 2 and "page-faults is named twice" in twice.err, twice.err
+    assert twice.status == 2 and "page-faults is given twice" in twice.err, twice.err
 
 
 def four_events():

@@ -142,7 +142,7 @@ def replaced_and_out_of_reach():
         start = code_of(pid, "libspin.so").start
         new.rename(library)
         done = call(*WITHOUT_RIGHTS, "resolve", "-p", pid, f"{start:x}")
-    assert done.out == f"0x{start:x} ?? (deleted, and not open to us) {library}\n", done
+    assert done.out == f"0x{start:x} ?? (deleted, and gosym cannot open it) {library}\n", done
 
 
 @contextlib.contextmanager

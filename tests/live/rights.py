@@ -158,7 +158,7 @@ def check_rights(name):
         else:
             assert found[:2] == expected(name, kind), f"{kind}: {found}"
         if found.sampler == REFUSED:
-            reason = "cannot record: .*missing CAP_|process [0-9]+ is not yours to look into"
+            reason = "cannot record: .*missing CAP_|no permission to look into process [0-9]+"
             assert re.search(f"gosym: error: ({reason})", found.message), found
             assert "gosym: hint: run with sudo" in found.message, found
         if found.sampler == PERF:

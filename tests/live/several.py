@@ -119,7 +119,7 @@ def each_file_once():
 def refused():
     one = files()[0]
     twice = gosym("report", one, recordings(), check=False)
-    assert twice.status == 2 and f"'{one}' is named twice" in twice.err, twice
+    assert twice.status == 2 and f"'{one}' is given twice" in twice.err, twice
     empty = new_place("empty")
     empty.mkdir()
     nothing = gosym("report", empty, check=False)

@@ -105,7 +105,7 @@ def not_yours():
         assert f": {own}\n" in done.err and str(other) not in done.err, done.err
     with running(program):
         done = call(*WITHOUT_RIGHTS, "record", "-p", "spin-shared", "-d", "0.2", "-o", place, check=False)
-        assert done.status == 4 and "not yours to look into" in done.err, done
+        assert done.status == 4 and "no permission to look into" in done.err, done
 
 
 def stop_watch_only():

@@ -84,5 +84,5 @@ TEST_CASE("file helper: at the end there is no time for more") {
   helper.hurry(0);
   auto opened = helper.open_mapped(own_code());
   REQUIRE_FALSE(opened);
-  CHECK(opened.error().message() == "not looked at: the recording had ended");
+  CHECK(opened.error().message() == "not read: the recording had ended");
 }

@@ -30,7 +30,8 @@ TEST_CASE("time range: anything else is told") {
     CAPTURE(bad);
     auto range = parse_time_range(bad);
     REQUIRE_FALSE(range);
-    CHECK(range.error().message() == fmt::format("'{}' is not a range such as 1.5,3", bad));
+    CHECK(range.error().message() ==
+          fmt::format("'{}' is not a time range such as 1.5,3", bad));
   }
   CHECK(parse_time_range("3,1").error().message() == "'3,1' ends before it begins");
   CHECK(parse_time_range("1,1").error().message() == "'1,1' ends before it begins");

@@ -180,7 +180,7 @@ TEST_CASE("cpus: numbers and ranges, in order and each once") {
     CHECK_FALSE(parse_cpu_list(bad));
   }
   CHECK(parse_cpu_list("0,a\033").error().message() ==
-        "'a\\x1b' is no CPU and no range of CPUs");
+        "'a\\x1b' is neither a CPU nor a range of CPUs");
   CHECK_FALSE(proc::online_cpus().empty());
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("images: another file at the path is not taken for the mapped one") {
   mapping.path = "/nowhere (deleted)";
   images.identify(mapping);
   RecordedImage deleted = images.take_new().at(0);
-  CHECK(deleted.problem == "deleted, and not open to us");
+  CHECK(deleted.problem == "deleted, and gosym cannot open it");
   CHECK(deleted.path == "/nowhere");
   CHECK(deleted.is_deleted);
 
@@ -253,7 +253,7 @@ TEST_CASE("events: several of a recording, each once, and no more than four") {
   CHECK(two->at(0).name == "cpu-clock");
   CHECK(two->at(1).name == "page-faults");
   auto error = [](const Names& names) { return parse_event_types(names).error().message(); };
-  CHECK(error({"page-faults", "faults"}) == "--event: page-faults is named twice");
+  CHECK(error({"page-faults", "faults"}) == "--event: page-faults is given twice");
   CHECK(error({"cs", "r1", "r2", "r3", "r4"}) ==
         "--event: 5 events, where a recording has 4 at most");
   CHECK(error({"cs", "sleeps"}).starts_with("--event: 'sleeps' is none of "));
