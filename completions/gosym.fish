@@ -5,7 +5,7 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "Sample running programs into cpu.raw"
-complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Name what was sampled"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Show the functions that a recording sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a top -d "Show what uses the CPU now"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a diff -d "Show what changed between two recordings"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"

@@ -78,6 +78,8 @@ def checks(gosym):
         name = f"gosym {command}".strip()
         wanted = help_options(gosym, command)
         yield f"{name} --help: options", "" if wanted else "none found"
+        yield f"{name} --help: a heading is a line of words with a colon behind it", \
+            " | ".join(re.findall(r"^\S*:$\n^$", help_text(gosym, command), re.M))
         yield f"{name} --help: examples", \
             "" if re.search(r"^Examples:\n +gosym ", help_text(gosym, command), re.M) else "none"
         yield f"{page(command).name}: options of --help", difference(wanted, man_options(command))

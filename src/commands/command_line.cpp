@@ -118,10 +118,12 @@ std::string help_text(const Program& program, const Command& command) {
   std::string arguments;
   std::string options;
   for (const OptionGroup& group : command.groups) {
-    options += fmt::format("\n{}:\n", group.title);
+    std::string rows;
     for (const Option& option : group.options)
-      (is_argument(option) ? arguments : options) +=
+      (is_argument(option) ? arguments : rows) +=
           help_row(names_in_help(option), option.help, width);
+    if (!rows.empty())
+      options += fmt::format("\n{}:\n{}", group.title, rows);
   }
   if (!arguments.empty())
     text += "\nArguments:\n" + arguments;

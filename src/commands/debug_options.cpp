@@ -83,23 +83,23 @@ Result<std::string> server_urls(const DebugOptions& options) {
 Option symfs_option(std::string& symfs) {
   return {.names = "--symfs",
           .value = "DIR",
-          .help = "Take all files from below DIR",
+          .help = "Look for all files below DIR instead of /",
           .set = into(symfs),
           .check = check_directory};
 }
 
 OptionGroup debug_options(DebugOptions& options) {
-  return {"Where files are",
+  return {"Where to find files",
           {{.names = "--debug-dir",
             .value = "DIR",
-            .help = "Look for debug files here, before /usr/lib/debug; may be repeated",
+            .help = "Look for debug files below DIR before /usr/lib/debug; may be repeated",
             .set = into(options.debug_dirs),
             .values = Values::kEach},
            symfs_option(options.symfs),
            {.names = "--debuginfod",
             .value = "URLS",
-            .help = "Fetch missing debug files from these servers (default: those of "
-                    "DEBUGINFOD_URLS, or else of the system)",
+            .help = "Fetch missing debug files from these servers (default: those in "
+                    "DEBUGINFOD_URLS, or the system's)",
             .set = [&options](const std::string& urls) { options.debuginfod = urls; },
             .excludes = {"--no-debuginfod"},
             .values = Values::kOptional},

@@ -251,35 +251,33 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
       only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
-  group.title = "What is compared";
+  group.title = "What to compare";
   auto explain = [&](std::string_view name, std::string help) {
     std::ranges::find_if(group.options, [&](const Option& option) {
       return option.names.ends_with(name);
     })->help = std::move(help);
   };
   explain("--by", fmt::format("Compare by one of {} (default: function)", dimension_names()));
-  explain("--sort",
-          "Compare what functions have by themselves (self, the default) or in total");
+  explain("--sort", "Compare self time or total time (default: self)");
   explain("--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
   group.options.push_back(
       {.names = "--per",
        .value = "WHAT",
-       .help =
-           "Divide by: share, of the whole (default); second, of recording, for equal load; "
-           "run, for the same work in each recording",
+       .help = "Compare shares of the whole (share, the default), time per second recorded "
+               "(second: for equal load), or time per recording (run: for equal work)",
        .set = into(options.per),
        .choices = {"share", "second", "run"}});
   group.options.push_back({.names = "--confidence",
                            .value = "PERCENT",
-                           .help = "How sure intervals and verdicts are (default: 95)",
+                           .help = "Confidence of intervals and verdicts (default: 95)",
                            .set = into(options.confidence),
                            .check = check_confidence});
-  group.options.push_back(
-      {.names = "--fail-above",
-       .value = "PERCENT",
-       .help = "Exit with status 1 if the whole, or what has 1 % of it, became dearer by more",
-       .set = into(options.fail_above),
-       .check = check_number});
+  group.options.push_back({.names = "--fail-above",
+                           .value = "PERCENT",
+                           .help = "Exit with status 1 if the whole, or anything of at least 1 "
+                                   "% of it, became significantly dearer by more",
+                           .set = into(options.fail_above),
+                           .check = check_number});
   return group;
 }
 

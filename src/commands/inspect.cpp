@@ -27,15 +27,14 @@ struct InspectView {
 
 constexpr InspectView kViews[] = {
     {"--build-info", "Show Go version, modules and build settings", show_build_info},
-    {"--check", "Check all of the Go function table; status 1 if something is broken",
+    {"--check", "Check the whole Go function table; exit with status 1 if it is broken",
      show_check},
     {"--files", "List the source files that the Go function table names", show_files},
-    {"--functions", "List the functions: address, size, name, of Go also file:line",
+    {"--functions", "List functions: address, size, name, and file:line of Go functions",
      show_functions},
-    {"--header", "Show the header of the Go function table, and where its parts lie",
+    {"--header", "Show the header of the Go function table and the layout of its parts",
      show_header},
-    {"--module-data", "Show the addresses that Go's runtime has of its tables",
-     show_module_data},
+    {"--module-data", "Show moduledata: where Go's runtime finds its tables", show_module_data},
     {"--sections", "List the sections with their sizes", show_sections},
 };
 
@@ -68,9 +67,10 @@ std::vector<Option> view_options(AskedInspection& options) {
   };
   views.push_back({.names = "--function",
                    .value = "NAME|ADDR",
-                   .help = "Show all about a function: of Go what the function table has, else "
-                           "lines and call frames. Of a part of a name, or a regular "
-                           "expression, functions are listed",
+                   .help =
+                       "Show a function in full: its Go function table entry, or its lines and "
+                       "call frames; a part of a name or a regular expression lists the "
+                       "functions that match",
                    .set = set_function});
   for (Option& view : views)
     view.excludes = names;
@@ -88,7 +88,7 @@ Result<const go::Module*> require_module(const ImageSymbols& symbols) {
 Command make_inspect() {
   auto options = std::make_shared<AskedInspection>();
   std::vector<Option> rest = {{.names = "BINARY",
-                               .help = "ELF file to look into",
+                               .help = "ELF file to inspect",
                                .set = into(options->binary),
                                .is_required = true},
                               {.names = "--sort",
@@ -98,11 +98,11 @@ Command make_inspect() {
                                .choices = {"address", "size", "name"},
                                .needs = "--functions"},
                               {.names = "--json",
-                               .help = "Print JSON; lists have one object a line",
+                               .help = "Print JSON, lists as one object per line",
                                .set = into(options->is_json)}};
   return {.name = "inspect",
           .summary = "Show what symbol information is in a binary",
-          .groups = {{"What is shown (default: a summary)", view_options(*options)},
+          .groups = {{"What to show (default: a summary)", view_options(*options)},
                      {"Other options", std::move(rest)},
                      debug_options(options->debug)},
           .examples =

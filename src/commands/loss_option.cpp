@@ -14,7 +14,7 @@ Option loss_option(std::string& text) {
   };
   return {.names = "--max-loss",
           .value = "PERCENT",
-          .help = "Exit with status 3 if more than this share of the samples is lost",
+          .help = "Exit with status 3 if a larger share of the samples was lost",
           .set = into(text),
           .check = check};
 }

@@ -11,8 +11,8 @@ Option name_option(std::optional<NameForm>& form) {
   return {.names = "--demangle",
           .value = "FORM",
           .help =
-              "Names as people read them, without type arguments (short) or with (full), or "
-              "as the linker has them (none)",
+              "Print names demangled without type arguments (short) or with them (full), or as "
+              "the linker has them (none)",
           .set = set,
           .choices = {"short", "full", "none"}};
 }

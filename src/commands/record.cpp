@@ -149,7 +149,7 @@ Command make_record() {
   auto options = std::make_shared<RecordOptions>();
   return {
       .name = "record",
-      .summary = "Sample running code into a file",
+      .summary = "Record samples of running code into a file",
       .usage =
           "[OPTIONS] -p PID|NAME | -t TID | -u USER | --cgroup PATH | -a  [[--] COMMAND "
           "[ARG...]]",

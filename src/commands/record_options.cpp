@@ -267,24 +267,24 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
 }
 
 OptionGroup target_options(RecordOptions& options) {
-  return {"What is sampled",
+  return {"What to sample",
           {{.names = "-p,--pid",
             .value = "PID|NAME",
-            .help = "Record these processes, by number or by the name of their program, and "
-                    "their future children; several with commas between",
+            .help = "Record these processes and their future children, by PID or program "
+                    "name; separate several by commas",
             .set = into(options.processes),
             .check = check_process,
             .values = Values::kWords},
            {.names = "--comm",
             .value = "NAME[,NAME]",
-            .help = "Likewise, by name only: that of ps, or of the program's file",
+            .help = "The same by name only: as ps shows it, or the program's file name",
             .set = into(options.comms),
             .check = check_given,
             .values = Values::kCommaList},
            {.names = "-u,--user",
             .value = "USER",
-            .help = "Record the processes that this user, a name or a number, has when it "
-                    "begins, and their future children",
+            .help = "Record the processes that this user (name or uid) runs at the start, "
+                    "and their future children",
             .set = into(options.user),
             .check = check_given},
            {.names = "-t,--tid",
@@ -295,7 +295,7 @@ OptionGroup target_options(RecordOptions& options) {
             .values = Values::kWords},
            {.names = "--cgroup",
             .value = "PATH",
-            .help = "Record what runs in this cgroup (v2) and those below it; may be repeated",
+            .help = "Record what runs in this cgroup (v2) or below it; may be repeated",
             .set = into(options.cgroups),
             .check = check_given,
             .values = Values::kEach},
@@ -304,11 +304,11 @@ OptionGroup target_options(RecordOptions& options) {
             .set = into(options.is_system_wide)},
            {.names = "-C,--cpu",
             .value = "CPUS",
-            .help = "Only what runs on these CPUs: 0-3,6",
+            .help = "Record only these CPUs, such as 0-3,6",
             .set = into(options.cpus),
             .check = check_given},
            {.names = "--no-inherit",
-            .help = "Leave out children of the processes",
+            .help = "Do not record child processes",
             .set = into(options.leaves_children)},
            {.names = "-U,--user-only",
             .help = "Sample user-space code only",
@@ -320,17 +320,17 @@ OptionGroup target_options(RecordOptions& options) {
 
 OptionGroup sampling_options(RecordOptions& options) {
   return {
-      "How it is sampled",
+      "How to sample",
       {{.names = "-e,--event",
         .value = "NAME[,NAME]",
-        .help = "Sample by these events, four at most: cpu-clock, instructions, "
-                "page-faults/period=100/, ... (default: cycles, or else cpu-clock)",
+        .help = "Events to sample, up to four: cpu-clock, instructions, "
+                "page-faults/period=100/, ... (default: cycles, or cpu-clock without it)",
         .set = into(options.events),
         .check = check_given,
         .values = Values::kCommaList},
        {.names = "-F,--freq",
         .value = "HZ",
-        .help = "Samples a second of CPU time, or max (default: 99)",
+        .help = "Samples per second of CPU time, or max (default: 99)",
         .set = into(options.frequency)},
        {.names = "-c,--count",
         .value = "N",
@@ -340,26 +340,27 @@ OptionGroup sampling_options(RecordOptions& options) {
         .excludes = {"--freq"}},
        {.names = "--call-graph",
         .value = "MODE[,SIZE]",
-        .help = "How callers are found: fp, auto or dwarf, in SIZE bytes of the stack "
-                "(default: auto,32768)",
+        .help = "How to find callers: fp, auto or dwarf, looking at SIZE bytes of the "
+                "stack (default: auto,32768)",
         .set = into(options.call_graph)},
        {.names = "-g",
         .help = "Accepted for compatibility with perf; call stacks are always recorded"},
-       {.names = "-f", .help = "Accepted likewise; an old recording is kept as FILE.old"},
+       {.names = "-f",
+        .help = "Accepted for compatibility; an old recording is always kept as FILE.old"},
        {.names = "-m",
         .value = "PAGES",
-        .help = "Accepted likewise; buffers are as large as the rate of samples takes"},
-       {.names = "-z", .help = "Accepted likewise; recordings are always compressed"},
+        .help = "Accepted for compatibility; buffer sizes follow from the sample rate"},
+       {.names = "-z", .help = "Accepted for compatibility; recordings are always compressed"},
        {.names = "--sampler",
         .value = "NAME",
-        .help = "What takes the samples: bpf, perf, or auto: what is allowed (default: auto)",
+        .help = "Take samples by bpf or perf; auto uses what is allowed (default: auto)",
         .set = into(options.sampler)}}};
 }
 
 Option duration_option(RecordOptions& options) {
   return {.names = "-d,--duration",
           .value = "TIME",
-          .help = "Stop after this time: 10s, 1.5s, 2m",
+          .help = "Stop after this time, such as 10s, 1.5s, 2m",
           .set = into(options.duration),
           .check = check_given};
 }
@@ -368,7 +369,7 @@ Option archive_option(RecordOptions& options) {
   return {.names = "--archive",
           .value = "WHICH",
           .help =
-              "Files to keep in the recording: auto, those that will be gone; all; none "
+              "Files to store in the recording: auto (those that will be gone), all, none "
               "(default: auto)",
           .set = into(options.archive),
           .choices = {"auto", "all", "none"}};
@@ -378,17 +379,17 @@ namespace {
 
 OptionGroup output_options(RecordOptions& options) {
   return {
-      "When it ends, and what is written",
+      "When to stop, and what to write",
       {duration_option(options),
        {.names = "--max-size",
         .value = "SIZE",
-        .help = "Stop when the file is this large: 500K, 10M",
+        .help = "Stop when the file is this large, such as 500K, 10M",
         .set = into(options.max_size),
         .check = check_given},
        loss_option(options.max_loss),
        {.names = "-o,--output",
         .value = "FILE",
-        .help = "File to write, - for standard output (default: cpu.raw)",
+        .help = "Write to FILE; - is standard output (default: cpu.raw)",
         .set = into(options.output)},
        archive_option(options),
        {.names = "-v,--verbose",

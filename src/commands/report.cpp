@@ -160,7 +160,7 @@ Result<int> run_report(const ReportOptions& options) {
 Command make_report() {
   auto options = std::make_shared<ReportOptions>();
   return {.name = "report",
-          .summary = "Name what was sampled",
+          .summary = "Show the functions that a recording sampled",
           .usage = "[OPTIONS] [FILE...]",
           .groups = report_options(*options),
           .examples =

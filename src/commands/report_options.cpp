@@ -112,10 +112,11 @@ OptionGroup view_options(ViewOptions& options) {
   std::vector<std::string> views = {"--tree", "--inverted", "--callers", "--callees",
                                     "--lines"};
   OptionGroup group = {
-      "What is shown",
-      {view_option("-g,--tree", "Show who is called, from each thread's first function on",
+      "What to show",
+      {view_option("-g,--tree", "Show the call tree from each thread's first function",
                    View::kTree, options),
-       view_option("-G,--inverted", "Show who calls, from the functions that ran outward",
+       view_option("-G,--inverted",
+                   "Show the call tree from the functions that ran, outward to their callers",
                    View::kInverted, options),
        function_option("--callers", "Show who calls the functions that match RE",
                        View::kCallers, options),
@@ -125,7 +126,8 @@ OptionGroup view_options(ViewOptions& options) {
                        options),
        {.names = "-s,--by",
         .value = "KEY[,KEY...]",
-        .help = fmt::format("Show by {}; the second within the first", dimension_names()),
+        .help =
+            fmt::format("Group by {}; a second key groups within the first", dimension_names()),
         .set = set_dimensions,
         .check = check_dimensions,
         .excludes = {"--callers", "--callees", "--lines"},
@@ -136,27 +138,27 @@ OptionGroup view_options(ViewOptions& options) {
         .set = set_sort,
         .check = check_sort},
        {.names = "--children",
-        .help = "The same as --sort total, as perf has it",
+        .help = "The same as --sort total, for compatibility with perf",
         .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kTotal; }},
        {.names = "--no-children",
         .help = "The same as --sort self",
         .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kSelf; }},
        {.names = "-n,--show-nr-samples",
-        .help = "Add a column with the number of samples to a table",
+        .help = "Add a column with the number of samples",
         .set = into(options.has_counts)},
        {.names = "--top",
         .value = "N",
-        .help = "Show this many rows; 0 for all (default: as many as fit, 20 in a file)",
+        .help = "Show N rows; 0 is all (default: as many as fit, 20 in a file)",
         .set = [&options](const std::string& text) { options.top = parse_decimal(text); },
         .check = check_count},
        {.names = "--min,--percent-limit",
         .value = "PERCENT",
-        .help = "Leave calls of less out of a tree (default: 1)",
+        .help = "Leave calls below this share out of a tree (default: 1)",
         .set = [&options](const std::string& text) { options.least_percent = std::stod(text); },
         .check = check_percent},
        {.names = "--depth",
         .value = "N",
-        .help = "Show a tree this many calls deep (default: all)",
+        .help = "Show a tree N calls deep (default: all)",
         .set =
             [&options](const std::string& text) {
               options.depth = static_cast<uint32_t>(*parse_decimal(text));
@@ -182,20 +184,20 @@ OptionGroup selection_options(Selection& selection) {
                   .values = Values::kEach};
   };
   return {
-      "Which stacks and frames",
+      "Select stacks and frames",
       {pattern_option("-S,--focus", "Only stacks with a function that matches RE",
                       selection.focus),
        pattern_option("--ignore", "Only stacks without a function that matches RE",
                       selection.ignore),
        pattern_option("-d,--module", "Only stacks with code of a file whose name matches RE",
                       selection.modules),
-       pattern_option("--hide", "Leave functions that match RE out of stacks", selection.hide),
-       pattern_option("--show", "Leave all other functions out of stacks", selection.show),
+       pattern_option("--hide", "Remove functions that match RE from stacks", selection.hide),
+       pattern_option("--show", "Remove all other functions from stacks", selection.show),
        {.names = "--no-kernel",
-        .help = "Leave the kernel's functions out of stacks",
+        .help = "Remove kernel functions from stacks",
         .set = [&](const std::string& /*none*/) { selection.has_kernel = false; }},
        {.names = "--no-inlines",
-        .help = "Count inlined calls for the function that has their code",
+        .help = "Count inlined calls for the function that contains their code",
         .set = [&](const std::string& /*none*/) { selection.has_inlines = false; }}}};
 }
 
@@ -221,7 +223,7 @@ OptionGroup output_options(ReportOptions& options) {
     options.output = file;
   };
   return {
-      "What is written",
+      "What to write",
       {{.names = "-f,--format",
         .value = "FORMAT",
         .help =
@@ -243,22 +245,22 @@ OptionGroup output_options(ReportOptions& options) {
         .excludes = {"--format", "--output"}},
        colour_option(options.colour),
        {.names = "--stdio",
-        .help = "Print the report, where a terminal would get the browser",
+        .help = "Print the report instead of opening the browser",
         .set = into(options.is_stdio)},
        pager_option(options.has_pager)}};
 }
 
 OptionGroup filter_options(ReportOptions& options) {
   Filter& filter = options.filter;
-  return {"Which samples",
+  return {"Select samples",
           {{.names = "--event",
             .value = "NAME",
-            .help = "Only samples of this event, of a recording that has several",
+            .help = "Only samples of this event, if there are several",
             .set = into(options.event),
             .check = check_given},
            {.names = "--pid",
             .value = "PID",
-            .help = "Only these processes: 1,2 or repeated",
+            .help = "Only these processes, such as 1,2; may be repeated",
             .set = into(filter.pids),
             .check = check_id("process"),
             .values = Values::kCommaList},
@@ -270,33 +272,33 @@ OptionGroup filter_options(ReportOptions& options) {
             .values = Values::kCommaList},
            {.names = "-c,--comm",
             .value = "NAME",
-            .help = "Only threads of these names",
+            .help = "Only threads with this name",
             .set = into(filter.comms),
             .values = Values::kCommaList},
            {.names = "--cgroup",
             .value = "PATH|ID",
-            .help = "Only what ran in this cgroup or below it, or container of this id",
+            .help = "Only this cgroup and those below it, or the container with this id",
             .set = into(filter.cgroups),
             .check = check_given,
             .values = Values::kCommaList},
            {.names = "--label",
             .value = "KEY=VALUE",
-            .help = "Only goroutines with this label, as runtime/pprof sets it",
+            .help = "Only goroutines with this label (set through runtime/pprof)",
             .set = into(filter.labels),
             .check = check_label,
             .values = Values::kEach},
            {.names = "--time",
             .value = "A,B",
-            .help = "Only from A to B, in seconds since the start; either may be empty",
+            .help = "Only from A to B, in seconds from the start; either may be empty",
             .set = into(options.time),
             .check = check_time}}};
 }
 
 OptionGroup naming_options(ReportOptions& options) {
-  return {"How it is named",
+  return {"How to name functions",
           {name_option(options.name_form),
            {.names = "--wrappers",
-            .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
+            .help = "Keep the wrapper functions that Go's own tracebacks leave out",
             .set = into(options.keeps_wrappers)},
            {.names = "--goid",
             .help = "Add the goroutine id to each sample (pprof only)",
@@ -317,7 +319,7 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       "Other options",
       {{.names = "-i,--input,FILE",
         .value = "FILE",
-        .help = "Recordings to read, a directory for all in it, - for standard input "
+        .help = "Recordings to read, directories of them, or - for standard input "
                 "(default: cpu.raw)",
         .set = into(options.inputs),
         .values = Values::kFiles},

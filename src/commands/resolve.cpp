@@ -402,46 +402,45 @@ Command make_resolve() {
   auto options = std::make_shared<ResolveOptions>();
   std::vector<Option> common = {
       {.names = "BINARY",
-       .help = "ELF file to look in; it may be stripped",
+       .help = "ELF file, which may be stripped",
        .set = into(options->binary)},
       {.names = "ADDR|NAME",
-       .help = "Addresses as linked, in hexadecimal, or names of functions; without any, one "
-               "address a line from standard input",
+       .help = "Hexadecimal link-time addresses or function names; without any, read one "
+               "address per line from standard input",
        .set = into(options->words),
        .values = Values::kWords},
       {.names = "-p,--pid",
        .value = "PID",
-       .help = "Look into this process, not into a binary; addresses are those it runs at, or "
-               "the kernel's",
+       .help = "Look up run-time addresses of this process and of the kernel, instead of a "
+               "binary's",
        .set = into(options->pid),
        .check = check_id("process")},
       {.names = "--filter",
-       .help =
-           "Copy standard input, and put names behind the addresses of these binaries in it: "
-           "of stacks, logs, crashes",
+       .help = "Copy standard input, and add names to the addresses of BINARY in it (stack "
+               "traces, logs, crashes)",
        .set = into(options->is_filter),
        .excludes = {"--pid", "--json"}},
       {.names = "--json",
-       .help = "Print one JSON object a line",
+       .help = "Print one JSON object per line",
        .set = into(options->is_json)},
       {.names = "--no-inlines",
-       .help = "Print only the function that holds the code",
+       .help = "Print only the function that contains the code",
        .set = into(options->no_inlines)},
       name_option(options->name_form),
       {.names = "--wrappers",
-       .help = "Keep wrappers, which Go's runtime leaves out of its stacks",
+       .help = "Keep the wrapper functions that Go's own tracebacks leave out",
        .set = into(options->keeps_wrappers)},
       {.names = "-s,--basenames",
-       .help = "Print files without their folders",
+       .help = "Print file names without directories",
        .set = into(options->has_base_names)},
       {.names = "-e,--exe",
        .value = "FILE",
-       .help = "BINARY, as addr2line has it",
+       .help = "The same as BINARY, for compatibility with addr2line",
        .set = into(options->file),
        .check = check_given,
        .excludes = {"--pid"}},
       {.names = "-a,-C,-f,-i",
-       .help = "Accepted as addr2line has them, and with -e also -p; they are always on"}};
+       .help = "Accepted for compatibility with addr2line, as is -p with -e; always on"}};
   return {.name = "resolve",
           .summary = "Name addresses of a binary or of a running process",
           .groups = {{"Options", std::move(common)}, debug_options(options->debug)},

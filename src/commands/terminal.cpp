@@ -50,7 +50,7 @@ Option colour_option(ColourMode& mode) {
 
 Option pager_option(bool& has_pager) {
   return {.names = "--no-pager",
-          .help = "Do not page what is longer than the terminal",
+          .help = "Do not use a pager for long output",
           .set = [&has_pager](const std::string& /*none*/) { has_pager = false; }};
 }
 

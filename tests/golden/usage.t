@@ -9,8 +9,8 @@ What it says of itself.
   Usage: gosym COMMAND [OPTIONS]
 
   Commands:
-    record                    Sample running code into a file
-    report                    Name what was sampled
+    record                    Record samples of running code into a file
+    report                    Show the functions that a recording sampled
     top                       Show what uses the CPU now
     diff                      Tell what changed between two recordings
     goroutines                Show where the goroutines of a running program wait
