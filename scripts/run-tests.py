@@ -2,7 +2,7 @@
 """Builds gosym and runs its tests, the live ones (which need root) included.
 
     scripts/test                  all of it, in both builds
-    scripts/test unit live        only these suites: unit, golden, fuzz, checks, conformance,
+    scripts/test unit live        only these suites: unit, golden, fuzz, checks, tidy, conformance,
                                   releases, live, sanitize
     scripts/test stacks report    only these tests, by their names (--list has them)
     scripts/test releases --all   with every release of Go since 1.2, not with some; their compilers
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
-SUITES = ["unit", "golden", "fuzz", "checks", "conformance", "releases", "live", "sanitize"]
+SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]

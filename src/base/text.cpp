@@ -218,7 +218,7 @@ std::optional<uint64_t> parse_size(std::string_view text) {
   double factor = 1;
   if (!unit.empty()) {
     size_t power = kUnits.find(unit.front());
-    if (power == kUnits.npos || (unit.substr(1) != "" && unit.substr(1) != "iB"))
+    if (power == kUnits.npos || (!unit.substr(1).empty() && unit.substr(1) != "iB"))
       return std::nullopt;
     factor = std::ldexp(1024.0, static_cast<int>(10 * power));
   }

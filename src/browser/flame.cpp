@@ -1,6 +1,7 @@
 #include "browser/flame.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace gosym::browser {
@@ -16,9 +17,8 @@ std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t 
 
   // In preorder, each node begins where its elder brother ends, or its parent begins.
   auto column = [&](uint64_t amount) {
-    return static_cast<size_t>(static_cast<double>(amount) * static_cast<double>(width) /
-                                   static_cast<double>(whole) +
-                               0.5);
+    return static_cast<size_t>(std::lround(
+        static_cast<double>(amount) * static_cast<double>(width) / static_cast<double>(whole)));
   };
   std::vector<uint64_t> next = {0};  // where the next child of each depth begins
   uint32_t end = zoomed + nodes[zoomed].size;

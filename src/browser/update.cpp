@@ -790,6 +790,134 @@ void drag(State& state, const Key& key, const Answer& answer) {
   state.query.time = {step(from), std::max(step(to + 1), step(from) + 1)};
 }
 
+// What asks the user for more, or opens something over the page. False: the character does not.
+bool open_by_character(State& state, char32_t character) {
+  switch (character) {
+    case '?':
+      state.overlay = Overlay::kHelp;
+      state.help = {};
+      return true;
+    case '/':
+      open_prompt(state, Ask::kSearch);
+      return true;
+    case 'F':
+      open_prompt(state, Ask::kFocus);
+      return true;
+    case 'X':
+      open_prompt(state, Ask::kIgnore);
+      return true;
+    case 'D':
+      open_prompt(state, Ask::kHide);
+      return true;
+    case 'M':
+      open_prompt(state, Ask::kModule);
+      return true;
+    case 'e':
+      state.overlay = Overlay::kExport;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What is done with the entry at the cursor, null for none. False: the character does not.
+bool use_entry(State& state, char32_t character, const ViewKey* key) {
+  switch (character) {
+    case 'f':
+      select_entry(state, key, &Selection::focus);
+      return true;
+    case 'x':
+      select_entry(state, key, &Selection::ignore);
+      return true;
+    case 'd':
+      select_entry(state, key, &Selection::hide);
+      return true;
+    case '#':
+      look_at(state, key);
+      return true;
+    case 'a':
+      look_at_code(state, key);
+      return true;
+    case 'w':
+      if (key)
+        state.overlay = Overlay::kDetails;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void turn_tree(State& state) {
+  bool is_from_root = state.query.direction != Direction::kFromRoot;
+  state.query.direction = is_from_root ? Direction::kFromRoot : Direction::kFromLeaf;
+  state.zoomed = state.box = kRootPath;
+  state.tree = {};
+  state.message =
+      is_from_root ? "the tree shows who is called" : "the tree shows who calls, from what ran";
+}
+
+// What changes which part is shown, or how. False: the character does not.
+bool change_view(State& state, char32_t character, const Answer& answer) {
+  switch (character) {
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+      choose_page(state, static_cast<Page>(character - '1'), answer);
+      return true;
+    case 'n':
+    case 'N':
+      find_next(state, answer, character == 'n');
+      return true;
+    case 'c':
+      show_all(state);
+      return true;
+    case 'u':
+      take_back(state);
+      return true;
+    case 's':
+      change_sort(state);
+      return true;
+    case '%':
+      state.is_share_of_shown = !state.is_share_of_shown;
+      state.message = state.is_share_of_shown ? "shares are of what is shown"
+                                              : "shares are of all that was recorded";
+      return true;
+    case 'i':
+      turn_tree(state);
+      return true;
+    case 'I':
+      remember(state);
+      state.query.selection.has_inlines = !state.query.selection.has_inlines;
+      return true;
+    case 'K':
+      remember(state);
+      state.query.selection.has_kernel = !state.query.selection.has_kernel;
+      return true;
+    case 'm':
+      change_entries(state);
+      return true;
+    case '[':
+    case ']':
+      begin_time(state, character == '[', answer);
+      return true;
+    case '\\':
+      if (state.query.time != Steps())
+        remember(state);
+      state.query.time = {};
+      return true;
+    case 'E':
+      next_event(state, answer);
+      return true;
+    case 'z':
+      state.is_frozen = state.is_live && !state.is_frozen;
+      return true;
+    default:
+      return false;
+  }
+}
+
 Effect update_character(State& state, char32_t character, const Answer& answer) {
   // What is still of other entries is none of those that are asked for.
   const ViewKey* key =
@@ -797,118 +925,18 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
   switch (character) {
     case 'q':
       return {Effect::Kind::kQuit};
-    case '?':
-      state.overlay = Overlay::kHelp;
-      state.help = {};
-      break;
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-      choose_page(state, static_cast<Page>(character - '1'), answer);
-      break;
-    case '/':
-      open_prompt(state, Ask::kSearch);
-      break;
-    case 'n':
-    case 'N':
-      find_next(state, answer, character == 'n');
-      break;
-    case 'f':
-      select_entry(state, key, &Selection::focus);
-      break;
-    case 'x':
-      select_entry(state, key, &Selection::ignore);
-      break;
-    case 'd':
-      select_entry(state, key, &Selection::hide);
-      break;
-    case 'F':
-      open_prompt(state, Ask::kFocus);
-      break;
-    case 'X':
-      open_prompt(state, Ask::kIgnore);
-      break;
-    case 'D':
-      open_prompt(state, Ask::kHide);
-      break;
-    case 'M':
-      open_prompt(state, Ask::kModule);
-      break;
-    case 'c':
-      show_all(state);
-      break;
-    case 'u':
-      take_back(state);
-      break;
-    case '#':
-      look_at(state, key);
-      break;
-    case 'a':
-      look_at_code(state, key);
-      break;
-    case 's':
-      change_sort(state);
-      break;
-    case '%':
-      state.is_share_of_shown = !state.is_share_of_shown;
-      state.message = state.is_share_of_shown ? "shares are of what is shown"
-                                              : "shares are of all that was recorded";
-      break;
-    case 'i':
-      state.query.direction = state.query.direction == Direction::kFromRoot
-                                  ? Direction::kFromLeaf
-                                  : Direction::kFromRoot;
-      state.zoomed = state.box = kRootPath;
-      state.tree = {};
-      state.message = state.query.direction == Direction::kFromRoot
-                          ? "the tree shows who is called"
-                          : "the tree shows who calls, from what ran";
-      break;
-    case 'I':
-      remember(state);
-      state.query.selection.has_inlines = !state.query.selection.has_inlines;
-      break;
-    case 'K':
-      remember(state);
-      state.query.selection.has_kernel = !state.query.selection.has_kernel;
-      break;
-    case 'm':
-      change_entries(state);
-      break;
-    case '[':
-    case ']':
-      begin_time(state, character == '[', answer);
-      break;
-    case '\\':
-      if (state.query.time != Steps())
-        remember(state);
-      state.query.time = {};
-      break;
-    case 'E':
-      next_event(state, answer);
-      break;
-    case 'w':
-      if (key)
-        state.overlay = Overlay::kDetails;
-      break;
     case 'y':
       return {key ? Effect::Kind::kCopy : Effect::Kind::kNone, key ? key->text : ""};
-    case 'e':
-      state.overlay = Overlay::kExport;
-      break;
-    case 'z':
-      state.is_frozen = state.is_live && !state.is_frozen;
-      break;
     case 'r':
       return {state.is_live ? Effect::Kind::kReset : Effect::Kind::kNone};
     case 'W':
       return {state.is_live ? Effect::Kind::kSave : Effect::Kind::kNone};
     default:
-      if (!open_menu_of(state, character, answer))
-        move_in_page(state, character_key(character), answer);
+      break;
   }
+  if (!open_by_character(state, character) && !use_entry(state, character, key) &&
+      !change_view(state, character, answer) && !open_menu_of(state, character, answer))
+    move_in_page(state, character_key(character), answer);
   return {};
 }
 

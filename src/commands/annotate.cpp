@@ -67,10 +67,18 @@ void tell_changed(const SourceFiles& sources, int64_t built) {
           path);
 }
 
-// Writes functions of an image; `amounts` is null where there are no samples.
-Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symbols,
-                        const Functions& all, const Functions& found,
-                        const AmountByAddress& self, const Amounts* amounts, int64_t built) {
+// What is shown of an image.
+struct ShownImage {
+  const ImageSymbols& symbols;
+  const Functions& all;
+  const Functions& found;       // of these, those to show
+  const AmountByAddress& self;  // of samples; empty where there are none
+  const Amounts* amounts;       // null where there are none
+  int64_t built;                // when the file was last written, ns since 1970
+};
+
+Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options) {
+  const ImageSymbols& symbols = shown.symbols;
   auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
   auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
   if (!disassembler)
@@ -78,12 +86,12 @@ Result<int> write_image(const AnnotateOptions& options, const ImageSymbols& symb
   SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
   AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
                     .screen = standard_output(options.colour),
-                    .amounts = amounts,
+                    .amounts = shown.amounts,
                     .sources = &sources,
                     .symbols = &symbols,
-                    .functions = all};
-  write_functions(found, self, view, *disassembler, options.has_pager);
-  tell_changed(sources, built);
+                    .functions = shown.all};
+  write_functions(shown.found, shown.self, view, *disassembler, options.has_pager);
+  tell_changed(sources, shown.built);
   return kSuccess;
 }
 
@@ -107,7 +115,13 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
         .with_hint(all.empty() ? "it has no symbols: gosym inspect tells what there is"
                                : "gosym inspect --functions lists all")
         .with_exit_status(kNoTarget);
-  return write_image(options, **symbols, all, found->functions, {}, nullptr, built);
+  return write_image({.symbols = **symbols,
+                      .all = all,
+                      .found = found->functions,
+                      .self = {},
+                      .amounts = nullptr,
+                      .built = built},
+                     options);
 }
 
 uint64_t largest(const SampledImages& images) {
@@ -124,8 +138,13 @@ Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& 
   auto file = open_sampled(image, files, held);
   if (!file)
     return std::move(file).error();
-  return write_image(options, *file->symbols, file->functions,
-                     functions_at(file->functions, code), code.self, &amounts, file->built);
+  return write_image({.symbols = *file->symbols,
+                      .all = file->functions,
+                      .found = functions_at(file->functions, code),
+                      .self = code.self,
+                      .amounts = &amounts,
+                      .built = file->built},
+                     options);
 }
 
 Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {

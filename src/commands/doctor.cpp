@@ -46,7 +46,7 @@ uint64_t own_capabilities() {
   return status ? status->capabilities : 0;
 }
 
-std::string or_none(std::string text) {
+std::string or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
 

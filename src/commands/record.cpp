@@ -131,8 +131,9 @@ Result<int> record(const RecordOptions& options) {
     watch->stop_at_size(plan->max_size);
 
   auto stop = record_until_stopped(recorder, *watch, options);
-  auto finished = stop ? recorder.finish() : std::move(stop).error();
-  if (!finished)
+  if (!stop)
+    return give_up(std::move(stop).error(), command, *watch, options);
+  if (auto finished = recorder.finish(); !finished)
     return give_up(std::move(finished).error(), command, *watch, options);
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();

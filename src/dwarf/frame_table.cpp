@@ -250,7 +250,7 @@ std::vector<FrameEntry> FrameTable::functions() const {
   std::vector<FrameEntry> functions;
   for (const Place& place : places_)
     if (auto entry = read_function(place.offset); entry && entry->begin < entry->end)
-      functions.push_back(*std::move(entry));
+      functions.push_back(*entry);
   return functions;
 }
 

@@ -252,22 +252,23 @@ Error out_of_budget(const Recording& recording) {
                 human_size(recording.memory_budget), human_size(recording.file_size));
 }
 
-Result<Recording> parse(std::shared_ptr<const Input> file) {
+Result<Recording> parse(std::shared_ptr<const Input> input) {
+  Parsing parsing{.file = std::move(input), .recording = {}};
+  const Input& file = *parsing.file;
   std::string start(kMaxHeaderSize, '\0');
-  start.resize(file->read(0, start));
+  start.resize(file.read(0, start));
   auto header = parse_header(as_bytes(start));
   if (!header)
     return std::move(header).error();
-  Parsing parsing{.file = file, .recording = {}};
   Recording& recording = parsing.recording;
   recording.major = header->major;
   recording.minor = header->minor;
   recording.monotonic_ns = recording.begin_time = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
-  recording.file_size = file->size();
-  recording.memory_budget = memory_budget(file->size());
+  recording.file_size = file.size();
+  recording.memory_budget = memory_budget(file.size());
 
-  Chunks chunks(*file, header->header_size);
+  Chunks chunks(file, header->header_size);
   while (auto chunk = chunks.next()) {
     parsing.has_another |= chunk->sequence + 1 < recording.next_sequence;
     recording.chunks_end = chunk->end;

@@ -51,10 +51,10 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
 }
 
 template <class Opened>
-Opened refuse(Unnamed unnamed, std::string problem) {
+Opened refuse(Unnamed unnamed, const std::string& problem) {
   Opened opened;
   opened.unnamed = unnamed;
-  opened.problem = std::move(problem);
+  opened.problem = problem;
   return opened;
 }
 
@@ -69,7 +69,7 @@ RecordedFile open_symbols(const RecordedImage& image, const DebugFileOptions& op
                           const HeldFiles& held) {
   RecordedBinary binary = open_recorded_binary(image, options, held);
   if (!binary.file)
-    return refuse<RecordedFile>(binary.unnamed, std::move(binary.problem));
+    return refuse<RecordedFile>(binary.unnamed, binary.problem);
   auto symbols = ImageSymbols::open(std::move(binary.file), image.path, options);
   if (!symbols)
     return refuse<RecordedFile>(Unnamed::kChanged, symbols.error().message());
