@@ -247,7 +247,7 @@ complete -c gosym -n $diff -l fail-above -x -d "Fail if more became dearer, in p
 complete -c gosym -n $diff -l after -r -F -d "Files of the second side"
 
 set -l goroutines "__fish_seen_subcommand_from goroutines"
-complete -c gosym -f -n $goroutines -a "(__fish_complete_pids)"
+complete -c gosym -n $goroutines -a "(__fish_complete_pids)"
 complete -c gosym -n $goroutines -s h -l help -d "Show help"
 complete -c gosym -n $goroutines -l all -d "Show each goroutine by itself"
 complete -c gosym -n $goroutines -l by -x -a "state function creator label:" -d "Count by"

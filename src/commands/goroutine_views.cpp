@@ -57,8 +57,8 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
 
 // `parent`: 0 is not told.
 void append_creator(const NamedGoroutines& named, const Goroutine& goroutine, uint64_t parent,
-                    std::string& text) {
-  Call creator = named.creator(goroutine);
+                    bool has_system, std::string& text) {
+  Call creator = named.creator(goroutine, has_system);
   if (creator.function.empty() || goroutine.number == 1)
     return;
   text += "created by " + shown_name(creator.function);
@@ -106,9 +106,14 @@ std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view
   std::vector<Group> sorted;
   for (auto& [key, members] : groups)
     sorted.push_back(std::move(members));
-  std::ranges::sort(sorted, [](const Group& one, const Group& other) {
-    return std::pair(other.size(), one.front()->number) <
-           std::pair(one.size(), other.front()->number);
+  auto is_crashed = [&](const Group& members) {
+    return named.crashed != 0 &&
+           std::ranges::count(members, named.crashed,
+                              [](const Goroutine* one) { return one->thread; }) > 0;
+  };
+  std::ranges::sort(sorted, [&](const Group& one, const Group& other) {
+    return std::tuple(!is_crashed(one), other.size(), one.front()->number) <
+           std::tuple(!is_crashed(other), one.size(), other.front()->number);
   });
   return sorted;
 }
@@ -151,7 +156,7 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
         first.is_locked ? ", locked to thread" : "",
         has_same_labels ? labels_text(named.labels_of(first)) : "", numbers_text(group));
   append_stack(named, first, has_system, text);
-  append_creator(named, first, has_one_parent ? first.parent : 0, text);
+  append_creator(named, first, has_one_parent ? first.parent : 0, has_system, text);
 }
 
 // Whether a function is there to wait for others, so that its caller tells more.
@@ -167,7 +172,7 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
   if (key == "state")
     return named.state(goroutine);
   if (key == "creator") {
-    Call creator = named.creator(goroutine);
+    Call creator = named.creator(goroutine, has_system);
     return creator.function.empty() ? std::string(kNone) : shown_name(creator.function);
   }
   if (key == "function") {
@@ -245,7 +250,7 @@ void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, b
   for (const Call& call : named.stack(goroutine, has_system))
     write_call(call, json);
   json.end_array();
-  if (Call creator = named.creator(goroutine); !creator.function.empty()) {
+  if (Call creator = named.creator(goroutine, has_system); !creator.function.empty()) {
     json.key("created_by");
     write_call(creator, json);
   }
@@ -263,7 +268,7 @@ std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view
       text += '\n';
     append_header(named, *goroutine, text);
     append_stack(named, *goroutine, view.has_system, text);
-    append_creator(named, *goroutine, goroutine->parent, text);
+    append_creator(named, *goroutine, goroutine->parent, view.has_system, text);
   }
   return text;
 }

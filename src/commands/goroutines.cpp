@@ -20,7 +20,8 @@ namespace {
 
 // What the command line of `gosym goroutines` says.
 struct GoroutinesOptions {
-  std::string process;
+  std::string process;  // or a core file
+  std::string program;  // of a core file; empty: at its path
   bool is_all = false;
   bool has_system = false;
   bool is_json = false;
@@ -97,7 +98,7 @@ bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t 
   if (!filter.label_key.empty() && std::ranges::none_of(named.labels[index], has_label))
     return false;
   auto is_focus = [&](const Call& call) { return filter.focus->matches(call.function); };
-  return !filter.focus || is_focus(named.creator(goroutine)) ||
+  return !filter.focus || is_focus(named.creator(goroutine, has_system)) ||
          std::ranges::any_of(named.stack(goroutine, true), is_focus);
 }
 
@@ -153,28 +154,34 @@ void write_text(const std::string& text) {
 
 // What one look at the process found.
 struct Look {
+  GoroutineSource source;
   std::vector<NamedGoroutines> all;
   std::vector<GoroutineView> views;  // of each of these
 };
 
-Result<Look> look_at(uint32_t pid, LiveProcess& process, const GoroutineFilter& filter,
+Result<Look> look_at(Result<GoroutineSource> source, const GoroutineFilter& filter,
                      bool has_system) {
-  auto all = read_named_goroutines(pid, process);
+  if (!source)
+    return std::move(source).error();
+  auto all = read_named_goroutines(*source);
   if (!all)
     return std::move(all).error();
-  Look look = {.all = *std::move(all), .views = {}};
+  Look look = {.source = *std::move(source), .all = *std::move(all), .views = {}};
   for (const NamedGoroutines& named : look.all)
     look.views.push_back(choose(named, filter, has_system));
   return look;
 }
 
 void tell_notes(const Look& look) {
+  for (const std::string& note : look.source.notes)
+    print(stderr, "gosym: note: {}\n", note);
   for (const NamedGoroutines& named : look.all)
     for (const std::string& note : named.goroutines.notes)
       print(stderr, "gosym: note: {}\n", note);
 }
 
-Result<int> show(const Look& look, uint32_t pid, const GoroutinesOptions& options) {
+Result<int> show(const Look& look, const GoroutinesOptions& options) {
+  uint32_t pid = look.source.pid;
   if (!options.pprof.empty()) {
     if (auto written = write_profile(look.all.front(), look.views.front(), pid, options.pprof);
         !written)
@@ -190,13 +197,13 @@ Result<int> show(const Look& look, uint32_t pid, const GoroutinesOptions& option
 }
 
 // Until the process ends, or so many looks were taken; 0: no limit.
-Result<int> watch(uint32_t pid, LiveProcess& process, const GoroutineFilter& filter,
-                  const GoroutinesOptions& options, uint64_t interval_ns) {
+Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesOptions& options,
+                  uint64_t interval_ns) {
   std::vector<GoroutineCounts> before;
   for (size_t count = 0; options.count == 0 || count < options.count; count++) {
     if (count > 0)
       std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
-    auto look = look_at(pid, process, filter, options.has_system);
+    auto look = look_at(open_process_source(pid), filter, options.has_system);
     if (!look && count > 0 && look.error().exit_status() == kNoTarget)
       return kSuccess;  // it has ended
     if (!look)
@@ -227,26 +234,44 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
     return errorf("--watch: '{}' is not a duration of 10ms or more, such as 1s",
                   printable(options.watch))
         .with_exit_status(kUsage);
+  bool is_core = !parse_decimal(options.process) && names_core_file(options.process);
+  if (is_core && interval)
+    return Error("--watch: a core file does not change").with_exit_status(kUsage);
+  if (!is_core && !options.program.empty())
+    return errorf("'{}': a program is named only with a core file", printable(options.program))
+        .with_exit_status(kUsage);
+  if (is_core) {
+    auto look = look_at(open_core_source(options.process, options.program), *filter,
+                        options.has_system);
+    return look ? show(*look, options) : Result<int>(std::move(look).error());
+  }
   auto pid = find_process(options.process);
   if (!pid)
     return std::move(pid).error();
-  auto process = LiveProcess::open(*pid);
+  auto process = open_process(*pid);
   if (!process)
     return std::move(process).error();
   if (interval)
-    return watch(*pid, *process, *filter, options, *interval);
-  auto look = look_at(*pid, *process, *filter, options.has_system);
-  return look ? show(*look, *pid, options) : Result<int>(std::move(look).error());
+    return watch(*pid, *filter, options, *interval);
+  auto look = look_at(open_process_source(*pid), *filter, options.has_system);
+  // Else all this might be of another process that was given the number.
+  if (has_ended(*process))
+    return errorf("process {} has ended", *pid).with_exit_status(kNoTarget);
+  return look ? show(*look, options) : Result<int>(std::move(look).error());
 }
 
 std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
   return {
       {"",
-       {{.names = "PID|NAME",
-         .help = "Process of a Go program, by PID or name",
+       {{.names = "PID|NAME|CORE",
+         .help = "Process of a Go program, by PID or name, or its core file",
          .set = into(options.process),
          .check = check_process,
-         .is_required = true}}},
+         .is_required = true},
+        {.names = "PROGRAM",
+         .help = "Program of the core file, if it is not at its path",
+         .set = into(options.program),
+         .check = check_given}}},
       {"What to show",
        {{.names = "--all",
          .help = "Show each goroutine by itself, in the form of Go's tracebacks",
@@ -324,7 +349,7 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
 Command make_goroutines() {
   auto options = std::make_shared<GoroutinesOptions>();
   return {.name = "goroutines",
-          .summary = "Show where the goroutines of a running program wait",
+          .summary = "Show where the goroutines of a program wait",
           .groups = goroutines_options(*options),
           .examples =
               "  gosym goroutines 4242                    all, grouped by stack\n"
@@ -333,7 +358,8 @@ Command make_goroutines() {
               "  gosym goroutines --watch 10s 4242        what grows: a leak\n"
               "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
               "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n"
-              "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n",
+              "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n"
+              "  gosym goroutines core ./server           where they were when it crashed\n",
           .run = [options] { return run_goroutines(*options); }};
 }
 

@@ -1,7 +1,5 @@
 #include "commands/live_process.h"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "base/exit_status.h"
@@ -15,11 +13,6 @@
 namespace gosym {
 
 namespace {
-
-bool is_readable(const UniqueFd& file) {
-  pollfd entry = {.fd = file.get(), .events = POLLIN, .revents = 0};
-  return poll(&entry, 1, 0) == 1;
-}
 
 bool is_of_kernel(uint64_t address) {
   return address >> 63 != 0;
@@ -125,7 +118,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
     if (auto map = perf_maps.read(*map_place, pid_, moment.time))
       moment.perf_maps.push_back(*std::move(map));
   // Only now: else all this might be of another process that was given the number.
-  if (is_readable(process_))
+  if (has_ended(process_))
     return errorf("process {} has ended", pid_).with_exit_status(kNoTarget);
   return moment;
 }

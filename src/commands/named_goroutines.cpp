@@ -38,9 +38,11 @@ bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
 }
 
 // Of the layout that the version has; of unknown versions the newest, which is said.
-GoRuntime make_runtime(const GoFile& file, const GoCode& code,
+GoRuntime make_runtime(const GoFile& file, const GoroutineSource& source,
                        std::vector<std::string>& notes) {
+  const GoCode& code = source.code;
   GoRuntime runtime;
+  runtime.threads = source.threads;
   runtime.find_rule = [&code](uint64_t address) { return code.find_rule(address); };
   runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
   for (ImageAddress address : go::find_allgs(*file.module))
@@ -66,7 +68,15 @@ std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
   return {addresses.begin(), addresses.end()};
 }
 
-Result<NamedGoroutines> read_one(uint32_t pid, const GoFile& file, const GoCode& code) {
+// A core file does not tell its time: it was written after each of these.
+uint64_t latest_wait(const Goroutines& goroutines) {
+  uint64_t latest = 0;
+  for (const Goroutine& goroutine : goroutines.all)
+    latest = std::max(latest, goroutine.waits_since);
+  return latest;
+}
+
+Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& source) {
   if (file.image->pointer_size != 8)
     return errorf("'{}' is a 32-bit program: gosym reads goroutines of 64-bit programs only",
                   printable(file.path))
@@ -80,18 +90,18 @@ Result<NamedGoroutines> read_one(uint32_t pid, const GoFile& file, const GoCode&
   named.program = file.path;
   named.go_version = file.version;
   std::vector<std::string> notes;
-  GoRuntime runtime = make_runtime(file, code, notes);
-  auto read_memory = [pid](std::span<proc::MemoryPiece> pieces) {
-    return proc::read_memory(pid, pieces);
-  };
+  GoRuntime runtime = make_runtime(file, source, notes);
   named.time = monotonic_ns();
   named.wait_reasons = runtime.layout.wait_reasons;
-  auto goroutines = read_goroutines(runtime, read_memory);
+  auto goroutines = read_goroutines(runtime, source.read_memory);
   if (!goroutines)
     return std::move(goroutines).error();
+  if (source.is_core)
+    named.time = latest_wait(*goroutines);
+  named.crashed = source.crashed;
   named.goroutines = *std::move(goroutines);
   named.goroutines.notes.insert(named.goroutines.notes.begin(), notes.begin(), notes.end());
-  auto labels = read_labels(named.goroutines.all, runtime.layout.runtime, read_memory);
+  auto labels = read_labels(named.goroutines.all, runtime.layout.runtime, source.read_memory);
   if (!labels)
     return std::move(labels).error();
   named.labels = *std::move(labels);
@@ -119,11 +129,11 @@ std::vector<Call> NamedGoroutines::stack(const Goroutine& goroutine, bool has_sy
   return stack;
 }
 
-Call NamedGoroutines::creator(const Goroutine& goroutine) const {
+Call NamedGoroutines::creator(const Goroutine& goroutine, bool has_system) const {
   auto known = calls.find(goroutine.created_at - 1);
   bool is_known = goroutine.created_at != 0 && known != calls.end() && !known->second.empty();
-  return is_known && is_shown(known->second.front(), false, false) ? known->second.front()
-                                                                   : Call{};
+  bool is_told = is_known && (has_system || is_shown(known->second.front(), false, false));
+  return is_told ? known->second.front() : Call{};
 }
 
 bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
@@ -154,37 +164,23 @@ uint64_t NamedGoroutines::minutes(const Goroutine& goroutine) const {
   return is_told ? (time - goroutine.waits_since) / kMinute : 0;
 }
 
-Result<std::vector<NamedGoroutines>> read_named_goroutines(uint32_t pid, LiveProcess& process) {
-  auto code = GoCode::open(pid);
-  if (!code)
-    return std::move(code).error();
+Result<std::vector<NamedGoroutines>> read_named_goroutines(const GoroutineSource& source) {
   std::vector<NamedGoroutines> all;
   std::optional<Error> problem;
-  for (const GoFile& file : code->files()) {
-    auto named = read_one(pid, file, *code);
-    if (named)
-      all.push_back(*std::move(named));
-    else
+  for (const GoFile& file : source.code.files()) {
+    auto named = read_one(file, source);
+    if (!named) {
       problem = std::move(named).error();
+      continue;
+    }
+    for (uint64_t address : addresses_of(named->goroutines))
+      named->calls[address] = source.code.calls_at(address);
+    all.push_back(*std::move(named));
   }
-  if (all.empty())
-    return problem ? *std::move(problem)
-                   : errorf("process {} runs no Go code", pid)
-                         .with_hint("'gosym record' samples programs of any language")
-                         .with_exit_status(kNoTarget);
-  std::set<uint64_t> addresses;
-  for (const NamedGoroutines& named : all) {
-    std::vector<uint64_t> more = addresses_of(named.goroutines);
-    addresses.insert(more.begin(), more.end());
-  }
-  std::vector<uint64_t> asked(addresses.begin(), addresses.end());
-  auto answers = process.ask(asked, {});
-  if (!answers)
-    return std::move(answers).error();
-  for (NamedGoroutines& named : all)
-    for (const Answer& answer : *answers)
-      named.calls[answer.address] = answer.calls;
-  return all;
+  if (!all.empty())
+    return all;
+  return problem ? *std::move(problem)
+                 : Error("it runs no Go code").with_exit_status(kNoTarget);
 }
 
 }  // namespace gosym

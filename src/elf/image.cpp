@@ -145,13 +145,16 @@ bool fits(const Image& image, const TableExtent& table) {
 
 // Linux runs no file with more program headers than fit into 64 KiB (load_elf_phdrs).
 constexpr uint64_t kMaxSegmentTable = 65536;
+// Core files have one for each mapping: programs that raise vm.max_map_count have some 100,000.
+constexpr uint64_t kMaxCoreSegmentTable = 64 << 20;
 // More sections than an object file of one function a section has.
 constexpr uint64_t kMaxSections = 1 << 20;
 
 Result<> read_segments(Image& image, const TableExtent& table) {
   if (table.count == 0)
     return Ok{};
-  if (table.count > kMaxSegmentTable / std::max<uint64_t>(table.entry_size, 1))
+  uint64_t most = image.type == ET_CORE ? kMaxCoreSegmentTable : kMaxSegmentTable;
+  if (table.count > most / std::max<uint64_t>(table.entry_size, 1))
     return errorf("program headers: {} entries, more than Linux takes", table.count);
   if (!fits(image, table))
     return errorf(

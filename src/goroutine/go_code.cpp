@@ -5,8 +5,13 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/file_tree.h"
+#include "base/text.h"
+#include "elf/build_ids.h"
 #include "go/build_info.h"
+#include "go/inline_tree.h"
 #include "go/unwind_rule.h"
+#include "record/found_file.h"
 #include "record/image_file.h"
 #include "record/snapshot.h"
 
@@ -28,18 +33,15 @@ std::string version_of(const elf::Image& image, const go::Module& module) {
 }
 
 // None for what is no Go code.
-std::optional<GoFile> open_go_file(const RawMapping& mapping) {
-  auto found = open_mapped_file(mapping);
-  if (!found)
-    return std::nullopt;
-  auto file = MappedFile::open(*found);
+std::optional<GoFile> open_go_file(const std::string& path, const UniqueFd& opened) {
+  auto file = MappedFile::open(opened);
   if (!file)
     return std::nullopt;
   auto image = elf::parse((*file)->bytes());
   if (!image || !may_be_go(*image))
     return std::nullopt;
   GoFile go;
-  go.path = mapping.path;
+  go.path = path;
   go.file = *std::move(file);
   go.image = std::make_unique<elf::Image>(*std::move(image));
   auto module = go::read_module(*go.image, go.file->writable_bytes());
@@ -64,6 +66,72 @@ std::optional<uint64_t> bias_of(const RawMapping& mapping, const elf::Image& ima
   return std::nullopt;
 }
 
+// The ids that the core has of a file: the page with its headers is dumped as a rule. Empty: it
+// has none.
+elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& mappings) {
+  for (const RawMapping& mapping : mappings) {
+    Bytes begin = memory.in_core(mapping.start);
+    begin = begin.first(std::min<uint64_t>(begin.size(), mapping.length));
+    if (auto image = elf::parse(begin); mapping.file_offset == 0 && image)
+      return elf::build_ids(*image);
+  }
+  return {};
+}
+
+// Whether a file is the one of which the core has the ids; none: that cannot be told.
+std::optional<bool> is_same(const elf::BuildIds& core, const elf::BuildIds& file) {
+  bool has_gnu = !core.gnu.empty() && !file.gnu.empty();
+  bool has_go = !core.go.empty() && !file.go.empty();
+  if (!has_gnu && !has_go)
+    return std::nullopt;
+  return (!has_gnu || core.gnu == file.gnu) && (!has_go || core.go == file.go);
+}
+
+Result<UniqueFd> open_path(const std::string& path) {
+  UniqueFd found = find_file(path);
+  if (!found)
+    return system_error("cannot be found", errno);
+  return open_found(found);
+}
+
+// Mappings of a core by path.
+std::map<std::string, std::vector<RawMapping>> mapped_files(const elf::CoreFile& core) {
+  std::map<std::string, std::vector<RawMapping>> files;
+  for (const elf::CoreMapping& mapping : core.mappings) {
+    std::string path(mapping.path);
+    files[path].push_back({.pid = core.pid,
+                           .start = mapping.start,
+                           .length = mapping.length,
+                           .file_offset = mapping.file_offset,
+                           .path = path});
+  }
+  return files;
+}
+
+bool holds(const std::vector<RawMapping>& mappings, uint64_t address) {
+  return std::ranges::any_of(mappings, [&](const RawMapping& mapping) {
+    return address - mapping.start < mapping.length;
+  });
+}
+
+// A file that a core has mapped, if it is there and the same; none if it is no Go code; else
+// what is wrong. `note` gets what could not be checked.
+Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
+                                                const elf::BuildIds& ids, std::string& note) {
+  auto opened = open_path(path);
+  if (!opened)
+    return std::move(opened).error();
+  auto file = open_go_file(path, *opened);
+  if (!file)
+    return std::optional<GoFile>();
+  auto same = is_same(ids, elf::build_ids(*file->image));
+  if (same == false)
+    return Error("not the file that the process ran: its build id is another");
+  if (!same)
+    note = "the core has no build id of it: it may be another file than the process ran";
+  return file;
+}
+
 }  // namespace
 
 Result<GoCode> GoCode::open(uint32_t pid) {
@@ -81,21 +149,60 @@ Result<GoCode> GoCode::open(uint32_t pid) {
       continue;
     auto [entry, is_new] = known.try_emplace(mapping.file);
     if (is_new)
-      if (auto file = open_go_file(mapping)) {
-        entry->second = code.files_.size();
-        code.files_.push_back(*std::move(file));
-      }
-    if (!entry->second)
-      continue;
-    GoFile& file = code.files_[*entry->second];
-    auto bias = bias_of(mapping, *file.image);
-    if (!bias)
-      continue;
-    file.bias = *bias;
-    code.ranges_.push_back({mapping.start, mapping.start + mapping.length, *entry->second});
+      if (auto opened = open_mapped_file(mapping))
+        if (auto file = open_go_file(mapping.path, *opened)) {
+          entry->second = code.files_.size();
+          code.files_.push_back(*std::move(file));
+        }
+    if (entry->second)
+      code.add_range(mapping, *entry->second);
   }
   std::ranges::sort(code.ranges_, {}, &Range::start);
   return code;
+}
+
+Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& program,
+                            CoreMemory& memory) {
+  GoCode code;
+  std::vector<std::pair<uint64_t, Bytes>> contents;
+  for (const auto& [mapped_path, mappings] : mapped_files(core)) {
+    bool is_program = !program.empty() && holds(mappings, core.entry);
+    std::string path = is_program ? program : mapped_path;
+    bool is_code = std::ranges::any_of(mappings, [&](const RawMapping& mapping) {
+      return memory.is_executable_at(mapping.start);
+    });
+    if (!is_code)
+      continue;
+    std::string problem;
+    auto file = open_file_of_core(path, ids_in(memory, mappings), problem);
+    if (!file)
+      problem = file.error().message();
+    if (!problem.empty())
+      code.problems_.push_back(fmt::format("'{}': {}", printable(path), problem));
+    if (!file || !*file)
+      continue;
+    size_t index = code.files_.size();
+    code.files_.push_back(**std::move(file));
+    code.files_[index].path = mapped_path;
+    for (const RawMapping& mapping : mappings) {
+      if (memory.is_executable_at(mapping.start))
+        code.add_range(mapping, index);
+      Bytes bytes = tail(code.files_[index].file->bytes(), mapping.file_offset);
+      contents.emplace_back(mapping.start,
+                            bytes.first(std::min<uint64_t>(bytes.size(), mapping.length)));
+    }
+  }
+  memory.set_files(contents);
+  std::ranges::sort(code.ranges_, {}, &Range::start);
+  return code;
+}
+
+void GoCode::add_range(const RawMapping& mapping, size_t file) {
+  auto bias = bias_of(mapping, *files_[file].image);
+  if (!bias)
+    return;
+  files_[file].bias = *bias;
+  ranges_.push_back({mapping.start, mapping.start + mapping.length, file});
 }
 
 const GoFile* GoCode::file_at(uint64_t address) const {
@@ -116,6 +223,13 @@ bool GoCode::is_entry(uint64_t address) const {
   auto pc = file ? file->module->pc_of(ImageAddress{address - file->bias}) : std::nullopt;
   auto index = pc ? file->module->table.find(*pc) : std::nullopt;
   return index && file->module->table.entry(*index) == *pc;
+}
+
+std::vector<Call> GoCode::calls_at(uint64_t address) const {
+  std::vector<Call> calls;
+  if (const GoFile* file = file_at(address))
+    go::find_calls(*file->module, ImageAddress{address - file->bias}, calls);
+  return calls;
 }
 
 }  // namespace gosym

@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "base/call.h"
 #include "base/mapped_file.h"
 #include "base/result.h"
 #include "base/unwind_rule.h"
 #include "elf/image.h"
 #include "go/module.h"
+#include "goroutine/core_memory.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 
@@ -31,12 +34,24 @@ public:
   // table is damaged, is left out.
   static Result<GoCode> open(uint32_t pid);
 
+  // That of a process of which there is a core file. Files are looked for at their paths;
+  // `program`, unless it is empty, is where that of the program lies now. One with other build
+  // ids than the core is left out. `memory` gets what the core has not of those that are used.
+  static Result<GoCode> open(const elf::CoreFile& core, const std::string& program,
+                             CoreMemory& memory);
+
   const std::vector<GoFile>& files() const { return files_; }
+
+  // Of a core: what is wrong with its files, each a clause.
+  const std::vector<std::string>& problems() const { return problems_; }
 
   // How to find the caller of the code at an address; none if it is no Go code.
   std::optional<UnwindRule> find_rule(uint64_t address) const;
   // Whether a Go function begins at an address.
   bool is_entry(uint64_t address) const;
+  // The calls at an address, innermost first; none if it is no Go code. The views live as long
+  // as this.
+  std::vector<Call> calls_at(uint64_t address) const;
 
 private:
   struct Range {
@@ -45,9 +60,11 @@ private:
     size_t file;
   };
   const GoFile* file_at(uint64_t address) const;
+  void add_range(const RawMapping& mapping, size_t file);
 
   std::vector<GoFile> files_;
   std::vector<Range> ranges_;  // by address
+  std::vector<std::string> problems_;
 };
 
 }  // namespace gosym

@@ -100,6 +100,14 @@ Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layou
           .labels = word_at(g, layout.runtime.g_labels)};
 }
 
+// A function that is stopped: at `call` in its code, an address of the instruction that it is
+// at.
+struct Frame {
+  uint64_t call = 0;
+  uint64_t stack_pointer = 0;
+  uint64_t frame_pointer = 0;
+};
+
 // Follows stacks from frame to frame, and remembers the rule of each address.
 class StackWalker {
 public:
@@ -108,43 +116,75 @@ public:
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
   bool walk(const Position& at, Bytes stack, std::vector<uint64_t>& calls) {
-    calls.clear();
-    uint64_t sp = at.stack_pointer;
-    uint64_t fp = at.frame_pointer;
     // It was left by a call, unless it has not begun yet.
     uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
+    return walk(Frame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
+  }
+
+  bool walk(Frame frame, Bytes stack, std::vector<uint64_t>& calls) {
+    calls.clear();
+    uint64_t begin = frame.stack_pointer;
+    auto word = [&](uint64_t address) {
+      return address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
+    };
     while (true) {
-      const std::optional<UnwindRule>& rule = rule_of(call);
+      const std::optional<UnwindRule>& rule = rule_of(frame.call);
       if (!rule)
         return false;
-      calls.push_back(call);
+      calls.push_back(frame.call);
       if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
         return true;
-      auto value = [&](const StackPlace& place, uint64_t cfa) {
-        uint64_t base = place.anchor == Anchor::kStackPointer   ? sp
-                        : place.anchor == Anchor::kFramePointer ? fp
-                                                                : cfa;
-        return base + static_cast<uint64_t>(int64_t{place.offset});
-      };
-      auto word = [&](uint64_t address) {
-        return address < at.stack_pointer ? std::nullopt
-                                          : load<uint64_t>(stack, address - at.stack_pointer);
-      };
-      bool is_on_stack = rule->return_kind == UnwindRule::ReturnAddress::kOnStack;
-      uint64_t cfa = value(rule->cfa, 0);
-      if (rule->is_evaluated || rule->is_cfa_loaded || !is_on_stack || cfa <= sp)
+      auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
+      if (!caller || caller->stack_pointer <= frame.stack_pointer)
         return false;
-      auto pc = word(value(rule->return_address, cfa));
-      if (!pc)
-        return false;
-      if (rule->frame_kind == UnwindRule::FramePointer::kOnStack)
-        fp = word(value(rule->frame_pointer, cfa)).value_or(0);
-      call = *pc - (rule->is_signal_frame ? 0 : 1);
-      sp = cfa;
+      frame = *caller;
     }
   }
 
+  // What was interrupted by signals that a thread now handles, the last first. `stack` are the
+  // words from its stack pointer on: a handler is called with where it returns to, and there
+  // with what was interrupted.
+  std::vector<Frame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
+    std::vector<Frame> found;
+    auto word = [&](uint64_t address) {
+      return load<uint64_t>(stack, address - stack_pointer);
+    };
+    for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord) {
+      uint64_t call = word(at).value_or(0);
+      const std::optional<UnwindRule>& rule = rule_of(call);
+      if (!rule || !rule->is_cfa_loaded)
+        continue;
+      if (auto interrupted = caller_of(Frame{call, at + kGoWord, 0}, *rule, word))
+        found.push_back(*interrupted);
+    }
+    return found;
+  }
+
 private:
+  // None if the rule does not say or a word that it asks for is not there.
+  template <class Word>
+  static std::optional<Frame> caller_of(const Frame& frame, const UnwindRule& rule,
+                                        const Word& word) {
+    auto value = [&](const StackPlace& place, uint64_t cfa) {
+      uint64_t base = place.anchor == Anchor::kStackPointer   ? frame.stack_pointer
+                      : place.anchor == Anchor::kFramePointer ? frame.frame_pointer
+                                                              : cfa;
+      return base + static_cast<uint64_t>(int64_t{place.offset});
+    };
+    if (rule.is_evaluated || rule.return_kind != UnwindRule::ReturnAddress::kOnStack)
+      return std::nullopt;
+    std::optional<uint64_t> cfa = value(rule.cfa, 0);
+    if (rule.is_cfa_loaded)
+      cfa = word(*cfa);
+    auto pc = cfa ? word(value(rule.return_address, *cfa)) : std::nullopt;
+    if (!pc)
+      return std::nullopt;
+    Frame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
+    if (rule.frame_kind == UnwindRule::FramePointer::kOnStack)
+      caller.frame_pointer = word(value(rule.frame_pointer, *cfa)).value_or(0);
+    return caller;
+  }
+
   const std::optional<UnwindRule>& rule_of(uint64_t address) {
     constexpr size_t kMaxRules = 1 << 20;
     if (rules_.size() >= kMaxRules && !rules_.contains(address))
@@ -163,7 +203,10 @@ private:
 class GoroutineReader {
 public:
   GoroutineReader(const GoRuntime& runtime, const proc::ReadMemory& read_memory)
-      : layout_(runtime.layout), read_memory_(read_memory), walker_(runtime) {
+      : layout_(runtime.layout),
+        threads_(runtime.threads),
+        read_memory_(read_memory),
+        walker_(runtime) {
     result_.stacks.intern({});
   }
 
@@ -181,6 +224,10 @@ public:
       return std::optional<Goroutines>();
     if (auto done = read_threads(); !done)
       return std::move(done).error();
+    for (Goroutine& goroutine : result_.all)
+      if (!threads_.empty() && goroutine.stack_state == GoroutineStack::kRunning)
+        if (auto done = walk_running(goroutine); !done)
+          return std::move(done).error();
     std::ranges::sort(result_.all, {}, &Goroutine::number);
     add_notes(list->size());
     return std::optional(std::move(result_));
@@ -387,6 +434,75 @@ private:
     return Ok{};
   }
 
+  // Of a program that stands still the stack of one that was running is read as well.
+  Result<> walk_running(Goroutine& goroutine) {
+    std::vector<std::byte> g(layout_.size());
+    auto read = read_at(goroutine.address, g);
+    if (!read)
+      return std::move(read).error();
+    Position at = position_of(g, layout_);
+    // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
+    Frame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer};
+    if (!*read || !is_on_stack(at)) {
+      auto interrupted = find_frame(goroutine.thread, at);
+      if (!interrupted)
+        return std::move(interrupted).error();
+      if (!*interrupted)
+        return Ok{};
+      frame = **interrupted;
+    }
+    auto stack = read_stack(frame.stack_pointer, at.high);
+    if (!stack)
+      return std::move(stack).error();
+    bool is_whole = walker_.walk(frame, *stack, calls_);
+    if (calls_.empty() || addresses_ + calls_.size() > kMaxStackAddresses)
+      return Ok{};
+    addresses_ += calls_.size();
+    goroutine.stack_state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
+    goroutine.stack = result_.stacks.intern(calls_);
+    return Ok{};
+  }
+
+  // Where the thread is on the stack of a goroutine, or was when a signal came.
+  Result<std::optional<Frame>> find_frame(uint32_t thread, const Position& at) {
+    auto is_on = [&](const Frame& frame) {
+      return at.low < frame.stack_pointer && frame.stack_pointer <= at.high;
+    };
+    auto known = threads_.find(thread);
+    if (known == threads_.end())
+      return std::optional<Frame>();
+    const ThreadRegisters& registers = known->second;
+    Frame frame = {registers.pc, registers.stack_pointer, registers.frame_pointer};
+    if (is_on(frame))
+      return std::optional(frame);
+    constexpr uint64_t kHandlerStack = 32 << 10;  // as runtime.malg() makes it
+    auto stack = read_stack(frame.stack_pointer, frame.stack_pointer + kHandlerStack);
+    if (!stack)
+      return std::move(stack).error();
+    std::vector<Frame> interrupted = walker_.find_interrupted(frame.stack_pointer, *stack);
+    auto found = std::ranges::find_if(interrupted, is_on);
+    return found == interrupted.end() ? std::nullopt : std::optional(*found);
+  }
+
+  // What lies between the addresses, as far as it is there.
+  Result<std::vector<std::byte>> read_stack(uint64_t begin, uint64_t end) {
+    constexpr uint64_t kStep = 1024;
+    std::vector<std::byte> stack;
+    uint64_t size = take_bytes(std::min(end - begin, kMaxStackSize));
+    while (stack.size() < size) {
+      uint64_t old = stack.size();
+      stack.resize(std::min(old + kStep, size));
+      auto read = read_at(begin + old, std::span(stack).subspan(old));
+      if (!read)
+        return std::move(read).error();
+      if (*read)
+        continue;
+      stack.resize(old);
+      break;
+    }
+    return stack;
+  }
+
   void add_notes(size_t count) {
     auto note = [this](uint64_t number, std::string_view what) {
       if (number > 0)
@@ -416,6 +532,7 @@ private:
   }
 
   const GoroutineLayout& layout_;
+  const std::map<uint32_t, ThreadRegisters>& threads_;
   const proc::ReadMemory& read_memory_;
   StackWalker walker_;
   Goroutines result_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,13 @@ struct Goroutines {
   std::vector<std::string> notes;  // what is not told, and why; each a clause
 };
 
+// Where a thread was.
+struct ThreadRegisters {
+  uint64_t pc = 0;
+  uint64_t stack_pointer = 0;
+  uint64_t frame_pointer = 0;
+};
+
 // What the runtime of a program is like.
 struct GoRuntime {
   std::vector<uint64_t> allgs;  // where runtime.allgs may be
@@ -56,6 +64,9 @@ struct GoRuntime {
   std::function<std::optional<UnwindRule>(uint64_t address)> find_rule;
   // Whether a function begins at the address.
   std::function<bool(uint64_t address)> is_entry;
+  // Of a program that stands still, as in a core file: its threads by id. Then goroutines that
+  // run have a stack too.
+  std::map<uint32_t, ThreadRegisters> threads = {};
 };
 
 // More of a stack is not read.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -129,6 +130,11 @@ Result<UniqueFd> open_process(uint32_t pid) {
   if (!process)
     return system_error(fmt::format("cannot watch process {}", pid), errno);
   return process;
+}
+
+bool has_ended(const UniqueFd& process) {
+  pollfd entry = {.fd = process.get(), .events = POLLIN, .revents = 0};
+  return poll(&entry, 1, 0) == 1;
 }
 
 Result<uint32_t> process_of_thread(uint32_t tid) {

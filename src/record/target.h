@@ -14,6 +14,7 @@ namespace gosym {
 
 // Readable once the process has ended. Fails where no process of that number runs.
 Result<UniqueFd> open_process(uint32_t pid);
+bool has_ended(const UniqueFd& process);
 
 // Fails where no thread of that number runs.
 Result<uint32_t> process_of_thread(uint32_t tid);

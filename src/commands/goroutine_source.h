@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "goroutine/core_memory.h"
+#include "goroutine/go_code.h"
+#include "goroutine/goroutines.h"
+
+namespace gosym {
+
+// What goroutines are read from: a process that runs, or its core file.
+struct GoroutineSource {
+  uint32_t pid = 0;
+  bool is_core = false;
+  // Of a core file. The others borrow from these.
+  std::unique_ptr<MappedFile> core;
+  std::unique_ptr<CoreMemory> memory;
+  GoCode code;
+  proc::ReadMemory read_memory;
+  std::map<uint32_t, ThreadRegisters> threads;  // of a core file, by id
+  uint32_t crashed = 0;                         // likewise, the one that the signal came to
+  std::vector<std::string> notes;               // what is not told, and why; each a clause
+};
+
+// Fails if the process may not be looked into, or runs no Go code.
+Result<GoroutineSource> open_process_source(uint32_t pid);
+
+// `program`: where the file of the program lies, if not at its path; else empty. Fails for what
+// is no core file, and if none of its files that can be found has Go code.
+Result<GoroutineSource> open_core_source(const std::string& path, const std::string& program);
+
+// Whether the word is meant for a core file, not for the name of a process: it is a path with a
+// slash, or that of a core file.
+bool names_core_file(const std::string& word);
+
+}  // namespace gosym

@@ -1,0 +1,112 @@
+#include "elf/core_file.h"
+
+#include "base/reader.h"
+
+namespace gosym::elf {
+
+namespace {
+
+// Linux allows 65530 mappings unless told otherwise, and threads of a note of a few KiB each.
+constexpr uint64_t kMaxMappings = 1 << 20;
+constexpr uint64_t kMaxThreads = 1 << 20;
+
+void read_thread(Bytes status, const Image& image, CoreFile& core) {
+  constexpr uint64_t kRegisters = 112;
+  auto id = load<uint32_t>(status, 32, image.order);
+  auto word = [&](uint64_t number) {
+    return load<uint64_t>(status, kRegisters + 8 * number, image.order);
+  };
+  auto frame_pointer = word(4);
+  auto pc = word(16);
+  auto stack_pointer = word(19);
+  bool is_known = image.machine == EM_X86_64 && id && stack_pointer;
+  if (core.first_thread == 0)
+    core.first_thread = id.value_or(0);
+  if (is_known && core.threads.size() < kMaxThreads)
+    core.threads[*id] = {*pc, *stack_pointer, *frame_pointer};
+}
+
+void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappings) {
+  constexpr uint64_t kEntry = 24;
+  Reader in(note, order);
+  uint64_t count = in.u64();
+  uint64_t page_size = in.u64();
+  if (!in.ok() || count > kMaxMappings)
+    return;
+  Reader entries(in.bytes(count * kEntry), order);
+  while (in.ok() && entries.remaining() > 0) {
+    uint64_t start = entries.u64();
+    uint64_t end = entries.u64();
+    uint64_t file_offset = entries.u64() * page_size;
+    std::string_view path = in.cstring();
+    if (in.ok() && start < end)
+      mappings.push_back({start, end - start, file_offset, path});
+  }
+}
+
+uint64_t find_entry(Bytes auxiliary, ByteOrder order) {
+  Reader in(auxiliary, order);
+  while (in.ok() && in.remaining() > 0) {
+    uint64_t type = in.u64();
+    uint64_t value = in.u64();
+    if (in.ok() && type == AT_ENTRY)
+      return value;
+  }
+  return 0;
+}
+
+void read_notes(Bytes notes, CoreFile& core) {
+  ByteOrder order = core.image.order;
+  Reader in(notes, order);
+  auto skip_padding = [&in](uint64_t size) {
+    in.bytes(std::min<uint64_t>((4 - size % 4) % 4, in.remaining()));
+  };
+  while (in.ok() && in.remaining() > 0) {
+    uint32_t name_size = in.u32();
+    uint32_t size = in.u32();
+    uint32_t type = in.u32();
+    std::string_view name = as_text(in.bytes(name_size));
+    skip_padding(name_size);
+    Bytes description = in.bytes(size);
+    if (!in.ok())
+      return;
+    skip_padding(size);
+    if (name.substr(0, name.find('\0')) != "CORE")
+      continue;
+    if (type == NT_PRSTATUS)
+      read_thread(description, core.image, core);
+    else if (type == NT_PRPSINFO)
+      core.pid = load<uint32_t>(description, 24, order).value_or(0);
+    else if (type == NT_AUXV)
+      core.entry = find_entry(description, order);
+    else if (type == NT_FILE && core.mappings.empty())
+      read_mappings(description, order, core.mappings);
+  }
+}
+
+}  // namespace
+
+Result<CoreFile> parse_core(Bytes file) {
+  auto image = parse(file);
+  if (!image)
+    return std::move(image).error();
+  if (image->type != ET_CORE)
+    return Error("not a core file");
+  if (image->pointer_size != 8)
+    return Error("a core file of a process of 32 bits");
+  CoreFile core;
+  core.image = *std::move(image);
+  uint64_t notes_left = file.size();  // segments may all name the same bytes
+  for (const Segment& segment : core.image.segments) {
+    uint64_t there = std::min(segment.file_size, uint64_t{tail(file, segment.offset).size()});
+    if (segment.type == PT_LOAD)
+      core.missing += segment.file_size - there;
+    if (segment.type != PT_NOTE || there > notes_left)
+      continue;
+    notes_left -= there;
+    read_notes(tail(file, segment.offset).first(there), core);
+  }
+  return core;
+}
+
+}  // namespace gosym::elf

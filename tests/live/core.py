@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""Goroutines of core files that the kernel wrote of crashed Go programs, against the traceback that the
+crash itself printed.
+
+    core.py GOSYM
+"""
+import functools
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+
+from common import FIXTURES, GO_ENVIRONMENT, Skip, compiled, go, go_versions, gosym, new_place, run
+
+VERSIONS = go_versions("1.15", "1.19", "1.27")
+WAYS = {"static": [], "PIE": ["-buildmode=pie"]}
+
+
+@functools.cache
+def build(version, way="static"):
+    vcs = [] if version == "1.15" else ["-buildvcs=false"]
+    return compiled(go(version), "build", *vcs, *WAYS[way], "-ldflags=-s -w", output=new_place("crash"),
+                    cwd=FIXTURES / "crash", env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+
+
+@functools.cache
+def crash(version, way="static"):
+    """A core file, the program, and what it printed."""
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern.startswith("|") or "/" in pattern:
+        raise Skip(f"cores go to {pattern}")
+    program = build(version, way)
+    place = new_place("place")
+    place.mkdir()
+    done = subprocess.run([program], cwd=place, capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"GOTRACEBACK": "crash"}, preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)))
+    assert done.returncode == -6, done
+    cores = list(place.iterdir())
+    if not cores:
+        raise Skip("the kernel wrote no core file")
+    return cores[0], program, done.stderr
+
+
+def parse(text):
+    """State, calls and creator of each goroutine; of a goroutine that is told twice, the first."""
+    found = {}
+    for block in text.split("\n\n"):
+        header = re.match(r"goroutine (\d+)[^[\n]* \[([^]]+)\].*:\n", block)
+        if not header or header[1] == "0" or header[1] in found:
+            continue
+        lines = block[header.end():].splitlines()
+        calls = []
+        for name, place in zip(lines[::2], lines[1::2]):
+            if not place.startswith("\t"):
+                break
+            if not name.startswith("created by"):
+                name = re.sub(r"\([^()]*(\([^()]*\))*[^()]*\)$", "", name)
+            if calls and calls[-1][0] == "runtime.asyncPreempt":
+                place = ""  # Go 1.15 tells the line of the instruction before the interrupted one
+            calls.append((name, re.sub(r" (\+0x|fp=).*", "", place.strip())))
+        found[header[1]] = (header[2], calls)
+    return found
+
+
+def equals_traceback(version, way):
+    core, _, told = crash(version, way)
+    own = parse(told)
+    ours = parse(gosym("goroutines", "--all", "--system", core).out)
+    assert own.keys() <= ours.keys() and len(own) > 10, (own.keys(), ours.keys())
+    assert all(state == "running" for number, (state, _) in ours.items() if number not in own)
+    for number, (state, calls) in own.items():
+        our_state, our_calls = ours[number]
+        if state == "running":  # the traceback leaves out how it came to be printed
+            our_calls = our_calls[len(our_calls) - len(calls):]
+        assert (our_state, our_calls) == (state, calls), (number, state, calls, ours[number])
+    crashed = next(number for number, (state, _) in own.items() if state == "running")
+    assert ("main.fail" in [name for name, _ in own[crashed][1]]), own[crashed]
+
+
+def first_screen():
+    core, *_ = crash("1.27")
+    _, first, *_ = gosym("goroutines", core).out.split("\n\n")
+    assert re.match(r"goroutine \d+ \[running\]", first) and "main.fail(" in first, first
+    labelled = gosym("goroutines", "--by", "label:kind", core).out
+    assert re.search(r" 2 +[\d.]+%  waiter$", labelled, re.M), labelled
+
+
+def other_place():
+    """The program has moved, or another lies at its path."""
+    core, program, _ = crash("1.27")
+    moved = new_place("moved")
+    expected = gosym("goroutines", core).out
+    program = pathlib.Path(program)
+    kept = program.with_name("kept")
+    shutil.copy(program, kept)
+    try:
+        program.rename(moved)
+        done = gosym("goroutines", core, check=False)
+        assert done.status == 4 and "cannot be found" in done.err, done
+        assert gosym("goroutines", core, moved).out == expected
+        shutil.copy(build("1.15"), program)
+        done = gosym("goroutines", core, check=False)
+        assert done.status == 4 and "build id is another" in done.err, done
+    finally:
+        program.unlink(missing_ok=True)
+        kept.rename(program)
+
+
+def damaged():
+    core, program, _ = crash("1.27")
+    whole = core.read_bytes()
+    cut = new_place("cut")
+    for size in (10, 64, 5000, len(whole) // 2):
+        cut.write_bytes(whole[:size])
+        done = gosym("goroutines", cut, check=False)
+        assert done.status in (0, 1, 4, 5), done
+        assert done.status != 0 or "is cut short" in done.err, done
+    done = gosym("goroutines", program, check=False)
+    assert done.status == 1 and "not a core file" in done.err, done
+    done = gosym("goroutines", "--watch", "1s", core, check=False)
+    assert done.status == 2 and "a core file does not change" in done.err, done
+    done = gosym("goroutines", "1", program, check=False)
+    assert done.status == 2 and "only with a core file" in done.err, done
+
+
+run([(f"Go {version}, {way}: equal to the traceback of the crash",
+      functools.partial(equals_traceback, version, way)) for version in VERSIONS for way in WAYS] +
+    [("the one that crashed comes first, and labels are told", first_screen),
+     ("the program at another place", other_place), ("damaged cores", damaged)], root=False)
