@@ -111,7 +111,7 @@ _gosym() {
       COMPREPLY=($(compgen -W "text csv md json folded pprof" -- "$current"))
       ;;
     report:-s | report:--by)
-      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording" -- "${current##*,}"))
+      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker" -- "${current##*,}"))
       ;;
     report:--sort) COMPREPLY=($(compgen -W "self total name" -- "$current")) ;;
     report:--color | annotate:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;

@@ -112,7 +112,7 @@ private:
     if (!profile_.measures_time())
       what += " of " + printable(profile_.event().name);
     else if (selected.total == selected.recorded)
-      what += fmt::format(" of CPU time in {:.2f} s",
+      what += fmt::format(" of {} in {:.2f} s", printable(amount_text(profile_.event())),
                           static_cast<double>(profile_.duration_ns) / 1e9);
     x = grid_.write(x + 2, 0, what, Look::kBar);
     if (state_.is_live)

@@ -204,6 +204,7 @@ GroupBy group_by_of(const ViewOptions& view, uint64_t duration) {
   return {.has_tids = is_by(Dimension::Kind::kThread),
           .has_goids = is_by(Dimension::Kind::kGoroutine),
           .has_cpus = is_by(Dimension::Kind::kCpu),
+          .has_wakers = is_by(Dimension::Kind::kWaker),
           .time_step = time_step(view, duration)};
 }
 
@@ -228,6 +229,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (options.is_compared)
     group_by.time_step = block_step(recorded_duration(*recordings));
   group_by.has_tids |= options.format == "pprof";
+  group_by.has_wakers |= options.format == "pprof";
   group_by.has_goids |= options.has_goids;
   auto named = profile_of(*recordings,
                           {.filter = options.filter,

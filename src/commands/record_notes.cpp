@@ -22,7 +22,7 @@ std::string why_no_samples(const RecordingInfo& info, const RecordOptions& optio
     return "a program that its user may not read is sampled for root only, by BPF";
   std::vector<std::string> counted;
   for (const RecordedEvent& event : info.events)
-    if (!measures_time(event.name, 0))
+    if (!measures_cpu_time(event.name, 0))
       counted.push_back(event.name);
   if (counted.size() == info.events.size())
     return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));

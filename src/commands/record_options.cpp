@@ -87,7 +87,7 @@ Result<uint64_t> parse_period(const std::string& text, bool is_clock,
 }
 
 bool is_clock(const EventType& event) {
-  return measures_time(event.name, 1);
+  return measures_cpu_time(event.name, 1);
 }
 
 // As perf has it behind the name of an event, between slashes: "period=100".

@@ -7,7 +7,7 @@
 
 namespace gosym {
 
-// How the amounts (Profile::amount) of a profile are written: CPU time in seconds, or in
+// How the amounts (Profile::amount) of a profile are written: time in seconds, or in
 // milliseconds where there is less than a second of it, and for programs in nanoseconds; else
 // events.
 class Amounts {

@@ -225,7 +225,8 @@ constexpr size_t kMaxParts = 60;
 std::string make_load(const Profile& profile, const Screen& screen) {
   constexpr uint64_t kLeastPart = 1'000'000;  // samples come every millisecond at the most
   constexpr size_t kTextWidth = 50;
-  if (profile.timelines.empty() || !profile.measures_time() || profile.duration_ns < kLeastPart)
+  if (profile.timelines.empty() || !profile.measures_cpu_time() ||
+      profile.duration_ns < kLeastPart)
     return {};
   size_t room =
       screen.has_width() ? screen.width - std::min(screen.width, kTextWidth) : kMaxParts;
@@ -289,7 +290,9 @@ std::vector<std::string> make_origins(const Profile& profile) {
 
 std::string make_headline(const Profile& profile, const Amounts& amounts) {
   const RecordingInfo& info = profile.info;
-  std::string what = profile.measures_time() ? "of CPU time" : printable(profile.event().name);
+  std::string what = printable(amount_text(profile.event()));
+  if (profile.measures_time())
+    what = "of " + what;
   std::string text = fmt::format("{} samples of {}: {} {}", with_commas(profile.total_count()),
                                  printable(event_text(profile.event())),
                                  with_unit(amounts, amounts.total()), what);
@@ -297,7 +300,7 @@ std::string make_headline(const Profile& profile, const Amounts& amounts) {
   if (profile.recordings.size() > 1)
     return text + fmt::format(" in {} recordings", profile.recordings.size());
   text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
-  if (profile.measures_time() && profile.duration_ns > 0)
+  if (profile.measures_cpu_time() && profile.duration_ns > 0)
     text +=
         fmt::format(", {:.2f}{}",
                     static_cast<double>(amounts.total() * profile.period()) /

@@ -120,15 +120,15 @@ struct ValueType {
   std::string_view unit;
 };
 
-// The first that measures time is called as Go's own profiles call it.
+// The first that measures CPU time is called as Go's own profiles call it.
 std::vector<ValueType> value_types(std::span<const RecordedEvent> events) {
   std::vector<ValueType> types;
-  bool has_time = false;
+  bool has_cpu_time = false;
   for (const RecordedEvent& event : events) {
-    bool is_time = measures_time(event);
-    types.push_back({is_time && !has_time ? std::string_view("cpu") : event.name,
-                     is_time ? "nanoseconds" : "count"});
-    has_time |= is_time;
+    bool is_cpu_time = measures_cpu_time(event);
+    types.push_back({is_cpu_time && !has_cpu_time ? std::string_view("cpu") : event.name,
+                     measures_time(event) ? "nanoseconds" : "count"});
+    has_cpu_time |= is_cpu_time;
   }
   return types;
 }
@@ -300,6 +300,8 @@ private:
         write_label(out, "host", field::kText,
                     string(profile_.recordings[sample.recording].info.host));
       write_cgroup(out, profile_.strings[sample.cgroup]);
+      write_text(out, "state", profile_.strings[sample.state]);
+      write_text(out, "waker", profile_.strings[sample.waker]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
         write_label(out, profile_.strings[label.key], field::kText,
                     string(profile_.strings[label.value]));
@@ -324,6 +326,11 @@ private:
     write_label(sample, "cgroup", field::kText, string(path));
     if (std::string_view id = container_id(path); !id.empty())
       write_label(sample, "container_id", field::kText, string(id));
+  }
+
+  void write_text(protozero::pbf_writer& sample, std::string_view key, std::string_view text) {
+    if (!text.empty())
+      write_label(sample, key, field::kText, string(text));
   }
 
   void write_label(protozero::pbf_writer& sample, std::string_view key, field::Label kind,

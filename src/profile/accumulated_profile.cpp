@@ -94,7 +94,8 @@ void AccumulatedProfile::add(const Profile& part, uint32_t recording) {
     bool is_short = ids.is_short[to_index(sample.stack)];
     sample.stack = ids.stacks[to_index(sample.stack)];
     sample.comm = ids.strings[static_cast<size_t>(sample.comm)];
-    sample.cgroup = ids.strings[static_cast<size_t>(sample.cgroup)];
+    for (StringId* text : {&sample.cgroup, &sample.state, &sample.waker})
+      *text = ids.strings[static_cast<size_t>(*text)];
     sample.label_set = ids.label_sets[sample.label_set];
     sample.event = ids.events[sample.event];
     sample.recording = recording;
@@ -241,12 +242,14 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
                      static_cast<uint32_t>(of.cgroup),
                      of.cpu,
                      of.step,
-                     of.recording};
+                     of.recording,
+                     static_cast<uint32_t>(of.state),
+                     static_cast<uint32_t>(of.waker)};
   };
   if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
     sample.goid = 0;
     sample.pid = sample.tid = sample.cpu = sample.label_set = 0;
-    sample.cgroup = {};
+    sample.cgroup = sample.waker = {};
     is_short = true;
   }
   shortened_ += is_short ? sample.count : 0;

@@ -50,7 +50,8 @@ private:
   };
   struct SampleKey {
     uint64_t goid;
-    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu, step, recording;
+    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu, step, recording, state,
+        waker;
     bool operator==(const SampleKey&) const = default;
   };
   // New ids of what a part has, by the old ones.

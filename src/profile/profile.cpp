@@ -133,7 +133,7 @@ uint64_t Profile::period(uint32_t event) const {
 
 uint64_t Profile::skipped_in(uint64_t weight, uint32_t event) const {
   uint64_t tick = period(event);
-  bool is_time = gosym::measures_time(info.events[event]);
+  bool is_time = gosym::measures_cpu_time(info.events[event]);
   return is_time && tick > 0 && weight > tick ? weight / tick - 1 : 0;
 }
 

@@ -177,6 +177,8 @@ struct SampleCount {
   uint32_t cpu = 0;        // only if it was asked for
   uint32_t step = 0;       // of time since the recording began; likewise
   uint32_t recording = 0;  // index into Profile::recordings
+  StringId state{};        // as RecordedSample has it
+  StringId waker{};        // likewise; only if it was asked for
 };
 
 // One of the recordings that a profile is of.
@@ -234,8 +236,10 @@ struct Profile {
 
   // What its samples are of, if all are of one event, as select_event() has them.
   const RecordedEvent& event() const { return info.events.front(); }
-  // Whether these stand for CPU time, in nanoseconds, or else for events.
+  // Whether these stand for time, in nanoseconds, or else for events; and whether that is CPU
+  // time.
   bool measures_time() const { return gosym::measures_time(event()); }
+  bool measures_cpu_time() const { return gosym::measures_cpu_time(event()); }
   // What an amount of 1 stands for.
   uint64_t period(uint32_t event = 0) const;
 

@@ -8,12 +8,34 @@
 
 namespace gosym {
 
+namespace {
+
+// "10 ms", in the largest unit of which it is a whole number.
+std::string time_text(uint64_t nanoseconds) {
+  if (nanoseconds % 1'000'000'000 == 0)
+    return fmt::format("{} s", nanoseconds / 1'000'000'000);
+  if (nanoseconds % 1'000'000 == 0)
+    return fmt::format("{} ms", nanoseconds / 1'000'000);
+  return nanoseconds % 1000 == 0 ? fmt::format("{} us", nanoseconds / 1000)
+                                 : fmt::format("{} ns", nanoseconds);
+}
+
+}  // namespace
+
 std::string event_text(const RecordedEvent& event) {
   if (event.frequency != 0)
     return fmt::format("{} at {} Hz", event.name, event.frequency);
-  if (event.period == 1)
+  if (event.period <= 1)
     return event.name;
+  if (!event.time_of.empty())
+    return fmt::format("{}, one in {}", event.name, time_text(event.period));
   return fmt::format("{}, one in {}", event.name, event.period);
+}
+
+std::string amount_text(const RecordedEvent& event) {
+  if (!event.time_of.empty())
+    return event.time_of;
+  return measures_cpu_time(event) ? "CPU time" : event.name;
 }
 
 CpuCounts of_event(CpuCounts counts, uint32_t event) {

@@ -19,22 +19,33 @@ struct RecordedEvent {
   std::string name;        // "cycles", "page-faults"
   uint64_t frequency = 0;  // samples a second; 0: as `period` says
   uint64_t period = 0;     // events from one sample to the next; 0: as `frequency` says
+  // Of what the weights of its samples are nanoseconds, "waiting" for one; empty: they are of
+  // CPU time, or count events, as the name says.
+  std::string time_of = {};
 
   bool operator==(const RecordedEvent&) const = default;
 };
 
 // Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
 // as long as not their distance was set but their frequency.
-constexpr bool measures_time(std::string_view event, uint64_t period) {
+constexpr bool measures_cpu_time(std::string_view event, uint64_t period) {
   return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
 }
-inline bool measures_time(const RecordedEvent& event) {
-  return measures_time(event.name, event.period);
+inline bool measures_cpu_time(const RecordedEvent& event) {
+  return event.time_of.empty() && measures_cpu_time(event.name, event.period);
 }
-// Whether samples stand for different numbers of events: where neither a fixed time nor a fixed
-// number of events lies between two of them.
+// Whether samples stand for time, that of CPUs or another one; else they stand for events.
+inline bool measures_time(const RecordedEvent& event) {
+  return !event.time_of.empty() || measures_cpu_time(event);
+}
+// Whether samples stand for different amounts: where neither a fixed time nor a fixed number of
+// events lies between two of them.
 inline bool is_weighted(const RecordedEvent& event) {
-  return event.period == 0 && !measures_time(event);
+  return !event.time_of.empty() || (event.period == 0 && !measures_cpu_time(event));
+}
+// Whether each sample is of an interval, which ends at its time and is as long as it weighs.
+inline bool has_intervals(const RecordedEvent& event) {
+  return !event.time_of.empty() && event.period != 0;
 }
 
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.
@@ -53,8 +64,10 @@ struct RecordingInfo {
   std::string sampler;            // "bpf" or "perf": call chains of perf_event; empty: bpf
 };
 
-// "cpu-clock at 99 Hz", "page-faults, one in 100".
+// "cpu-clock at 99 Hz", "page-faults, one in 100", "off-cpu, one in 10 ms".
 std::string event_text(const RecordedEvent& event);
+// What its samples stand for: "CPU time", "waiting", "page-faults".
+std::string amount_text(const RecordedEvent& event);
 
 // One PT_LOAD segment.
 struct LoadSegment {
@@ -260,6 +273,10 @@ struct RecordedSample {
   // Events that it stands for, nanoseconds of a clock; 0: as the recording's info says.
   uint64_t weight = 0;
   uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
+  // What the thread or goroutine was doing, "sleeping", and who ended that, "nginx (4242)";
+  // empty: not known, as of samples of a CPU.
+  std::string_view state = {};
+  std::string_view waker = {};
 };
 
 // What was counted of an event on a CPU since the start. Of several events the first has what

@@ -252,19 +252,22 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
 
   // The recorder's first samples may be a little older than its note of when it began.
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
-  SampleCount counted = {.stack = known->second,
-                         .pid = sample.pid,
-                         .tid = group_by_.has_tids ? sample.tid : 0,
-                         .comm = profile_.strings.intern(comm(sample)),
-                         .count = 1,
-                         .label_set = numbers.label_set,
-                         .event = sample.event,
-                         .goid = group_by_.has_goids ? sample.goid : 0,
-                         .cgroup = profile_.strings.intern(cgroup(sample)),
-                         .weight = sample.weight,
-                         .skipped = profile_.skipped_in(sample.weight, sample.event),
-                         .cpu = group_by_.has_cpus ? sample.cpu : 0,
-                         .step = step_of(group_by_.time_offset + since_begin)};
+  SampleCount counted = {
+      .stack = known->second,
+      .pid = sample.pid,
+      .tid = group_by_.has_tids ? sample.tid : 0,
+      .comm = profile_.strings.intern(comm(sample)),
+      .count = 1,
+      .label_set = numbers.label_set,
+      .event = sample.event,
+      .goid = group_by_.has_goids ? sample.goid : 0,
+      .cgroup = profile_.strings.intern(cgroup(sample)),
+      .weight = sample.weight,
+      .skipped = profile_.skipped_in(sample.weight, sample.event),
+      .cpu = group_by_.has_cpus ? sample.cpu : 0,
+      .step = step_of(group_by_.time_offset + since_begin),
+      .state = profile_.strings.intern(sample.state),
+      .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{}};
   samples_.add(counted);
   profile_.timelines[sample.event].add(since_begin - std::min(since_begin, timeline_begin_),
                                        profile_.amount(counted));

@@ -22,6 +22,7 @@ struct GroupBy {
   bool has_tids = true;
   bool has_goids = true;
   bool has_cpus = false;
+  bool has_wakers = false;
   uint64_t time_step = 0;  // in nanoseconds: samples of different steps; 0: no time
   // By how much the recording began later than what steps are counted from, in nanoseconds.
   uint64_t time_offset = 0;

@@ -15,8 +15,9 @@ namespace gosym {
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    SampleOwner whose = {sample.goid,   sample.comm,  sample.pid, sample.tid, sample.label_set,
-                         sample.cgroup, sample.event, sample.cpu, sample.step};
+    SampleOwner whose = {sample.goid,      sample.comm,   sample.pid,   sample.tid,
+                         sample.label_set, sample.cgroup, sample.event, sample.cpu,
+                         sample.step,      sample.state,  sample.waker};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
     if (!same) {
@@ -64,6 +65,8 @@ private:
     uint32_t event;
     uint32_t cpu;
     uint32_t step;
+    StringId state;
+    StringId waker;
     bool operator==(const SampleOwner&) const = default;
   };
   static constexpr uint32_t kNobody = UINT32_MAX;

@@ -106,6 +106,9 @@ inline constexpr uint32_t kMaxTopWords = 4096;
 inline constexpr size_t kMaxLabels = 64;
 inline constexpr size_t kMaxLabelText = 256;
 
+// A state, or a name with a number. As with labels: each sample has two of them.
+inline constexpr size_t kMaxText = 256;
+
 // The most that Linux can be built for; each such chunk is compared with the one before.
 inline constexpr size_t kMaxCpus = 8192;
 

@@ -34,6 +34,7 @@ void visit(auto& field, Either<RecordedEvent> auto& event) {
   field(1, event.name);
   field(2, event.frequency);
   field(3, event.period);
+  field(4, event.time_of);
 }
 
 void visit(auto& field, Either<RecordingInfo> auto& info) {

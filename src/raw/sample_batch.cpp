@@ -7,6 +7,7 @@
 #include <functional>
 #include <protozero/pbf_writer.hpp>
 
+#include "raw/format.h"
 #include "raw/sample_fields.h"
 
 namespace gosym::raw {
@@ -17,7 +18,7 @@ using protozero::pbf_writer;
 
 // A tag of up to two bytes and a length, or a number, of up to five.
 constexpr size_t kMaxFieldOverhead = 7;
-constexpr size_t kTableCount = kRegisterValues;  // fields that are no columns, but for the sets
+constexpr size_t kTableCount = kRegisterValues;  // fields that are neither columns nor repeated
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
@@ -150,9 +151,25 @@ void SampleBatch::add(const RecordedSample& sample) {
   row.kernel_stack = row.user_stack = {};
   row.words = {};
   row.labels = {};
+  row.state_text = intern_text(sample.state);
+  row.waker_text = intern_text(sample.waker);
+  row.state = row.waker = {};
   if (row.gap == 0 || row.missing == 0)
     row.gap = row.missing = 0;
   rows_.push_back(row);
+}
+
+// The number of what there is room for of the text.
+uint32_t SampleBatch::intern_text(std::string_view text) {
+  if (text.empty())
+    return 0;
+  auto next = static_cast<uint32_t>(texts_.size());
+  auto [known, is_new] = known_texts_.try_emplace(std::string(text.substr(0, kMaxText)), next);
+  if (is_new) {
+    texts_.push_back(known->first);
+    texts_size_ += kMaxFieldOverhead + texts_.back().size();
+  }
+  return known->second;
 }
 
 RecordedSample SampleBatch::sample(const Row& row) const {
@@ -161,6 +178,8 @@ RecordedSample SampleBatch::sample(const Row& row) const {
   sample.user_stack = stack(row.user_index);
   sample.words = top(row.top_index);
   sample.labels = labels(row.label_set);
+  sample.state = texts_[row.state_text];
+  sample.waker = texts_[row.waker_text];
   return sample;
 }
 
@@ -180,7 +199,7 @@ size_t SampleBatch::size_in_memory() const {
   constexpr size_t kMaxRowSize = max_row_size();
   return (kTableCount + kColumnCount) * kMaxFieldOverhead + rows_.size() * kMaxRowSize +
          addresses_.size() * kMaxNodeSize + words_.size() * kMaxWordSize +
-         label_sets_.size_in_memory() +
+         label_sets_.size_in_memory() + texts_size_ +
          (stack_begin_.size() + top_begin_.size()) * kMaxStackNodeSize;
 }
 
@@ -214,6 +233,8 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   write_words(out, std::span(words.begin(), registers));
   write_registers(out, register_sizes, std::span(registers, words.end()));
   label_sets_.write(out, kLabelSets);
+  for (const std::string& text : std::span(texts_).subspan(1))
+    out.add_bytes(kTexts, text);
   for_each_column([&](const auto& column) { write(out, column, rows_); });
   return payload;
 }

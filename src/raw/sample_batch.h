@@ -20,13 +20,15 @@ namespace gosym::raw {
 // sample and writes it; the reader gets it back whole.
 class SampleBatch {
 public:
-  // A sample as the chunk has it: its spans are empty, sample() fills them. Number 0 of stacks,
-  // tops and sets of labels is the empty one.
+  // A sample as the chunk has it: its spans and texts are empty, sample() fills them. Number 0
+  // of stacks, tops, sets of labels and texts is the empty one.
   struct Row : RecordedSample {
     uint32_t kernel_index = 0;
     uint32_t user_index = 0;
     uint32_t top_index = 0;
     uint32_t label_set = 0;
+    uint32_t state_text = 0;
+    uint32_t waker_text = 0;
   };
 
   SampleBatch();
@@ -62,6 +64,8 @@ public:
   static Result<> read_ids(Bytes payload, const std::function<void(uint32_t)>& take);
 
 private:
+  uint32_t intern_text(std::string_view text);
+
   std::vector<Row> rows_;
   // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses, top i likewise of the
   // words.
@@ -70,9 +74,12 @@ private:
   std::vector<StackWord> words_;
   std::vector<uint32_t> top_begin_ = {0, 0};
   LabelSets label_sets_;
+  std::vector<std::string> texts_ = {""};
+  size_t texts_size_ = 0;
   // Of what add() has seen, by hash.
   tsl::robin_map<uint64_t, uint32_t> known_stacks_;
   tsl::robin_map<uint64_t, uint32_t> known_tops_;
+  tsl::robin_map<std::string, uint32_t> known_texts_;
 };
 
 }  // namespace gosym::raw

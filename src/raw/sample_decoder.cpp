@@ -31,6 +31,7 @@ struct Tables {
   std::vector<uint32_t> registers;
   std::vector<uint64_t> register_values;
   LabelSets label_sets;
+  std::vector<std::string> texts = {""};
 };
 
 // What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
@@ -93,6 +94,9 @@ void read_table(pbf_reader& in, Tables& tables) {
       return read_numbers(in, [&](uint64_t n) { tables.register_values.push_back(n); });
     case kLabelSets:
       return tables.label_sets.read(in.get_message());
+    case kTexts:
+      tables.texts.push_back(in.get_string());
+      return;
     default:
       return in.skip();
   }
@@ -324,6 +328,13 @@ Result<> add_registers(const Tables& tables, std::vector<uint32_t>& tops,
   return Ok{};
 }
 
+Result<> check_texts(std::span<const std::string> texts) {
+  for (const std::string& text : texts)
+    if (text.size() > kMaxText)
+      return errorf("a text of {} bytes, where {} are allowed", text.size(), kMaxText);
+  return Ok{};
+}
+
 Result<> check_gap(const Row& row, uint32_t stack_size) {
   bool is_sound =
       row.gap == 0 ? row.missing == 0 : row.gap < stack_size && row.missing - 1 < kMaxMissing;
@@ -332,17 +343,26 @@ Result<> check_gap(const Row& row, uint32_t stack_size) {
   return errorf("{} frames missing before frame {} of {}", row.missing, row.gap, stack_size);
 }
 
+// How many there are of what rows refer to, besides stacks.
+struct Counts {
+  size_t tops;
+  size_t label_sets;
+  size_t texts;
+};
+
 // Whether all that a row refers to is there; its stacks are.
-Result<> check_row(const Row& row, const Stacks& stacks, size_t top_count,
-                   size_t label_set_count) {
+Result<> check_row(const Row& row, const Stacks& stacks, const Counts& counts) {
   uint32_t size = stacks.size(row.user_index);
-  if (row.top_index >= top_count)
-    return errorf("top {} of {}", row.top_index, top_count - 1);
+  if (row.top_index >= counts.tops)
+    return errorf("top {} of {}", row.top_index, counts.tops - 1);
   if (row.frame_offset != kNoFrame &&
       (row.frame_offset > kMaxFrameDistance || row.frame_offset % 8 != 0))
     return errorf("a frame pointer at offset {} of a stack", row.frame_offset);
-  if (row.label_set >= label_set_count)
-    return errorf("set of labels {} of {}", row.label_set, label_set_count - 1);
+  if (row.label_set >= counts.label_sets)
+    return errorf("set of labels {} of {}", row.label_set, counts.label_sets - 1);
+  for (uint32_t text : {row.state_text, row.waker_text})
+    if (text >= counts.texts)
+      return errorf("text {} of {}", text, counts.texts - 1);
   if (row.event >= kMaxEvents)
     return errorf("event {} of {}", row.event, kMaxEvents);
   if (row.goroutine_start != 0 && row.goroutine_start >= size)
@@ -351,14 +371,13 @@ Result<> check_row(const Row& row, const Stacks& stacks, size_t top_count,
   return check_gap(row, size);
 }
 
-Result<> check_rows(std::span<Row> rows, const Stacks& stacks, size_t top_count,
-                    size_t label_set_count) {
+Result<> check_rows(std::span<Row> rows, const Stacks& stacks, const Counts& counts) {
   for (Row& row : rows) {
     for (uint32_t stack : {row.kernel_index, row.user_index})
       if (stack >= stacks.count())
         return errorf("stack {} of {}", stack, stacks.count() - 1);
     drop_beyond_cut(stacks, row);
-    if (auto sound = check_row(row, stacks, top_count, label_set_count); !sound)
+    if (auto sound = check_row(row, stacks, counts); !sound)
       return sound;
   }
   return Ok{};
@@ -411,14 +430,16 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
     return std::move(added).error();
   if (auto sound = tables.label_sets.check(); !sound)
     return std::move(sound).error();
+  if (auto sound = check_texts(tables.texts); !sound)
+    return std::move(sound).error();
   auto count = count_rows(sizes);
   if (!count)
     return std::move(count).error();
   std::vector<Row> rows(*count);
   if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, rows); }); !done)
     return std::move(done).error();
-  if (auto sound = check_rows(rows, *stacks, tops->size() - 1, tables.label_sets.size());
-      !sound)
+  Counts counts = {tops->size() - 1, tables.label_sets.size(), tables.texts.size()};
+  if (auto sound = check_rows(rows, *stacks, counts); !sound)
     return std::move(sound).error();
 
   SampleBatch batch;
@@ -427,6 +448,7 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   batch.words_ = *std::move(words);
   batch.top_begin_ = *std::move(tops);
   batch.label_sets_ = std::move(tables.label_sets);
+  batch.texts_ = std::move(tables.texts);
   batch.rows_ = std::move(rows);
   return batch;
 }

@@ -22,6 +22,7 @@ enum SampleField : uint32_t {
   kRegisters,
   kRegisterValues,
   kLabelSets,
+  kTexts = 31,
 };
 
 // How the numbers of a column are stored.
@@ -68,6 +69,8 @@ inline constexpr auto kColumns = std::tuple(
     Column(28, &SampleBatch::Row::event),
     Column(29, &SampleBatch::Row::weight, Coding::kDifference),
     Column(30, &SampleBatch::Row::cgroup, Coding::kDifference),
+    Column(32, &SampleBatch::Row::state_text),
+    Column(33, &SampleBatch::Row::waker_text),
     // Last, for it may not be missing: so no part of a payload passes for a whole one.
     Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
 // clang-format on

@@ -34,12 +34,14 @@ constexpr DimensionName kNames[] = {
     {"time[:STEP]", Kind::kTime},
     {"host", Kind::kHost},
     {"recording", Kind::kRecording},
+    {"state", Kind::kState},
+    {"waker", Kind::kWaker},
 };
-// What perf calls some of them.
+// What perf and Go call some of them.
 constexpr DimensionName kAliases[] = {
     {"sym", Kind::kFunction}, {"symbol", Kind::kFunction}, {"srcline", Kind::kLine},
     {"srcfile", Kind::kFile}, {"dso", Kind::kModule},      {"pid", Kind::kProcess},
-    {"tid", Kind::kThread},
+    {"tid", Kind::kThread},   {"reason", Kind::kState},
 };
 constexpr std::string_view kLabelPrefix = "label:";
 constexpr std::string_view kTimePrefix = "time:";

@@ -31,6 +31,8 @@ struct Dimension {
     kTime,  // steps of it
     kHost,
     kRecording,  // the name of its file
+    kState,      // what the thread or goroutine was doing while it waited
+    kWaker,      // who ended that
   };
   Kind kind = Kind::kFunction;
   std::string label = {};  // the key, of kLabel

@@ -205,6 +205,10 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
       return sample.recording < profile.recordings.size()
                  ? profile.recordings[sample.recording].name
                  : std::string();
+    case Kind::kState:
+      return std::string(profile.strings[sample.state]);
+    case Kind::kWaker:
+      return std::string(profile.strings[sample.waker]);
     default:
       return {};
   }

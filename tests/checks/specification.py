@@ -139,6 +139,7 @@ def dumps(samples):
 def samples_of(message, tree):
     stacks = tree.stacks(message)
     tops = dumps(message)
+    texts = [""] + [text.hex() for text in message.all("texts")]
     label_sets = [[]] + [[[label.text("key"), label.text("value")] for label in of.all("labels")]
                          for of in message.all("label_sets")]
     count = len(message.all("time"))
@@ -149,15 +150,16 @@ def samples_of(message, tree):
     columns = [list(sums(message.all("time")))]
     columns += [column(name) for name in ("pid", "tid", "cpu", "user_end", "kernel_stack", "user_stack",
                                           "frame", "dump", "label_set", "goroutine_start", "gap",
-                                          "missing", "event")]
+                                          "missing", "event", "state", "waker")]
     columns += [list(sums(column(name))) for name in ("goid", "weight", "cgroup")]
-    for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, goid,
-         weight, cgroup) in zip(*columns, strict=True):
+    for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, state,
+         waker, goid, weight, cgroup) in zip(*columns, strict=True):
         yield {"kind": "sample", "time": time, "pid": pid, "tid": tid, "cpu": cpu, "user_end": end,
                "kernel_stack": stacks[kernel], "user_stack": stacks[user],
                "frame_offset": (frame - 1) % MODULUS, "words": tops[dump], "goid": goid,
                "labels": label_sets[labels], "goroutine_start": start, "gap": gap,
-               "missing": missing, "event": event, "weight": weight, "cgroup": cgroup}
+               "missing": missing, "event": event, "weight": weight, "cgroup": cgroup,
+               "state": texts[state], "waker": texts[waker]}
 
 
 EVENTS = {"map": (["time", "pid", "start", "length", "file_offset", "image"], ["path"], []),
@@ -181,7 +183,8 @@ def events_of(message):
 
 
 def info_of(message):
-    events = [[e.text("name"), e.one("frequency"), e.one("period")] for e in message.all("events")]
+    events = [[e.text("name"), e.one("frequency"), e.one("period"), e.text("time_of")]
+              for e in message.all("events")]
     return plain("info", message, ["cpu_count"],
                  ["gosym_version", "host", "kernel_release", "machine", "command_line", "sampler"],
                  ["has_user", "has_kernel", "is_system_wide"], events=events,

@@ -163,6 +163,26 @@ TEST_CASE("outputs: events that are counted, and not time") {
             .starts_with("8 samples of page-faults, one in 10: 80 page-faults in 2.50 s\n"));
 }
 
+TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
+  Profile profile = make_demo_profile();
+  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "waiting"};
+  for (SampleCount& sample : profile.samples) {
+    sample.weight = sample.count * 1'000'000'000;
+    sample.state = profile.strings.intern("sleeping");
+  }
+  profile.samples[0].waker = profile.strings.intern("nginx (7)");
+  profile.timelines.resize(1);
+  std::string text = make_text(profile, {.top = 1});
+  CHECK(text.starts_with("8 samples of off-cpu, one in 10 ms: 8.00 s of waiting in 2.50 s\n"));
+  CHECK(text.find("load") == text.npos);
+  CHECK(text.find(" 5.00 ") != text.npos);
+  CHECK(make_text(profile, {.by = {{Dimension::Kind::kState}}}).find(" sleeping\n") !=
+        text.npos);
+  CHECK(make_text(profile, {.by = {{Dimension::Kind::kWaker}}}).find("  nginx (7)\n") !=
+        text.npos);
+  CHECK(profile.skipped_in(30'000'000) == 0);
+}
+
 TEST_CASE("outputs: of several events one is selected, with what was counted of it") {
   Profile profile = make_demo_profile();
   profile.info.events.push_back({"page-faults", 99, 0});

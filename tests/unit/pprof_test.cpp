@@ -221,6 +221,22 @@ TEST_CASE("pprof: events that are counted, and the container of a sample") {
   CHECK(std::ranges::count(strings, std::string(64, 'c')) == 1);
 }
 
+TEST_CASE("pprof: time that is not CPU time has the name of its event") {
+  Profile profile = make_demo_profile();
+  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "waiting"};
+  profile.info.events.push_back({"cpu-clock", 100, 0});
+  profile.samples[0].weight = 7'000'000'000;
+  profile.samples[0].state = profile.strings.intern("disk sleep");
+  profile.samples[0].waker = profile.strings.intern("nginx (7)");
+  std::string data = written_by(encode_pprof, profile);
+  CHECK(messages(data, 1, {1, 2}) ==
+        Messages{"1=off-cpu 2=nanoseconds", "1=cpu 2=nanoseconds"});
+  CHECK(values(data)[0] == std::vector<int64_t>{7'000'000'000, 0});
+  std::vector<std::string> strings = string_table(data);
+  for (const char* text : {"state", "disk sleep", "waker", "nginx (7)"})
+    CHECK(std::ranges::count(strings, text) == 1);
+}
+
 TEST_CASE("pprof: of several events each is a sample type, 0 where a sample is of another") {
   Profile profile = make_demo_profile();
   profile.info.events.push_back({"page-faults", 99, 0});

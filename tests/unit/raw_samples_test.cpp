@@ -41,7 +41,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            same_stack(x.user_index, y.user_index) && x.frame_offset == y.frame_offset &&
            x.goid == y.goid && x.goroutine_start == y.goroutine_start && x.gap == y.gap &&
            x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
-           x.cgroup == y.cgroup &&
+           x.cgroup == y.cgroup && a.sample(x).state == b.sample(y).state &&
+           a.sample(x).waker == b.sample(y).waker &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top_index), b.top(y.top_index));
   });
@@ -529,6 +530,57 @@ TEST_CASE("samples: weights and cgroups may be missing, but not wrong") {
     CHECK(SampleBatch::decode(as_bytes(longer)).error().message() ==
           "columns of 2 and of 3 samples");
   }
+}
+
+TEST_CASE("samples: states and wakers, each text once") {
+  SampleBatch batch;
+  for (std::string_view state : {"sleeping", "disk sleep", "sleeping", ""}) {
+    RecordedSample of = sample(1, {}, kUser);
+    of.state = state;
+    of.waker = state.empty() ? std::string_view("sleeping") : std::string_view("nginx (7)");
+    batch.add(of);
+  }
+  batch.add(sample(2, {}, kUser));
+  CHECK(batch.rows()[0].state_text == batch.rows()[2].state_text);
+  CHECK(batch.rows()[0].state_text == batch.rows()[3].waker_text);
+  CHECK(batch.rows()[4].state_text == 0);
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->sample(decoded->rows()[1]).state == "disk sleep");
+  CHECK(decoded->sample(decoded->rows()[1]).waker == "nginx (7)");
+
+  RecordedSample of = sample(3, {}, kUser);
+  std::string longer(raw::kMaxText + 1, 'x');
+  of.state = longer;
+  batch.add(of);
+  decoded = SampleBatch::decode(as_bytes(batch.encode()));
+  REQUIRE(decoded);
+  CHECK(decoded->sample(decoded->rows()[5]).state == longer.substr(1));
+}
+
+TEST_CASE("samples: states and wakers may be missing, but not wrong") {
+  auto error_with = [](const std::vector<std::string>& texts, uint32_t column,
+                       const std::vector<uint32_t>& numbers) {
+    std::string payload = Columns{}.encode();
+    protozero::pbf_writer out(payload);
+    for (const std::string& text : texts)
+      out.add_bytes(31, text);
+    out.add_packed_uint32(column, numbers.begin(), numbers.end());
+    auto decoded = SampleBatch::decode(as_bytes(payload));
+    return decoded ? std::string() : decoded.error().message();
+  };
+  for (uint32_t column : {32, 33}) {
+    CHECK(error_with({"a", "b"}, column, {2, 0}).empty());
+    CHECK(error_with({"a", "b"}, column, {0, 3}) == "text 3 of 2");
+    CHECK(error_with({}, column, {0, UINT32_MAX}) == "text 4294967295 of 0");
+    CHECK(error_with({"a"}, column, {1}) == "columns of 2 and of 1 samples");
+  }
+  CHECK(error_with({std::string(256, 'x')}, 32, {1, 1}).empty());
+  CHECK(error_with({std::string(257, 'x')}, 32, {1, 1}) ==
+        "a text of 257 bytes, where 256 are allowed");
 }
 
 namespace {
