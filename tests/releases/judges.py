@@ -170,13 +170,13 @@ def total(*scores):
 
 def is_last_file(release, program, address, theirs, ours):
     """Up to Go 1.7 neither the runtime nor the release's tools know the last file of the table: where
-    they have none, the debugging information says whether it is the one, unless it has none either,
-    as behind the last call of an init function.
+    they have none, or one without a name, the debugging information says whether it is the one,
+    unless it has none either, as behind the last call of an init function.
     """
-    if toolchain.minor(release) > 7 or theirs != (ours[0], "?", 0):
+    if toolchain.minor(release) > 7 or theirs not in ((ours[0], "?", 0), (ours[0], "", ours[2])):
         return False
     told = call("addr2line", "-e", program, f"{address:#x}").out.split()[0]
-    return told in ("??:?", "??:0", f"{ours[1]}:{ours[2]}")
+    return told in ("??:?", "??:0", "go.o:?", f"{ours[1]}:{ours[2]}")
 
 
 def stripped(program, *how):

@@ -15,6 +15,9 @@ func expandFinalInlineFrame(stack []uintptr) []uintptr
 
 // Appends the calls at an address, innermost first. None where there is no Go code.
 func callsAt(pc uintptr, calls []call) []call {
+	if only, is := callAlone(pc); is {
+		return append(calls, only)
+	}
 	// The runtime takes what it is given for a return address and looks one before it. But where a
 	// function begins it does not: of the last byte before that there is no asking.
 	stack := [64]uintptr{pc + 1}

@@ -9,6 +9,9 @@ import "runtime"
 // 1.13 expand inlined calls while they walk a stack, and no address by itself: of those between
 // the innermost call and the function they say nothing, and of the function only its name.
 func callsAt(pc uintptr, calls []call) []call {
+	if only, is := callAlone(pc); is {
+		return append(calls, only)
+	}
 	frame, _ := runtime.CallersFrames([]uintptr{pc + 1}).Next()
 	if frame.Entry > pc || frame.PC == 0 && isLastOfText(pc) {
 		return append(calls, call{function: notAskable})

@@ -8,6 +8,9 @@ import "runtime"
 // Appends the calls at an address, innermost first. None where there is no Go code. Go 1.9 to 1.11
 // take any address for that of a stack, and expand the inlined calls there.
 func callsAt(pc uintptr, calls []call) []call {
+	if only, is := callAlone(pc); is {
+		return append(calls, only)
+	}
 	frames := runtime.CallersFrames([]uintptr{pc + 1})
 	for {
 		frame, more := frames.Next()
