@@ -24,7 +24,7 @@ def build(version):
 @functools.cache
 def stacks(version, way):
     with running(build(version), way) as pid:
-        return folded(record("-p", pid, seconds=4))
+        return folded(record("-p", pid, seconds=1, hertz=1999))
 
 
 def user_part(stack):

@@ -22,9 +22,15 @@ COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 AT_ONCE = 5  # recorders
 SECOND = 1_000_000_000
 
-TARGETS = []  # options that name programs which keep all CPUs busy
 NO_END = "it has no end: the recorder was killed, or is still running"
 WRITES = ("pipe_write", "anon_pipe_write")  # where the kernel waits for a reader
+
+
+@contextlib.contextmanager
+def all_cpus():
+    """Options that name programs which keep all CPUs busy."""
+    with busy_cpus() as pids:
+        yield ["-p", ",".join(map(str, pids))]
 
 
 def waited_for_cpu(pid):
@@ -61,8 +67,8 @@ def killed():
 
 def kill_some(count):
     """Of each of so many recorders: the age of its last sample, and how long it waited."""
-    with contextlib.ExitStack() as recorders:
-        begun = [recorders.enter_context(recording("-q", *TARGETS, "-F", "499"))
+    with all_cpus() as targets, contextlib.ExitStack() as recorders:
+        begun = [recorders.enter_context(recording("-q", *targets, "-F", "499"))
                  for _ in range(count)]
         start = time.monotonic_ns()
         before = {recorder.pid: waited_for_cpu(recorder.pid) for recorder, _ in begun}
@@ -125,7 +131,8 @@ def fill_disk(file, size, *options):
 
 @functools.cache
 def small_recording():
-    return record(*TARGETS, "-U", seconds=2, hertz=199)
+    with all_cpus() as targets:
+        return record(*targets, "-U", seconds=2, hertz=199)
 
 
 def cut_anywhere():
@@ -148,7 +155,7 @@ def cut_reports():
 
 
 def read_while_written():
-    with recording("-q", *TARGETS, "-F", "499") as (_, file):
+    with all_cpus() as targets, recording("-q", *targets, "-F", "499") as (_, file):
         seen = []
         for _ in range(5):
             size = file.stat().st_size
@@ -168,11 +175,11 @@ def size_limit():
 
 
 @contextlib.contextmanager
-def orphan(*before):
+def orphan(targets, *before):
     """The pid of a recorder whose parent has gone, its file, and what it says."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     file, told = folder / "cpu.raw", folder / "told"
-    words = " ".join([*before, GOSYM, "record", *TARGETS, "-o", str(file)])
+    words = " ".join([*before, GOSYM, "record", *targets, "-o", str(file)])
     # The tests themselves may have been started by nohup.
     shell = subprocess.Popen(["sh", "-c", f"{words} > {told} 2>&1 & echo $!; read line"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -196,16 +203,16 @@ def has_ended(pid):
 
 
 def parent_gone():
-    with orphan() as (pid, file, told):
+    with all_cpus() as targets, orphan(targets) as (pid, file, told):
         wait_for(lambda: has_ended(pid), "end of the recorder")
         assert told.read_text().startswith(
-            "gosym: warning: stopped: the program that started gosym has ended; nohup keeps it "
-            "running\n"), told.read_text()
+            "gosym: warning: stopped: the program that started gosym has ended (nohup keeps gosym "
+            "running)\n"), told.read_text()
         assert facts(file)["end"]
 
 
 def parent_gone_after_nohup():
-    with orphan("nohup") as (pid, file, _):
+    with all_cpus() as targets, orphan(targets, "nohup") as (pid, file, _):
         chunks = chunk_count(file)
         wait_for(lambda: chunk_count(file) > chunks + 3, "more recorded")
         os.kill(pid, signal.SIGTERM)
@@ -282,23 +289,22 @@ def reader_gone():
 
 
 def pipeline():
-    words = f"{GOSYM} record -q {' '.join(TARGETS)} -d 1s -o - | {GOSYM} report --strict -"
-    out = call("sh", "-c", words).out
+    with all_cpus() as targets:
+        words = f"{GOSYM} record -q {' '.join(targets)} -d 1s -o - | {GOSYM} report --strict -"
+        out = call("sh", "-c", words).out
     assert "busy" in out, out
 
 
-with busy_cpus() as pids:
-    TARGETS += ["-p", ",".join(map(str, pids))]
-    run([("killed at any moment, it lacks a second at most", killed),
-         ("a full tmpfs costs a second", lambda: full_disk("tmpfs", 1 << 17, 1 << 20)),
-         ("a full ext4 costs a second", lambda: full_disk("ext4", 1 << 19, 1 << 20)),
-         ("cut at any byte, all whole chunks are read", cut_anywhere),
-         ("cut anywhere, it is reported", cut_reports),
-         ("it is reported while it goes on", read_while_written),
-         ("--max-size ends it well", size_limit),
-         ("the end of its parent ends it well", parent_gone),
-         ("after nohup it outlives its parent", parent_gone_after_nohup),
-         ("a second Ctrl-C does not wait for a reader", second_interrupt),
-         ("a slow reader costs counted samples, and no memory", slow_reader),
-         ("a reader that has gone ends it", reader_gone),
-         ("a pipe from record to report", pipeline)])
+run([("killed at any moment, it lacks a second at most", killed),
+     ("a full tmpfs costs a second", lambda: full_disk("tmpfs", 1 << 17, 1 << 20)),
+     ("a full ext4 costs a second", lambda: full_disk("ext4", 1 << 19, 1 << 20)),
+     ("cut at any byte, all whole chunks are read", cut_anywhere),
+     ("cut anywhere, it is reported", cut_reports),
+     ("it is reported while it goes on", read_while_written),
+     ("--max-size ends it well", size_limit),
+     ("the end of its parent ends it well", parent_gone),
+     ("after nohup it outlives its parent", parent_gone_after_nohup),
+     ("a second Ctrl-C does not wait for a reader", second_interrupt),
+     ("a slow reader costs counted samples, and no memory", slow_reader),
+     ("a reader that has gone ends it", reader_gone),
+     ("a pipe from record to report", pipeline)])

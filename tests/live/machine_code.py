@@ -6,8 +6,9 @@ import functools
 import json
 import pathlib
 import re
+import tempfile
 
-from common import call, gosym
+from common import WORK, call, gosym
 
 Segment = collections.namedtuple("Segment", "offset address size")
 Call = collections.namedtuple("Call", "target")  # None: through a register or memory
@@ -92,9 +93,13 @@ class Program:
     def jumps_from(self, address):
         """Where the function jumps to, out of itself."""
         function = self.function(address)
-        listing = call("objdump", "--disassemble", "--no-show-raw-insn", "--wide",
-                       f"--start-address={function.start:#x}", f"--stop-address={function.stop:#x}",
-                       self.file).out
+        # Of the program itself objdump would read all of its code to show this.
+        with tempfile.NamedTemporaryFile(dir=WORK) as code:
+            code.write(self.read(function.start, len(function)))
+            code.flush()
+            listing = call("objdump", "--disassemble-all", "--target=binary",
+                           "--architecture=i386:x86-64", f"--adjust-vma={function.start:#x}",
+                           "--no-show-raw-insn", "--wide", code.name).out
         targets = {int(found, 16) for found in re.findall(r"\tj\w+ +(?:0x)?([0-9a-f]+)\b", listing)}
         return frozenset(target for target in targets if target not in function)
 
