@@ -20,8 +20,8 @@ sys.path.insert(0, str(HERE.parent / "live"))
 from common import GO_ENVIRONMENT, GOSYM, WORK, call, go, run  # noqa: E402
 
 # How the oracle is built, and the command that runs it then, with `@` for its directory.
-Mode = collections.namedtuple("Mode", "build link environment command",
-                              defaults=["exe", "", {}, "@/oracle"])
+Mode = collections.namedtuple("Mode", "build link environment command flags",
+                              defaults=["exe", "", {}, "@/oracle", ()])
 
 CGO = {"CGO_ENABLED": "1"}
 EXTERNAL = "-linkmode=external"
@@ -29,6 +29,8 @@ LLD = EXTERNAL + " -extldflags=-fuse-ld=lld"
 STATIC_LLD = EXTERNAL + " '-extldflags=-static-pie -fuse-ld=lld'"
 ON_ARM64 = "qemu-aarch64 -L /usr/aarch64-linux-gnu @/oracle"
 ON_S390X = "qemu-s390x -L /usr/s390x-linux-gnu @/oracle"
+# Only where nothing else is built for that machine: it takes a standard library of its own.
+TRIMPATH = ("-trimpath",)
 
 MODES = {
     "static": Mode(),
@@ -42,11 +44,11 @@ MODES = {
     "cgo static PIE by lld": Mode("pie", STATIC_LLD, CGO),
     "c-shared": Mode("c-shared", "", CGO, "@/loader @/oracle"),
     "plugin": Mode("plugin", "", CGO, "@/pluginhost @/oracle"),
-    "386": Mode("exe", "", {"GOARCH": "386"}),
-    "arm64": Mode("exe", "", {"GOARCH": "arm64"}, ON_ARM64),
-    "arm64 PIE": Mode("pie", "", {"GOARCH": "arm64"}, ON_ARM64),
-    "s390x": Mode("exe", "", {"GOARCH": "s390x"}, ON_S390X),
-    "s390x PIE": Mode("pie", "", {"GOARCH": "s390x"}, ON_S390X),
+    "386": Mode("exe", "", {"GOARCH": "386"}, flags=TRIMPATH),
+    "arm64": Mode("exe", "", {"GOARCH": "arm64"}, ON_ARM64, TRIMPATH),
+    "arm64 PIE": Mode("pie", "", {"GOARCH": "arm64"}, ON_ARM64, TRIMPATH),
+    "s390x": Mode("exe", "", {"GOARCH": "s390x"}, ON_S390X, TRIMPATH),
+    "s390x PIE": Mode("pie", "", {"GOARCH": "s390x"}, ON_S390X, TRIMPATH),
 }
 
 
@@ -66,14 +68,14 @@ def build(version, mode_name, *flags):
     (source / "go.mod").write_text(f"module oracle\n\ngo {version}\n")
     # Go 1.23 and later keep the runtime's own functions to itself, unless told not to.
     link = mode.link + " -checklinkname=0" * (minor(version) >= 23)
-    call(go(version), "build", "-trimpath", f"-buildmode={mode.build}", f"-ldflags={link}", *flags,
+    call(go(version), "build", *mode.flags, f"-buildmode={mode.build}", f"-ldflags={link}", *flags,
          "-o", folder / "oracle", ".", cwd=source, env={**GO_ENVIRONMENT, **mode.environment})
     # For any machine, unlike strip.
     call("llvm-strip", "--strip-all", folder / "oracle", "-o", folder / "stripped")
     if mode.build == "c-shared":
         call("gcc", source / "loader" / "loader.c", "-o", folder / "loader")
     if mode.build == "plugin":
-        call(go(version), "build", "-trimpath", "-o", folder / "pluginhost", "./pluginhost",
+        call(go(version), "build", "-o", folder / "pluginhost", "./pluginhost",
              cwd=source, env={**GO_ENVIRONMENT, **CGO})
     return Oracle(version, mode.command.replace("@", str(folder)).split(), folder / "oracle",
                   folder / "stripped", code_segment(folder / "oracle"))
