@@ -341,13 +341,21 @@ class Skip(Exception):
     """Raised by a case that cannot be tried here, with the reason."""
 
 
+def cpu_time():
+    """Of this test and of all that it has started and seen the end of, in seconds."""
+    return sum(os.times()[:4])
+
+
 def run(cases, root=True):
-    """Runs the cases, titles with functions, and prints what came of them."""
+    """Runs the cases, titles with functions, and prints what came of them and what they took: long
+    beside little CPU time has waited, for something or for a CPU.
+    """
     if root and os.geteuid() != 0:
         print("1..0 # SKIP needs root")
         return
     failed = 0
     for number, (title, case) in enumerate(cases, 1):
+        begin, cpu_before = time.monotonic(), cpu_time()
         try:
             case()
             print(f"ok {number} - {title}", flush=True)
@@ -359,6 +367,8 @@ def run(cases, root=True):
             text = str(problem) if isinstance(problem, AssertionError) and str(problem) else \
                 traceback.format_exc()
             print("\n".join("# " + line for line in text.splitlines()), flush=True)
+        print(f"# took {time.monotonic() - begin:.1f} s, {cpu_time() - cpu_before:.1f} s of CPU",
+              flush=True)
     print(f"1..{len(cases)}")
     call("rm", "-rf", WORK)
     sys.exit(failed > 0)

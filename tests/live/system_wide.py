@@ -4,22 +4,29 @@ import collections
 import functools
 import pathlib
 
-from common import (GOSYM, WORK, build_demo, build_fib, call, folded, gosym, is_kernel, pprof,
-                    record, run, running)
+import common
+from common import (GOSYM, WORK, build_demo, build_fib, call, cpu_ticks, folded, gosym, is_kernel, pprof,
+                    run, running, wait_for)
 
 
 @functools.cache
-def recording():
-    """A Go program, a C program and one that mostly asks the kernel; with their pids."""
+def recorded():
+    """A Go program, a C program and one that mostly asks the kernel; with their pids. It lasts until
+    each has used half a second of CPU time, whatever else the machine does."""
     with running(build_demo("debian", "-ldflags=-s -w"), 600) as demo, \
             running(build_fib("-fno-omit-frame-pointer")) as fib, \
             running("dd", "if=/dev/zero", "of=/dev/null", "bs=64k") as dd:
-        return record("-a"), {"demo": demo, "fib": fib, "dd": dd}
+        pids = {"demo": demo, "fib": fib, "dd": dd}
+        with common.recording("-q", "-a", "-F", 499) as (_, file):
+            before = {pid: cpu_ticks(pid) for pid in pids.values()}
+            wait_for(lambda: all(cpu_ticks(pid) >= before[pid] + 50 for pid in before),
+                     "CPU time used")
+        return file, pids
 
 
 def both_are_found():
     counts = collections.Counter()
-    for stack in folded(recording()[0]):
+    for stack in folded(recorded()[0]):
         counts.update({(stack.comm, frame): stack.count for frame in set(stack.frames)})
     for comm, function in [("demo", "main.fetchData"), ("fib", "fibNaive")]:
         assert counts[comm, function] > 10, f"{counts[comm, function]} samples of {function}"
@@ -27,7 +34,7 @@ def both_are_found():
 
 
 def pids_and_names_belong_together():
-    file, pids = recording()
+    file, pids = recorded()
     names = collections.defaultdict(set)
     for sample in pprof(file).samples:
         names[int(sample.labels["pid"].split()[0])].add(sample.labels["thread"])
@@ -36,7 +43,7 @@ def pids_and_names_belong_together():
 
 
 def kernel_is_named():
-    frames = {frame for stack in folded(recording()[0]) for frame in stack.frames
+    frames = {frame for stack in folded(recorded()[0]) for frame in stack.frames
               if is_kernel(frame)}
     assert frames, "no kernel frame"
     nameless = {f for f in frames if not f[0].isalpha() and f[0] != "_"}
@@ -63,7 +70,7 @@ def hidden_kernel_symbols_are_told():
 
 
 def one_process_can_be_picked():
-    file, pids = recording()
+    file, pids = recorded()
     assert {stack.comm for stack in folded(file, "--pid", pids["fib"])} == {"fib"}
     assert {stack.comm for stack in folded(file, "--comm", "demo")} == {"demo"}
 

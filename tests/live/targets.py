@@ -101,7 +101,7 @@ def not_yours():
         place = new_place("out")
         place.parent.chmod(0o777)
         done = call(*WITHOUT_RIGHTS, "record", "-p", "spin-shared", "-d", "0.2", "-o", place, check=False)
-        assert "1 of 2 processes named 'spin-shared' left out: not yours" in done.err, done.err
+        assert "1 of 2 processes named 'spin-shared' left out: no permission" in done.err, done.err
         assert f": {own}\n" in done.err and str(other) not in done.err, done.err
     with running(program):
         done = call(*WITHOUT_RIGHTS, "record", "-p", "spin-shared", "-d", "0.2", "-o", place, check=False)

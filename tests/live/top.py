@@ -126,7 +126,8 @@ def cpu_time():
     done = top("--window", "100s", "--interval", "100s", "--", "sh", "-c", script)
     fields = re.search(r"^\d+ \(sh\) (.*)$", done.err, re.M)[1].split()
     used = (int(fields[13]) + int(fields[14])) / TICK
-    told = float(re.search(r": ([\d.]+) s of CPU time", done.out)[1])
+    number, unit = re.search(r": ([\d.]+) (m?s) of CPU time", done.out).groups()
+    told = float(number) / (1000 if unit == "ms" else 1)
     print(f"# {told} s, of {used} s")
     assert abs(told - used) < 0.1 + 0.05 * used, (told, used)
     assert "lost" not in done.out + done.err, done.err
