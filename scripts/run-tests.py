@@ -12,7 +12,7 @@
 
 The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
 UBSan. Tests run side by side, but for those that measure CPU time or load all CPUs. The output of
-what failed is shown; the last line is `N passed, M failed`.
+what failed is shown, and the names of it once more at the end; the last line is `N passed, M failed`.
 """
 import argparse
 import collections
@@ -35,6 +35,7 @@ SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
+SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
 
 # -g1 has the lines of a crash, at half the time of -g. What is edited is compiled alone.
 PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dunity=off", "-Dcpp_args=-g1"]
@@ -63,6 +64,8 @@ class Build:
         self.title, self.folder, self.options = title, folder, options
         self.environment = environment_of(folder, compiler)
         self.total = Count(0, 0, 0)
+        self.failures = []  # "live rights: files of others: none"
+        self.cpu = 0  # seconds that were computed for it
 
     def start(self, *command, **options):
         return subprocess.Popen(command, cwd=ROOT, env=self.environment,
@@ -77,20 +80,31 @@ class Build:
                         ["ninja", "-C", self.folder, "all", "meson-test-prereq"]]:
             process = self.start("nice", "-n", str(niceness), *command)
             lines = list(progress(process, f"{self.title} build"))
-            if process.wait():
+            if self.wait(process):
                 shown = [line for line in lines if not re.match(r"\[\d+/\d+\]", line)]
                 print(*shown[-200:], f"{self.folder}: {' '.join(command)} failed", sep="\n")
                 self.total = Count(0, 1, 0)
+                self.failures.append(f"{self.title} build")
                 return False
         print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
         return True
+
+    def wait(self, process):
+        """The status of a process that has ended, or is about to."""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu += usage.ru_utime + usage.ru_stime
+        return process.returncode
 
     def tests(self):
         """Name -> suites, of all tests."""
         listed = subprocess.run(["meson", "introspect", "--tests", self.folder], cwd=ROOT,
                                 env=self.environment, check=True, capture_output=True, text=True)
-        return {test["name"]: [name.rpartition(":")[2] for name in test["suite"]]
-                for test in json.loads(listed.stdout)}
+        tests = json.loads(listed.stdout)
+        suites = {test["name"]: [name.rpartition(":")[2] for name in test["suite"]]
+                  for test in tests}
+        assert len(suites) == len(tests), "two tests have one name: one of them would not be run"
+        return suites
 
     def run(self, names, side_by_side, arguments=()):
         """The results of these tests, one dict a test as meson logs it."""
@@ -102,7 +116,7 @@ class Build:
                              "--num-processes", str(side_by_side),
                              *(f"--test-args={argument}" for argument in arguments), *names)
         lines = list(progress(process, f"{self.title} tests"))
-        process.wait()
+        self.wait(process)
         if not log.exists():
             return [{"name": "meson test", "result": "ERROR", "stdout": "\n".join(lines)}]
         return [json.loads(line) for line in log.read_text().splitlines()]
@@ -117,6 +131,7 @@ class Build:
             for test, counted in zip(members, counts):
                 if counted.failed:
                     show_failure(test)
+                    self.failures += failed_cases(f"{self.title} {suite}", test)
             both = Count(*map(sum, zip(*counts)))
             seconds = sum(test.get("duration", 0) for test in members)
             print(f"{self.title} {suite}: {both.passed} passed, {both.failed} failed, "
@@ -159,6 +174,17 @@ def show_failure(test):
     print(f"--- {test['name']}: {test['result']}", *kept[-100:], sep="\n")
 
 
+def failed_cases(suite, test):
+    """A line for each case of a test that failed, or for the test itself where none is named."""
+    name = f"{suite} {test['name'].rpartition(' / ')[2]}"
+    output = test.get("stdout", "")
+    cases = re.findall(r"^not ok +\d+ +-? *(.+)", output, re.MULTILINE) + \
+        re.findall(r"^TEST CASE: +(.+)", output, re.MULTILINE)
+    if test["result"] == "TIMEOUT" or not cases:
+        cases.append(f"{test['result'].lower()}, status {test.get('returncode')}")
+    return [f"{name}: {case}" for case in dict.fromkeys(cases)]
+
+
 def slowest(tests):
     """"; call_sites 93 s": those to look at first when it all takes too long."""
     long = sorted((test["duration"], test["name"].rpartition(" / ")[2]) for test in tests
@@ -184,7 +210,7 @@ def run_plain(build, wanted, sanitized, arguments):
     if beside:
         beside.start()
     alone = [name for name in names if ALONE in suites[name]]
-    tests = build.run([name for name in names if name not in alone], os.cpu_count(), arguments)
+    tests = build.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments)
     if beside:
         beside.join()
     build.report(suites, tests + build.run(alone, 1, arguments))
@@ -220,14 +246,17 @@ def main():
         pass
     if sanitized and not sanitized.total.failed:
         suites = sanitized.tests()
-        sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), os.cpu_count()))
+        sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), SIDE_BY_SIDE))
 
-    totals = [build.total for build in (plain, sanitized) if build]
-    passed, failed, skipped = map(sum, zip(*totals))
+    builds = [build for build in (plain, sanitized) if build]
+    passed, failed, skipped = map(sum, zip(*(build.total for build in builds)))
     if given.no_root:
         print("left out: conformance, releases, live and the transcripts of Go programs, which need"
               " Go or root; sanitize")
-    print(f"{time.monotonic() - start:.0f} s in all")
+    print(f"{time.monotonic() - start:.0f} s in all, {sum(build.cpu for build in builds):.0f} s of CPU"
+          " time")
+    for failure in (failure for build in builds for failure in build.failures):
+        print(f"failed: {failure}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0 or passed == 0)
 
