@@ -13,7 +13,7 @@ What it says of itself.
     report                    Show the functions that a recording sampled
     top                       Show what uses the CPU now
     diff                      Tell what changed between two recordings
-    goroutines                Show where the goroutines of a running program wait
+    goroutines                Show where the goroutines of a program wait
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
