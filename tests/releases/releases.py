@@ -61,7 +61,7 @@ def other_build(release, column):
         return {}
     program = toolchain.build(release, ORACLE, way)
     twin = judges.stripped(program, "--strip-all")
-    if judges.can_run(way.machine):
+    if judges.can_run(release, way.machine):
         return {column: judges.by_runtime(release, program, way.machine, [twin])[0]}
     return {column: judges.total(judges.by_symbols(release, program, way, twin),
                                  judges.by_addr2line(release, program, way, twin))}

@@ -14,6 +14,7 @@ func callAlone(pc uintptr) (call, bool) {
 		return call{}, false
 	}
 	file, line := function.FileLine(pc)
-	found := call{function.Name(), file, line}
-	return found, file == "?" && line == 0 || found.function == "runtime.skipPleaseUseCallersFrames"
+	next := runtime.FuncForPC(pc + 1)
+	isNumber := next != nil && next.Name() == "runtime.skipPleaseUseCallersFrames"
+	return call{function.Name(), file, line}, file == "?" && line == 0 || isNumber
 }
