@@ -29,6 +29,26 @@ struct mm_struct {
   unsigned long start_stack;  // of the process's first thread
 };
 
+struct cfs_rq {
+  int throttle_count;  // of it and those above it, that are throttled
+};
+
+struct sched_entity {
+  struct cfs_rq* cfs_rq;
+};
+
+struct kernfs_node {
+  __u64 id;
+};
+
+struct cgroup {
+  struct kernfs_node* kn;
+};
+
+struct css_set {
+  struct cgroup* dfl_cgrp;  // of cgroup v2
+};
+
 struct task_struct {
   int pid;   // of the thread
   int tgid;  // of the process
@@ -40,6 +60,27 @@ struct task_struct {
   unsigned long sas_ss_sp;  // the stack that the thread has for signal handlers
   unsigned long sas_ss_size;
   struct thread_struct thread;
+  unsigned int __state;
+  int on_cpu;
+  bool throttled;  // since Linux 6.18
+  struct sched_entity se;
+  struct css_set* cgroups;
+};
+
+// Before Linux 5.14.
+struct task_struct___old {
+  long state;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file* seq;
+};
+
+struct bpf_iter__task {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
 };
 
 // UAPI has a pt_regs of its own, with other names.
@@ -60,12 +101,14 @@ struct pt_regs___kernel {
   unsigned long dx;
   unsigned long si;
   unsigned long di;
+  unsigned long orig_ax;  // the number of the system call; negative: it is in none
   unsigned long ip;
   unsigned long sp;
 #elif defined(__TARGET_ARCH_arm64)
   __u64 regs[31];
   __u64 sp;
   __u64 pc;
+  __s32 syscallno;  // negative: it is in no system call
 #endif
 };
 

@@ -26,7 +26,14 @@ static __always_inline void* registers_by_layout(struct task_struct* task) {
   return BPF_CORE_READ(task, stack) + end - bpf_core_type_size(struct pt_regs___kernel);
 }
 
-// Where the registers are with which the task entered the kernel.
+// Where the registers are with which another task entered the kernel.
+static __always_inline struct pt_regs___kernel* registers_of_task(struct task_struct* task) {
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+    return (void*)bpf_task_pt_regs((void*)task);
+  return registers_by_layout(task);
+}
+
+// Where those are with which the current task entered the kernel.
 static __always_inline struct pt_regs___kernel* saved_registers(struct task_struct* task) {
   if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
     return (void*)bpf_task_pt_regs((void*)bpf_get_current_task_btf());
@@ -51,15 +58,18 @@ static __always_inline bool lacks_user_stack(struct task_struct* task) {
   return is_in_exec || (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm);
 }
 
-// The general registers: of user code that was interrupted, or that called the kernel.
+// The general registers of user code that called the kernel, or was interrupted by it.
+static __always_inline void take_saved_registers(struct pt_regs___kernel* saved,
+                                                 struct gosym_sample* sample) {
+#if defined(__TARGET_ARCH_x86)
+  bpf_probe_read_kernel(sample->registers, sizeof(sample->registers), &saved->r15);
+#endif
+}
+
+// Those of user code that was interrupted by the tick.
 static __always_inline void take_registers(struct bpf_perf_event_data* ctx,
-                                           struct pt_regs___kernel* saved,
                                            struct gosym_sample* sample) {
 #if defined(__TARGET_ARCH_x86)
-  if (saved) {
-    bpf_probe_read_kernel(sample->registers, sizeof(sample->registers), &saved->r15);
-    return;
-  }
   sample->registers[0] = ctx->regs.r15;
   sample->registers[1] = ctx->regs.r14;
   sample->registers[2] = ctx->regs.r13;

@@ -102,6 +102,39 @@ enum gosym_stack_end {
   GOSYM_END_LIMIT = 3,
 };
 
+// What a thread did while it was on no CPU.
+enum gosym_state {
+  GOSYM_STATE_NONE = 0,  // it was on one
+  GOSYM_STATE_SLEEPING,
+  GOSYM_STATE_DISK_SLEEP,  // as proc(5) calls it: no signal wakes it
+  GOSYM_STATE_STOPPED,
+  GOSYM_STATE_TRACING_STOP,
+  GOSYM_STATE_IDLE,  // of the kernel's own threads
+  GOSYM_STATE_PARKED,
+  GOSYM_STATE_WAITING_FOR_CPU,
+  GOSYM_STATE_THROTTLED,  // it waited for one when its cgroup had used up its time
+  GOSYM_STATE_COUNT,
+};
+
+// Threads of which it is known at once when they left their CPU. The kernel wants the memory
+// for all of them beforehand, some 110 bytes each.
+#define GOSYM_MAX_WAITS 65536
+
+#define GOSYM_COMM_SIZE 16  // TASK_COMM_LEN of Linux
+
+// In the place of a process that woke a thread.
+#define GOSYM_INTERRUPT 0xffffffff
+
+// Since when a thread is on no CPU. It stays when the thread is on one again: most come back.
+struct gosym_wait {
+  __u64 left;   // when it left its CPU; 0: it is on one
+  __u64 woken;  // since when it waits for one; 0: it was not woken yet
+  __u32 state;  // enum gosym_state
+  __u32 waker;  // the process that woke it; 0: nobody yet; or GOSYM_INTERRUPT
+  char waker_comm[GOSYM_COMM_SIZE];
+  __u64 waker_stack;  // in the kernel
+};
+
 // A record in a ring: as long as its stacks need. `stack` holds user_depth user addresses, then
 // kernel_depth kernel addresses, each innermost first, then label_count labels, then the
 // top_size bytes of the user's stack that begin at its stack pointer.
@@ -133,6 +166,9 @@ struct gosym_sample {
   // of the goroutine's, from `outer` on. 0: there is no such stack.
   __u32 inner_size;
   __u64 outer;
+  __u32 state;  // enum gosym_state; this and the next two are as gosym_wait has them
+  __u32 waker;
+  char waker_comm[GOSYM_COMM_SIZE];
   __u64 stack_pointer;  // of the user code; so are the others
   __u64 frame_pointer;
   __u64 registers[GOSYM_REGISTERS];

@@ -11,81 +11,17 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "handler_stack.h"
 #include "kernel.h"
-#include "labels.h"
+#include "output.h"
 #include "registers.h"
 #include "sample.h"
-#include "stack_top.h"
+#include "stacks.h"
 #include "targets.h"
 #include "ticks.h"
-#include "user_stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// Set before the program is loaded.
-const volatile __u8 has_user = 1;
-const volatile __u8 has_kernel = 1;
-const volatile __u8 has_goroutines = 1;
-
-const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
-const volatile __u32 cpu_count = 1;  // that there may be
-
-// Of the first event by CPU, then of the second, ...; the sampler sets their number.
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, 1);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __type(key, __u32);
-  __type(value, struct gosym_counters);
-} counters SEC(".maps");
-
 __u64 unfollowed;  // children beyond GOSYM_MAX_TARGETS
-
-struct ring {
-  __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, GOSYM_MIN_RING_SIZE);
-};
-
-// A ring per CPU: in NMI a ring that another CPU holds locked refuses the record. The sampler
-// sets the number of CPUs and puts the rings in.
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __array(values, struct ring);
-} rings SEC(".maps");
-
-static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sample) {
-  __u32 depth = sample->user_depth;
-  if (depth > GOSYM_MAX_USER_FRAMES)  // never; the verifier wants to hear it
-    return;
-  long size = bpf_get_stack(ctx, &sample->stack[depth], GOSYM_MAX_KERNEL_FRAMES * 8, 0);
-  if (size > 0)
-    sample->kernel_depth = (__u32)size / 8;
-}
-
-// The reader comes by itself often enough; it is woken only when a ring fills faster.
-static __always_inline void output(struct gosym_sample* sample, struct gosym_counters* counts,
-                                   __u64 tick) {
-  __u32 cpu = sample->cpu;
-  void* ring = bpf_map_lookup_elem(&rings, &cpu);
-  if (!ring)
-    return;
-  __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
-               8 * ((__u64)sample->user_depth + sample->kernel_depth) +
-               sizeof(struct gosym_label) * sample->label_count + sample->top_size;
-  if (size > sizeof(*sample))
-    return;
-  bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;
-  __u64 flags = is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-  if (bpf_ringbuf_output(ring, sample, size, flags) == 0) {
-    __sync_fetch_and_add(&counts->stored, 1);
-  } else {
-    __sync_fetch_and_add(&counts->lost, 1);
-    __sync_fetch_and_add(&counts->lost_ns, tick && sample->weight ? sample->weight : tick);
-  }
-}
 
 static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -113,7 +49,7 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   sample->event = event;
   sample->weight = tick ? time_of_ticks(due, tick) : ctx->sample_period;
   sample->cgroup = bpf_get_current_cgroup_id();
-  sample->kernel_depth = 0;
+  sample->state = GOSYM_STATE_NONE;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
                                 PT_REGS_FP(&ctx->regs)};
@@ -123,28 +59,11 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
     saved = saved_registers(task);
     registers = lacks_user_stack(task) ? (struct registers){} : read_registers(saved);
   }
-  if (!has_user)
-    registers = (struct registers){};
-  registers.fp = above_red_zone(registers.fp, registers.sp);
-  if (has_user)
-    take_registers(ctx, saved, sample);
-  struct gosym_go_program* program =
-      has_goroutines && registers.ip ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
-  struct goroutine goroutine = {};
-  if (program)
-    goroutine = find_goroutine(program, registers.sp);
-  take_user_stack(sample, registers, program, &goroutine);
-  if (is_in_kernel && has_kernel)
-    take_kernel_stack(ctx, sample);
-  sample->label_count = 0;
-  sample->goid = 0;
-  if (program && goroutine.address) {
-    sample->goid = read_word(goroutine.address + program->g_goid);
-    if (program->g_labels)
-      take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
-  }
-  struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
-  take_top(sample, &goroutine, &handler);
+  if (has_user && saved)
+    take_saved_registers(saved, sample);
+  else if (has_user)
+    take_registers(ctx, sample);
+  take_stacks(ctx, sample, registers, is_in_kernel);
   output(sample, counts, tick);
   return 0;
 }

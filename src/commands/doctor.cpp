@@ -95,9 +95,11 @@ void print_user() {
 }
 
 // Set up as for a recording of ourselves, but never started.
-Result<std::unique_ptr<Sampler>> try_sampler(SamplerKind kind) {
+Result<std::unique_ptr<Sampler>> try_sampler(SamplerKind kind,
+                                             std::vector<EventType> events = {}) {
   SamplerOptions options;
   options.kind = kind;
+  options.events = std::move(events);
   options.scope.pids = {static_cast<uint32_t>(getpid())};
   return Sampler::open(options);
 }
@@ -108,6 +110,18 @@ void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>
     return print_no(name, sampler.error().message(), sampler.error().hint(), told);
   print_row(name, fmt::format("yes, on {}{}", (*sampler)->events().front().name,
                               (*sampler)->sees_kernel() ? "" : ", without the kernel's code"));
+}
+
+// Where nothing can be sampled by BPF there is one reason for both.
+void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Remedies& told) {
+  constexpr std::string_view kName = "waiting, by BPF";
+  if (!bpf)
+    return print_row(kName, "no");
+  auto waits = try_sampler(SamplerKind::kBpf, {off_cpu()});
+  if (waits)
+    print_row(kName, "yes");
+  else
+    print_no(kName, waits.error().message(), waits.error().hint(), told);
 }
 
 bool may_open_map_files() {
@@ -171,6 +185,7 @@ Result<int> diagnose() {
   auto perf = try_sampler(SamplerKind::kPerf);
   Remedies told;
   print_sampler("anything, by BPF", bpf, told);
+  print_off_cpu(bpf, told);
   print_sampler("own processes, by perf", perf, told);
   print(stdout, "\nnaming\n");
   print_names(told);

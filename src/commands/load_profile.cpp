@@ -8,6 +8,7 @@
 #include "commands/report_notes.h"
 #include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
+#include "profile/scheduler_frames.h"
 #include "symbolize/make_profile.h"
 #include "symbolize/symbol_cache.h"
 #include "view/difference.h"
@@ -245,6 +246,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (profile.samples.empty())
     return no_samples(options, *recordings, profile);
 
+  hide_scheduler(profile);
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);

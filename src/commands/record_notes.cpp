@@ -60,6 +60,9 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
   if (summary.unfollowed > 0)
     warn(options, "{} child processes not sampled: too many started at once",
          with_commas(summary.unfollowed));
+  if (summary.untracked > 0)
+    warn(options, "waits of {} threads not sampled: there are too many threads",
+         with_commas(summary.untracked));
   if (summary.unreadable > 0)
     warn(options,
          "no permission to read the mappings of {} sampled {}: their functions will be unnamed",

@@ -90,19 +90,27 @@ bool is_clock(const EventType& event) {
   return measures_cpu_time(event.name, 1);
 }
 
+Result<> check_threshold(std::string_view text, uint64_t threshold) {
+  if (threshold <= kMaxWaitThreshold)
+    return Ok{};
+  return usage_error(fmt::format("'{}' is longer than a second", printable(text)));
+}
+
 // As perf has it behind the name of an event, between slashes: "period=100".
 Result<> set_own_rate(std::string_view term, const RecordOptions& options, EventType& event) {
   size_t equals = term.find('=');
   std::string_view key = term.substr(0, equals);
   std::string value(equals == term.npos ? "" : term.substr(equals + 1));
-  if (key != "period" && key != "freq")
-    return usage_error(fmt::format("--event: '{}' is not period=N or freq=N", printable(term)));
+  bool is_off_cpu = event.source == EventSource::kOffCpu;
+  if (key != "period" && (key != "freq" || is_off_cpu))
+    return usage_error(fmt::format("--event: '{}' is not period=N{}", printable(term),
+                                   is_off_cpu ? "" : " or freq=N"));
   auto rate = key == "period" ? parse_period(value, is_clock(event), options)
                               : parse_frequency(value, options);
   if (!rate)
     return std::move(rate).error();
   (key == "period" ? event.period : event.frequency) = *rate;
-  return Ok{};
+  return is_off_cpu ? check_threshold(value, *rate) : Ok{};
 }
 
 // "cpu-clock", "page-faults/period=100/"
@@ -130,16 +138,43 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   return Ok{};
 }
 
+// What --off-cpu adds to the events that are sampled: without others to CPU time.
+Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
+  uint64_t threshold = kDefaultWaitThreshold;
+  if (!text.empty()) {
+    auto time = parse_duration(text);
+    if (!time)
+      return usage_error(
+          fmt::format("--off-cpu: '{}' is not a time such as 10ms or 1us", printable(text)));
+    threshold = std::max<uint64_t>(*time, 1);
+  }
+  if (auto checked = check_threshold(text, threshold); !checked)
+    return checked;
+  std::vector<EventType>& events = sampler.events;
+  if (events.empty())
+    events.emplace_back();
+  std::erase_if(events,
+                [](const EventType& event) { return event.source == EventSource::kOffCpu; });
+  events.push_back(off_cpu(threshold));
+  if (events.size() <= kMaxEventTypes)
+    return Ok{};
+  return usage_error(fmt::format("--off-cpu: more than {} events", kMaxEventTypes));
+}
+
 Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
   if (auto set = set_events(options, sampler); !set)
     return set;
+  bool has_events = !sampler.events.empty();
+  if (options.off_cpu)
+    if (auto added = add_off_cpu(*options.off_cpu, sampler); !added)
+      return added;
   auto frequency = parse_frequency(options.frequency, options);
   if (!frequency)
     return std::move(frequency).error();
   sampler.frequency = *frequency;
   if (options.period.empty())
     return Ok{};
-  if (sampler.events.empty())
+  if (!has_events)
     return usage_error("--count: of which events? name them with -e");
   auto counts_time = [](const EventType& event) {
     return is_clock(event) && event.period == 0;
@@ -402,7 +437,15 @@ OptionGroup output_options(RecordOptions& options) {
 }  // namespace
 
 std::vector<OptionGroup> record_options(RecordOptions& options) {
-  return {target_options(options), sampling_options(options), output_options(options)};
+  OptionGroup sampling = sampling_options(options);
+  sampling.options.push_back(
+      {.names = "--off-cpu",
+       .value = "THRESHOLD",
+       .help = "Also sample where threads wait, and why; each wait of THRESHOLD or longer "
+               "(default: 10ms)",
+       .set = [&options](const std::string& text) { options.off_cpu = text; },
+       .values = Values::kOptional});
+  return {target_options(options), std::move(sampling), output_options(options)};
 }
 
 }  // namespace gosym

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct RecordOptions {
   std::vector<std::string> events;
   std::string frequency = "99";
   std::string period;
+  std::optional<std::string> off_cpu;  // the threshold; empty: the default
   std::string duration;
   std::string max_size;
   std::string max_loss;

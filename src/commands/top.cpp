@@ -22,6 +22,7 @@
 #include "live/live_recording.h"
 #include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
+#include "profile/scheduler_frames.h"
 #include "record/privileges.h"
 
 namespace gosym {
@@ -107,6 +108,7 @@ public:
         options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
     if (!named)
       return std::move(named).error();
+    hide_scheduler(named->profile);
     if (!options_.keeps_wrappers)
       hide_wrappers(named->profile);
     if (!is_shown_in_browser(options_))  // which selects itself

@@ -52,24 +52,37 @@ std::string list_processes(const Profile& profile, size_t limit) {
   return joined(items, ", ");
 }
 
-// "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %", ids as short as docker shows them.
+// "3f2a9c01be42 61.0 %, 77ab0e0c4d11 12.4 %": those with most, of a total.
+std::string list_shares(const std::map<std::string_view, uint64_t>& amounts, uint64_t total) {
+  std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
+  std::ranges::stable_sort(sorted, std::greater<>(),
+                           [](const auto& entry) { return entry.second; });
+  std::vector<std::string> items;
+  for (const auto& [name, amount] : sorted)
+    if (items.size() < kMaxProcessesShown)
+      items.push_back(fmt::format("{} {:.1f} %", printable(name), percent(amount, total)));
+  if (items.size() < sorted.size())
+    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
+  return joined(items, ", ");
+}
+
+// Ids as short as docker shows them.
 std::string list_containers(const Profile& profile) {
   constexpr size_t kShownId = 12;
   std::map<std::string_view, uint64_t> amounts;
   for (const SampleCount& sample : profile.samples)
     if (std::string_view id = container_id(profile.strings[sample.cgroup]); !id.empty())
       amounts[id.substr(0, kShownId)] += profile.amount(sample);
-  std::vector<std::pair<std::string_view, uint64_t>> sorted(amounts.begin(), amounts.end());
-  std::ranges::stable_sort(sorted, std::greater<>(),
-                           [](const auto& entry) { return entry.second; });
-  uint64_t total = profile.total_amount();
-  std::vector<std::string> items;
-  for (const auto& [id, amount] : sorted)
-    if (items.size() < kMaxProcessesShown)
-      items.push_back(fmt::format("{} {:.1f} %", id, percent(amount, total)));
-  if (items.size() < sorted.size())
-    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
-  return joined(items, ", ");
+  return list_shares(amounts, profile.total_amount());
+}
+
+// "sleeping 61.2 %, throttled 30.1 %": what threads did while they waited; empty if none did.
+std::string list_states(const Profile& profile) {
+  std::map<std::string_view, uint64_t> amounts;
+  for (const SampleCount& sample : profile.samples)
+    if (sample.state != StringId{})
+      amounts[profile.strings[sample.state]] += profile.amount(sample);
+  return list_shares(amounts, profile.total_amount());
 }
 
 // "handler (12), name (4)": each key of labels with the number of its values.
@@ -133,11 +146,13 @@ std::string make_loss(const Profile& profile) {
   std::string text;
   uint64_t taken = stats.samples + stats.lost_samples;
   if (stats.lost_samples > 0)
-    text += fmt::format(
-        "lost       {} of {} samples ({:.1f} %){}{}\n", with_commas(stats.lost_samples),
-        with_commas(taken), percent(stats.lost_samples, taken),
-        lost_ns > 0 ? fmt::format(", {:.2f} s of CPU time", seconds(lost_ns)) : "",
-        when_lost(profile, &CpuCounts::lost_samples));
+    text += fmt::format("lost       {} of {} samples ({:.1f} %){}{}\n",
+                        with_commas(stats.lost_samples), with_commas(taken),
+                        percent(stats.lost_samples, taken),
+                        lost_ns > 0 ? fmt::format(", {:.2f} s of {}", seconds(lost_ns),
+                                                  printable(amount_text(profile.event())))
+                                    : "",
+                        when_lost(profile, &CpuCounts::lost_samples));
   if (stats.lost_events > 0)
     text += fmt::format("lost       {} events; mappings and names may be missing{}\n",
                         with_commas(stats.lost_events),
@@ -190,11 +205,12 @@ std::string make_sampler_note(const Profile& profile) {
                      profile.info.has_kernel ? "" : ", no kernel code");
 }
 
-// Fewer samples than this make shares of a few percent that are mere chance.
+// Fewer samples than this make shares of a few percent that are mere chance. Long waits are all
+// sampled, so that these shares are none.
 constexpr uint64_t kFewSamples = 200;
 
 std::string make_few_note(const Profile& profile) {
-  if (profile.total_count() >= kFewSamples)
+  if (profile.total_count() >= kFewSamples || has_intervals(profile.event()))
     return {};
   return fmt::format("few        {} samples: shares are rough; record longer, or with -F 999\n",
                      with_commas(profile.total_count()));
@@ -314,6 +330,8 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
   std::vector<std::string> lines = {make_headline(profile, amounts)};
   std::ranges::move(make_origins(profile), std::back_inserter(lines));
   lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
+  if (std::string states = list_states(profile); !states.empty())
+    lines.push_back(fmt::format("states     {}", states));
   if (std::string load = make_load(profile, screen); !load.empty())
     lines.push_back(std::move(load));
   if (!profile.filter.empty())

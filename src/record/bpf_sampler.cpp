@@ -13,11 +13,13 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
-#include "proc/fpu_state.h"
 #include "proc/process.h"
+#include "record/bpf_settings.h"
 #include "record/perf_event.h"
 #include "record/rights.h"
 
@@ -37,6 +39,9 @@ namespace {
 // lost 44 of 200,000 samples while 20 processes wanted two CPUs.
 uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
   constexpr uint64_t kMaxFramesSize = 2048;  // of all but the deepest stacks
+  // Waits of a CPU in a second that all have samples, with a threshold of a millisecond or
+  // less.
+  constexpr uint64_t kSwitchesLookedAfter = 1000;
   // Of all rings, save that each has the least size; and of what a cgroup may take, an eighth.
   constexpr uint64_t kMaxMemory = 256 << 20;
   uint64_t memory = std::min(kMaxMemory, proc::memory_limit() / 8);
@@ -45,6 +50,9 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
   uint64_t share = std::bit_floor(memory / std::max<size_t>(cpu_count, 1));
   uint64_t limit = std::clamp<uint64_t>(share, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE);
   uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
+  for (const EventType& event : options.events)
+    if (event.source == EventSource::kOffCpu)
+      rate += kSwitchesLookedAfter * 1'000'000 / std::max<uint64_t>(event.period, 1'000'000);
   uint64_t wanted = std::bit_ceil(rate * (kMaxFramesSize + stack_size));
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));
 }
@@ -54,15 +62,6 @@ Result<UniqueFd> create_ring(uint32_t size) {
   if (!map)
     return denied_bpf_memory("cannot create a ring buffer", errno);
   return map;
-}
-
-// What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
-// takes milliseconds.
-uint32_t max_walk(const SamplerOptions& options) {
-  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
-  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(rate, 1);
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
 }
 
 // The frames of the user as the stack has them: the outer ones were kept in a ring.
@@ -116,6 +115,24 @@ std::vector<Label> labels_of(const gosym_sample& sample) {
   return labels;
 }
 
+// As proc(5) has them, where it does.
+std::string_view text_of_state(uint32_t state) {
+  constexpr std::array<std::string_view, GOSYM_STATE_COUNT> kTexts = {
+      "",     "sleeping", "disk sleep",        "stopped",  "tracing stop",
+      "idle", "parked",   "waiting for a CPU", "throttled"};
+  return state < kTexts.size() ? kTexts[state] : std::string_view();
+}
+
+std::string waker_of(const gosym_sample& sample) {
+  if (sample.state == GOSYM_STATE_NONE || sample.waker == 0)
+    return {};
+  if (sample.waker == GOSYM_INTERRUPT)
+    return "[interrupt]";
+  const char* comm = sample.waker_comm;
+  return fmt::format("{} ({})", std::string_view(comm, strnlen(comm, GOSYM_COMM_SIZE)),
+                     sample.waker);
+}
+
 std::array<bpf_program*, GOSYM_MAX_EVENTS> programs_of_events(const sampler_bpf& bpf) {
   return {bpf.progs.take_sample_0, bpf.progs.take_sample_1, bpf.progs.take_sample_2,
           bpf.progs.take_sample_3};
@@ -146,6 +163,8 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
     uint64_t tick = sampler->bpf_->bss->tick_ns[i] = tick_of(event, options);
     sampler->have_weights_.push_back(tick != 0 || is_weighted(to_recorded(event, options)));
   }
+  if (auto opened = sampler->open_waits(); !opened)
+    return std::move(opened).error();
   if (auto opened = sampler->open_sideband(); !opened)
     return std::move(opened).error();
   sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
@@ -178,7 +197,6 @@ Result<> BpfSampler::load() {
   auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
   for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch})
     bpf_map__set_max_entries(map, cpu_count);
-  bpf_->rodata->cpu_count = cpu_count;
   bpf_map__set_max_entries(bpf_->maps.counters,
                            cpu_count * static_cast<uint32_t>(event_count()));
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
@@ -192,26 +210,25 @@ Result<> BpfSampler::load() {
 
 void BpfSampler::configure() {
   const Scope& scope = options_.scope;
-  auto& settings = *bpf_->rodata;
-  settings.is_system_wide = scope.is_system_wide;
-  settings.has_target_tids = !scope.tids.empty();
-  settings.target_cgroup_count = static_cast<uint32_t>(scope.cgroups.size());
-  settings.has_user = options_.has_user;
-  settings.has_kernel = options_.has_kernel;
-  settings.has_goroutines = options_.has_goroutines;
+  ring_size_ = ring_size_for(options_, wanted_cpus().size());
+  gosym::configure(*bpf_->rodata, options_, ring_size_);
   bool follows = scope.follows_children && !scope.pids.empty();
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
   std::array programs = programs_of_events(*bpf_);
   for (size_t i = event_count(); i < programs.size(); i++)
     bpf_program__set_autoload(programs[i], false);
-  bool has_words_only = options_.stack_mode == StackMode::kWords;
-  bool has_chain_only = options_.stack_mode == StackMode::kFramePointers;
-  settings.max_walk = max_walk(options_);
-  settings.trusts_chain = !has_words_only;
-  settings.top_size = has_words_only ? options_.stack_size : kLeafTopSize;
-  settings.broken_top_size = has_chain_only ? kLeafTopSize : options_.stack_size;
-  std::ranges::copy(proc::fpu_state_sizes(GOSYM_FPU_SIZES), settings.fpu_sizes);
-  ring_size_ = settings.ring_size = ring_size_for(options_, wanted_cpus().size());
+}
+
+Result<> BpfSampler::open_waits() {
+  auto event = std::ranges::find(options_.events, EventSource::kOffCpu, &EventType::source);
+  if (event == options_.events.end())
+    return Ok{};
+  auto index = static_cast<uint32_t>(event - options_.events.begin());
+  auto waits = WaitSampler::open(*bpf_, options_, index, ring_size_);
+  if (!waits)
+    return std::move(waits).error();
+  waits_ = *std::move(waits);
+  return Ok{};
 }
 
 Result<> BpfSampler::add_targets() {
@@ -268,6 +285,8 @@ Result<> BpfSampler::open_sideband() {
 Result<> BpfSampler::open_events(uint32_t cpu) {
   std::vector<UniqueFd> opened;
   for (uint32_t i = 0; i < events_.size(); i++) {
+    if (events_[i].source != EventSource::kPerf)
+      continue;
     auto event = open_event(i, cpu);
     if (!event)
       return std::move(event).error();
@@ -354,6 +373,8 @@ void BpfSampler::forget_go_program(uint32_t pid) {
 }
 
 Result<> BpfSampler::start() {
+  if (!is_started_ && waits_)
+    waits_->start();
   is_started_ = true;
   for (const auto& [cpu, events] : opened_)
     for (const UniqueFd& event : events)
@@ -367,6 +388,8 @@ void BpfSampler::stop() {
   for (const auto& [cpu, events] : opened_)
     for (const UniqueFd& event : events)
       ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  if (waits_)
+    open_waits_ = waits_->stop();
 }
 
 // An event of a CPU that has gone stays silent for good, also when the CPU comes back.
@@ -403,6 +426,8 @@ void BpfSampler::drain_samples(const Handler& handler) {
     left_to_drain_ = ring_size_;
     ring_buffer__consume(ring.reader.get());
   }
+  for (const std::string& record : std::exchange(open_waits_, {}))
+    hand_over(as_bytes(record));
   handler_ = nullptr;
 }
 
@@ -438,6 +463,7 @@ void BpfSampler::hand_over(Bytes record) const {
                   .outer = sample.outer};
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
+  std::string waker = waker_of(sample);
   std::vector<uint64_t> registers = general_registers(sample);
   top.registers = registers;
   (*handler_)(
@@ -459,12 +485,17 @@ void BpfSampler::hand_over(Bytes record) const {
           .event = sample.event,
           .weight = have_weights_[sample.event] ? sample.weight : 0,
           .cgroup = sample.cgroup,
+          .state = text_of_state(sample.state),
+          .waker = waker,
       },
       top);
 }
 
 BpfSampler::Counters BpfSampler::counters() const {
-  Counters counters{{}, bpf_->bss->unfollowed, sideband_->limits().refused_count()};
+  Counters counters{{},
+                    bpf_->bss->unfollowed,
+                    sideband_->limits().refused_count(),
+                    waits_ ? waits_->untracked() : 0};
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
       gosym_counters counts{};

@@ -11,6 +11,7 @@
 #include "record/perf_event.h"
 #include "record/sampler.h"
 #include "record/sideband.h"
+#include "record/wait_sampler.h"
 
 struct gosym_go_program;
 struct ring_buffer;
@@ -47,6 +48,7 @@ private:
   explicit BpfSampler(const SamplerOptions& options) : options_(options) {}
   Result<> load();
   void configure();
+  Result<> open_waits();
   Result<> add_targets();
   Result<> add_cgroup(uint32_t index, const std::string& path);
   std::vector<uint32_t> wanted_cpus() const;
@@ -68,11 +70,13 @@ private:
   };
 
   SamplerOptions options_;
-  std::vector<EventType> events_;
+  std::vector<EventType> events_;   // as the options have them, with what was chosen
   std::vector<bool> have_weights_;  // those events, in the recording
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
-  std::map<uint32_t, Ring> rings_;  // by CPU, as the perf events
+  std::map<uint32_t, Ring> rings_;       // by CPU, as the perf events
+  std::unique_ptr<WaitSampler> waits_;   // none: no event asks for them
+  std::vector<std::string> open_waits_;  // records of threads that waited at the end
   std::unique_ptr<Sideband> sideband_;
   std::map<uint32_t, std::vector<UniqueFd>> opened_;  // one for each event
   UniqueFd epoll_;                                    // of the rings of samples

@@ -19,6 +19,8 @@ struct NamedEvent {
   uint64_t config;
 };
 
+constexpr std::string_view kOffCpuName = "off-cpu";
+
 constexpr NamedEvent kEvents[] = {
     {"cpu-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
     {"task-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
@@ -46,12 +48,8 @@ constexpr NamedEvent kEvents[] = {
 EventType make(const NamedEvent& event) {
   bool is_clock =
       event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK;
-  return {std::string(event.name),
-          event.type,
-          event.config,
-          event.type == PERF_TYPE_HARDWARE || is_clock,
-          0,
-          0};
+  return {std::string(event.name), event.type, event.config,
+          event.type == PERF_TYPE_HARDWARE || is_clock};
 }
 
 // "r" and up to 16 hexadecimal digits.
@@ -68,11 +66,13 @@ std::optional<uint64_t> raw_config(std::string_view name) {
 }  // namespace
 
 Result<EventType> parse_event_type(std::string_view name) {
+  if (name == kOffCpuName)
+    return off_cpu();
   for (const NamedEvent& event : kEvents)
     if (name == event.name || (!name.empty() && name == event.alias))
       return make(event);
   if (auto config = raw_config(name))
-    return EventType{std::string(name), PERF_TYPE_RAW, *config, true, 0, 0};
+    return EventType{std::string(name), PERF_TYPE_RAW, *config, true};
   return errorf("--event: '{}' is none of {}, rNNN", printable(name),
                 joined(event_type_names(), ", "))
       .with_hint(name.find(':') != name.npos ? "for :u and :k see --user-only and --kernel-only"
@@ -101,7 +101,13 @@ std::vector<std::string> event_type_names() {
   std::vector<std::string> names;
   for (const NamedEvent& event : kEvents)
     names.emplace_back(event.name);
+  names.emplace_back(kOffCpuName);
   return names;
+}
+
+EventType off_cpu(uint64_t threshold) {
+  return {
+      .name = std::string(kOffCpuName), .period = threshold, .source = EventSource::kOffCpu};
 }
 
 EventType cycles() {

@@ -14,17 +14,32 @@ namespace gosym {
 // Those that one recording can be of.
 inline constexpr size_t kMaxEventTypes = 4;
 
+enum class EventSource : uint8_t {
+  kPerf,    // a perf event
+  kOffCpu,  // the scheduler: threads that were on no CPU
+};
+
 // What is counted, a sample being taken now and then.
 struct EventType {
-  std::string name;   // as perf has it: "cpu-clock"
+  // As perf has it: "cpu-clock". Empty: the best that there is for CPU time.
+  std::string name;
   uint32_t type = 0;  // of perf_event_attr, as is config
   uint64_t config = 0;
   bool goes_on_idle = false;  // it counts while the CPU has nothing to do
   // Where it has a rate of its own, samples a second or events from one sample to the next;
   // else both are 0: as the sampler's options say.
   uint64_t frequency = 0;
-  uint64_t period = 0;
+  uint64_t period = 0;  // of kOffCpu the threshold in nanoseconds, never 0
+  EventSource source = EventSource::kPerf;
 };
+
+// An interval as long as this or longer is always a sample, with the same probability as one of
+// those that make as much together.
+inline constexpr uint64_t kDefaultWaitThreshold = 10'000'000;
+inline constexpr uint64_t kMaxWaitThreshold = 1'000'000'000;
+
+// Time that threads are on no CPU.
+EventType off_cpu(uint64_t threshold = kDefaultWaitThreshold);
 
 // "page-faults", "cs", "r01c2" (a number of the CPU's own in hexadecimal).
 Result<EventType> parse_event_type(std::string_view name);

@@ -19,16 +19,21 @@ bool is_missing_event(int cause) {
 Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
   std::vector<EventType> events = options.events;
   if (events.empty())
-    events.push_back(cycles());
-  for (const EventType& event : events) {
+    events.emplace_back();
+  for (EventType& event : events) {
+    if (event.source != EventSource::kPerf)
+      continue;
+    bool is_default = event.name.empty();
+    if (is_default)
+      event = cycles();
     if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
       continue;
     if (!is_missing_event(errno))
       return denied_or_failed(fmt::format("cannot open a {} event", event.name), errno);
-    if (options.events.empty())
-      return std::vector{cpu_clock()};
-    return errorf("this machine cannot count {}", event.name)
-        .with_hint("virtual machines often lack hardware counters: use -e cpu-clock");
+    if (!is_default)
+      return errorf("this machine cannot count {}", event.name)
+          .with_hint("virtual machines often lack hardware counters: use -e cpu-clock");
+    event = cpu_clock();
   }
   return events;
 }
@@ -77,6 +82,8 @@ uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
 }
 
 RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options) {
+  if (event.source == EventSource::kOffCpu)
+    return {event.name, 0, event.period, "waiting"};
   if (event.frequency != 0 || event.period != 0)
     return {event.name, event.frequency, event.period};
   return {event.name, options.period == 0 ? options.frequency : 0, options.period};

@@ -309,6 +309,7 @@ Recorder::Summary Recorder::summary() const {
       .due_ticks = counted.due_ticks(),
       .skipped_percent = counted.skipped_percent(),
       .unfollowed = sampler_.counters().unfollowed,
+      .untracked = sampler_.counters().untracked,
       .unreadable = unreadable,
       .hung_looks = helper_.hung_count(),
       .refused_events = sampler_.counters().refused_events,

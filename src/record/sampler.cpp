@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "base/exit_status.h"
 #include "base/file_limit.h"
 #include "proc/cpus.h"
@@ -39,6 +41,24 @@ Result<> check_file_limit() {
       .with_exit_status(kUnsupported);
 }
 
+// perf_event knows when a thread leaves a CPU, not for how long.
+bool needs_bpf(const SamplerOptions& options) {
+  return std::ranges::any_of(options.events, [](const EventType& event) {
+    return event.source == EventSource::kOffCpu;
+  });
+}
+
+Result<> check_events(const SamplerOptions& options) {
+  if (!needs_bpf(options))
+    return Ok{};
+  if (options.kind == SamplerKind::kPerf)
+    return Error("off-cpu needs the BPF sampler").with_exit_status(kUsage);
+  if (!options.scope.cpus.empty())
+    return Error("off-cpu: a thread that waits is on no CPU, so that --cpu cannot choose it")
+        .with_exit_status(kUsage);
+  return Ok{};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
@@ -46,6 +66,8 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
   raise_file_limit();
   if (auto enough = check_file_limit(); !enough)
     return std::move(enough).error();
+  if (auto checked = check_events(options); !checked)
+    return std::move(checked).error();
   auto has_all_cpus = check_cpus(options);
   if (options.kind == SamplerKind::kPerf && !has_all_cpus)
     return std::move(has_all_cpus).error();
@@ -53,7 +75,8 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
     return CallChainSampler::open(options, "");
   auto bpf = BpfSampler::open(options);
   if (bpf || bpf.error().exit_status() != kUnsupported || options.kind == SamplerKind::kBpf ||
-      (options.scope.pids.empty() && options.scope.tids.empty()) || !has_all_cpus)
+      (options.scope.pids.empty() && options.scope.tids.empty()) || !has_all_cpus ||
+      needs_bpf(options))
     return bpf;
   auto perf = CallChainSampler::open(options, bpf.error().message());
   if (!perf)

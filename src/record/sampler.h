@@ -90,6 +90,7 @@ public:
     std::vector<CpuCounts> cpus;  // since the start, of each event
     uint64_t unfollowed = 0;      // children that were not sampled: too many
     uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
+    uint64_t untracked = 0;       // threads whose waits are not known: too many
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.

@@ -1,0 +1,66 @@
+#include "profile/scheduler_frames.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "profile/rewrite_stacks.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr std::string_view kScheduler = "__schedule";
+
+// Where the sampler took the stack, inside of the scheduler or of what it called: its own code,
+// and what the kernel has around that.
+constexpr size_t kMaxAbove = 24;
+
+// "schedule", "schedule_timeout", "preempt_schedule_irq": they do nothing but call it.
+bool is_way_to_scheduler(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kBegins = {"schedule", "__schedule",
+                                                       "preempt_schedule", "io_schedule"};
+  return std::ranges::any_of(kBegins,
+                             [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+std::string_view name_of(const Profile& profile, LocationId id) {
+  const Location& location = profile.locations[to_index(id)];
+  if (!profile.is_kernel(location) || location.frame_count == 0)
+    return {};
+  const Frame& frame = profile.frames[location.first_frame];
+  return profile.strings[profile.functions[to_index(frame.function)].name];
+}
+
+// How many of the innermost frames are the scheduler's; 0 if it is not there.
+size_t count_scheduler(const Profile& profile, std::span<const LocationId> stack) {
+  std::span<const LocationId> innermost = stack.first(std::min(stack.size(), kMaxAbove));
+  auto scheduler = std::ranges::find(innermost, kScheduler,
+                                     [&](LocationId id) { return name_of(profile, id); });
+  if (scheduler == innermost.end())
+    return 0;
+  auto count = static_cast<size_t>(scheduler - innermost.begin()) + 1;
+  while (count < stack.size() && is_way_to_scheduler(name_of(profile, stack[count])))
+    count++;
+  return count;
+}
+
+}  // namespace
+
+void hide_scheduler(Profile& profile) {
+  std::vector<bool> has_waited(profile.stack_count());
+  for (const SampleCount& sample : profile.samples)
+    if (sample.state != StringId{})
+      has_waited[to_index(sample.stack)] = true;
+  if (std::ranges::count(has_waited, true) == 0)
+    return;
+  rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
+    std::span<const LocationId> stack = profile.stack(id);
+    size_t hidden = has_waited[to_index(id)] ? count_scheduler(profile, stack) : 0;
+    if (hidden == stack.size())
+      hidden = 0;
+    locations.assign(stack.begin() + static_cast<ptrdiff_t>(hidden), stack.end());
+  });
+}
+
+}  // namespace gosym

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+
+#include "proc/fpu_state.h"
+#include "record/sampler.h"
+
+namespace gosym {
+
+// What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
+// takes milliseconds.
+inline uint32_t max_walk(const SamplerOptions& options) {
+  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
+  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(rate, 1);
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
+}
+
+// What all BPF objects that take samples are told before they are loaded: whom to sample, and
+// how.
+template <class Settings>
+void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_size) {
+  const Scope& scope = options.scope;
+  settings.is_system_wide = scope.is_system_wide;
+  settings.has_target_tids = !scope.tids.empty();
+  settings.target_cgroup_count = static_cast<uint32_t>(scope.cgroups.size());
+  settings.has_user = options.has_user;
+  settings.has_kernel = options.has_kernel;
+  settings.has_goroutines = options.has_goroutines;
+  bool has_words_only = options.stack_mode == StackMode::kWords;
+  bool has_chain_only = options.stack_mode == StackMode::kFramePointers;
+  settings.max_walk = max_walk(options);
+  settings.trusts_chain = !has_words_only;
+  settings.top_size = has_words_only ? options.stack_size : kLeafTopSize;
+  settings.broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
+  std::ranges::copy(proc::fpu_state_sizes(GOSYM_FPU_SIZES), settings.fpu_sizes);
+  settings.ring_size = ring_size;
+  settings.cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
+}
+
+}  // namespace gosym

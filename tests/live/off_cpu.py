@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+"""Where threads wait and why, against what they say of themselves and the kernel's own account.
+
+    off_cpu.py GOSYM
+"""
+import collections
+import functools
+import json
+import math
+import pathlib
+import re
+import subprocess
+import time
+
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, gosym, new_place,
+                    pprof_file, recording, run, wait_for)
+
+SECONDS = 4
+CALLERS = ["--call-graph", "auto,4096"]  # so that the rings have room for all
+ALL = ["-e", "off-cpu", "--off-cpu=0", *CALLERS]  # each wait is a sample
+DUMP = pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures" / "dump_recording"
+
+Thread = collections.namedtuple("Thread", "role tid begin end cpu delay")
+Wait = collections.namedtuple("Wait", "tid state waker begin end weight")
+
+
+@functools.cache
+def build_waits():
+    return compiled("gcc", "-O1", "-fno-omit-frame-pointer", "-pthread", FIXTURES / "waits.c",
+                    output=new_place("waits"))
+
+
+def threads_of(text):
+    return [Thread(role, *map(int, numbers)) for role, *numbers in map(str.split, text.splitlines())]
+
+
+@functools.cache
+def recorded(*options):
+    """A recording of all roles, and what the threads said at their end."""
+    file = new_place("cpu.raw")
+    told = gosym("record", *options, "-o", file, "--", build_waits(), SECONDS, new_place("disk"))
+    assert ", 0 lost" in told.err, told.err
+    return file, threads_of(told.out)
+
+
+def waits_of(file, event=0):
+    waits = []
+    for line in call(DUMP, file).out.splitlines():
+        sample = json.loads(line)
+        if sample["kind"] == "sample" and sample["event"] == event:
+            texts = [bytes.fromhex(sample[name]).decode() for name in ("state", "waker")]
+            waits.append(Wait(sample["tid"], *texts, sample["time"] - sample["weight"], sample["time"],
+                              sample["weight"]))
+    return waits
+
+
+def within(wait, thread):
+    """How much of a wait lies in the time that a thread tells of."""
+    return max(0, min(wait.end, thread.end) - max(wait.begin, thread.begin))
+
+
+def sums_by_state(waits, thread):
+    sums = collections.Counter()
+    for wait in waits:
+        if wait.tid == thread.tid:
+            sums[wait.state] += within(wait, thread)
+    return sums
+
+
+def close(told, truth, what, share=0.02, least=5_000_000):
+    assert abs(told - truth) <= max(share * truth, least), f"{what}: {told / 1e6:.1f} ms, not {truth / 1e6:.1f}"
+
+
+def time_on_and_off_cpu_is_elapsed_time():
+    file, threads = recorded(*ALL)
+    waits = waits_of(file)
+    assert len(threads) == 16, threads
+    for thread in threads:
+        sums = sums_by_state(waits, thread)
+        close(sums.total(), thread.end - thread.begin - thread.cpu, thread)
+
+
+def waiting_for_a_cpu_is_what_the_kernel_counts():
+    file, threads = recorded(*ALL)
+    waits = waits_of(file)
+    told = [sums_by_state(waits, thread) for thread in threads]
+    for thread, sums in zip(threads, told):
+        if thread.role == "spin":
+            close(sums["waiting for a CPU"] + sums["throttled"], thread.delay, thread)
+            assert not sums["sleeping"], (thread, sums)
+    # What the kernel counts begins a little later, when a thread that was woken is in the queue.
+    close(sum(sums["waiting for a CPU"] + sums["throttled"] for sums in told),
+          sum(thread.delay for thread in threads), "all", 0.03)
+
+
+def states_are_those_of_what_threads_do():
+    file, threads = recorded(*ALL)
+    waits = waits_of(file)
+    asleep = collections.defaultdict(collections.Counter)
+    for thread in threads:
+        for state, amount in sums_by_state(waits, thread).items():
+            if state not in ("waiting for a CPU", "throttled"):
+                asleep[thread.role][state] += amount
+    for role in ("sleep-long", "sleep-short", "sleep-once", "lock", "ask", "answer"):
+        assert asleep[role]["sleeping"] > 0.95 * asleep[role].total() > 0, (role, asleep[role])
+    assert asleep["disk"]["disk sleep"] > 0.5 * asleep["disk"].total() > 0, asleep["disk"]
+
+
+def wakers_are_named():
+    file, threads = recorded(*ALL)
+    waits = waits_of(file)
+    tids = {thread.role: thread.tid for thread in threads}
+
+    def wakers(role):
+        amounts = collections.Counter()
+        for wait in waits:
+            if wait.tid == tids[role] and wait.state == "sleeping":
+                amounts[re.sub(r" \(\d+\)$", "", wait.waker)] += wait.weight
+        return amounts
+
+    for role, known in (("ask", ["answer"]), ("sleep-long", ["[interrupt]"]),
+                        ("answer", ["ask", "[interrupt]"])):
+        amounts = wakers(role)
+        assert sum(amounts[waker] for waker in known) > 0.9 * amounts.total() > 0, (role, amounts)
+    assert re.search(r"  answer \(\d+\)$", gosym("report", file, "--by", "waker").out, re.M)
+
+
+def stacks_end_where_a_thread_waits():
+    file, threads = recorded(*ALL)
+    found = collections.defaultdict(collections.Counter)
+    for stack in folded(file):
+        for function in ("sleep_long", "sleep_once", "hold_lock", "ask", "use_disk", "spin"):
+            if function in stack.frames:
+                found[function][stack.comm] += stack.count
+        assert not any(frame.startswith(("__schedule", "schedule_[k", "bpf_")) for frame in stack.frames), stack
+    totals = {thread.role: thread.end - thread.begin - thread.cpu for thread in threads}
+    for function, role in (("sleep_long", "sleep-long"), ("ask", "ask"), ("use_disk", "disk")):
+        assert found[function].keys() == {role}, found
+        assert found[function][role] > 0.9 * totals[role], (found, totals)
+    # It slept when the recording began to look at it, and until the end.
+    assert found["sleep_once"]["sleep-once"] > 0.9 * totals["sleep-once"], (found, totals)
+
+
+def a_threshold_keeps_the_sums():
+    """Of intervals that are shorter some are samples; the bounds are those of six standard deviations."""
+    threshold = 1_000_000
+    file, threads = recorded("-e", "off-cpu", "--off-cpu=1ms", *CALLERS)
+    waits = waits_of(file)
+    assert min(wait.weight for wait in waits) >= threshold
+    for thread in threads:
+        told = sum(wait.weight for wait in waits if wait.tid == thread.tid and within(wait, thread))
+        truth = thread.end - thread.begin - thread.cpu
+        close(told, truth, thread, 0.02, 6 * math.sqrt(truth * threshold) + 10 * threshold)
+    assert len(waits) < len(waits_of(recorded(*ALL)[0]))
+
+
+def of_running_threads_that_wait_from_before_to_after():
+    process = subprocess.Popen([build_waits(), "1000", new_place("disk"), "sleep-once", "lock"],
+                               stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) == 6, "threads")
+        time.sleep(0.2)
+        with recording("-p", process.pid, *ALL) as (_, file):
+            time.sleep(1)
+        text = gosym("report", file, "--by", "comm").out
+        elapsed = float(re.search(r"of waiting in ([\d.]+) s", text)[1])
+        sums = {comm: float(amount) for amount, comm in re.findall(r" ([\d.]+)  ([\w-]+)$", text, re.M)}
+        assert abs(sums["sleep-once"] - elapsed) <= 0.02 * elapsed, text
+        assert abs(sums["waits"] - elapsed) <= 0.02 * elapsed, text  # waits for the others
+        assert abs(sums["lock"] - 4 * elapsed) <= 0.05 * 4 * elapsed, text
+        functions = {stack.comm: set(stack.frames) for stack in folded(file) if stack.comm != "lock"}
+        assert {"sleep_once", "usleep"} <= functions["sleep-once"], functions
+        assert "main" in functions["waits"], functions
+    finally:
+        process.kill()
+        process.wait()
+
+
+def beside_samples_of_a_cpu():
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-e", "cpu-clock", "-F", 499, "--off-cpu=100us", "-o", file, "--",
+          build_waits(), 2, new_place("disk"), "spin", "sleep-long")
+    text = gosym("report", file).out
+    assert re.search(r"^[\d,]+ samples of cpu-clock at 499 Hz: ", text, re.M), text
+    assert re.search(r"^[\d,]+ samples of off-cpu, one in 100 us: [\d.]+ s of waiting in ", text, re.M), text
+    assert {stack.comm for stack in folded(file, "--event", "cpu-clock") if "spin" in stack.frames} == {"spin"}
+    waits = waits_of(file, event=1)
+    assert waits and not [wait for wait in waits_of(file, event=0) if wait.state]
+    types = call("/usr/bin/go", "tool", "pprof", "-raw", pprof_file(file), env=GO_ENVIRONMENT).out
+    assert "cpu/nanoseconds" in types and "off-cpu/nanoseconds" in types, types[:500]
+    top = call("/usr/bin/go", "tool", "pprof", "-sample_index=off-cpu", "-tags", pprof_file(file),
+               env=GO_ENVIRONMENT).out
+    assert "state:" in top and "sleeping" in top, top
+
+
+def the_first_screen_tells_of_a_lock_convoy():
+    file = new_place("cpu.raw")
+    gosym("record", "-q", *ALL, "-o", file, "--", build_waits(), 1, new_place("disk"), "lock")
+    screen = gosym("report", "--event", "off-cpu", file).out.splitlines()[:30]
+    text = "\n".join(screen)
+    assert "states     sleeping" in text and "futex" in text, text
+    assert re.search(r"wait_for_lock > hold_lock", text), text
+
+
+def the_first_screen_tells_of_a_go_programs_lock():
+    folder = new_place("convoy")
+    folder.mkdir()
+    (folder / "go.mod").write_text("module convoy\n\ngo 1.19\n")
+    (folder / "main.go").write_text("""package main
+
+/*
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void hold(void) { pthread_mutex_lock(&lock); usleep(2000); pthread_mutex_unlock(&lock); }
+*/
+import "C"
+import "time"
+
+func serve() {
+	for {
+		C.hold()
+	}
+}
+
+func main() {
+	for i := 0; i < 4; i++ {
+		go serve()
+	}
+	time.Sleep(time.Second)
+}
+""")
+    program = compiled(go("debian"), "build", "-buildvcs=false", "-ldflags=-s -w", output=folder / "convoy",
+                       cwd=folder, env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    file = new_place("cpu.raw")
+    gosym("record", "-q", *ALL, "-o", file, "--", program)
+    text = gosym("report", "--event", "off-cpu", file).out
+    assert "main.serve" in text and "futex" in text, text
+
+
+def cgroup_with_a_quota():
+    """A cgroup that may use a hundredth of a CPU, whatever there is to be had."""
+    for root, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "300000", "cpu.cfs_quota_us": "3000"}),
+                        ("/sys/fs/cgroup", {"cpu.max": "3000 300000"})):
+        place = pathlib.Path(root) / "gosym-test"
+        try:
+            place.mkdir()
+            for name, value in files.items():
+                (place / name).write_text(value)
+            return place
+        except OSError:
+            if place.is_dir():
+                place.rmdir()
+    raise Skip("no cgroup can be throttled here")
+
+
+def the_first_screen_tells_of_a_throttled_cgroup():
+    place = cgroup_with_a_quota()
+    try:
+        file = new_place("cpu.raw")
+        command = f"echo $$ > {place}/cgroup.procs && exec {build_waits()} 3 {new_place('disk')} spin"
+        gosym("record", "-q", *ALL, "-o", file, "--", "sh", "-c", command)
+        text = gosym("report", "--event", "off-cpu", file).out
+        share = re.search(r"^states .*throttled ([\d.]+) %", text, re.M)
+        assert share and float(share[1]) > 20, text
+    finally:
+        wait_for(lambda: not (place / "cgroup.procs").read_text(), "end of the throttled program")
+        place.rmdir()
+
+
+def what_cannot_be_is_refused():
+    def refused(*options):
+        done = gosym("record", *options, "-o", new_place("cpu.raw"), "--", "true", check=False)
+        assert done.status == 2 and not done.out, (options, done)
+        return done.err
+
+    assert "off-cpu needs the BPF sampler" in refused("--off-cpu", "--sampler=perf")
+    assert "on no CPU" in refused("--off-cpu", "-C", "0")
+    assert "'2s' is longer than a second" in refused("--off-cpu=2s")
+    assert "'soon' is not a time" in refused("--off-cpu=soon")
+    assert "'freq=9' is not period=N" in refused("-e", "off-cpu/freq=9/")
+    assert "more than 4 events" in refused("--off-cpu", "-e", "cpu-clock,cs,faults,migrations")
+
+
+run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off_cpu_is_elapsed_time),
+     ("waiting for a CPU is what the kernel counts", waiting_for_a_cpu_is_what_the_kernel_counts),
+     ("states are those of what threads do", states_are_those_of_what_threads_do),
+     ("wakers are named", wakers_are_named),
+     ("stacks end where a thread waits", stacks_end_where_a_thread_waits),
+     ("a threshold keeps the sums", a_threshold_keeps_the_sums),
+     ("threads that wait from before the recording until after it",
+      of_running_threads_that_wait_from_before_to_after),
+     ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
+     ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
+     ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
+     ("the first screen tells of a throttled cgroup", the_first_screen_tells_of_a_throttled_cgroup),
+     ("what cannot be is refused", what_cannot_be_is_refused)])
