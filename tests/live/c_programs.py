@@ -13,7 +13,7 @@ CALLS = ["-fno-optimize-sibling-calls"]
 @functools.cache
 def recording(*flags):
     with running(build_fib(*flags)) as pid:
-        return record("-p", pid)
+        return record("-p", pid, seconds=1, hertz=1499)
 
 
 def function_range(program, name):

@@ -30,7 +30,7 @@ def child_is_sampled():
 @functools.cache
 def recording():
     with running(build_demo("newest"), 600) as pid:
-        return record("-p", pid)
+        return record("-p", pid, seconds=1, hertz=1499)
 
 
 def goroutines_are_told():

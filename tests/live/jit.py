@@ -23,7 +23,7 @@ def functions_by_source(recording):
 def node_is_named():
     # It logs into the directory where it runs.
     with running("node", "--perf-basic-prof", FIXTURES / "hot.js", cwd=WORK) as pid:
-        recording = record("-p", pid)
+        recording = record("-p", pid, seconds=1, hertz=1499)
     perf_map(pid).unlink()
     counts = leaves(recording)
     top = counts.most_common(1)[0][0]
@@ -42,7 +42,7 @@ def node_without_perf_map_says_what_to_do():
 
 def python_is_named():
     with running("/usr/bin/python3", "-c", "while True: sum(i * i for i in range(1000))") as pid:
-        counts = leaves(record("-p", pid))
+        counts = leaves(record("-p", pid, seconds=1, hertz=1499))
     top = counts.most_common(1)[0][0]
     assert top == "_PyEval_EvalFrameDefault", f"{top} is on top"
 

@@ -10,7 +10,7 @@ from common import call, fetched, folded, is_unnamed, record, run, user_frames
 @functools.cache
 def recording():
     with prometheus.busy() as pid:
-        return record("-p", pid, seconds=4)
+        return record("-p", pid, seconds=1, hertz=1999)
 
 
 def it_is_stripped():

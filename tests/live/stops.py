@@ -45,7 +45,7 @@ def killed_outright():
 
 def torn_tail():
     with running(build_demo("debian"), 600) as pid:
-        file = record("-p", pid)
+        file = record("-p", pid, seconds=1, hertz=1499)
     whole = sum(stack.count for stack in folded(file))
     os.truncate(file, file.stat().st_size - 7)
     told = gosym("report", file)
