@@ -2,6 +2,8 @@
 
 #include <elf.h>
 
+#include "elf/padding.h"
+
 namespace gosym::elf {
 
 namespace {
@@ -62,6 +64,27 @@ bool is_signal_return(const Image& image, ImageAddress address) {
         return true;
     }
   return false;
+}
+
+std::optional<ResultCall> call_with_result(const Image& image, ImageAddress address) {
+  auto loaded = image.machine == EM_X86_64 ? image.loaded_from(address) : std::nullopt;
+  Bytes code = loaded.value_or(Bytes{});
+  // mov %eax, %edi, or %rax, %rdi; call
+  for (std::string_view begin : {"\x89\xc7\xe8", "\x48\x89\xc7\xe8"}) {
+    auto distance = load<uint32_t>(code, begin.size());
+    if (!as_text(code).starts_with(begin) || !distance)
+      continue;
+    uint64_t behind = to_integer(address) + begin.size() + 4;
+    auto extended = static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)});
+    return ResultCall{ImageAddress{behind + extended}, is_padding(image, ImageAddress{behind})};
+  }
+  return std::nullopt;
+}
+
+bool is_thread_end(const Image& image, ImageAddress address) {
+  auto loaded = image.machine == EM_X86_64 ? image.loaded_from(address) : std::nullopt;
+  // mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall
+  return loaded && as_text(*loaded).starts_with("\x89\xc7\x31\xc0\xb0\x3c\x0f\x05");
 }
 
 std::optional<UnwindRule> rule_at_jump(const Image& image, ImageAddress address) {

@@ -9,6 +9,11 @@ namespace gosym::elf {
 // true where the machine is not known, or the file has no code there to look at.
 bool may_follow_call(const Image& image, ImageAddress address);
 
+struct ResultCall {
+  ImageAddress target{};
+  bool is_last = false;  // nothing but padding lies behind it: it does not come back
+};
+
 // Whether a coroutine begins there, with code that nothing calls but its function returns to:
 // __start_context of the GNU C library, to which makecontext leads, or what make_fcontext of
 // Boost lets it return to. On x86-64 only: elsewhere false.
@@ -17,6 +22,15 @@ bool is_context_start(const Image& image, ImageAddress address);
 // Whether the code there is what a signal handler returns to, the system call that restores the
 // interrupted registers, or is within it, or right behind. On x86-64 only: elsewhere false.
 bool is_signal_return(const Image& image, ImageAddress address);
+
+// Where what was called last is handed on to, as in exit(main(...)): the function that the code
+// at a return address calls with the result. None for other code. On x86-64 only: elsewhere
+// none.
+std::optional<ResultCall> call_with_result(const Image& image, ImageAddress address);
+
+// Whether a thread ends itself there with the result of its function, as clone of musl has it.
+// On x86-64 only: elsewhere false.
+bool is_thread_end(const Image& image, ImageAddress address);
 
 // How to find the caller where the code is, or comes to next, `jmp *slot(%rip)`, as in stubs of
 // the procedure linkage table, of which lld writes no unwind table: nothing was pushed since

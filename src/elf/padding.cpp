@@ -24,7 +24,7 @@ constexpr auto kPadding = std::to_array<std::string_view>({
     "\xcc"sv,
 });
 
-bool is_padding(std::string_view bytes) {
+bool is_all_padding(std::string_view bytes) {
   while (!bytes.empty()) {
     auto piece = std::ranges::find_if(
         kPadding, [&](std::string_view padding) { return bytes.starts_with(padding); });
@@ -44,16 +44,20 @@ bool ends_function(std::string_view code) {
 // Whether padding lies before the end of the code, which is aligned.
 bool ends_in_padding(std::string_view code) {
   for (size_t size = 1; size < kAlignment && size < code.size(); size++)
-    if (is_padding(code.substr(code.size() - size)) &&
+    if (is_all_padding(code.substr(code.size() - size)) &&
         ends_function(code.substr(0, code.size() - size)))
       return true;
   return false;
 }
 
+bool is_of_x86(const Image& image) {
+  return image.machine == EM_X86_64 || image.machine == EM_386;
+}
+
 }  // namespace
 
 uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t size) {
-  bool is_x86 = image.machine == EM_X86_64 || image.machine == EM_386;
+  bool is_x86 = is_of_x86(image);
   auto loaded = image.loaded_from(address);
   if (!is_x86 || !loaded)
     return size;
@@ -63,6 +67,13 @@ uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t s
     if (ends_in_padding(code.substr(0, end)))
       return end;
   return size;
+}
+
+bool is_padding(const Image& image, ImageAddress address) {
+  uint64_t size = -to_integer(address) % kAlignment;
+  auto loaded = is_of_x86(image) ? image.loaded_from(address) : std::nullopt;
+  auto code = loaded ? slice(*loaded, 0, size) : std::nullopt;
+  return code && size != 0 && is_all_padding(as_text(*code));
 }
 
 }  // namespace gosym::elf

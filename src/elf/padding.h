@@ -9,4 +9,8 @@ namespace gosym::elf {
 // 16 bytes. All of it if there is no such place, or for machines other than x86.
 uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t size);
 
+// Whether there is nothing from the address on but what aligns the next function to 16 bytes.
+// False for machines other than x86, and where nothing has to be aligned.
+bool is_padding(const Image& image, ImageAddress address);
+
 }  // namespace gosym::elf

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "elf/calls.h"
+#include "elf/return_path.h"
 #include "go/unwind_rule.h"
 #include "symbolize/symbol_cache.h"
 
@@ -16,6 +17,10 @@ constexpr auto kRoots = std::to_array<std::string_view>(
     {"_FPC_proc_start", "__clone", "__libc_start_main", "__start_context", "_dlstart", "_start",
      "_start_c", "clone", "libc_start_main_stage2"});
 
+// They are called with what the function of a program or thread returned.
+constexpr auto kExits =
+    std::to_array<std::string_view>({"__pthread_exit", "exit", "pthread_exit", "thrd_exit"});
+
 }  // namespace
 
 void UnwoundImage::read(elf::Image parsed) {
@@ -26,19 +31,36 @@ void UnwoundImage::read(elf::Image parsed) {
   call_frames = dwarf::CallFrames::open(image);
 }
 
-bool UnwoundImage::is_root(ImageAddress address) {
-  constexpr uint64_t kMaxStartSize = 64;
-  if (to_integer(address) - to_integer(image.entry) < kMaxStartSize)
-    return true;
+std::string_view UnwoundImage::name_at(ImageAddress address) {
   const elf::Section* section = image.find_section(SHT_SYMTAB);
   if (!section)
-    return false;
+    section = image.find_section(SHT_DYNSYM);
+  if (!section)
+    return {};
   if (!symbols)
     symbols = elf::SymbolTable::read(image, *section);
   auto symbol = symbols->find(address);
   if (!symbol)
     symbol = symbols->guess(address);
-  return symbol && std::ranges::count(kRoots, symbol->name) > 0;
+  return symbol ? symbol->name : std::string_view();
+}
+
+bool UnwoundImage::is_root(ImageAddress address) {
+  constexpr uint64_t kMaxStartSize = 64;
+  return to_integer(address) - to_integer(image.entry) < kMaxStartSize ||
+         std::ranges::count(kRoots, name_at(address)) > 0;
+}
+
+bool UnwoundImage::is_root_returned_to(ImageAddress address) {
+  if (elf::is_thread_end(image, address))
+    return true;
+  auto call = elf::call_with_result(image, address);
+  return call && (call->is_last || std::ranges::count(kExits, name_at(call->target)) > 0);
+}
+
+bool UnwoundImage::is_of_go(ImageAddress address) const {
+  auto pc = go_module ? go_module->pc_of(address) : std::nullopt;
+  return pc && go_module->table.find(*pc);
 }
 
 UnwindRules::UnwindRules(std::string_view vdso, const DebugFileOptions& files,
@@ -101,9 +123,12 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
     rule = image.call_frames->find(address);
   if (!rule)
     rule = elf::rule_at_jump(image.image, address);
-  if (!rule && !image.go_module && image.is_root(address))
-    rule = UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
-  return rule;
+  if (rule || image.is_of_go(address))
+    return rule;
+  bool is_root = image.is_root(address) ||
+                 (location.is_return && image.is_root_returned_to(*location.image_address));
+  return is_root ? UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone}
+                 : elf::rule_by_code(image.image, *location.image_address);
 }
 
 std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,

@@ -29,7 +29,12 @@ struct UnwoundImage {
   bool is_held = false;                     // one of those that the recording keeps
 
   void read(elf::Image parsed);
-  bool is_root(ImageAddress address);  // of code without a rule
+  // Of code without a rule: whether a stack begins there, by its name, and by what it does
+  // when it is returned to.
+  bool is_root(ImageAddress address);
+  bool is_root_returned_to(ImageAddress address);
+  std::string_view name_at(ImageAddress address);  // empty: none
+  bool is_of_go(ImageAddress address) const;
 };
 
 // How to get from the functions of a profile to their callers. The files are opened when they
@@ -49,9 +54,10 @@ public:
     images_.resize(profile.images.size());
   }
 
-  // For the code at a location; none if nobody knows. Where a stack begins is known by more
-  // than the tables: by the code of a coroutine's start, the entry of the program, and names in
-  // the C library where that has no tables, as musl's.
+  // For the code at a location; none if nobody knows. Where the tables leave code out, as those
+  // of musl, its instructions tell (elf/return_path.h). Where a stack begins is known by more
+  // as well: by the code of a coroutine's start, the entry of the program, names in the C
+  // library, and what is done with what the first function returns.
   std::optional<UnwindRule> find(const Location& location);
   // As dwarf::CallFrames has them.
   std::optional<CallerFrame> evaluate(const Location& location, MachineState& state);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Unwind rules against readelf: those of native code, from .eh_frame, at random addresses; those of
-Go, from its stack depths, at every row of the .debug_frame that Go's linker wrote.
+Go, from its stack depths, at every row of the .debug_frame that Go's linker wrote. And those told
+from code without tables against the tables of code that has them.
 """
 import bisect
 import collections
@@ -160,6 +161,38 @@ def agrees(file, machine=X86_64):
     assert not different, f"such as {different[:3]}"
 
 
+def sampled_instructions(file):
+    """The addresses of some, without what aligns functions and what is never returned from."""
+    listing = call("objdump", "--disassemble", "--wide", "--no-show-raw-insn", "--section=.text", file)
+    found = re.findall(r"^ *([0-9a-f]+):\t(?!nop|data16|cs nop|xchg +%ax|int3|hlt|ud2)", listing.out,
+                       re.MULTILINE)
+    return [int(address, 16) for address in random.Random(SEED).sample(found, ADDRESSES)]
+
+
+def code_agrees(file):
+    """The compiler's tables say where the caller is from the stack pointer, the code must say the
+    same, or from rbp. Hand-written code of the C library has tables that leave pushes out."""
+    addresses = sampled_instructions(file)
+    kinds = collections.Counter()
+    different = []
+    for address, table, code in zip(addresses, ask("dwarf", file, addresses),
+                                    ask("code", file, addresses), strict=True):
+        is_judged = table not in ("none", "root", "evaluated") and not table.startswith("[")
+        if not is_judged or code == "none":
+            kinds["not judged" if not is_judged else "no answer"] += 1
+            continue
+        is_same = table.split()[:2] == code.split()[:2]
+        # The same place from two registers cannot be compared here.
+        is_open = not is_same and table[:2] != code[:2]
+        kinds["same" if is_same else "of another register" if is_open else "different"] += 1
+        if not is_same and not is_open:
+            different.append((hex(address), table, code))
+    print(f"# {pathlib.Path(file).name}: {dict(kinds)}, such as {different[:3]}")
+    total = kinds.total() - kinds["not judged"]
+    assert len(different) <= 0.002 * total, f"{len(different)} of {total}"
+    assert kinds["same"] >= 0.88 * total, "too few are answered"
+
+
 def symbol_names(file):
     """Of functions, by address."""
     lines = call("nm", file).out
@@ -226,6 +259,9 @@ run([
     *((f"{name}: as readelf has it",
        lambda name=name: agrees(call("gcc", f"-print-file-name={name}").out.strip()))
       for name in ("libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "/usr/bin/python3")),
+    *((f"{name}: what its code says is as its tables have it",
+       lambda name=name: code_agrees(call("gcc", f"-print-file-name={name}").out.strip()))
+      for name in ("libc.so.6", "libstdc++.so.6", "libcrypto.so.3")),
     ("C without frame pointers, by gcc and clang: as readelf has it", small_programs),
     *((f"Go {version}: as its linker has it",
        lambda version=version: go_agrees(build_go(version, "amd64")))

@@ -1,7 +1,7 @@
 // Prints the unwind rule (../unit/unwind_rule_text.h) of each address that standard input
 // names, in hex, one a line:
 //
-//   unwind_rules dwarf|go FILE
+//   unwind_rules dwarf|go|code FILE
 
 #include <cstdio>
 #include <iostream>
@@ -11,6 +11,7 @@
 #include "base/mapped_file.h"
 #include "base/print.h"
 #include "dwarf/call_frames.h"
+#include "elf/return_path.h"
 #include "go/unwind_rule.h"
 
 using namespace gosym;
@@ -34,7 +35,7 @@ int fail(std::string_view message) {
 
 int main(int argc, char** argv) {
   if (argc != 3)
-    return fail("usage: unwind_rules dwarf|go FILE");
+    return fail("usage: unwind_rules dwarf|go|code FILE");
   auto file = MappedFile::open(argv[2]);
   if (!file)
     return fail(file.error().message());
@@ -47,6 +48,10 @@ int main(int argc, char** argv) {
     if (!frames)
       return fail("no call frame information");
     answer([&](ImageAddress address) { return frames->find(address); });
+    return 0;
+  }
+  if (argv[1] == std::string_view("code")) {
+    answer([&](ImageAddress address) { return elf::rule_by_code(*image, address); });
     return 0;
   }
   auto module = go::read_module(*image, (*file)->writable_bytes());

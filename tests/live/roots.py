@@ -76,6 +76,16 @@ def chain(compiler, *flags):
     reach(recorded(program, 1), is_whole)
 
 
+def musl(source, root, *flags):
+    """The C library of Alpine has no unwind tables, and no names for its start once stripped. Then
+    main has no name either."""
+    if not shutil.which("musl-gcc"):
+        raise Skip("no musl-gcc")
+    program = build(source, "musl-gcc", "-O2", "-fno-optimize-sibling-calls", "-fno-inline", "-pthread",
+                    *flags)
+    reach(recorded(program, 1), lambda frames: len(frames) > 1 and re.match(root, frames[1]))
+
+
 def handler(stack):
     """What a handler interrupted is its caller, whichever stack it runs on."""
     program = build("handler.c", "gcc", "-O2")
@@ -123,6 +133,12 @@ BUILDS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O3"), ("gcc", "-O2", "-stati
 
 run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *flags))
      for flags in BUILDS] +
+    [(f"musl, {' '.join(flags)}: stacks reach the root",
+      functools.partial(musl, "chain.c", root, *flags))
+     for root, *flags in [("main$", "-O2"), ("main$", "-static"), ("main$", "-static-pie"),
+                          ("chain!fun_", "-static", "-s")]] +
+    [(f"musl, {flag}: threads begin where it calls their function",
+      functools.partial(musl, "thread.c", "work$", flag)) for flag in ("-O2", "-static")] +
     [(f"handlers on {stack} stack lead to what they interrupted",
       functools.partial(handler, word))
      for stack, word in [("the same", "same"), ("another", "alternate")]] +
