@@ -21,7 +21,7 @@ _gosym() {
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event -c --count
         -f -m -z
         -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
-        --kernel-only --no-inherit --call-graph --off-cpu --archive --sampler -v --verbose -q --quiet"
+        --kernel-only --no-inherit --call-graph --off-cpu --archive --sampler --wall -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by

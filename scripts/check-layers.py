@@ -16,7 +16,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "raw": "base profile",
     "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
-    "goroutine": "base elf go proc record",
+    "goroutine": "base elf go proc profile record",
     "live": "base proc profile raw symbolize record",
     "view": "base profile",
     "output": "base profile view",

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
-#include "go/allgs.h"
+#include "goroutine/go_runtime.h"
 #include "symbolize/wrappers.h"
 
 namespace gosym {
@@ -35,26 +35,6 @@ bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
   return dot == name.npos
              ? is_exported(name)
              : is_exported(name.substr(0, dot)) && is_exported(name.substr(dot + 1));
-}
-
-// Of the layout that the version has; of unknown versions the newest, which is said.
-GoRuntime make_runtime(const GoFile& file, const GoroutineSource& source,
-                       std::vector<std::string>& notes) {
-  const GoCode& code = source.code;
-  GoRuntime runtime;
-  runtime.threads = source.threads;
-  runtime.find_rule = [&code](uint64_t address) { return code.find_rule(address); };
-  runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
-  for (ImageAddress address : go::find_allgs(*file.module))
-    runtime.allgs.push_back(to_integer(address) + file.bias);
-  auto layout = go::goroutine_layout(file.version);
-  runtime.layout = layout ? *layout : go::newest_goroutine_layout();
-  if (!layout)
-    notes.push_back(fmt::format(
-        "{} is not known: goroutines are read as those of Go 1.27, and not told what they "
-        "wait for",
-        file.version.empty() ? "the version of Go" : file.version));
-  return runtime;
 }
 
 std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
@@ -89,8 +69,8 @@ Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& sour
   NamedGoroutines named;
   named.program = file.path;
   named.go_version = file.version;
-  std::vector<std::string> notes;
-  GoRuntime runtime = make_runtime(file, source, notes);
+  GoRuntime runtime = make_runtime(file, source.code);
+  runtime.threads = source.threads;
   named.time = monotonic_ns();
   named.wait_reasons = runtime.layout.wait_reasons;
   auto goroutines = read_goroutines(runtime, source.read_memory);
@@ -100,7 +80,13 @@ Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& sour
     named.time = latest_wait(*goroutines);
   named.crashed = source.crashed;
   named.goroutines = *std::move(goroutines);
-  named.goroutines.notes.insert(named.goroutines.notes.begin(), notes.begin(), notes.end());
+  if (!is_known_runtime(file))
+    named.goroutines.notes.insert(
+        named.goroutines.notes.begin(),
+        fmt::format(
+            "{} is not known: goroutines are read as those of Go 1.27, and not told what "
+            "they wait for",
+            file.version.empty() ? "the version of Go" : file.version));
   auto labels = read_labels(named.goroutines.all, runtime.layout.runtime, source.read_memory);
   if (!labels)
     return std::move(labels).error();
@@ -141,19 +127,11 @@ bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
   if (known == calls.end() || known->second.empty())
     return false;
   std::string_view start = known->second.back().function;
-  return start.starts_with("runtime.") && start != "runtime.main" &&
-         start != "runtime.corostart" && start != "runtime.handleAsyncEvent" &&
-         stack(goroutine, false).empty();
+  return is_of_runtime(start) && stack(goroutine, false).empty();
 }
 
 std::string NamedGoroutines::state(const Goroutine& goroutine) const {
-  bool is_leaked = goroutine.status == go::GoroutineStatus::kLeaked;
-  bool waits = goroutine.status == go::GoroutineStatus::kWaiting || is_leaked;
-  std::string state(go::to_string(goroutine.status));
-  if (waits && goroutine.wait_reason != 0 && !wait_reasons.empty())
-    state = goroutine.wait_reason < wait_reasons.size() ? wait_reasons[goroutine.wait_reason]
-                                                        : "unknown wait reason";
-  return state + (is_leaked ? " (leaked)" : "");
+  return state_text(goroutine, wait_reasons);
 }
 
 uint64_t NamedGoroutines::minutes(const Goroutine& goroutine) const {

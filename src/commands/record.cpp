@@ -107,7 +107,7 @@ Result<int> record(const RecordOptions& options) {
     return std::move(targets).error();
   plan->sampler.scope = targets->scope;
 
-  auto sampler = open_sampler(plan->sampler, options);
+  auto sampler = open_sampler(*plan, options);
   if (!sampler)
     return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "goroutine/wall_sampler.h"
 #include "record/rights.h"
 #include "record/target.h"
 
@@ -20,6 +21,8 @@ std::string why_no_samples(const RecordingInfo& info, const RecordOptions& optio
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
+  if (info.events.front().name == kWallEvent)
+    return "no goroutines were seen; does it run Go code?";
   std::vector<std::string> counted;
   for (const RecordedEvent& event : info.events)
     if (!measures_cpu_time(event.name, 0))

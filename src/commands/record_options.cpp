@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "commands/loss_option.h"
 #include "commands/option_checks.h"
+#include "goroutine/wall_sampler.h"
 #include "proc/cpus.h"
 #include "proc/setting.h"
 
@@ -119,6 +120,8 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   std::vector<std::string> terms;
   for (const std::string& text : options.events) {
     size_t slash = text.find('/');
+    if (text.substr(0, slash) == kWallEvent)
+      continue;
     names.push_back(text.substr(0, slash));
     terms.push_back(slash == text.npos ? "" : text.substr(slash + 1));
     if (slash == text.npos)
@@ -159,6 +162,30 @@ Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
   if (events.size() <= kMaxEventTypes)
     return Ok{};
   return usage_error(fmt::format("--off-cpu: more than {} events", kMaxEventTypes));
+}
+
+// Goroutines are read and not sampled by the kernel: it has no such event.
+Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
+  constexpr uint64_t kMaxFrequency = 1000;
+  auto is_wall = [](const std::string& event) { return event == kWallEvent; };
+  auto named = std::ranges::count_if(options.events, is_wall);
+  if (!options.wall && named == 0)
+    return Ok{};
+  bool is_of_command = !options.command.empty() && !options.has_stop_watch();
+  if (!is_of_command && options.processes.empty() && options.comms.empty() &&
+      options.user.empty())
+    return usage_error("wall: of which processes? name them (-p PID), or a command");
+  std::string text = options.wall.value_or("");
+  auto frequency = text.empty() ? WallOptions().frequency : parse_decimal(text);
+  if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
+    return usage_error(fmt::format("--wall: '{}' is not between 1 and {}", printable(text),
+                                   with_commas(kMaxFrequency)));
+  plan.wall_frequency = *frequency;
+  plan.is_wall_only =
+      named > 0 && std::cmp_equal(named, options.events.size()) && !options.off_cpu;
+  if (plan.is_wall_only)
+    plan.sampler.has_kernel = false;
+  return Ok{};
 }
 
 Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
@@ -294,6 +321,8 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   sampler.kind = *kind;
   if (auto set = set_rate(options, sampler); !set)
     return std::move(set).error();
+  if (auto set = set_wall(options, plan); !set)
+    return std::move(set).error();
   if (auto set = set_limits(options, plan); !set)
     return std::move(set).error();
   if (auto set = set_call_graph(options.call_graph, sampler); !set)
@@ -412,6 +441,16 @@ Option archive_option(RecordOptions& options) {
 
 namespace {
 
+Option wall_option(RecordOptions& options) {
+  return {.names = "--wall",
+          .value = "HZ",
+          .help =
+              "Also sample what goroutines do, waiting included: the event wall, so many "
+              "times a second (default: 97)",
+          .set = [&options](const std::string& text) { options.wall = text; },
+          .values = Values::kOptional};
+}
+
 OptionGroup output_options(RecordOptions& options) {
   return {
       "When to stop, and what to write",
@@ -445,6 +484,7 @@ std::vector<OptionGroup> record_options(RecordOptions& options) {
                "(default: 10ms)",
        .set = [&options](const std::string& text) { options.off_cpu = text; },
        .values = Values::kOptional});
+  sampling.options.push_back(wall_option(options));
   return {target_options(options), std::move(sampling), output_options(options)};
 }
 

@@ -30,6 +30,7 @@ struct RecordOptions {
   std::string frequency = "99";
   std::string period;
   std::optional<std::string> off_cpu;  // the threshold; empty: the default
+  std::optional<std::string> wall;  // looks a second; empty: the default; none: not asked for
   std::string duration;
   std::string max_size;
   std::string max_loss;
@@ -56,10 +57,12 @@ struct RecordOptions {
 
 // The same, understood.
 struct RecordPlan {
-  SamplerOptions sampler;    // its scope is without the processes of a command
-  uint64_t duration_ns = 0;  // 0: no limit
-  uint64_t max_size = 0;     // likewise
-  double max_loss = 100;     // percent of the samples
+  SamplerOptions sampler;       // its scope is without the processes of a command
+  uint64_t duration_ns = 0;     // 0: no limit
+  uint64_t max_size = 0;        // likewise
+  double max_loss = 100;        // percent of the samples
+  uint64_t wall_frequency = 0;  // looks a second at goroutines; 0: none
+  bool is_wall_only = false;    // nothing else is sampled
   ArchiveMode archive{};
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "goroutine/wall_sampler.h"
 #include "record/privileges.h"
 #include "record/rights.h"
 
@@ -123,14 +124,23 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
   return targets;
 }
 
-Result<std::unique_ptr<Sampler>> open_sampler(const SamplerOptions& sampler,
+Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                               const RecordOptions& options) {
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
-  auto opened = Sampler::open(sampler);
-  if (!opened)
-    return std::move(opened).error().context("cannot record");
-  return opened;
+  std::unique_ptr<Sampler> sampler;
+  if (!plan.is_wall_only) {
+    auto opened = Sampler::open(plan.sampler);
+    if (!opened)
+      return std::move(opened).error().context("cannot record");
+    sampler = *std::move(opened);
+  }
+  if (plan.wall_frequency == 0)
+    return sampler;
+  return WallSampler::open(std::move(sampler), {.pids = plan.sampler.scope.pids,
+                                                .frequency = plan.wall_frequency,
+                                                .seed = monotonic_ns(),
+                                                .may_begin_later = !options.command.empty()});
 }
 
 Result<Watch> start_watch(UniqueFd parent, Targets& targets, uint64_t duration_ns) {

@@ -24,7 +24,7 @@ struct Targets {
 Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
 
 // What libbpf itself says is told only if it is asked for.
-Result<std::unique_ptr<Sampler>> open_sampler(const SamplerOptions& sampler,
+Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                               const RecordOptions& options);
 
 // Watches for the end, and lets the command run. From here on signals are ours; before, one

@@ -250,7 +250,7 @@ Result<int> top(TopOptions& options) {
     return std::move(targets).error();
   plan->record.sampler.scope = targets->scope;
 
-  auto sampler = open_sampler(plan->record.sampler, options.record);
+  auto sampler = open_sampler(plan->record, options.record);
   if (!sampler)
     return std::move(sampler).error();
   const Sampler& opened = **sampler;

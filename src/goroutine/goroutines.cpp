@@ -115,15 +115,16 @@ public:
 
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
-  bool walk(const Position& at, Bytes stack, std::vector<uint64_t>& calls) {
+  bool walk(const Position& at, Bytes stack, std::vector<StackCall>& calls) {
     // It was left by a call, unless it has not begun yet.
     uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
     return walk(Frame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
   }
 
-  bool walk(Frame frame, Bytes stack, std::vector<uint64_t>& calls) {
+  bool walk(Frame frame, Bytes stack, std::vector<StackCall>& calls) {
     calls.clear();
     uint64_t begin = frame.stack_pointer;
+    StackCall next = {.call = frame.call, .returns_to = frame.call};
     auto word = [&](uint64_t address) {
       return address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
     };
@@ -131,12 +132,14 @@ public:
       const std::optional<UnwindRule>& rule = rule_of(frame.call);
       if (!rule)
         return false;
-      calls.push_back(frame.call);
+      calls.push_back(next);
       if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
         return true;
       auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
       if (!caller || caller->stack_pointer <= frame.stack_pointer)
         return false;
+      uint64_t place = place_of(rule->return_address, frame, caller->stack_pointer);
+      next = {caller->call, caller->call + (rule->is_signal_frame ? 0 : 1), place - begin};
       frame = *caller;
     }
   }
@@ -161,27 +164,28 @@ public:
   }
 
 private:
+  static uint64_t place_of(const StackPlace& place, const Frame& frame, uint64_t cfa) {
+    uint64_t base = place.anchor == Anchor::kStackPointer   ? frame.stack_pointer
+                    : place.anchor == Anchor::kFramePointer ? frame.frame_pointer
+                                                            : cfa;
+    return base + static_cast<uint64_t>(int64_t{place.offset});
+  }
+
   // None if the rule does not say or a word that it asks for is not there.
   template <class Word>
   static std::optional<Frame> caller_of(const Frame& frame, const UnwindRule& rule,
                                         const Word& word) {
-    auto value = [&](const StackPlace& place, uint64_t cfa) {
-      uint64_t base = place.anchor == Anchor::kStackPointer   ? frame.stack_pointer
-                      : place.anchor == Anchor::kFramePointer ? frame.frame_pointer
-                                                              : cfa;
-      return base + static_cast<uint64_t>(int64_t{place.offset});
-    };
     if (rule.is_evaluated || rule.return_kind != UnwindRule::ReturnAddress::kOnStack)
       return std::nullopt;
-    std::optional<uint64_t> cfa = value(rule.cfa, 0);
+    std::optional<uint64_t> cfa = place_of(rule.cfa, frame, 0);
     if (rule.is_cfa_loaded)
       cfa = word(*cfa);
-    auto pc = cfa ? word(value(rule.return_address, *cfa)) : std::nullopt;
+    auto pc = cfa ? word(place_of(rule.return_address, frame, *cfa)) : std::nullopt;
     if (!pc)
       return std::nullopt;
     Frame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
     if (rule.frame_kind == UnwindRule::FramePointer::kOnStack)
-      caller.frame_pointer = word(value(rule.frame_pointer, *cfa)).value_or(0);
+      caller.frame_pointer = word(place_of(rule.frame_pointer, frame, *cfa)).value_or(0);
     return caller;
   }
 
@@ -199,39 +203,51 @@ private:
   std::unordered_map<uint64_t, std::optional<UnwindRule>> rules_;
 };
 
+// Keeps a stack that was found, and gives its number. None: there are too many.
+using KeepStack = std::function<std::optional<uint32_t>(std::span<const StackCall> calls)>;
+
 // The reading of one list.
 class GoroutineReader {
 public:
-  GoroutineReader(const GoRuntime& runtime, const proc::ReadMemory& read_memory)
+  GoroutineReader(const GoRuntime& runtime, const proc::ReadMemory& read_memory,
+                  KeepStack keep_stack)
       : layout_(runtime.layout),
         threads_(runtime.threads),
         read_memory_(read_memory),
-        walker_(runtime) {
-    result_.stacks.intern({});
-  }
+        keep_stack_(std::move(keep_stack)),
+        walker_(runtime) {}
 
-  // The list is that at `allgs`. None: it is no list of goroutines.
-  Result<std::optional<Goroutines>> read(uint64_t allgs) {
+  // All of the list at `allgs`, by number. False: it is no list of goroutines.
+  Result<bool> read(uint64_t allgs) {
     auto list = read_list(allgs);
     if (!list)
       return std::move(list).error();
-    for (size_t at = 0; at < list->size(); at += kBatch)
-      if (auto done =
-              read_batch(std::span(*list).subspan(at, std::min(kBatch, list->size() - at)));
-          !done)
-        return std::move(done).error();
-    if (result_.all.empty() || odd_ > result_.all.size() / 2)
-      return std::optional<Goroutines>();
-    if (auto done = read_threads(); !done)
+    if (auto done = read_these(*list); !done)
       return std::move(done).error();
-    for (Goroutine& goroutine : result_.all)
-      if (!threads_.empty() && goroutine.stack_state == GoroutineStack::kRunning)
-        if (auto done = walk_running(goroutine); !done)
-          return std::move(done).error();
-    std::ranges::sort(result_.all, {}, &Goroutine::number);
+    if (!is_list())
+      return false;
+    std::ranges::sort(all_, {}, &Goroutine::number);
     add_notes(list->size());
-    return std::optional(std::move(result_));
+    return true;
   }
+
+  // Some of it, anew: those in places that `random` gives out of [0, 1), one for each part of
+  // the list. None: it is no list of goroutines.
+  Result<std::optional<uint64_t>> read_some(uint64_t allgs, std::span<const double> random) {
+    all_.clear();
+    odd_ = 0;
+    stack_bytes_left_ = kMaxStackBytes;
+    auto list = choose(allgs, random);
+    if (!list)
+      return std::move(list).error();
+    if (auto done = read_these(*list); !done)
+      return std::move(done).error();
+    bool is_empty = list->empty() || odd_ > all_.size() / 2;
+    return is_empty ? std::optional<uint64_t>() : std::optional(list_size_);
+  }
+
+  std::vector<Goroutine> take_all() { return std::exchange(all_, {}); }
+  std::vector<std::string> take_notes() { return std::move(notes_); }
 
 private:
   // A goroutine of the batch that is being read.
@@ -245,6 +261,61 @@ private:
     if (auto done = read_memory_({&piece, 1}); !done)
       return std::move(done).error();
     return piece.is_read ? std::optional<Bytes>(room) : std::nullopt;
+  }
+
+  bool is_list() const { return !all_.empty() && odd_ <= all_.size() / 2; }
+
+  Result<> read_these(std::span<const uint64_t> list) {
+    while (!list.empty()) {
+      std::span<const uint64_t> next = list.first(std::min(kBatch, list.size()));
+      if (auto done = read_batch(next); !done)
+        return done;
+      list = list.subspan(next.size());
+    }
+    if (auto done = read_threads(); !done)
+      return done;
+    for (Goroutine& goroutine : all_)
+      if (!threads_.empty() && goroutine.stack_state == GoroutineStack::kRunning)
+        if (auto done = walk_running(goroutine); !done)
+          return done;
+    return Ok{};
+  }
+
+  // Pointers to some g: all, if there are no more than are wanted.
+  Result<std::vector<uint64_t>> choose(uint64_t allgs, std::span<const double> random) {
+    std::vector<uint64_t> list;
+    uint64_t slice[3] = {};
+    if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
+      return read ? Result(std::move(list)) : std::move(read).error();
+    auto [address, length, capacity] = slice;
+    if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
+        length > kMaxGoroutines)
+      return list;
+    list_size_ = length;
+    if (auto read = follow_list(address, length); !read || !*read)
+      return read ? Result(std::move(list)) : std::move(read).error();
+    size_t count = std::min<uint64_t>(length, random.size());
+    auto places = static_cast<double>(length) / static_cast<double>(count);
+    for (size_t i = 0; i < count; i++) {
+      double place = count == length ? static_cast<double>(i)
+                                     : (static_cast<double>(i) + random[i]) * places;
+      list.push_back(known_list_[std::min(static_cast<uint64_t>(place), length - 1)]);
+    }
+    std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
+    return list;
+  }
+
+  // Reads what of the list is not known yet: the runtime only appends to it. Whether it is
+  // there.
+  Result<bool> follow_list(uint64_t address, uint64_t length) {
+    if (length < known_list_.size())
+      known_list_.clear();  // it is another's
+    std::vector<uint64_t> added;
+    uint64_t known = known_list_.size();
+    auto read = read_words(address + known * kGoWord, length - known, added);
+    if (read && *read)
+      known_list_.insert(known_list_.end(), added.begin(), added.end());
+    return read;
   }
 
   // Whether they are there. What is not there takes no memory, however much it says it is.
@@ -393,7 +464,7 @@ private:
     return walker_.walk(at, stack, calls_) ? GoroutineStack::kWhole : GoroutineStack::kCut;
   }
 
-  void add(uint64_t address, Bytes g, GoroutineStack state, std::span<const uint64_t> calls) {
+  void add(uint64_t address, Bytes g, GoroutineStack state, std::span<const StackCall> calls) {
     Goroutine goroutine = make_goroutine(address, g, layout_);
     if (is_dead(to_underlying(goroutine.status)))
       return;
@@ -403,13 +474,10 @@ private:
                      goroutine.status == GoroutineStatus::kCopiesStack;
     if (!is_status || !has_stack || goroutine.number == 0 || goroutine.number >> 48 != 0)
       odd_++;
-    bool fits = addresses_ + calls.size() <= kMaxStackAddresses;
-    goroutine.stack_state = fits ? state : GoroutineStack::kCut;
-    uint32_t known = result_.stacks.size();
-    goroutine.stack = fits ? result_.stacks.intern(calls) : 0;
-    if (result_.stacks.size() > known)
-      addresses_ += calls.size();
-    result_.all.push_back(goroutine);
+    auto kept = keep_stack_(calls);
+    goroutine.stack_state = kept ? state : GoroutineStack::kCut;
+    goroutine.stack = kept.value_or(0);
+    all_.push_back(goroutine);
   }
 
   static uint32_t to_underlying(GoroutineStatus status) {
@@ -418,7 +486,7 @@ private:
 
   Result<> read_threads() {
     std::vector<Goroutine*> with;
-    for (Goroutine& goroutine : result_.all)
+    for (Goroutine& goroutine : all_)
       if (goroutine.thread_address != 0)
         with.push_back(&goroutine);
     std::vector<uint64_t> ids(with.size());
@@ -455,11 +523,11 @@ private:
     if (!stack)
       return std::move(stack).error();
     bool is_whole = walker_.walk(frame, *stack, calls_);
-    if (calls_.empty() || addresses_ + calls_.size() > kMaxStackAddresses)
+    auto kept = calls_.empty() ? std::nullopt : keep_stack_(calls_);
+    if (!kept)
       return Ok{};
-    addresses_ += calls_.size();
     goroutine.stack_state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
-    goroutine.stack = result_.stacks.intern(calls_);
+    goroutine.stack = *kept;
     return Ok{};
   }
 
@@ -506,14 +574,13 @@ private:
   void add_notes(size_t count) {
     auto note = [this](uint64_t number, std::string_view what) {
       if (number > 0)
-        result_.notes.push_back(fmt::format("{}: {}", what, with_commas(number)));
+        notes_.push_back(fmt::format("{}: {}", what, with_commas(number)));
     };
     if (list_size_ > kMaxGoroutines)
       note(list_size_ - count, "goroutines left out, as the program says it has too many");
     note(unreadable_, "goroutines that cannot be read");
     auto with_state = [this](GoroutineStack state) {
-      return static_cast<uint64_t>(
-          std::ranges::count(result_.all, state, &Goroutine::stack_state));
+      return static_cast<uint64_t>(std::ranges::count(all_, state, &Goroutine::stack_state));
     };
     note(with_state(GoroutineStack::kMoving),
          "goroutines without a stack, as they ran whenever they were looked at");
@@ -534,19 +601,45 @@ private:
   const GoroutineLayout& layout_;
   const std::map<uint32_t, ThreadRegisters>& threads_;
   const proc::ReadMemory& read_memory_;
+  KeepStack keep_stack_;
   StackWalker walker_;
-  Goroutines result_;
+  std::vector<Goroutine> all_;
+  std::vector<uint64_t> known_list_;  // of what is read time and again: pointers to all g
+  std::vector<std::string> notes_;
   uint64_t list_size_ = 0;
   uint64_t unreadable_ = 0;
-  uint64_t odd_ = 0;        // goroutines that hold what none holds
-  uint64_t addresses_ = 0;  // in all stacks
+  uint64_t odd_ = 0;  // goroutines that hold what none holds
   uint64_t stack_bytes_left_ = kMaxStackBytes;
 
   // Room for what is read.
   std::vector<MemoryPiece> pieces_;
   std::vector<std::byte> copies_;
   std::vector<std::vector<std::byte>> stacks_;
-  std::vector<uint64_t> calls_;
+  std::vector<StackCall> calls_;
+};
+
+// The addresses of each stack, once.
+class StackPool {
+public:
+  StackPool() { stacks_.intern({}); }
+
+  std::optional<uint32_t> keep(std::span<const StackCall> calls) {
+    if (addresses_ + calls.size() > kMaxStackAddresses)
+      return std::nullopt;
+    scratch_.clear();
+    for (const StackCall& call : calls)
+      scratch_.push_back(call.call);
+    uint32_t known = stacks_.size();
+    uint32_t number = stacks_.intern(scratch_);
+    addresses_ += number == known ? calls.size() : 0;
+    return number;
+  }
+  SequencePool<uint64_t> take() { return std::move(stacks_); }
+
+private:
+  SequencePool<uint64_t> stacks_;
+  uint64_t addresses_ = 0;  // in all stacks
+  std::vector<uint64_t> scratch_;
 };
 
 }  // namespace
@@ -554,14 +647,62 @@ private:
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory) {
   for (uint64_t allgs : runtime.allgs) {
-    auto read = GoroutineReader(runtime, read_memory).read(allgs);
-    if (!read)
-      return std::move(read).error();
-    if (*read)
-      return std::move(**read);
+    StackPool stacks;
+    GoroutineReader reader(runtime, read_memory, [&stacks](std::span<const StackCall> calls) {
+      return stacks.keep(calls);
+    });
+    auto is_list = reader.read(allgs);
+    if (!is_list)
+      return std::move(is_list).error();
+    if (*is_list)
+      return Goroutines{
+          .all = reader.take_all(), .stacks = stacks.take(), .notes = reader.take_notes()};
   }
   return Error("no list of goroutines is where the program's code says it is")
       .with_exit_status(kUnsupported);
+}
+
+struct SomeGoroutines::Reading {
+  GoRuntime runtime;
+  proc::ReadMemory read_memory;
+  std::vector<std::vector<StackCall>> stacks = {{}};
+  GoroutineReader reader;
+  std::optional<uint64_t> allgs = {};  // once it is known which of them it is
+
+  Reading(GoRuntime of, proc::ReadMemory read)
+      : runtime(std::move(of)),
+        read_memory(std::move(read)),
+        reader(runtime, read_memory, [this](std::span<const StackCall> calls) {
+          if (calls.empty())
+            return std::optional<uint32_t>(0);
+          stacks.emplace_back(calls.begin(), calls.end());
+          return std::optional(static_cast<uint32_t>(stacks.size() - 1));
+        }) {}
+};
+
+SomeGoroutines::SomeGoroutines(GoRuntime runtime, proc::ReadMemory read_memory)
+    : reading_(std::make_unique<Reading>(std::move(runtime), std::move(read_memory))) {}
+SomeGoroutines::SomeGoroutines(SomeGoroutines&&) noexcept = default;
+SomeGoroutines::~SomeGoroutines() = default;
+
+Result<SomeGoroutines::Look> SomeGoroutines::look(std::span<const double> random) {
+  std::vector<uint64_t> places = reading_->runtime.allgs;
+  if (reading_->allgs)
+    places = {*reading_->allgs};
+  for (uint64_t allgs : places) {
+    reading_->stacks.resize(1);
+    auto size = reading_->reader.read_some(allgs, random);
+    if (!size)
+      return std::move(size).error();
+    if (!*size)
+      continue;
+    reading_->allgs = allgs;
+    return Look{.list_size = **size,
+                .looked_at = std::min<uint64_t>(**size, random.size()),
+                .all = reading_->reader.take_all(),
+                .stacks = reading_->stacks};
+  }
+  return Look();
 }
 
 }  // namespace gosym

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,13 @@ struct GoRuntime {
   std::map<uint32_t, ThreadRegisters> threads = {};
 };
 
+// A call of a stack.
+struct StackCall {
+  uint64_t call = 0;        // an address of the instruction
+  uint64_t returns_to = 0;  // what lies on the stack; of the innermost the same as `call`
+  uint64_t place = 0;       // where that lies, in bytes from the stack pointer
+};
+
 // More of a stack is not read.
 inline constexpr uint64_t kMaxStackSize = 1 << 20;
 
@@ -80,5 +89,28 @@ inline constexpr uint64_t kMaxStackSize = 1 << 20;
 // Fails if there is no list of goroutines where it should be.
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory);
+
+// Looks at some goroutines of a program time and again, as a profiler does.
+class SomeGoroutines {
+public:
+  SomeGoroutines(GoRuntime runtime, proc::ReadMemory read_memory);
+  SomeGoroutines(SomeGoroutines&&) noexcept;
+  ~SomeGoroutines();
+
+  struct Look {
+    uint64_t list_size =
+        0;  // of goroutines, those that have ended included; 0: there is no list
+    uint64_t looked_at = 0;      // how many of them; the others are as many times as many
+    std::vector<Goroutine> all;  // those of them that live
+    std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
+  };
+  // As many as there are numbers in `random`, out of [0, 1): the list is divided in as many
+  // parts, and each number tells which of its part is looked at. Of a shorter list, all.
+  Result<Look> look(std::span<const double> random);
+
+private:
+  struct Reading;
+  std::unique_ptr<Reading> reading_;
+};
 
 }  // namespace gosym

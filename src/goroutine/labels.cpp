@@ -200,18 +200,22 @@ Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
   auto labels = LabelReader(layout, read_memory).read(pointers);
   if (!labels)
     return std::move(labels).error();
-  std::vector<uint64_t> now(all.size());
-  std::vector<MemoryPiece> pieces;
+  // Who has them still.
+  std::vector<size_t> owners;
   for (size_t i = 0; i < all.size(); i++)
-    pieces.push_back(
-        {all[i].address + layout.g_labels, std::as_writable_bytes(std::span(&now[i], 1))});
+    if (sets.contains(all[i].labels))
+      owners.push_back(i);
+  std::vector<uint64_t> now(owners.size());
+  std::vector<MemoryPiece> pieces;
+  for (size_t i = 0; i < owners.size(); i++)
+    pieces.push_back({all[owners[i]].address + layout.g_labels,
+                      std::as_writable_bytes(std::span(&now[i], 1))});
   if (auto done = read_memory(pieces); !done)
     return std::move(done).error();
   std::vector<std::vector<GoroutineLabel>> result(all.size());
-  for (size_t i = 0; i < all.size(); i++)
-    if (auto set = sets.find(all[i].labels);
-        set != sets.end() && pieces[i].is_read && now[i] == all[i].labels)
-      result[i] = (*labels)[set->second];
+  for (size_t i = 0; i < owners.size(); i++)
+    if (uint64_t pointer = all[owners[i]].labels; pieces[i].is_read && now[i] == pointer)
+      result[owners[i]] = (*labels)[sets.at(pointer)];
   return result;
 }
 

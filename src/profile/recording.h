@@ -61,7 +61,8 @@ struct RecordingInfo {
   bool has_kernel = true;                    // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
-  std::string sampler;            // "bpf" or "perf": call chains of perf_event; empty: bpf
+  // "bpf"; "perf": call chains of perf_event; "goroutines": only these were read; empty: bpf
+  std::string sampler;
 };
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100", "off-cpu, one in 10 ms".

@@ -15,8 +15,9 @@ namespace gosym {
 inline constexpr size_t kMaxEventTypes = 4;
 
 enum class EventSource : uint8_t {
-  kPerf,    // a perf event
-  kOffCpu,  // the scheduler: threads that were on no CPU
+  kPerf,        // a perf event
+  kOffCpu,      // the scheduler: threads that were on no CPU
+  kGoroutines,  // the memory of Go programs: goroutine/wall_sampler.h
 };
 
 // What is counted, a sample being taken now and then.

@@ -222,14 +222,11 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   held_.release(handled_until_, given_);
   handle_given();
 
-  // Of the stack only what finds callers is kept.
   ProcessState& process = processes_[sample.pid];
-  ProcessCode code(code_rules_, process.places);
-  select_stack_slots(
-      sample, top, process.code,
-      [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, words_);
-  find_needed_registers(sample, top, process.code, code, words_);
-  sample.words = words_;
+  if (sample.words.empty()) {
+    select_words(sample, top, process);
+    sample.words = words_;
+  }
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
@@ -241,6 +238,16 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   process_count_ += std::exchange(process.is_sampled, true) ? 0 : 1;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
   kernel_symbols_.want(sample.kernel_stack);
+}
+
+// Of the stack only what finds callers is kept.
+void Recorder::select_words(const RecordedSample& sample, const StackTop& top,
+                            const ProcessState& process) {
+  ProcessCode code(code_rules_, process.places);
+  select_stack_slots(
+      sample, top, process.code,
+      [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, words_);
+  find_needed_registers(sample, top, process.code, code, words_);
 }
 
 Result<> Recorder::write() {

@@ -98,6 +98,8 @@ private:
 
   void drain_samples();
   void on_sample(RecordedSample sample, const StackTop& top);
+  void select_words(const RecordedSample& sample, const StackTop& top,
+                    const ProcessState& process);
 
   // Each event passes three stages.
   //
@@ -184,7 +186,7 @@ private:
   uint64_t lost_events_ = 0;     // when it was looked at last
   uint64_t dropped_events_ = 0;  // there were too many at once
 
-  std::vector<StackWord> words_;  // scratch of on_sample()
+  std::vector<StackWord> words_;  // scratch of select_words()
 
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
   KernelSymbols kernel_symbols_;

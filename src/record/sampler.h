@@ -82,8 +82,8 @@ struct StackTop {
 // forked, executed and ended, on the same clock.
 class Sampler {
 public:
-  // The sample has no words of the stack yet: `top` is the stack itself. The spans live until
-  // the handler returns.
+  // The sample has no words of the stack yet, and `top` is the stack itself; or it has those
+  // that there are. The spans live until the handler returns.
   using Handler = std::function<void(RecordedSample, const StackTop& top)>;
 
   struct Counters {

@@ -1,0 +1,313 @@
+#include "goroutine/wall_sampler.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <random>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "goroutine/go_runtime.h"
+#include "goroutine/labels.h"
+#include "proc/cpus.h"
+#include "proc/process.h"
+#include "record/snapshot.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+// A process is asked again that long after it was not found to run Go code.
+constexpr uint64_t kAskAgainAfter = kSecond / 10;
+
+Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
+  UniqueFd poll(epoll_create1(EPOLL_CLOEXEC));
+  if (!poll)
+    return system_error("cannot wait for samples", errno);
+  for (int fd : watched) {
+    epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
+    if (fd >= 0 && epoll_ctl(poll.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      return system_error("cannot wait for samples", errno);
+  }
+  return poll;
+}
+
+// The time that a sample stands for, if so many goroutines were looked at of a list.
+uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines::Look& look) {
+  double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
+  return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
+}
+
+// Where a goroutine is as a recording has it.
+struct RecordedStack {
+  std::vector<uint64_t> addresses;
+  std::vector<StackWord> words;  // those that lead from one to the next
+
+  void set(std::span<const StackCall> calls) {
+    addresses.clear();
+    words.clear();
+    for (const StackCall& call : calls) {
+      if (!addresses.empty() && call.place < kMaxTopSize)
+        words.push_back({call.place, call.returns_to});
+      addresses.push_back(call.returns_to);
+    }
+  }
+};
+
+}  // namespace
+
+// A process whose goroutines are sampled.
+class WallSampler::Process {
+public:
+  explicit Process(uint32_t pid) : pid_(pid) {}
+
+  // Whether it runs Go code whose goroutines can be read.
+  Result<bool> find_runtimes(uint64_t now) {
+    ask_at_ = now + kAskAgainAfter;
+    owners_.clear();
+    auto code = GoCode::open(pid_);
+    if (!code)
+      return std::move(code).error();
+    code_ = std::make_unique<GoCode>(*std::move(code));
+    for (const GoFile& file : code_->files()) {
+      GoRuntime runtime = make_runtime(file, *code_);
+      go::GoroutineLayout layout = runtime.layout;
+      if (file.image->pointer_size == kGoWord && !runtime.allgs.empty())
+        runtimes_.push_back({SomeGoroutines(std::move(runtime), read_memory_), layout});
+    }
+    return !runtimes_.empty();
+  }
+
+  // Hands over what some of its goroutines do: each stands for so much time of its own, and for
+  // others. Gives how many these are.
+  uint64_t look(std::span<const double> random, uint64_t now, uint64_t elapsed_ns,
+                uint32_t event, const Handler& handler) {
+    if (runtimes_.empty() && now >= ask_at_) {
+      auto found = find_runtimes(now);
+      is_new_program_ = found && *found;
+    }
+    uint64_t count = 0;
+    for (Runtime& runtime : runtimes_) {
+      auto look = runtime.goroutines.look(random);
+      if (!look || look->all.empty()) {
+        runtimes_.clear();  // it has ended, or runs another program
+        break;
+      }
+      RecordedSample sample;
+      sample.time = now;
+      sample.pid = pid_;
+      sample.event = event;
+      sample.weight = weight_of(elapsed_ns, *look);
+      count += hand_over(runtime, *look, sample, handler);
+    }
+    return count;
+  }
+
+  // Appends what the program has mapped that the last look was the first at, if it was.
+  void tell_program(uint64_t time, std::vector<SidebandRecord>& records) {
+    if (!std::exchange(is_new_program_, false))
+      return;
+    auto mappings = code_mappings_of(pid_, time);
+    if (!mappings)
+      return;
+    records.emplace_back(
+        CommEvent{time, pid_, pid_, proc::comm_of(pid_, pid_).value_or(""), true});
+    for (RawMapping& mapping : *mappings)
+      records.emplace_back(std::move(mapping));
+  }
+
+private:
+  struct Runtime {
+    SomeGoroutines goroutines;
+    go::GoroutineLayout layout;
+  };
+
+  uint64_t hand_over(const Runtime& runtime, const SomeGoroutines::Look& look,
+                     RecordedSample sample, const Handler& handler) {
+    uint64_t count = 0;
+    auto labels = read_labels(look.all, runtime.layout.runtime, read_memory_);
+    for (size_t i = 0; i < look.all.size(); i++) {
+      const Goroutine& goroutine = look.all[i];
+      const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
+      if (is_of_runtime_at(goroutine.start) &&
+          std::ranges::all_of(stack,
+                              [&](const StackCall& at) { return is_runtime_at(at.call); }))
+        continue;
+      StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
+      stack_.set(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
+      set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
+      std::string state = state_text(goroutine, runtime.layout.wait_reasons);
+      sample.tid = goroutine.thread != 0 ? goroutine.thread : pid_;
+      sample.goid = goroutine.number;
+      sample.state = state;
+      sample.user_stack = stack_.addresses;
+      sample.words = stack_.words;
+      sample.labels = labels_;
+      sample.user_end = goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
+                                                                        : StackEnd::kUnreadable;
+      handler(sample, {});
+      count++;
+    }
+    return count;
+  }
+
+  void set_labels(std::span<const GoroutineLabel> labels) {
+    labels_.clear();
+    for (const GoroutineLabel& label : labels)
+      labels_.push_back({label.key, label.value});
+  }
+
+  // Whether the code there is of the runtime; and whether a goroutine that begins there is.
+  bool is_runtime_at(uint64_t address) { return owner_at(address).is_runtime; }
+  bool is_of_runtime_at(uint64_t start) { return owner_at(start).is_start_of_runtime; }
+
+  struct Owner {
+    bool is_runtime = false;
+    bool is_start_of_runtime = false;
+  };
+  Owner owner_at(uint64_t address) {
+    constexpr size_t kMaxKnown = 1 << 20;
+    if (owners_.size() > kMaxKnown)
+      owners_.clear();
+    auto [known, is_new] = owners_.try_emplace(address);
+    if (is_new)
+      if (std::vector<Call> calls = code_->calls_at(address); !calls.empty())
+        known->second = {calls.back().function.starts_with("runtime."),
+                         is_of_runtime(calls.back().function)};
+    return known->second;
+  }
+
+  uint32_t pid_;
+  proc::ReadMemory read_memory_ = [pid = pid_](std::span<proc::MemoryPiece> pieces) {
+    return proc::read_memory(pid, pieces);
+  };
+  uint64_t ask_at_ = 0;
+  bool is_new_program_ = false;
+  std::unique_ptr<GoCode> code_;      // null until it was found
+  std::vector<Runtime> runtimes_;     // borrow from it
+  std::map<uint64_t, Owner> owners_;  // of code, by address
+  // Of the sample that is handed over.
+  RecordedStack stack_;
+  std::vector<Label> labels_;
+};
+
+WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options)
+    : inner_(std::move(inner)) {
+  if (inner_)
+    events_.assign(inner_->events().begin(), inner_->events().end());
+  EventType wall;
+  wall.name = kWallEvent;
+  wall.frequency = options.frequency;
+  wall.source = EventSource::kGoroutines;
+  events_.push_back(wall);
+  for (uint32_t pid : options.pids)
+    processes_.push_back(std::make_unique<Process>(pid));
+  std::mt19937_64 random(options.seed);
+  for (size_t i = 0; i < options.most; i++)
+    random_.push_back(std::uniform_real_distribution<double>(0, 1)(random));
+}
+
+WallSampler::~WallSampler() = default;
+
+Result<std::unique_ptr<Sampler>> WallSampler::open(std::unique_ptr<Sampler> inner,
+                                                   const WallOptions& options) {
+  std::unique_ptr<WallSampler> sampler(new WallSampler(std::move(inner), options));
+  sampler->timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  timespec period = {.tv_sec = static_cast<time_t>(options.frequency == 1),
+                     .tv_nsec = static_cast<long>(kSecond / options.frequency % kSecond)};
+  itimerspec setting = {.it_interval = period, .it_value = period};
+  if (!sampler->timer_ || timerfd_settime(sampler->timer_.get(), 0, &setting, nullptr) != 0)
+    return system_error("cannot set a timer", errno);
+  auto poll =
+      open_poll({sampler->timer_.get(), sampler->inner_ ? sampler->inner_->poll_fd() : -1});
+  if (!poll)
+    return std::move(poll).error();
+  sampler->poll_ = *std::move(poll);
+  return std::unique_ptr<Sampler>(std::move(sampler));
+}
+
+void WallSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+  if (inner_)
+    inner_->set_go_program(pid, program, offset_at);
+}
+
+void WallSampler::forget_go_program(uint32_t pid) {
+  if (inner_)
+    inner_->forget_go_program(pid);
+}
+
+Result<> WallSampler::start() {
+  looked_at_ = monotonic_ns();
+  return inner_ ? inner_->start() : Result<>(Ok{});
+}
+
+void WallSampler::stop() {
+  is_stopped_ = true;
+  if (inner_)
+    inner_->stop();
+}
+
+// The samples of the time up to the end are of the look that comes when all is stopped.
+void WallSampler::drain_samples(const Handler& handler) {
+  if (inner_)
+    inner_->drain_samples(handler);
+  uint64_t ticks = 0;
+  bool is_due = read(timer_.get(), &ticks, sizeof(ticks)) == sizeof(ticks) || is_stopped_;
+  if (is_due && looked_at_ != 0)
+    look(handler);
+}
+
+void WallSampler::look(const Handler& handler) {
+  uint64_t now = monotonic_ns();
+  uint64_t elapsed_ns = now - std::exchange(looked_at_, is_stopped_ ? 0 : now);
+  auto event = static_cast<uint32_t>(events_.size() - 1);
+  for (const std::unique_ptr<Process>& process : processes_)
+    sample_count_ += process->look(random_, now, elapsed_ns, event, handler);
+  // Without another sampler nobody else tells what was executed: it was before these samples.
+  if (!inner_)
+    for (const std::unique_ptr<Process>& process : processes_)
+      process->tell_program(now - 1, records_);
+  choose();
+}
+
+// The golden section spreads any number of looks evenly.
+void WallSampler::choose() {
+  constexpr double kGoldenSection = 0.6180339887498949;
+  for (double& number : random_) {
+    number += kGoldenSection;
+    number -= number >= 1 ? 1 : 0;
+  }
+}
+
+void WallSampler::drain_events(std::vector<SidebandRecord>& records) {
+  if (inner_)
+    inner_->drain_events(records);
+  records.insert(records.end(), records_.begin(), records_.end());
+  records_.clear();
+}
+
+std::set<uint32_t> WallSampler::take_refused() {
+  return inner_ ? inner_->take_refused() : std::set<uint32_t>();
+}
+
+Result<> WallSampler::follow_cpus(std::vector<SidebandRecord>& records) {
+  return inner_ ? inner_->follow_cpus(records) : Result<>(Ok{});
+}
+
+WallSampler::Counters WallSampler::counters() const {
+  Counters counters = inner_ ? inner_->counters() : Counters();
+  counters.cpus.push_back(
+      {.samples = sample_count_, .event = static_cast<uint32_t>(events_.size() - 1)});
+  return counters;
+}
+
+uint32_t WallSampler::cpu_count() const {
+  return inner_ ? inner_->cpu_count() : static_cast<uint32_t>(proc::online_cpus().size());
+}
+
+}  // namespace gosym

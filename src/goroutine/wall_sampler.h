@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "record/sampler.h"
+
+namespace gosym {
+
+// What goroutines of some processes do, waiting included: the event "wall".
+struct WallOptions {
+  std::vector<uint32_t> pids = {};
+  uint64_t frequency =
+      97;             // looks a second: a prime, as timers of programs go off at round times
+  size_t most = 64;   // goroutines of a process that are looked at each time
+  uint64_t seed = 0;  // of the choice among them
+  // It is of a command that was not started yet: there is no Go code to be found now.
+  bool may_begin_later = false;
+};
+
+inline constexpr std::string_view kWallEvent = "wall";
+
+// Samples goroutines beside what another sampler samples, which may be none.
+//
+// At each look some goroutines of a process are read, chosen by chance, and each stands for as
+// many: where 10,000 goroutines live and 64 are read, each sample weighs the time since the
+// last look times 10,000 / 64. So the weights of all samples come to what is to be known,
+// goroutines times elapsed time, whenever the looks came and however many goroutines there
+// were. The program runs on meanwhile: see read_goroutines(). The runtime's own goroutines are
+// left out.
+//
+// The choice is spread evenly over the list of goroutines, and over time: of each of its parts
+// one place is looked at, the next time one that lies the golden section of the part further
+// on. So each goroutine is looked at as often as any other, but for a look or two.
+//
+// A goroutine that was running has no stack to be read: the sample has the function that it
+// began with. A process that starts to run Go code, or another program, is noticed within a
+// second.
+class WallSampler : public Sampler {
+public:
+  // `inner` may be null. Fails if none of the processes runs Go code, or one may not be read.
+  static Result<std::unique_ptr<Sampler>> open(std::unique_ptr<Sampler> inner,
+                                               const WallOptions& options);
+  ~WallSampler() override;
+
+  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) override;
+  void forget_go_program(uint32_t pid) override;
+  Result<> start() override;
+  void stop() override;
+  int poll_fd() const override { return poll_.get(); }
+  void drain_samples(const Handler& handler) override;
+  void drain_events(std::vector<SidebandRecord>& records) override;
+  bool follow(uint32_t pid) override { return inner_ && inner_->follow(pid); }
+  uint64_t lost_events() const override { return inner_ ? inner_->lost_events() : 0; }
+  std::set<uint32_t> take_refused() override;
+  Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
+  Counters counters() const override;
+  std::string name() const override { return inner_ ? inner_->name() : "goroutines"; }
+  std::string shortcomings() const override { return inner_ ? inner_->shortcomings() : ""; }
+  bool sees_kernel() const override { return inner_ && inner_->sees_kernel(); }
+  std::span<const EventType> events() const override { return events_; }
+  uint32_t cpu_count() const override;
+
+private:
+  class Process;
+
+  WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options);
+  void look(const Handler& handler);
+  void choose();
+
+  std::unique_ptr<Sampler> inner_;  // null: none
+  std::vector<EventType> events_;   // its own, then this
+  std::vector<std::unique_ptr<Process>> processes_;
+  UniqueFd timer_;
+  UniqueFd poll_;  // readable at the next look, or when there are samples of `inner_`
+  std::vector<double> random_;           // for each part of a list, out of [0, 1)
+  uint64_t looked_at_ = 0;               // when; 0: sampling has not begun
+  std::vector<SidebandRecord> records_;  // to be drained
+  bool is_stopped_ = false;
+  uint64_t sample_count_ = 0;
+};
+
+}  // namespace gosym

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""Samples of what goroutines do, against what the program and `goroutines` say of them.
+
+    wall.py GOSYM
+"""
+import collections
+import functools
+import re
+import subprocess
+import time
+
+from common import FIXTURES, GO_ENVIRONMENT, compiled, go, go_versions, gosym, new_place, pprof, run
+
+VERSIONS = go_versions("1.15", "1.27")
+
+
+@functools.cache
+def build(version, fixture="waiting"):
+    vcs = [] if version == "1.15" else ["-buildvcs=false"]
+    return compiled(go(version), "build", *vcs, "-ldflags=-s -w", output=new_place(fixture),
+                    cwd=FIXTURES / fixture, env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+
+
+class Program:
+    def __init__(self, *command):
+        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == "ready\n"
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def states(pid):
+    text = gosym("goroutines", "--by", "state", pid).out
+    return {state: int(count.replace(",", ""))
+            for count, state in re.findall(r"^ +([\d,]+) +[\d.]+% +(.+)$", text, re.M)}
+
+
+def recorded(pid, *options, seconds=1):
+    """A recording and how long it took, at the least and at the most."""
+    file = new_place("wall.raw")
+    begin = time.monotonic()
+    gosym("record", "-q", "-p", pid, *options, "-d", f"{seconds}s", "-o", file)
+    return file, seconds, time.monotonic() - begin
+
+
+def each_for_itself(version):
+    """Fewer goroutines than are read at a look: each has all the time, to the nanosecond."""
+    with Program(build(version), new_place("own"), 1) as pid:
+        own = states(pid)
+        file, least, most = recorded(pid, "-e", "wall")
+    times, by_state = collections.Counter(), collections.defaultdict(set)
+    for sample in pprof(file, "--goid").samples:
+        goid = sample.labels["goid"]
+        times[goid] += sample.nanoseconds
+        by_state[sample.labels["state"]].add(goid)
+    assert {state: len(goids) for state, goids in by_state.items()} == own, (by_state, own)
+    assert len(set(times.values())) == 1, times
+    assert least <= next(iter(times.values())) / 1e9 <= most, (times, most)
+
+
+def each_for_others(version):
+    """The sum is that of all, and each kind of waiting has its part of it."""
+    with Program(build(version), new_place("own"), 100) as pid:
+        own = states(pid)
+        file, least, most = recorded(pid, "-e", "wall", seconds=2)
+    count = sum(own.values())
+    found = collections.Counter()
+    for sample in pprof(file).samples:
+        found[sample.labels["state"]] += sample.nanoseconds / 1e9
+    assert 0.98 * count * least <= sum(found.values()) <= 1.02 * count * most, (count, found)
+    for state, number in own.items():
+        share, own_share = found[state] / sum(found.values()), number / count
+        assert abs(share - own_share) < 0.05, (state, share, own_share)
+
+
+run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, version)) for version in VERSIONS] +
+    [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS])
