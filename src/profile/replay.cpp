@@ -1,56 +1,17 @@
 #include "profile/replay.h"
 
-#include <elf.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
 
 #include "base/sequence_pool.h"
-#include "profile/kernel_history.h"
-#include "profile/process_history.h"
+#include "profile/location_table.h"
 #include "profile/sample_counter.h"
 
 namespace gosym {
 
 namespace {
-
-// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
-constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
-
-// The upper half of memory, as x86-64 and arm64 have it: the same in every profile, so that
-// profiles can be merged.
-constexpr uint64_t kKernelStart = 0xffff800000000000;
-constexpr uint64_t kKernelLimit = UINT64_MAX;
-
-// Images and mappings 0 and 1, as profile.h has them.
-void add_fixed_mappings(Profile& profile) {
-  ProfileImage none;
-  none.kind = ProfileImage::Kind::kAnonymous;
-  ProfileImage kernel;
-  kernel.kind = ProfileImage::Kind::kKernel;
-  kernel.file.path = "[kernel.kallsyms]";
-  profile.images = {none, kernel};
-  profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
-}
-
-ProfileImage::Kind kind_of(const RecordedImage& image) {
-  bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
-  return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
-}
-
-ProfileImage make_image(const MapEvent& event) {
-  ProfileImage image;
-  image.file.id = event.image;
-  image.file.path = event.path;
-  if (event.path == "[vdso]")
-    image.kind = ProfileImage::Kind::kVdso;
-  else if (event.image == ImageId{})
-    image.kind = ProfileImage::Kind::kAnonymous;
-  else
-    image.file.problem = "not described in the recording";
-  return image;
-}
 
 // Numbers are not used again while the machine runs.
 tsl::robin_map<uint64_t, std::string> cgroups_in(std::span<const Event> events) {
@@ -71,18 +32,6 @@ uint32_t rounded(uint32_t missing) {
 }
 
 }  // namespace
-
-std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
-                                             RuntimeAddress address) {
-  uint64_t offset = mapping.file_offset + (to_integer(address) - mapping.start);
-  size_t count = std::min(image.segments.size(), kMaxSegments);
-  for (const LoadSegment& segment : std::span(image.segments).first(count)) {
-    bool is_code = (segment.flags & PF_X) != 0;
-    if (is_code && offset - segment.file_offset < segment.file_size)
-      return ImageAddress{segment.address + (offset - segment.file_offset)};
-  }
-  return std::nullopt;
-}
 
 class Replay::Tables {
 public:
@@ -123,46 +72,12 @@ private:
     uint32_t frame_offset;
     bool operator==(const SeenStack&) const = default;
   };
-  struct SeenAddress {
-    uint64_t address;
-    uint32_t program;
-    uint32_t map_count;
-    uint64_t is_return;
-    bool operator==(const SeenAddress&) const = default;
-  };
-  struct SeenTop {
-    uint32_t program;
-    uint32_t map_count;
-    uint64_t top;
-    bool operator==(const SeenTop&) const = default;
-  };
-  struct LocationKey {
-    uint64_t address;
-    MappingId mapping;
-    StringId kernel_name;
-    uint64_t is_return;
-    bool operator==(const LocationKey&) const = default;
-  };
-  struct MappingKey {
-    uint64_t image;
-    uint64_t start;
-    uint64_t limit;
-    uint64_t file_offset;
-    uint64_t perf_map;
-    bool operator==(const MappingKey&) const = default;
-  };
 
-  LocationId user_location(AddressSpace space, uint64_t address, bool is_return);
   StackId add_stack(const StackContext& setting, const Numbers& numbers,
                     const RecordedSample& sample);
-  uint32_t top(AddressSpace space, uint32_t number, std::span<const StackWord> words);
-  // `count` is that of a setting.
-  LocationId kernel_location(uint32_t count, uint64_t address, bool is_return);
-  LocationId location(const LocationKey& key);
-  LocationId left_out(uint32_t missing);
-  MappingId mapping_at(AddressSpace space, uint64_t address);
-  uint32_t image_of(const MapEvent& event);
-  uint32_t perf_map_of(const MapEvent& event) const;
+  uint32_t top(uint32_t number, std::span<const StackWord> words);
+  LocationTable& locations() { return *dumps_.locations; }
+  const ProcessHistory& history() const { return dumps_.locations->processes(); }
 
   uint32_t step_of(uint64_t time) const {
     return group_by_.time_step == 0 ? 0
@@ -174,29 +89,17 @@ private:
   uint64_t begin_ = 0;
   uint64_t timeline_begin_ = 0;                    // since then
   tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
-  KernelHistory kernel_history_;
-  ProcessHistory history_;
-  tsl::robin_map<ImageId, RecordedImage> recorded_;
-  tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
   SequencePool<uint64_t> raw_stacks_;
   SequenceNumbers<StackWord> raw_tops_;
-  size_t word_locations_ = 0;  // that were made for words of tops
   SequencePool<ProfileLabel> label_sets_;
   std::string unknown_comm_;          // that comm() gave last
   std::vector<LocationId> resolved_;  // scratch of add_stack()
 
   tsl::robin_map<StackContext, uint32_t, BytesHash> settings_;
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
-  tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_addresses_;
-  std::vector<ProfileLabel> resolved_labels_;          // scratch of number_labels()
-  tsl::robin_map<SeenTop, uint32_t, BytesHash> tops_;  // that dumps_ has
+  std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
+  tsl::robin_map<uint32_t, uint32_t> tops_;    // that dumps_ has, by number
   SampleCounter samples_;
-  tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
-  tsl::robin_map<uint32_t, LocationId> left_out_;  // by the number of frames
-  tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
-  tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
-  tsl::robin_map<ImageId, uint32_t> images_;
-  tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
   Profile profile_;
   StackDumps dumps_;
 };
@@ -204,25 +107,18 @@ private:
 Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
                        std::vector<Event> events, std::span<const RecordedPerfMap> perf_maps,
                        GroupBy group_by)
-    : group_by_(group_by),
-      cgroups_(cgroups_in(events)),
-      kernel_history_(events),
-      history_(std::move(events)) {
+    : group_by_(group_by), cgroups_(cgroups_in(events)) {
+  dumps_.locations =
+      std::make_shared<LocationTable>(std::move(images), std::move(events), perf_maps);
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
   profile_.timelines.resize(profile_.info.events.size());
   profile_.time_step = group_by.time_step;
-  for (RecordedImage& image : images)
-    recorded_.insert_or_assign(image.id, std::move(image));
-  for (const RecordedPerfMap& map : perf_maps)
-    perf_maps_[history_.address_space(map.pid, map.time).program] =
-        static_cast<uint32_t>(&map - perf_maps.data() + 1);
-  perf_maps_.erase(AddressSpace::kUnknown);
 }
 
 std::string_view Replay::Tables::comm(const RecordedSample& sample) {
-  std::string_view name = history_.comm(sample.pid, sample.tid, sample.time);
+  std::string_view name = history().comm(sample.pid, sample.tid, sample.time);
   if (!name.empty())
     return name;
   return unknown_comm_ = fmt::format(":{}", sample.tid);
@@ -234,11 +130,11 @@ std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
 }
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
-  AddressSpace space = history_.address_space(sample.pid, sample.time);
+  AddressSpace space = history().address_space(sample.pid, sample.time);
   StackContext setting = {
       space.program,
       space.map_count,
-      sample.kernel_stack.empty() ? 0 : kernel_history_.count_at(sample.time),
+      sample.kernel_stack.empty() ? 0 : locations().kernel_history().count_at(sample.time),
       static_cast<uint32_t>(sample.user_end),
       sample.goroutine_start,
       sample.gap,
@@ -279,7 +175,8 @@ StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& nu
   resolved_.clear();
   bool is_return = false;
   for (uint64_t address : raw_stacks_[numbers.kernel_stack]) {
-    resolved_.push_back(kernel_location(setting.kernel_count, address, is_return));
+    resolved_.push_back(
+        locations().in_kernel(profile_, setting.kernel_count, address, is_return));
     is_return = true;
   }
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
@@ -290,10 +187,10 @@ StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& nu
   size_t gap = 0;
   std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
   for (size_t i = 0; i < user.size(); i++) {
-    LocationId id = user_location(space, user[i], is_return);
+    LocationId id = locations().in_user(profile_, space, user[i], is_return);
     if (i == setting.gap && i > 0) {
       gap = resolved_.size() - kernel_depth;
-      resolved_.push_back(left_out(setting.missing));
+      resolved_.push_back(locations().left_out(profile_, setting.missing));
     }
     if (i == setting.goroutine_start && i > 0)
       goroutine_begin = resolved_.size();
@@ -307,7 +204,7 @@ StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& nu
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
-  dumps_.states.push_back({sample.frame_offset, top(space, numbers.top, sample.words), end,
+  dumps_.states.push_back({sample.frame_offset, space, top(numbers.top, sample.words), end,
                            static_cast<uint32_t>(goroutine_depth), static_cast<uint32_t>(gap)});
   return id;
 }
@@ -320,138 +217,30 @@ uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
   return label_sets_.intern(resolved_labels_);
 }
 
-uint32_t Replay::Tables::top(AddressSpace space, uint32_t number,
-                             std::span<const StackWord> words) {
+uint32_t Replay::Tables::top(uint32_t number, std::span<const StackWord> words) {
   auto next = static_cast<uint32_t>(dumps_.begins.size() - 1);
-  auto [known, is_new] = tops_.try_emplace({space.program, space.map_count, number}, next);
+  auto [known, is_new] = tops_.try_emplace(number, next);
   if (!is_new)
     return known->second;
-  constexpr size_t kMaxWordLocations = 1'000'000;
-  for (const StackWord& word : words) {
-    using Kind = StackSlot::Kind;
-    auto offset = static_cast<uint32_t>(word.offset);
-    if (word.is_place() || word.is_number()) {
-      Kind kind = word.is_place() ? Kind::kPlace : Kind::kNumber;
-      dumps_.slots.push_back({offset, kind, static_cast<uint32_t>(word.value)});
-      continue;
-    }
-    MappingId mapping = mapping_at(space, word.value);
-    if (mapping == kNoMapping || word_locations_ == kMaxWordLocations)
-      continue;
-    size_t known_locations = profile_.locations.size();
-    LocationId id = location({word.value, mapping, StringId{}, true});
-    word_locations_ += profile_.locations.size() - known_locations;
-    dumps_.slots.push_back({offset, Kind::kLocation, static_cast<uint32_t>(id)});
-  }
-  dumps_.begins.push_back(static_cast<uint32_t>(dumps_.slots.size()));
+  dumps_.words.insert(dumps_.words.end(), words.begin(), words.end());
+  dumps_.begins.push_back(dumps_.words.size());
   return next;
-}
-
-LocationId Replay::Tables::user_location(AddressSpace space, uint64_t address, bool is_return) {
-  SeenAddress seen = {address, space.program, space.map_count, is_return};
-  auto [known, is_new] = seen_addresses_.try_emplace(seen);
-  if (is_new)
-    known.value() = location({address, mapping_at(space, address), StringId{}, is_return});
-  return known->second;
-}
-
-LocationId Replay::Tables::kernel_location(uint32_t count, uint64_t address, bool is_return) {
-  uint64_t call = address - (is_return ? 1 : 0);
-  std::string_view name = kernel_history_.find(call, count);
-  return location({address, kKernelMapping, profile_.strings.intern(name), is_return});
-}
-
-LocationId Replay::Tables::location(const LocationKey& key) {
-  auto next = static_cast<LocationId>(profile_.locations.size());
-  auto [slot, is_new] = locations_.try_emplace(key, next);
-  if (!is_new)
-    return slot->second;
-
-  Location location;
-  location.mapping = key.mapping;
-  location.address = RuntimeAddress{key.address};
-  location.kernel_name = key.kernel_name;
-  location.is_return = key.is_return != 0;
-  const ProfileImage& image = profile_.image_of(key.mapping);
-  const Mapping& place = profile_.mappings[to_index(key.mapping)];
-  if (image.kind == ProfileImage::Kind::kFile)
-    location.image_address = to_image_address(place, image.file, location.address);
-  else if (image.kind == ProfileImage::Kind::kVdso)
-    location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
-  profile_.locations.push_back(location);
-  return next;
-}
-
-LocationId Replay::Tables::left_out(uint32_t missing) {
-  auto next = static_cast<LocationId>(profile_.locations.size());
-  auto [slot, is_new] = left_out_.try_emplace(missing, next);
-  if (is_new) {
-    profile_.locations.emplace_back();
-    profile_.locations.back().address = RuntimeAddress{missing};
-    profile_.locations.back().unnamed = Unnamed::kLeftOut;
-  }
-  return slot->second;
-}
-
-MappingId Replay::Tables::mapping_at(AddressSpace space, uint64_t address) {
-  const MapEvent* event = history_.find(space, address);
-  if (!event)
-    return kNoMapping;
-  auto [of_event, is_new_event] = mapping_of_event_.try_emplace(event, kNoMapping);
-  if (!is_new_event)
-    return of_event->second;
-
-  Mapping mapping = {image_of(*event), event->start, event->limit(), event->file_offset, 0};
-  if (profile_.images[mapping.image].kind == ProfileImage::Kind::kAnonymous)
-    mapping.perf_map = perf_map_of(*event);
-  MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset,
-                    mapping.perf_map};
-  auto next = static_cast<MappingId>(profile_.mappings.size());
-  auto [slot, is_new] = mappings_.try_emplace(key, next);
-  if (is_new)
-    profile_.mappings.push_back(mapping);
-  of_event.value() = slot->second;
-  return slot->second;
-}
-
-uint32_t Replay::Tables::image_of(const MapEvent& event) {
-  auto next = static_cast<uint32_t>(profile_.images.size());
-  auto recorded = recorded_.find(event.image);
-  bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
-  uint32_t& index = is_recorded
-                        ? images_.try_emplace(event.image, next).first.value()
-                        : unrecorded_images_.try_emplace(event.path, next).first.value();
-  if (index == next && is_recorded)
-    profile_.images.push_back({kind_of(recorded->second), recorded->second});
-  else if (index == next)
-    profile_.images.push_back(make_image(event));
-  return index;
-}
-
-// The last one that the process told while it ran the program that mapped this.
-uint32_t Replay::Tables::perf_map_of(const MapEvent& event) const {
-  auto known = perf_maps_.find(history_.address_space(event.pid, event.time).program);
-  return known == perf_maps_.end() ? 0 : known->second;
 }
 
 uint64_t Replay::Tables::memory() const {
   auto of = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  auto of_table = [](const auto& table) {
-    using Entry = typename std::remove_cvref_t<decltype(table)>::value_type;
-    return table.bucket_count() * (sizeof(Entry) + sizeof(uint64_t));
-  };
   // What a vector grew out of stays in the heap, and while it grows it is there twice.
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
-         kGrowth * of(dumps_.slots) + of(dumps_.begins) + label_sets_.memory() +
-         samples_.memory() + of_table(settings_) + of_table(seen_) + of_table(seen_addresses_) +
-         of_table(tops_) + of_table(locations_) + of_table(mappings_) +
-         of_table(mapping_of_event_) + of(profile_.locations) + of(profile_.mappings) +
-         of(profile_.stack_begin) + of(dumps_.states) + profile_.strings.memory();
+         kGrowth * of(dumps_.words) + of(dumps_.begins) + label_sets_.memory() +
+         samples_.memory() + memory_of_table(settings_) + memory_of_table(seen_) +
+         memory_of_table(tops_) + dumps_.locations->memory() + of(profile_.locations) +
+         of(profile_.mappings) + of(profile_.stack_begin) + of(dumps_.states) +
+         profile_.strings.memory();
 }
 
 bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
-  if (dumps_.slots.size() * sizeof(StackSlot) < least)
+  if (dumps_.words.size() * sizeof(StackWord) < least)
     return true;
   if (!find(profile_, dumps_))
     return false;

@@ -12,10 +12,6 @@
 
 namespace gosym {
 
-// Where in its image the code lies that is mapped at `address`; none if no segment has it.
-std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
-                                             RuntimeAddress address);
-
 // What is told apart in a profile though the stacks are equal. Threads of one name are many in
 // a Go program, and goroutines more.
 struct GroupBy {
@@ -45,9 +41,7 @@ using FindCallers = std::function<bool(Profile& profile, const StackDumps& dumps
 //
 // A return address lies in mapped code. Where the chain of frame pointers leads to one that
 // does not, it has left the stack, and the user stack ends before it. Only a leaf may lie in no
-// mapping. Words of a stack that point to no mapped code are left out, and so are those that
-// are new, once there are a million of them: programs have a hundred thousand calls, a file
-// that was made to take all memory could have any number.
+// mapping. Words of stacks stay as they are until a walk asks for them: of most it never does.
 //
 // Samples may come in any order, as those of different CPUs do; each is of one of the events of
 // the info. A stack with its top, and each

@@ -1,32 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "profile/process_history.h"
 #include "profile/profile.h"
 
 // What replay finds beside a profile, and what unwind makes use of: the words of stacks.
 
 namespace gosym {
 
-// A word of a user stack that points to code, or to a place of that stack; or a register.
-struct StackSlot {
-  // As wide as the others, for it is hashed with them.
-  enum class Kind : uint32_t { kLocation, kPlace, kNumber };
-
-  uint32_t offset = 0;  // from the stack pointer, in bytes; of registers as StackWord has it
-  Kind kind{};
-  // The id of a location, as if it were returned to; an offset from the stack pointer; or a
-  // number.
-  uint32_t value = 0;
-
-  bool operator==(const StackSlot&) const = default;
-};
+class LocationTable;
 
 // What a user stack was like when it was sampled, for whoever looks for callers in it.
 struct StackState {
   uint64_t frame_offset = kNoFrame;  // as in RecordedSample
+  AddressSpace space;                // that its words point to
   uint32_t top = 0;                  // number of the top of the stack
   StackEnd end{};
   // How many of its last locations are of a goroutine's own stack, when the thread was on
@@ -40,17 +31,19 @@ struct StackState {
 struct StackDumps {
   size_t first_stack = 0;          // those before have callers
   std::vector<StackState> states;  // of each stack from there on
-  // The slots of all dumps, by offset; dump i is [begins[i], begins[i + 1]).
-  std::vector<StackSlot> slots;
-  std::vector<uint32_t> begins = {0};
+  // Of all dumps, as they were recorded; dump i is [begins[i], begins[i + 1]).
+  std::vector<StackWord> words;
+  std::vector<size_t> begins = {0};
+  // Has the code that words point to, for as long as they are asked for.
+  std::shared_ptr<LocationTable> locations;
 
-  std::span<const StackSlot> dump(uint32_t number) const {
-    return std::span(slots).subspan(begins[number], begins[number + 1] - begins[number]);
+  std::span<const StackWord> dump(uint32_t number) const {
+    return std::span(words).subspan(begins[number], begins[number + 1] - begins[number]);
   }
   void clear() {
     first_stack += states.size();
     states.clear();
-    slots.clear();
+    words.clear();
     begins.assign(1, 0);
   }
 };

@@ -73,15 +73,19 @@ private:
 
 }  // namespace
 
-ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
-                                  const std::map<ImageId, const RecordedImage*>& wanted,
-                                  uint64_t room) {
+ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>& wanted,
+                                   uint64_t room) {
   raise_file_limit();  // a recording of a busy host keeps thousands
   ArchivedFiles result;
   std::map<ImageId, Builder> builders;
   uint64_t left = room;
-  for (const Recording::StoredChunk& chunk : pieces) {
-    auto piece = read_piece(chunk);
+  bool is_first = images_.empty();
+  for (size_t i = 0; i < chunks_.size(); i++) {
+    if (!is_first && (!images_[i] || !wanted.contains(*images_[i])))
+      continue;
+    auto piece = read_piece(chunks_[i]);
+    if (is_first)
+      images_.push_back(piece ? std::optional(piece->image) : std::nullopt);
     if (!piece) {
       result.damaged_chunks++;
       continue;
@@ -100,6 +104,12 @@ ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces
     if (UniqueFd file = std::move(builder).finish())
       result.files[id] = std::move(file);
   return result;
+}
+
+ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
+                                  const std::map<ImageId, const RecordedImage*>& wanted,
+                                  uint64_t room) {
+  return ArchivedPieces(pieces).open(wanted, room);
 }
 
 }  // namespace gosym::raw

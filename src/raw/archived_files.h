@@ -1,8 +1,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "profile/recording.h"
@@ -21,6 +23,19 @@ struct ArchivedFiles {
 // A file of which a piece is missing counts as not kept: where nothing is known zeros would
 // tell lies. Files take the memory of their pieces, and more for what is read between them;
 // those that together are larger than `room` count as not kept either.
+class ArchivedPieces {
+public:
+  // The chunks must outlive this.
+  explicit ArchivedPieces(std::span<const Recording::StoredChunk> chunks) : chunks_(chunks) {}
+
+  // From the second call on only pieces of the wanted files are read, and no damage is counted.
+  ArchivedFiles open(const std::map<ImageId, const RecordedImage*>& wanted, uint64_t room);
+
+private:
+  std::span<const Recording::StoredChunk> chunks_;
+  std::vector<std::optional<ImageId>> images_;  // of each; none: it is damaged
+};
+
 ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
                                   const std::map<ImageId, const RecordedImage*>& wanted,
                                   uint64_t room);

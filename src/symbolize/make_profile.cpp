@@ -42,40 +42,41 @@ void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
 class KeptFiles {
 public:
   KeptFiles(raw::Recording& recording, SymbolCache& kept)
-      : recording_(recording), kept_(kept) {}
+      : recording_(recording), kept_(kept), pieces_(recording.piece_chunks) {}
 
-  // Opens those of the images that have come since the last call; of the memory that there is
-  // it leaves the rest.
-  void open(Profile& profile, uint64_t& memory) {
+  // How much memory there is, for the files and for what open() leaves of it. Gives what those
+  // leave that are open.
+  uint64_t set_memory(uint64_t memory) { return left_ = memory - std::min(memory, size_); }
+
+  // Opens those of the images that have come since the last call. Gives the memory that is
+  // left.
+  uint64_t open(Profile& profile) {
     std::span<ProfileImage> images = std::span(profile.images).subspan(opened_);
     std::map<ImageId, const RecordedImage*> wanted;
     for (const ProfileImage& image : images)
       if (image.kind == ProfileImage::Kind::kFile)
         wanted[image.file.id] = &image.file;
     opened_ = profile.images.size();
-    memory -= std::min(memory, size_);
     if (wanted.empty())
-      return;
-    raw::ArchivedFiles files =
-        raw::open_archived_files(recording_.piece_chunks, wanted, memory);
+      return left_;
+    raw::ArchivedFiles files = pieces_.open(wanted, left_);
     if (kept_.numbers)
       renumber_images(*kept_.numbers, images, files);
-    memory -= files.size;
+    left_ -= files.size;
     size_ += files.size;
-    // Damaged pieces are counted with the other chunks, and all are looked at each time.
-    recording_.damaged_chunks +=
-        files.damaged_chunks - std::min(damaged_, files.damaged_chunks);
-    damaged_ = files.damaged_chunks;
+    recording_.damaged_chunks += files.damaged_chunks;
     kept_.held.merge(files.files);
     kept_.file_problems.merge(files.problems);
+    return left_;
   }
 
 private:
   raw::Recording& recording_;
   SymbolCache& kept_;
+  raw::ArchivedPieces pieces_;
   size_t opened_ = 0;  // images
   uint64_t size_ = 0;
-  uint64_t damaged_ = 0;
+  uint64_t left_ = 0;
 };
 
 }  // namespace
@@ -93,8 +94,8 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   KeptFiles archived(recording, kept);
   auto unwinder = std::make_unique<Unwinder>(recording.vdso, files, kept.held, cache);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
-    archived.open(profile, memory);
-    return unwinder->walk(profile, dumps, memory);
+    return unwinder->walk(profile, dumps, archived.set_memory(memory),
+                          [&](Profile& grown) { return archived.open(grown); });
   };
   auto replayed = replay(recording, filter, group_by, find_callers);
   if (!replayed)

@@ -1,8 +1,10 @@
 #include "symbolize/unwind.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "profile/location_table.h"
 #include "profile/rewrite_stacks.h"
 #include "profile/stack_walk.h"
 #include "symbolize/unwind_rules.h"
@@ -18,14 +20,24 @@ public:
        SymbolCache* cache)
       : rules_(vdso, files, held, cache) {}
 
-  // As UnwindRules has it.
-  void set_profile(Profile& profile) {
+  // Words are of `locations`. `open` is called when the profile has got images, before their
+  // files are opened.
+  void set_profile(Profile& profile, LocationTable& locations,
+                   const std::function<void(Profile&)>& open) {
     profile_ = &profile;
-    rules_.set_profile(profile);
-    known_.resize(profile.locations.size());
+    locations_ = &locations;
+    open_ = &open;
+    take_new();
   }
 
   using Address = LocationId;
+
+  // What a word of a stack returns to.
+  std::optional<LocationId> of_word(AddressSpace space, uint64_t address) {
+    std::optional<LocationId> id = locations_->of_word(*profile_, space, address);
+    take_new();
+    return id;
+  }
 
   std::optional<UnwindRule> rule(LocationId id) {
     Known& known = known_[to_index(id)];
@@ -87,6 +99,16 @@ private:
     std::optional<UnwindRule> rule;
   };
 
+  // What the profile has got.
+  void take_new() {
+    known_.resize(profile_->locations.size());
+    if (images_ == profile_->images.size())
+      return;
+    images_ = profile_->images.size();
+    (*open_)(*profile_);
+    rules_.set_profile(*profile_);
+  }
+
   LocationId find_returned_to(LocationId id) {
     const Location& location = profile_->locations[to_index(id)];
     if (rules_.is_signal_return(location) || rules_.is_context_start(location))
@@ -109,6 +131,9 @@ private:
   }
 
   Profile* profile_ = nullptr;
+  LocationTable* locations_ = nullptr;
+  const std::function<void(Profile&)>* open_ = nullptr;
+  size_t images_ = 0;  // that the profile has
   UnwindRules rules_;
   std::vector<Known> known_;  // by location
   tsl::robin_map<size_t, LocationId> interrupted_;
@@ -117,7 +142,8 @@ private:
 // The words of one stack that were recorded.
 class Words {
 public:
-  explicit Words(std::span<const StackSlot> words) : words_(words) {}
+  Words(Code& code, AddressSpace space, std::span<const StackWord> words)
+      : code_(code), space_(space), words_(words) {}
 
   std::optional<WalkedWord<LocationId>> at(uint64_t offset) const {
     return offset < kMaxTopSize ? find(offset) : std::nullopt;
@@ -128,21 +154,20 @@ public:
 
 private:
   std::optional<WalkedWord<LocationId>> find(uint64_t offset) const {
-    auto found = std::ranges::lower_bound(
-        words_, offset, {}, [](const StackSlot& word) { return uint64_t{word.offset}; });
+    auto found = std::ranges::lower_bound(words_, offset, {}, &StackWord::offset);
     if (found == words_.end() || found->offset != offset)
       return std::nullopt;
-    switch (found->kind) {
-      case StackSlot::Kind::kPlace:
-        return WalkedWord<LocationId>{.place = found->value};
-      case StackSlot::Kind::kNumber:
-        return WalkedWord<LocationId>{.number = found->value};
-      default:
-        return WalkedWord<LocationId>{.address = LocationId{found->value}};
-    }
+    if (found->is_place())
+      return WalkedWord<LocationId>{.place = found->value};
+    if (found->is_number())
+      return WalkedWord<LocationId>{.number = static_cast<uint32_t>(found->value)};
+    auto address = code_.of_word(space_, found->value);
+    return address ? std::optional(WalkedWord<LocationId>{.address = *address}) : std::nullopt;
   }
 
-  std::span<const StackSlot> words_;
+  Code& code_;
+  AddressSpace space_;
+  std::span<const StackWord> words_;
 };
 
 // A part of a chain: all of it, or what is left before and behind a gap.
@@ -185,7 +210,7 @@ void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
 
 // Appends a stack with its callers.
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
-                   const StackState& state, std::span<const StackSlot> words,
+                   const StackState& state, std::span<const StackWord> words,
                    std::vector<LocationId>& stack) {
   std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
   stack.assign(kernel.begin(), kernel.end());
@@ -198,7 +223,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                   state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
   StackState own_state = state;
   own_state.gap = own.gap ? state.gap : 0;
-  StackWalk walk(code, Words(words), own.before, own_state);
+  StackWalk walk(code, Words(code, state.space, words), own.before, own_state);
   if (!other.before.empty())
     walk.expect(other.before.front());
   walk.run();
@@ -230,9 +255,15 @@ Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, const H
 
 Unwinder::~Unwinder() = default;
 
-bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit) {
+bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit,
+                    const OpenImages& open) {
   Walked& walked = *walked_;
-  walked.code.set_profile(profile);
+  uint64_t known = dumps.locations->memory();
+  std::function<void(Profile&)> open_images = [&](Profile& grown) {
+    if (open)
+      memory_limit = open(grown);
+  };
+  walked.code.set_profile(profile, *dumps.locations, open_images);
   std::vector<LocationId> stack;
   for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
     const StackState& state = dumps.states[i - dumps.first_stack];
@@ -240,7 +271,7 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
                                          profile.stack(static_cast<StackId>(i)), state,
                                          dumps.dump(state.top), stack));
     walked.numbers.push_back(walked.stacks.intern(stack));
-    if (walked.stacks.memory() > memory_limit)
+    if (walked.stacks.memory() + dumps.locations->memory() - known > memory_limit)
       return false;
   }
   return true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -34,9 +35,15 @@ public:
            SymbolCache* cache = nullptr);
   ~Unwinder();
 
-  // Walks the stacks that the profile has from dumps.first_stack on. False: all of them come to
-  // more than so many bytes.
-  bool walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit);
+  // What there is to do for images that the profile has got, before they are asked for callers;
+  // gives how many bytes the stacks may still take.
+  using OpenImages = std::function<uint64_t(Profile& profile)>;
+
+  // Walks the stacks that the profile has from dumps.first_stack on. Words that it asks for may
+  // bring the profile new locations and images. False: all of the stacks come to more than so
+  // many bytes.
+  bool walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit,
+            const OpenImages& open = {});
   // Gives the profile, in which all have been walked, its stacks with their callers.
   void finish(Profile& profile) &&;
 

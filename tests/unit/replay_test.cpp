@@ -1,4 +1,5 @@
 #include "profile/replay.h"
+#include "profile/location_table.h"
 
 #include <doctest/doctest.h>
 #include <elf.h>
@@ -275,16 +276,22 @@ TEST_CASE("replay: words of a stack are places, and addresses of what is mapped"
   const StackDumps& dumps = replayed.dumps;
 
   REQUIRE(dumps.states.size() == 3);
-  auto top_of = [&](size_t stack) { return dumps.dump(dumps.states[stack].top); };
-  REQUIRE(top_of(0).size() == 2);
-  CHECK(top_of(0)[1] == StackSlot{8, StackSlot::Kind::kPlace, 16});
-  StackSlot word = top_of(0)[0];
-  CHECK(word.offset == 0);
-  CHECK(to_integer(profile.locations[word.value].address) == 0x100020);
-  CHECK(profile.locations[word.value].is_return);
-  REQUIRE(top_of(1).size() == 3);
-  CHECK(top_of(1)[0] == word);
-  CHECK(profile.image_of(profile.locations[top_of(1)[2].value].mapping).file.path == "b");
+  for (const StackState& state : dumps.states)
+    CHECK(std::ranges::equal(dumps.dump(state.top), words));
+  CHECK(profile.images.size() == 3);  // words are looked at when a walk asks for them
+  auto returned_to = [&](size_t stack, size_t word) {
+    return dumps.locations->of_word(profile, dumps.states[stack].space, words[word].value);
+  };
+  auto in_a = returned_to(0, 0);
+  REQUIRE(in_a);
+  CHECK(to_integer(profile.locations[to_index(*in_a)].address) == 0x100020);
+  CHECK(profile.locations[to_index(*in_a)].is_return);
+  CHECK(returned_to(1, 0) == in_a);
+  CHECK(!returned_to(0, 2));  // before it was mapped
+  auto in_b = returned_to(1, 2);
+  REQUIRE(in_b);
+  CHECK(profile.image_of(profile.locations[to_index(*in_b)].mapping).file.path == "b");
+  CHECK(profile.images.size() == 4);
   CHECK(dumps.states[1].frame_offset == 24);
   CHECK(dumps.states[2].frame_offset == kNoFrame);
   CHECK(dumps.states[1].top == dumps.states[2].top);

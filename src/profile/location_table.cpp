@@ -1,0 +1,185 @@
+#include "profile/location_table.h"
+
+#include <elf.h>
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
+constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
+
+// The upper half of memory, as x86-64 and arm64 have it: the same in every profile, so that
+// profiles can be merged.
+constexpr uint64_t kKernelStart = 0xffff800000000000;
+constexpr uint64_t kKernelLimit = UINT64_MAX;
+
+ProfileImage::Kind kind_of(const RecordedImage& image) {
+  bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
+  return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
+}
+
+ProfileImage make_image(const MapEvent& event) {
+  ProfileImage image;
+  image.file.id = event.image;
+  image.file.path = event.path;
+  if (event.path == "[vdso]")
+    image.kind = ProfileImage::Kind::kVdso;
+  else if (event.image == ImageId{})
+    image.kind = ProfileImage::Kind::kAnonymous;
+  else
+    image.file.problem = "not described in the recording";
+  return image;
+}
+
+}  // namespace
+
+std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
+                                             RuntimeAddress address) {
+  uint64_t offset = mapping.file_offset + (to_integer(address) - mapping.start);
+  size_t count = std::min(image.segments.size(), kMaxSegments);
+  for (const LoadSegment& segment : std::span(image.segments).first(count)) {
+    bool is_code = (segment.flags & PF_X) != 0;
+    if (is_code && offset - segment.file_offset < segment.file_size)
+      return ImageAddress{segment.address + (offset - segment.file_offset)};
+  }
+  return std::nullopt;
+}
+
+void add_fixed_mappings(Profile& profile) {
+  ProfileImage none;
+  none.kind = ProfileImage::Kind::kAnonymous;
+  ProfileImage kernel;
+  kernel.kind = ProfileImage::Kind::kKernel;
+  kernel.file.path = "[kernel.kallsyms]";
+  profile.images = {none, kernel};
+  profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
+}
+
+LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
+                             std::span<const RecordedPerfMap> perf_maps)
+    : kernel_history_(events), processes_(std::move(events)) {
+  for (RecordedImage& image : images)
+    recorded_.insert_or_assign(image.id, std::move(image));
+  for (const RecordedPerfMap& map : perf_maps)
+    perf_maps_[processes_.address_space(map.pid, map.time).program] =
+        static_cast<uint32_t>(&map - perf_maps.data() + 1);
+  perf_maps_.erase(AddressSpace::kUnknown);
+}
+
+LocationId LocationTable::in_user(Profile& profile, AddressSpace space, uint64_t address,
+                                  bool is_return) {
+  SeenAddress seen = {address, space.program, space.map_count, is_return};
+  auto [known, is_new] = seen_.try_emplace(seen);
+  if (is_new)
+    known.value() = location(
+        profile, {address, mapping_at(profile, space, address), StringId{}, is_return});
+  return known->second;
+}
+
+std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace space,
+                                                 uint64_t address) {
+  constexpr size_t kMaxWordLocations = 1'000'000;
+  SeenAddress seen = {address, space.program, space.map_count, true};
+  if (auto known = seen_.find(seen); known != seen_.end())
+    return profile.locations[to_index(known->second)].mapping == kNoMapping
+               ? std::nullopt
+               : std::optional(known->second);
+  MappingId mapping = mapping_at(profile, space, address);
+  if (mapping == kNoMapping || word_locations_ == kMaxWordLocations)
+    return std::nullopt;
+  size_t known_locations = profile.locations.size();
+  LocationId id = location(profile, {address, mapping, StringId{}, true});
+  word_locations_ += profile.locations.size() - known_locations;
+  return seen_[seen] = id;
+}
+
+LocationId LocationTable::in_kernel(Profile& profile, uint32_t count, uint64_t address,
+                                    bool is_return) {
+  uint64_t call = address - (is_return ? 1 : 0);
+  std::string_view name = kernel_history_.find(call, count);
+  return location(profile, {address, kKernelMapping, profile.strings.intern(name), is_return});
+}
+
+LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
+  auto next = static_cast<LocationId>(profile.locations.size());
+  auto [slot, is_new] = locations_.try_emplace(key, next);
+  if (!is_new)
+    return slot->second;
+
+  Location location;
+  location.mapping = key.mapping;
+  location.address = RuntimeAddress{key.address};
+  location.kernel_name = key.kernel_name;
+  location.is_return = key.is_return != 0;
+  const ProfileImage& image = profile.image_of(key.mapping);
+  const Mapping& place = profile.mappings[to_index(key.mapping)];
+  if (image.kind == ProfileImage::Kind::kFile)
+    location.image_address = to_image_address(place, image.file, location.address);
+  else if (image.kind == ProfileImage::Kind::kVdso)
+    location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
+  profile.locations.push_back(location);
+  return next;
+}
+
+LocationId LocationTable::left_out(Profile& profile, uint32_t missing) {
+  auto next = static_cast<LocationId>(profile.locations.size());
+  auto [slot, is_new] = left_out_.try_emplace(missing, next);
+  if (is_new) {
+    profile.locations.emplace_back();
+    profile.locations.back().address = RuntimeAddress{missing};
+    profile.locations.back().unnamed = Unnamed::kLeftOut;
+  }
+  return slot->second;
+}
+
+MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64_t address) {
+  const MapEvent* event = processes_.find(space, address);
+  if (!event)
+    return kNoMapping;
+  auto [of_event, is_new_event] = mapping_of_event_.try_emplace(event, kNoMapping);
+  if (!is_new_event)
+    return of_event->second;
+
+  Mapping mapping = {image_of(profile, *event), event->start, event->limit(),
+                     event->file_offset, 0};
+  if (profile.images[mapping.image].kind == ProfileImage::Kind::kAnonymous)
+    mapping.perf_map = perf_map_of(*event);
+  MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset,
+                    mapping.perf_map};
+  auto next = static_cast<MappingId>(profile.mappings.size());
+  auto [slot, is_new] = mappings_.try_emplace(key, next);
+  if (is_new)
+    profile.mappings.push_back(mapping);
+  of_event.value() = slot->second;
+  return slot->second;
+}
+
+uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
+  auto next = static_cast<uint32_t>(profile.images.size());
+  auto recorded = recorded_.find(event.image);
+  bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
+  uint32_t& index = is_recorded
+                        ? images_.try_emplace(event.image, next).first.value()
+                        : unrecorded_images_.try_emplace(event.path, next).first.value();
+  if (index == next && is_recorded)
+    profile.images.push_back({kind_of(recorded->second), recorded->second});
+  else if (index == next)
+    profile.images.push_back(make_image(event));
+  return index;
+}
+
+// The last one that the process told while it ran the program that mapped this.
+uint32_t LocationTable::perf_map_of(const MapEvent& event) const {
+  auto known = perf_maps_.find(processes_.address_space(event.pid, event.time).program);
+  return known == perf_maps_.end() ? 0 : known->second;
+}
+
+uint64_t LocationTable::memory() const {
+  return memory_of_table(seen_) + memory_of_table(locations_) + memory_of_table(mappings_) +
+         memory_of_table(mapping_of_event_);
+}
+
+}  // namespace gosym

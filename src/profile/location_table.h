@@ -1,0 +1,101 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/sequence_pool.h"
+#include "profile/kernel_history.h"
+#include "profile/process_history.h"
+#include "profile/profile.h"
+#include "profile/recording.h"
+
+namespace gosym {
+
+// Gives the addresses that processes ran, and those that their stacks returned to, locations in
+// a profile: each becomes a place in the image that was mapped there at that moment. Images,
+// mappings and locations are appended to the profile when they are first met; it must be the
+// same one each time, but may move, and others may append locations.
+class LocationTable {
+public:
+  // Of the perf maps it only looks which process each is of.
+  LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
+                std::span<const RecordedPerfMap> perf_maps);
+
+  const KernelHistory& kernel_history() const { return kernel_history_; }
+  const ProcessHistory& processes() const { return processes_; }
+
+  LocationId in_user(Profile& profile, AddressSpace space, uint64_t address, bool is_return);
+  // `count` is that of the kernel's history.
+  LocationId in_kernel(Profile& profile, uint32_t count, uint64_t address, bool is_return);
+  // What a word of a stack returns to; none if no code is mapped there. Of those that are new
+  // there are a million at the most: programs have a hundred thousand calls, a file that was
+  // made to take all memory could have any number.
+  std::optional<LocationId> of_word(Profile& profile, AddressSpace space, uint64_t address);
+  // Stands for so many frames of the middle of a stack.
+  LocationId left_out(Profile& profile, uint32_t missing);
+
+  // In bytes, about; events and images apart.
+  uint64_t memory() const;
+
+private:
+  // Keys of the tables below, made of integers of one size because they are hashed by bytes.
+  struct SeenAddress {
+    uint64_t address;
+    uint32_t program;
+    uint32_t map_count;
+    uint64_t is_return;
+    bool operator==(const SeenAddress&) const = default;
+  };
+  struct LocationKey {
+    uint64_t address;
+    MappingId mapping;
+    StringId kernel_name;
+    uint64_t is_return;
+    bool operator==(const LocationKey&) const = default;
+  };
+  struct MappingKey {
+    uint64_t image;
+    uint64_t start;
+    uint64_t limit;
+    uint64_t file_offset;
+    uint64_t perf_map;
+    bool operator==(const MappingKey&) const = default;
+  };
+
+  LocationId location(Profile& profile, const LocationKey& key);
+  MappingId mapping_at(Profile& profile, AddressSpace space, uint64_t address);
+  uint32_t image_of(Profile& profile, const MapEvent& event);
+  uint32_t perf_map_of(const MapEvent& event) const;
+
+  KernelHistory kernel_history_;
+  ProcessHistory processes_;
+  tsl::robin_map<ImageId, RecordedImage> recorded_;
+  tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
+  size_t word_locations_ = 0;                     // that were made for words of stacks
+  tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_;
+  tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
+  tsl::robin_map<uint32_t, LocationId> left_out_;  // by the number of frames
+  tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
+  tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
+  tsl::robin_map<ImageId, uint32_t> images_;
+  tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
+};
+
+// Where in its image the code lies that is mapped at `address`; none if no segment has it.
+std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
+                                             RuntimeAddress address);
+
+// Images and mappings 0 and 1, as profile.h has them.
+void add_fixed_mappings(Profile& profile);
+
+// In bytes, about.
+template <class Table>
+uint64_t memory_of_table(const Table& table) {
+  return table.bucket_count() * (sizeof(typename Table::value_type) + sizeof(uint64_t));
+}
+
+}  // namespace gosym
