@@ -225,6 +225,7 @@ complete -c gosym -n $diff -l no-inlines -d "Count inlined calls for their funct
 complete -c gosym -n $diff -l json -d "Write JSON"
 complete -c gosym -n $diff -l md -d "Write Markdown"
 complete -c gosym -n $diff -l folded -d "Write folded stacks with two counts"
+complete -c gosym -n $diff -l pprof -r -F -d "Write a profile with base for go tool pprof"
 complete -c gosym -n $diff -l color -x -a "auto always never" -d "Use colours"
 complete -c gosym -n $diff -l no-pager -d "Do not page"
 complete -c gosym -n $diff -s o -l output -r -F -d "File to write"

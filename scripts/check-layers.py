@@ -14,6 +14,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "proc": "base",
     "profile": "base",
     "raw": "base profile",
+    "exchange": "base profile",
     "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
     "goroutine": "base elf go proc profile record",
@@ -21,7 +22,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "view": "base profile",
     "output": "base profile view",
     "browser": "base profile view output",
-    "commands": "base elf go dwarf code proc profile raw symbolize record goroutine live view output browser",
+    "commands": "base elf go dwarf code proc profile raw exchange symbolize record goroutine live view output browser",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -100,6 +100,12 @@ private:
     return fitting.unit().empty() ? text : fmt::format("{} {}", text, fitting.unit());
   }
 
+  // " in 12.10 s"; empty where it is not known.
+  std::string duration_text() const {
+    auto seconds = static_cast<double>(profile_.duration_ns) / 1e9;
+    return profile_.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds);
+  }
+
   // "cpu.raw  9.05 s of 12.10 s (74.8 %)  /json: 12.10 %  with main.fib, no kernel"
   void draw_title() {
     grid_.fill(0, Look::kBar);
@@ -112,8 +118,7 @@ private:
     if (!profile_.measures_time())
       what += " of " + printable(profile_.event().name);
     else if (selected.total == selected.recorded)
-      what += fmt::format(" of {} in {:.2f} s", printable(amount_text(profile_.event())),
-                          static_cast<double>(profile_.duration_ns) / 1e9);
+      what += " of " + printable(amount_text(profile_.event())) + duration_text();
     x = grid_.write(x + 2, 0, what, Look::kBar);
     if (state_.is_live)
       x = grid_.write(x + 2, 0,

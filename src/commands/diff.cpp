@@ -15,6 +15,7 @@
 #include "output/difference_text.h"
 #include "output/folded.h"
 #include "output/output_file.h"
+#include "output/pprof.h"
 
 namespace gosym {
 
@@ -69,7 +70,7 @@ Result<> split_inputs(DiffOptions& options) {
     if (before.size() != 2)
       return wrong_usage(before.size() > 2
                              ? "more than two files: '--' stands between BEFORE and AFTER"
-                             : "two recordings are compared: BEFORE and AFTER");
+                             : "two files are compared: BEFORE and AFTER");
     options.after = {before.back()};
     before.pop_back();
   }
@@ -103,7 +104,9 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
   ReportOptions side = options.report;
   side.inputs = inputs;
   side.is_compared = true;
-  auto loaded = load_profile(side, kComparedFormat, files);
+  Format format = kComparedFormat;
+  format.is_for_tools = side.format == "pprof";
+  auto loaded = load_profile(side, format, files);
   if (loaded)
     return loaded;
   Error error = std::move(loaded).error();
@@ -111,7 +114,21 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
                                        : std::move(error).with_exit_status(kPartial);
 }
 
-Result<> check_comparable(const Profile& before, const Profile& after) {
+// "a recording"
+std::string kind_of(const Profile& profile) {
+  return profile.info.source.empty() ? "a recording" : profile.info.source;
+}
+
+Result<> check_comparable(const Profile& before, const Profile& after, Per per) {
+  if (kind_of(before) != kind_of(after))
+    return errorf("{} and {} do not compare: their samples are counted in other ways",
+                  kind_of(before), kind_of(after))
+        .with_hint("gosym report --pprof FILE, or --folded, makes both of one kind")
+        .with_exit_status(kUsage);
+  for (const Profile* side : {&before, &after})
+    if (per == Per::kSecond && side->duration_ns == 0)
+      return errorf("--per second: {} does not tell how long it took", kind_of(*side))
+          .with_exit_status(kUsage);
   if (before.event().name == after.event().name &&
       before.measures_time() == after.measures_time())
     return Ok{};
@@ -160,13 +177,17 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
 
 // All stacks of both sides: which of them differ by more than noise is not told.
 Result<> write_stacks(const ComparedProfile& before, const ComparedProfile& after, Per per,
-                      const std::string& path) {
-  auto file = OutputFile::open(path);
+                      const ReportOptions& options) {
+  auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
-  bool fits =
-      write_folded_difference(before.profile, after.profile, scale_of(before, after, per),
-                              [&](std::string_view text) { return file->write(text); });
+  double scale = scale_of(before, after, per);
+  auto write = [&](std::string_view data) { return file->write(data); };
+  bool fits = true;
+  if (options.format == "pprof")
+    write_pprof_difference(before.profile, after.profile, scale, write);
+  else
+    fits = write_folded_difference(before.profile, after.profile, scale, write);
   if (!fits)
     return Error("the stacks before take more than 1 GiB as text")
         .with_hint("choose some with --focus, --comm or --pid");
@@ -209,15 +230,17 @@ Result<int> run_diff(DiffOptions& options) {
   auto after = load_side(options, options.after, *files);
   if (!after)
     return std::move(after).error();
-  if (auto checked = check_comparable(before->profile, after->profile); !checked)
+  if (auto checked =
+          check_comparable(before->profile, after->profile, difference_options(options).per);
+      !checked)
     return std::move(checked).error();
 
   const ComparedProfile sides[] = {{before->profile, report.filter.time},
                                    {after->profile, report.filter.time}};
   DifferenceOptions compared = difference_options(options);
   Difference found = difference(sides[0], sides[1], compared);
-  auto written = report.format == "folded"
-                     ? write_stacks(sides[0], sides[1], compared.per, report.output)
+  auto written = report.format == "folded" || report.format == "pprof"
+                     ? write_stacks(sides[0], sides[1], compared.per, report)
                      : write_difference(found, before->profile, after->profile, report);
   if (!written)
     return std::move(written).error().with_exit_status(kPartial);
@@ -288,14 +311,14 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
       filter_options(report),
       selection_options(report.selection),
       only(output_options(report),
-           {"--output", "--json", "--md", "--folded", "--color", "--no-pager"}),
+           {"--output", "--json", "--md", "--folded", "--pprof", "--color", "--no-pager"}),
       only(naming_options(report), {"--demangle", "--wrappers"}),
       debug_options(report.debug),
       {"Other options",
        {{.names = "FILE",
-         .help =
-             "Recordings, or directories of them: BEFORE and AFTER, or several of each with "
-             "-- between them",
+         .help = "Recordings, directories of them, pprof profiles or folded text: BEFORE and "
+                 "AFTER, "
+                 "or several of each with -- between them",
          .set = into(report.inputs),
          .values = Values::kFiles},
         {.names = "--after",
@@ -320,7 +343,8 @@ Command make_diff() {
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
-              "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n",
+              "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n"
+              "  gosym diff before.pb.gz after.pb.gz       pprof profiles, or folded text\n",
           .rewrite = understand_two_sides,
           .run = [options] { return run_diff(*options); }};
 }

@@ -9,6 +9,7 @@
 #include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
 #include "profile/scheduler_frames.h"
+#include "symbolize/given_names.h"
 #include "symbolize/make_profile.h"
 #include "symbolize/symbol_cache.h"
 #include "view/difference.h"
@@ -108,6 +109,7 @@ std::string listed(std::span<const ProfiledRecording> recordings,
 
 void join_infos(Profile& profile) {
   RecordingInfo& info = profile.info;
+  info.source = listed(profile.recordings, &RecordingInfo::source);
   info.host = listed(profile.recordings, &RecordingInfo::host);
   info.kernel_release = listed(profile.recordings, &RecordingInfo::kernel_release);
   info.machine = listed(profile.recordings, &RecordingInfo::machine);
@@ -120,6 +122,7 @@ void join_infos(Profile& profile) {
     info.has_user |= one.info.has_user;
     info.has_kernel |= one.info.has_kernel;
     info.is_system_wide |= one.info.is_system_wide;
+    info.has_counts &= one.info.has_counts;
   }
   info.cpu_count = 0;
   for (const auto& [host, count] : cpus)
@@ -196,6 +199,73 @@ uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
   return duration;
 }
 
+// Of times they know nothing.
+Result<> check_time(const ReadProfile& one, const ReportOptions& options) {
+  bool is_by_time = std::ranges::find(options.view.by, Dimension::Kind::kTime,
+                                      &Dimension::kind) != options.view.by.end();
+  if (one.profile.time_step != 0 || (options.filter.time == TimeRange() && !is_by_time))
+    return Ok{};
+  return errorf("{}: {} has no times of its samples: {} is for recordings", name_of({one.name}),
+                one.profile.info.source, is_by_time ? "--by time" : "--time")
+      .with_exit_status(kUsage);
+}
+
+// Leaves the samples of one event; none if it is not among those of the profile.
+void keep_event(const RecordedEvent& event, Profile& profile) {
+  auto found = std::ranges::find(profile.info.events, event);
+  if (found == profile.info.events.end()) {
+    profile.samples.clear();
+    return;
+  }
+  EventPart part =
+      select_event(profile, static_cast<uint32_t>(found - profile.info.events.begin()));
+  exchange(part, profile);
+}
+
+// The profile of those that were read, with the names and samples that are asked for.
+Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted& wanted,
+                               const ReportOptions& options, const DebugFileOptions& files) {
+  AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
+  NamedProfile result;
+  for (ReadProfile& one : profiles) {
+    Profile& profile = one.profile;
+    if (auto checked = check_time(one, options); !checked)
+      return std::move(checked).error();
+    if (wanted.event)
+      keep_event(*wanted.event, profile);
+    apply(wanted.filter, profile);
+    add_to(result.symbols, name_given(profile, wanted.names, files));
+    sum.profile().recordings.push_back(
+        {one.name, profile.info, profile.start_realtime_ns, profile.duration_ns});
+    if (profiles.size() > 1)
+      sum.add(profile, static_cast<uint32_t>(sum.profile().recordings.size() - 1));
+  }
+  if (profiles.size() == 1)
+    profiles.front().profile.recordings = std::move(sum.profile().recordings);
+  result.profile = std::move(profiles.size() == 1 ? profiles.front().profile : sum.profile());
+  join_infos(result.profile);
+  return result;
+}
+
+// Of recordings, whose samples are counted now.
+Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Wanted wanted,
+                                   const ReportOptions& options,
+                                   const DebugFileOptions& files) {
+  uint64_t duration = duration_of(recordings);
+  GroupBy& group_by = wanted.group_by;
+  group_by =
+      options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
+  if (options.is_compared)
+    group_by.time_step = block_step(recorded_duration(recordings));
+  group_by.has_tids |= options.format == "pprof";
+  group_by.has_wakers |= options.format == "pprof";
+  group_by.has_goids |= options.has_goids;
+  auto named = profile_of(recordings, wanted, files);
+  for (const NamedRecording& one : recordings)
+    tell_damage(one, options);
+  return named;
+}
+
 }  // namespace
 
 GroupBy group_by_of(const ViewOptions& view, uint64_t duration) {
@@ -216,35 +286,26 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  auto recordings = read_recordings(options.inputs, options.event);
-  if (!recordings)
-    return std::move(recordings).error();
-  std::vector<RecordedEvent> events = events_of(*recordings);
+  auto inputs = read_inputs(options.inputs, options.event);
+  if (!inputs)
+    return std::move(inputs).error();
+  auto& [recordings, profiles] = *inputs;
+  std::vector<RecordedEvent> events = events_of(*inputs);
   auto event = choose_event(events, format, options);
   if (!event)
     return std::move(event).error();
 
-  uint64_t duration = duration_of(*recordings);
-  GroupBy group_by =
-      options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
-  if (options.is_compared)
-    group_by.time_step = block_step(recorded_duration(*recordings));
-  group_by.has_tids |= options.format == "pprof";
-  group_by.has_wakers |= options.format == "pprof";
-  group_by.has_goids |= options.has_goids;
-  auto named = profile_of(*recordings,
-                          {.filter = options.filter,
-                           .group_by = group_by,
-                           .names = name_forms(options, format),
-                           .event = *event},
-                          files);
-  for (const NamedRecording& one : *recordings)
-    tell_damage(one, options);
+  Wanted wanted = {.filter = options.filter,
+                   .group_by = {},
+                   .names = name_forms(options, format),
+                   .event = *event};
+  auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
+                                : join_read(profiles, wanted, options, files);
   if (!named)
     return std::move(named).error();
   auto& [profile, symbols, held] = *named;
   if (profile.samples.empty())
-    return no_samples(options, *recordings, profile);
+    return no_samples(options, recordings, profile);
 
   hide_scheduler(profile);
   // What is selected by names is left in the profile itself, so that all outputs agree.
@@ -252,8 +313,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
     hide_wrappers(profile);
   select(profile, options.selection);
   if (profile.samples.empty())
-    return no_samples(options, *recordings, profile);
-  return LoadedProfile{*std::move(recordings), std::move(profile), std::move(symbols),
+    return no_samples(options, recordings, profile);
+  return LoadedProfile{std::move(recordings), std::move(profile), std::move(symbols),
                        std::move(held)};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "commands/read_recordings.h"
+#include "commands/read_inputs.h"
 #include "commands/report_options.h"
 #include "profile/profile.h"
 #include "profile/replay.h"

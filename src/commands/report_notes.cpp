@@ -108,8 +108,12 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
     hint = "it did not occur, or not often enough";
   else if (!options.selection.keeps_all())
     hint = "gosym report --top 0 without these options lists all functions";
-  else if (!profile.filter.empty())
-    hint = "gosym report --top 0 without filters lists all processes that were sampled";
+  else if (!options.filter.tids.empty() || !options.filter.comms.empty())
+    hint = "gosym report --by thread without filters lists all threads that were sampled";
+  else if (!options.filter.pids.empty())
+    hint = "gosym report --by process without filters lists all processes that were sampled";
+  else if (options.filter.time != TimeRange())
+    hint = "gosym report --by time without filters tells when there are samples";
   else if (!are_whole(recordings))
     hint = "the part that held them is damaged, or was never written";
   return std::move(error).with_hint(hint).with_exit_status(kNoTarget);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "commands/read_recordings.h"
+#include "commands/read_inputs.h"
 #include "commands/report_options.h"
 #include "profile/profile.h"
 #include "symbolize/symbolizer.h"

@@ -319,8 +319,9 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       "Other options",
       {{.names = "-i,--input,FILE",
         .value = "FILE",
-        .help = "Recordings to read, directories of them, or - for standard input "
-                "(default: cpu.raw)",
+        .help =
+            "Recordings to read, directories of them, pprof profiles or folded text, or - for "
+            "standard input (default: cpu.raw)",
         .set = into(options.inputs),
         .values = Values::kFiles},
        {.names = "--strict",

@@ -102,7 +102,7 @@ Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layou
 
 // A function that is stopped: at `call` in its code, an address of the instruction that it is
 // at.
-struct Frame {
+struct CodeFrame {
   uint64_t call = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
@@ -118,10 +118,10 @@ public:
   bool walk(const Position& at, Bytes stack, std::vector<StackCall>& calls) {
     // It was left by a call, unless it has not begun yet.
     uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
-    return walk(Frame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
+    return walk(CodeFrame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
   }
 
-  bool walk(Frame frame, Bytes stack, std::vector<StackCall>& calls) {
+  bool walk(CodeFrame frame, Bytes stack, std::vector<StackCall>& calls) {
     calls.clear();
     uint64_t begin = frame.stack_pointer;
     StackCall next = {.call = frame.call, .returns_to = frame.call};
@@ -147,8 +147,8 @@ public:
   // What was interrupted by signals that a thread now handles, the last first. `stack` are the
   // words from its stack pointer on: a handler is called with where it returns to, and there
   // with what was interrupted.
-  std::vector<Frame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
-    std::vector<Frame> found;
+  std::vector<CodeFrame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
+    std::vector<CodeFrame> found;
     auto word = [&](uint64_t address) {
       return load<uint64_t>(stack, address - stack_pointer);
     };
@@ -157,14 +157,14 @@ public:
       const std::optional<UnwindRule>& rule = rule_of(call);
       if (!rule || !rule->is_cfa_loaded)
         continue;
-      if (auto interrupted = caller_of(Frame{call, at + kGoWord, 0}, *rule, word))
+      if (auto interrupted = caller_of(CodeFrame{call, at + kGoWord, 0}, *rule, word))
         found.push_back(*interrupted);
     }
     return found;
   }
 
 private:
-  static uint64_t place_of(const StackPlace& place, const Frame& frame, uint64_t cfa) {
+  static uint64_t place_of(const StackPlace& place, const CodeFrame& frame, uint64_t cfa) {
     uint64_t base = place.anchor == Anchor::kStackPointer   ? frame.stack_pointer
                     : place.anchor == Anchor::kFramePointer ? frame.frame_pointer
                                                             : cfa;
@@ -173,8 +173,8 @@ private:
 
   // None if the rule does not say or a word that it asks for is not there.
   template <class Word>
-  static std::optional<Frame> caller_of(const Frame& frame, const UnwindRule& rule,
-                                        const Word& word) {
+  static std::optional<CodeFrame> caller_of(const CodeFrame& frame, const UnwindRule& rule,
+                                            const Word& word) {
     if (rule.is_evaluated || rule.return_kind != UnwindRule::ReturnAddress::kOnStack)
       return std::nullopt;
     std::optional<uint64_t> cfa = place_of(rule.cfa, frame, 0);
@@ -183,7 +183,7 @@ private:
     auto pc = cfa ? word(place_of(rule.return_address, frame, *cfa)) : std::nullopt;
     if (!pc)
       return std::nullopt;
-    Frame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
+    CodeFrame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
     if (rule.frame_kind == UnwindRule::FramePointer::kOnStack)
       caller.frame_pointer = word(place_of(rule.frame_pointer, frame, *cfa)).value_or(0);
     return caller;
@@ -510,7 +510,7 @@ private:
       return std::move(read).error();
     Position at = position_of(g, layout_);
     // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
-    Frame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer};
+    CodeFrame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer};
     if (!*read || !is_on_stack(at)) {
       auto interrupted = find_frame(goroutine.thread, at);
       if (!interrupted)
@@ -532,22 +532,22 @@ private:
   }
 
   // Where the thread is on the stack of a goroutine, or was when a signal came.
-  Result<std::optional<Frame>> find_frame(uint32_t thread, const Position& at) {
-    auto is_on = [&](const Frame& frame) {
+  Result<std::optional<CodeFrame>> find_frame(uint32_t thread, const Position& at) {
+    auto is_on = [&](const CodeFrame& frame) {
       return at.low < frame.stack_pointer && frame.stack_pointer <= at.high;
     };
     auto known = threads_.find(thread);
     if (known == threads_.end())
-      return std::optional<Frame>();
+      return std::optional<CodeFrame>();
     const ThreadRegisters& registers = known->second;
-    Frame frame = {registers.pc, registers.stack_pointer, registers.frame_pointer};
+    CodeFrame frame = {registers.pc, registers.stack_pointer, registers.frame_pointer};
     if (is_on(frame))
       return std::optional(frame);
     constexpr uint64_t kHandlerStack = 32 << 10;  // as runtime.malg() makes it
     auto stack = read_stack(frame.stack_pointer, frame.stack_pointer + kHandlerStack);
     if (!stack)
       return std::move(stack).error();
-    std::vector<Frame> interrupted = walker_.find_interrupted(frame.stack_pointer, *stack);
+    std::vector<CodeFrame> interrupted = walker_.find_interrupted(frame.stack_pointer, *stack);
     auto found = std::ranges::find_if(interrupted, is_on);
     return found == interrupted.end() ? std::nullopt : std::optional(*found);
   }

@@ -71,6 +71,7 @@ Style style_of_verdict(const DifferenceRow& row) {
       return Style::kWarm;
     case Verdict::kSame:
       return Style::kPlain;
+    case Verdict::kUntold:
     case Verdict::kTooFew:
       break;
   }
@@ -140,6 +141,8 @@ std::string blocks_text(size_t count, bool are_runs) {
 
 // What the intervals do not know of.
 std::string runs_text(const Difference& difference) {
+  if (!has_verdicts(difference))
+    return {};
   if (!is_of_programs(difference))
     return fmt::format(
         "note: another run of the same program may differ by more than this: for a verdict on "
@@ -155,16 +158,21 @@ std::string runs_text(const Difference& difference) {
 std::string method_text(const Difference& difference) {
   const DifferenceOptions& options = difference.options;
   double percent = 100 * options.confidence;
+  std::string of_what = !options.by.is_of_frames() ? "of samples"
+                        : options.is_of_totals     ? "with all that it calls"
+                                                   : "by itself";
+  if (!has_verdicts(difference))
+    return fmt::format(
+        "compared: {} {}, {}\n"
+        "verdicts: none: nothing in one file tells how much is noise; give several files of "
+        "each side\n",
+        to_string(options.by), of_what, per_text(options.per));
   return fmt::format(
       "compared: {} {}, {}; +-: {:.4g} % interval of a row, by how {} and {} vary\n"
       "verdicts: of two equal {} any of the {} rows is called dearer or cheaper in "
       "{:.4g} "
       "% of comparisons (Holm)\n",
-      to_string(options.by),
-      !options.by.is_of_frames() ? "of samples"
-      : options.is_of_totals     ? "with all that it calls"
-                                 : "by itself",
-      per_text(options.per), percent,
+      to_string(options.by), of_what, per_text(options.per), percent,
       blocks_text(difference.blocks_before, difference.has_runs_before),
       blocks_text(difference.blocks_after, difference.has_runs_after),
       is_of_programs(difference) ? "programs" : "runs", with_commas(difference.compared),
@@ -197,6 +205,8 @@ std::string summary_text(const Difference& difference) {
   };
   auto dearer = count(Verdict::kDearer);
   auto cheaper = count(Verdict::kCheaper);
+  if (!has_verdicts(difference))
+    return "whether any of this is more than noise cannot be told\n";
   if (dearer + cheaper == 0)
     return "no row changed by more than noise\n";
   return fmt::format("{} dearer, {} cheaper, of {} compared\n", dearer, cheaper,
@@ -295,7 +305,9 @@ std::string difference_json(const Difference& difference, const Profile& before,
   json.field("per", per_name(difference.options.per));
   json.field("unit", difference.measures_time ? "nanoseconds" : "events");
   json.field("confidence", difference.options.confidence);
-  json.field("verdicts_are_of", is_of_programs(difference) ? "programs" : "recordings");
+  json.field("verdicts_are_of", !has_verdicts(difference)    ? "nothing"
+                                : is_of_programs(difference) ? "programs"
+                                                             : "recordings");
   json.field("compared", uint64_t{difference.compared});
   if (difference.whole) {
     json.key("whole");

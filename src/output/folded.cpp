@@ -54,7 +54,7 @@ public:
       for (; i < lines_.size() && compare(lines_[first], lines_[i]) == 0; i++)
         amount += lines_[i].amount;
       for (Frames frames(*this, lines_[first]); frames.has_more(); frames.next()) {
-        if (!frames.is_first())
+        if (!text.empty())
           text.push_back(';');
         text.append(texts_[frames.get()]);
       }
@@ -78,9 +78,11 @@ private:
   class Frames {
   public:
     Frames(const FoldedLines& lines, const Line& line)
-        : lines_(lines), comm_(line.comm), stack_(lines.profile_.stack(line.stack)) {}
+        : lines_(lines), comm_(line.comm), stack_(lines.profile_.stack(line.stack)) {
+      if (lines.texts_[comm_].empty())  // of a profile that does not tell threads
+        next();
+    }
 
-    bool is_first() const { return is_first_; }
     bool has_more() const { return is_first_ || frame_ != frames_.size() || !stack_.empty(); }
     uint32_t get() const { return is_first_ ? comm_ : frames_[frame_]; }
     void next() {

@@ -210,7 +210,8 @@ std::string make_sampler_note(const Profile& profile) {
 constexpr uint64_t kFewSamples = 200;
 
 std::string make_few_note(const Profile& profile) {
-  if (profile.total_count() >= kFewSamples || has_intervals(profile.event()))
+  if (profile.total_count() >= kFewSamples || has_intervals(profile.event()) ||
+      !profile.info.has_counts)
     return {};
   return fmt::format("few        {} samples: shares are rough; record longer, or with -F 999\n",
                      with_commas(profile.total_count()));
@@ -274,6 +275,12 @@ std::string_view without_folder(std::string_view command_line) {
 
 // "2026-11-22T10:00:00Z on web-1, Linux 6.1.0 x86_64, by gosym record -a".
 std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
+  if (!info.source.empty())
+    return info.source +
+           (start_realtime_ns == 0 ? "" : fmt::format(" of {}", utc_time(start_realtime_ns))) +
+           (info.command_line.empty()
+                ? ""
+                : fmt::format(", by {}", printable(without_folder(info.command_line))));
   return fmt::format("{} on {}, Linux {} {}, by {}", utc_time(start_realtime_ns),
                      printable(info.host), printable(info.kernel_release),
                      printable(info.machine), printable(without_folder(info.command_line)));
@@ -282,6 +289,10 @@ std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info
 // Where the samples come from: a line, or one for each of several recordings.
 std::vector<std::string> make_origins(const Profile& profile) {
   constexpr size_t kMaxShown = 5;
+  bool is_given = !profile.info.source.empty();
+  if (profile.recordings.size() == 1 && is_given)
+    return {fmt::format("read       {}, {}", printable(profile.recordings[0].name),
+                        when_and_where(profile.start_realtime_ns, profile.info))};
   if (profile.recordings.size() <= 1)
     return {
         fmt::format("recorded   {}", when_and_where(profile.start_realtime_ns, profile.info))};
@@ -291,10 +302,11 @@ std::vector<std::string> make_origins(const Profile& profile) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < std::min(counts.size(), kMaxShown); i++) {
     const ProfiledRecording& one = profile.recordings[i];
-    lines.push_back(fmt::format("recorded   {}: {} samples in {:.2f} s, {}",
-                                printable(one.name), with_commas(counts[i]),
-                                seconds(one.duration_ns),
-                                when_and_where(one.start_realtime_ns, one.info)));
+    lines.push_back(fmt::format(
+        "{:<11}{}: {} samples{}, {}", is_given ? "read" : "recorded", printable(one.name),
+        with_commas(counts[i]),
+        one.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds(one.duration_ns)),
+        when_and_where(one.start_realtime_ns, one.info)));
   }
   if (counts.size() > kMaxShown)
     lines.push_back(fmt::format("           and {} more; --by recording has them all",
@@ -302,21 +314,41 @@ std::vector<std::string> make_origins(const Profile& profile) {
   return lines;
 }
 
+// "610 samples of cpu-clock at 99 Hz: 6.16 s of CPU time"
+std::string recorded_amount(const Profile& profile, const Amounts& amounts) {
+  std::string what = printable(amount_text(profile.event()));
+  return fmt::format("{} samples of {}: {} {}{}", with_commas(profile.total_count()),
+                     printable(event_text(profile.event())),
+                     with_unit(amounts, amounts.total()), profile.measures_time() ? "of " : "",
+                     what);
+}
+
+// Of a profile that was read: "610 samples", "610 samples: 6.10 s of CPU time", "512.0 KiB of
+// inuse_space".
+std::string given_amount(const Profile& profile, const Amounts& amounts) {
+  const RecordedEvent& event = profile.event();
+  std::string counted = fmt::format("{} samples", with_commas(profile.total_count()));
+  if (event.name == "samples")
+    return counted;
+  std::string amount = fmt::format("{} of {}", with_unit(amounts, amounts.total()),
+                                   printable(amount_text(event)));
+  return profile.info.has_counts ? fmt::format("{}: {}", counted, amount) : amount;
+}
+
 }  // namespace
 
 std::string make_headline(const Profile& profile, const Amounts& amounts) {
   const RecordingInfo& info = profile.info;
-  std::string what = printable(amount_text(profile.event()));
-  if (profile.measures_time())
-    what = "of " + what;
-  std::string text = fmt::format("{} samples of {}: {} {}", with_commas(profile.total_count()),
-                                 printable(event_text(profile.event())),
-                                 with_unit(amounts, amounts.total()), what);
+  std::string text =
+      info.source.empty() ? recorded_amount(profile, amounts) : given_amount(profile, amounts);
   // Between recordings may lie any time.
   if (profile.recordings.size() > 1)
-    return text + fmt::format(" in {} recordings", profile.recordings.size());
+    return text + fmt::format(" in {} {}", profile.recordings.size(),
+                              info.source.empty() ? "recordings" : "files");
+  if (!info.source.empty() && profile.duration_ns == 0)
+    return text;
   text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
-  if (profile.measures_cpu_time() && profile.duration_ns > 0)
+  if (profile.measures_cpu_time())
     text +=
         fmt::format(", {:.2f}{}",
                     static_cast<double>(amounts.total() * profile.period()) /
@@ -329,7 +361,13 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
                         const Screen& screen) {
   std::vector<std::string> lines = {make_headline(profile, amounts)};
   std::ranges::move(make_origins(profile), std::back_inserter(lines));
-  lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
+  // A profile that was read may not know them.
+  if (std::ranges::any_of(profile.samples,
+                          [](const SampleCount& sample) {
+                            return sample.pid != 0 || sample.comm != StringId{};
+                          }) ||
+      profile.info.source.empty())
+    lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
   if (std::string states = list_states(profile); !states.empty())
     lines.push_back(fmt::format("states     {}", states));
   if (std::string load = make_load(profile, screen); !load.empty())

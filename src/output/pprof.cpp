@@ -3,12 +3,15 @@
 #include <fmt/core.h>
 #include <tsl/robin_map.h>
 
+#include <cmath>
 #include <map>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 
 #include "base/text.h"
 #include "output/gzip.h"
 #include "output/unnamed.h"
+#include "profile/accumulated_profile.h"
 #include "profile/container.h"
 #include "view/frame_keys.h"
 
@@ -120,22 +123,36 @@ struct ValueType {
   std::string_view unit;
 };
 
+std::string_view unit_of(const RecordedEvent& event) {
+  if (!event.unit.empty())
+    return event.unit;
+  return measures_time(event) ? "nanoseconds" : "count";
+}
+
 // The first that measures CPU time is called as Go's own profiles call it.
 std::vector<ValueType> value_types(std::span<const RecordedEvent> events) {
   std::vector<ValueType> types;
   bool has_cpu_time = false;
   for (const RecordedEvent& event : events) {
-    bool is_cpu_time = measures_cpu_time(event);
-    types.push_back({is_cpu_time && !has_cpu_time ? std::string_view("cpu") : event.name,
-                     measures_time(event) ? "nanoseconds" : "count"});
-    has_cpu_time |= is_cpu_time;
+    bool is_first = measures_cpu_time(event) && !has_cpu_time;
+    types.push_back({is_first ? std::string_view("cpu") : event.name, unit_of(event)});
+    has_cpu_time |= is_first;
   }
   return types;
 }
 
+// The numbers of samples of several events have no sum that means anything.
+bool has_counts(const Profile& profile) {
+  const RecordingInfo& info = profile.info;
+  return info.events.size() == 1 && info.has_counts && info.events[0].name != "samples";
+}
+
 class PprofWriter {
 public:
-  PprofWriter(const Profile& profile, const Write& write) : profile_(profile), write_(write) {}
+  // With a scale the samples of the first recording are those that the others are compared
+  // with.
+  PprofWriter(const Profile& profile, const Write& write, std::optional<double> scale = {})
+      : profile_(profile), write_(write), scale_(scale) {}
 
   void write() && {
     write_header();
@@ -164,14 +181,15 @@ private:
   }
 
   void write_header() {
-    // The numbers of samples of several events have no sum that means anything.
-    if (is_of_one_event(profile_))
+    if (has_counts(profile_))
       write_value_type(field::kSampleType, {"samples", "count"});
     std::vector<ValueType> types = value_types(profile_.info.events);
     for (const ValueType& type : types)
       write_value_type(field::kSampleType, type);
     write_value_type(field::kPeriodType, types.front());
-    out_.add_int64(field::kPeriod, signed_of(profile_.period()));
+    const RecordedEvent& first = profile_.info.events.front();
+    out_.add_int64(field::kPeriod,
+                   signed_of(first.unit.empty() ? profile_.period() : first.period));
     out_.add_int64(field::kDefaultSampleType, string(types.front().type));
     out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
     out_.add_int64(field::kDurationNanos, signed_of(recorded_ns()));
@@ -271,13 +289,20 @@ private:
 
   // One for each of the sample types: 0 for events that it is no sample of.
   void set_values(const SampleCount& sample, std::vector<int64_t>& values) const {
-    int64_t value = signed_of(profile_.amount(sample) * profile_.period(sample.event));
-    if (is_of_one_event(profile_)) {
-      values = {signed_of(sample.count), value};
+    int64_t value = scaled(profile_.amount(sample) * profile_.period(sample.event), sample);
+    if (has_counts(profile_)) {
+      values = {scaled(sample.count, sample), value};
       return;
     }
     values.assign(profile_.info.events.size(), 0);
     values[sample.event] = value;
+  }
+
+  bool is_base(const SampleCount& sample) const { return scale_ && sample.recording == 0; }
+
+  int64_t scaled(uint64_t value, const SampleCount& sample) const {
+    return is_base(sample) ? -std::llround(*scale_ * static_cast<double>(value))
+                           : signed_of(value);
   }
 
   void write_samples() {
@@ -291,14 +316,13 @@ private:
       protozero::pbf_writer out(out_, field::kSample);
       out.add_packed_uint64(field::kSampleLocations, locations.begin(), locations.end());
       out.add_packed_int64(field::kValues, values.begin(), values.end());
-      write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
-      write_label(out, "pid", field::kNumber, sample.pid);
-      write_label(out, "tid", field::kNumber, sample.tid);
+      write_thread(out, sample);
       if (sample.goid != 0)
         write_label(out, "goid", field::kNumber, signed_of(sample.goid));
       if (profile_.recordings.size() > 1)
-        write_label(out, "host", field::kText,
-                    string(profile_.recordings[sample.recording].info.host));
+        write_text(out, "host", profile_.recordings[sample.recording].info.host);
+      if (is_base(sample))
+        write_label(out, "pprof::base", field::kText, string("true"));
       write_cgroup(out, profile_.strings[sample.cgroup]);
       write_text(out, "state", profile_.strings[sample.state]);
       write_text(out, "waker", profile_.strings[sample.waker]);
@@ -318,6 +342,16 @@ private:
     for (const ProfiledRecording& one : profile_.recordings)
       sum += one.duration_ns;
     return sum;
+  }
+
+  // A profile that was read may not know it.
+  void write_thread(protozero::pbf_writer& out, const SampleCount& sample) {
+    if (sample.comm != StringId{})
+      write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
+    if (profile_.info.source.empty() || sample.pid != 0)
+      write_label(out, "pid", field::kNumber, sample.pid);
+    if (profile_.info.source.empty() || sample.tid != 0)
+      write_label(out, "tid", field::kNumber, sample.tid);
   }
 
   void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {
@@ -343,7 +377,8 @@ private:
   void write_comments() {
     const RecordingInfo& info = profile_.info;
     write_comment("gosym " GOSYM_VERSION);
-    write_comment(fmt::format("recorded by: {}", info.command_line));
+    if (!info.command_line.empty())
+      write_comment(fmt::format("recorded by: {}", info.command_line));
     for (const RecordedEvent& event : info.events)
       write_comment(fmt::format("event: {}", event_text(event)));
     if (!profile_.filter.empty())
@@ -363,6 +398,7 @@ private:
 
   const Profile& profile_;
   const Write& write_;
+  std::optional<double> scale_;
   std::string data_;  // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
@@ -379,6 +415,17 @@ void encode_pprof(const Profile& profile, const Write& write) {
 void write_pprof(const Profile& profile, const Write& write) {
   GzipStream stream(write);
   encode_pprof(profile, [&](std::string_view data) { return stream.write(data); });
+  stream.finish();
+}
+
+void write_pprof_difference(const Profile& before, const Profile& after, double scale,
+                            const Write& write) {
+  AccumulatedProfile both(AccumulatedProfile::kNoLimits);
+  both.add(before, 0);
+  both.add(after, 1);
+  GzipStream stream(write);
+  auto compress = [&](std::string_view data) { return stream.write(data); };
+  PprofWriter(both.profile(), compress, scale).write();
   stream.finish();
 }
 

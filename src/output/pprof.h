@@ -19,7 +19,13 @@ namespace gosym {
 //   comments   gosym's version, the command that recorded, the filter, what was lost
 void write_pprof(const Profile& profile, const Write& write);
 
-// The same before compression.
+// What `go tool pprof -diff_base` makes of two profiles: the samples of `after`, and those of
+// `before` with negative values, multiplied by `scale` so that they compare, and the label
+// "pprof::base", by which pprof knows them.
+void write_pprof_difference(const Profile& before, const Profile& after, double scale,
+                            const Write& write);
+
+// The first before compression.
 void encode_pprof(const Profile& profile, const Write& write);
 
 }  // namespace gosym

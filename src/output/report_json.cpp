@@ -78,7 +78,10 @@ private:
     json_.begin_object();
     json_.field("samples", profile_.total_count());
     json_.field("value", value(amounts_.total()));
-    json_.field("unit", profile_.measures_time() ? "nanoseconds" : "events");
+    const std::string& unit = profile_.event().unit;
+    json_.field("unit", profile_.measures_time() ? "nanoseconds"
+                        : unit.empty()           ? "events"
+                                                 : std::string_view(unit));
     json_.end_object();
   }
 

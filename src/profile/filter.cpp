@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "profile/container.h"
+#include "profile/rewrite_stacks.h"
 
 namespace gosym {
 
@@ -90,17 +91,52 @@ Result<TimeRange> parse_time_range(std::string_view text) {
   return range;
 }
 
+namespace {
+
+bool keeps_comm(const std::vector<std::string>& wanted, std::string_view comm) {
+  return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& one) {
+           return is_same_comm(one, comm);
+         });
+}
+
+// Drops the stacks of which there are no samples.
+void drop_unused_stacks(Profile& profile) {
+  SequencePool<LocationId> stacks;
+  std::vector<uint32_t> new_stacks(profile.stack_count());
+  for (const SampleCount& sample : profile.samples)
+    new_stacks[to_index(sample.stack)] = stacks.intern(profile.stack(sample.stack));
+  replace_stacks(profile, std::move(stacks), new_stacks);
+}
+
+}  // namespace
+
+void apply(const Filter& filter, Profile& profile) {
+  std::vector<bool> keeps_set;
+  for (const std::vector<ProfileLabel>& set : profile.label_sets) {
+    std::vector<Label> labels;
+    for (const ProfileLabel& label : set)
+      labels.push_back(
+          {std::string(profile.strings[label.key]), std::string(profile.strings[label.value])});
+    keeps_set.push_back(keeps_labels(filter.labels, labels));
+  }
+  std::erase_if(profile.samples, [&](const SampleCount& sample) {
+    return !keeps_number(filter.pids, sample.pid) || !keeps_number(filter.tids, sample.tid) ||
+           !keeps_comm(filter.comms, profile.strings[sample.comm]) ||
+           !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
+           !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
+  });
+  profile.filter = filter.to_string();
+  drop_unused_stacks(profile);
+}
+
 bool Filter::keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
                    uint64_t recording_start) const {
   // The recorder's first samples may be a little older than its note of when it started.
   uint64_t since_start = sample.time - std::min(sample.time, recording_start);
-  bool keeps_comm = comms.empty() || std::ranges::any_of(comms, [&](const std::string& wanted) {
-                      return is_same_comm(wanted, comm);
-                    });
-  return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) && keeps_comm &&
-         keeps_cgroup(cgroups, cgroup) && keeps_labels(labels, sample.labels) &&
-         since_start >= time.begin && since_start < time.end &&
-         (!event || *event == sample.event);
+  return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) &&
+         keeps_comm(comms, comm) && keeps_cgroup(cgroups, cgroup) &&
+         keeps_labels(labels, sample.labels) && since_start >= time.begin &&
+         since_start < time.end && (!event || *event == sample.event);
 }
 
 std::string Filter::to_string() const {

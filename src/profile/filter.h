@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/profile.h"
 #include "profile/recording.h"
 
 namespace gosym {
@@ -47,5 +48,9 @@ struct Filter {
 
   bool operator==(const Filter&) const = default;
 };
+
+// Leaves in a profile the samples that a filter keeps, and the stacks that these have. Of the
+// time nothing is looked at.
+void apply(const Filter& filter, Profile& profile);
 
 }  // namespace gosym

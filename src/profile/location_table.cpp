@@ -11,11 +11,6 @@ namespace {
 // Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
 constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
 
-// The upper half of memory, as x86-64 and arm64 have it: the same in every profile, so that
-// profiles can be merged.
-constexpr uint64_t kKernelStart = 0xffff800000000000;
-constexpr uint64_t kKernelLimit = UINT64_MAX;
-
 ProfileImage::Kind kind_of(const RecordedImage& image) {
   bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
   return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
@@ -46,16 +41,6 @@ std::optional<ImageAddress> to_image_address(const Mapping& mapping, const Recor
       return ImageAddress{segment.address + (offset - segment.file_offset)};
   }
   return std::nullopt;
-}
-
-void add_fixed_mappings(Profile& profile) {
-  ProfileImage none;
-  none.kind = ProfileImage::Kind::kAnonymous;
-  ProfileImage kernel;
-  kernel.kind = ProfileImage::Kind::kKernel;
-  kernel.file.path = "[kernel.kallsyms]";
-  profile.images = {none, kernel};
-  profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
 LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,

@@ -89,9 +89,6 @@ private:
 std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
                                              RuntimeAddress address);
 
-// Images and mappings 0 and 1, as profile.h has them.
-void add_fixed_mappings(Profile& profile);
-
 // In bytes, about.
 template <class Table>
 uint64_t memory_of_table(const Table& table) {

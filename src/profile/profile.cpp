@@ -8,6 +8,15 @@
 
 namespace gosym {
 
+namespace {
+
+// The upper half of memory, as x86-64 and arm64 have it: the same in every profile, so that
+// profiles can be merged.
+constexpr uint64_t kKernelStart = 0xffff800000000000;
+constexpr uint64_t kKernelLimit = UINT64_MAX;
+
+}  // namespace
+
 std::string_view to_string(FrameSource source) {
   switch (source) {
     case FrameSource::kPclntab:
@@ -36,6 +45,9 @@ std::string_view to_string(FrameSource source) {
       return "vdso";
     case FrameSource::kPerfMap:
       return "perf map";
+    case FrameSource::kGiven:
+    case FrameSource::kGivenGo:
+      return "the profile";
   }
   assert(false);
   return {};
@@ -149,6 +161,16 @@ uint64_t Profile::total_amount() const {
   for (const SampleCount& sample : samples)
     total += amount(sample);
   return total;
+}
+
+void add_fixed_mappings(Profile& profile) {
+  ProfileImage none;
+  none.kind = ProfileImage::Kind::kAnonymous;
+  ProfileImage kernel;
+  kernel.kind = ProfileImage::Kind::kKernel;
+  kernel.file.path = "[kernel.kallsyms]";
+  profile.images = {none, kernel};
+  profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
 EventPart select_event(const Profile& profile, uint32_t event) {

@@ -81,6 +81,8 @@ enum class FrameSource : uint8_t {
   kKernelCode,  // told when it was loaded
   kVdso,
   kPerfMap,
+  kGiven,    // a profile that was read has it
+  kGivenGo,  // the same, of a Go function
 };
 std::string_view to_string(FrameSource source);
 
@@ -254,6 +256,9 @@ struct Profile {
   uint64_t total_count() const;  // of samples
   uint64_t total_amount() const;
 };
+
+// Images and mappings 0 and 1, as they are in every profile.
+void add_fixed_mappings(Profile& profile);
 
 // What of a profile is of one of its events alone.
 struct EventPart {

@@ -25,17 +25,21 @@ std::string time_text(uint64_t nanoseconds) {
 std::string event_text(const RecordedEvent& event) {
   if (event.frequency != 0)
     return fmt::format("{} at {} Hz", event.name, event.frequency);
-  if (event.period <= 1)
+  if (event.period <= 1 || (!event.unit.empty() && !has_intervals(event)))
     return event.name;
-  if (!event.time_of.empty())
+  if (has_intervals(event))
     return fmt::format("{}, one in {}", event.name, time_text(event.period));
   return fmt::format("{}, one in {}", event.name, event.period);
 }
 
 std::string amount_text(const RecordedEvent& event) {
-  if (!event.time_of.empty())
-    return event.time_of;
-  return measures_cpu_time(event) ? "CPU time" : event.name;
+  if (event.unit != kNanoseconds)
+    return measures_cpu_time(event) ? "CPU time" : event.name;
+  if (event.name == "cpu")
+    return "CPU time";
+  if (event.name == kOffCpu)
+    return "waiting";
+  return event.name == "wall" ? "goroutine time" : event.name;
 }
 
 CpuCounts of_event(CpuCounts counts, uint32_t event) {

@@ -19,12 +19,15 @@ struct RecordedEvent {
   std::string name;        // "cycles", "page-faults"
   uint64_t frequency = 0;  // samples a second; 0: as `period` says
   uint64_t period = 0;     // events from one sample to the next; 0: as `frequency` says
-  // Of what the weights of its samples are nanoseconds, "waiting" for one; empty: they are of
-  // CPU time, or count events, as the name says.
-  std::string time_of = {};
+  // Of what its samples have amounts: "nanoseconds", "bytes", "count", ... Empty: its name
+  // says.
+  std::string unit = {};
 
   bool operator==(const RecordedEvent&) const = default;
 };
+
+inline constexpr std::string_view kNanoseconds = "nanoseconds";
+inline constexpr std::string_view kOffCpu = "off-cpu";
 
 // Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
 // as long as not their distance was set but their frequency.
@@ -32,20 +35,21 @@ constexpr bool measures_cpu_time(std::string_view event, uint64_t period) {
   return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
 }
 inline bool measures_cpu_time(const RecordedEvent& event) {
-  return event.time_of.empty() && measures_cpu_time(event.name, event.period);
+  return event.unit.empty() ? measures_cpu_time(event.name, event.period)
+                            : event.unit == kNanoseconds && event.name == "cpu";
 }
 // Whether samples stand for time, that of CPUs or another one; else they stand for events.
 inline bool measures_time(const RecordedEvent& event) {
-  return !event.time_of.empty() || measures_cpu_time(event);
+  return event.unit == kNanoseconds || measures_cpu_time(event);
 }
 // Whether samples stand for different amounts: where neither a fixed time nor a fixed number of
 // events lies between two of them.
 inline bool is_weighted(const RecordedEvent& event) {
-  return !event.time_of.empty() || (event.period == 0 && !measures_cpu_time(event));
+  return !event.unit.empty() || (event.period == 0 && !measures_cpu_time(event));
 }
 // Whether each sample is of an interval, which ends at its time and is as long as it weighs.
 inline bool has_intervals(const RecordedEvent& event) {
-  return !event.time_of.empty() && event.period != 0;
+  return event.name == kOffCpu && event.unit == kNanoseconds && event.period != 0;
 }
 
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.
@@ -61,13 +65,16 @@ struct RecordingInfo {
   bool has_kernel = true;                    // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
+  // What it was read from, if not from a recording: "a pprof profile", "folded text".
+  std::string source = {};
+  bool has_counts = true;  // samples were counted; else what is equal counts as one
   // "bpf"; "perf": call chains of perf_event; "goroutines": only these were read; empty: bpf
   std::string sampler;
 };
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100", "off-cpu, one in 10 ms".
 std::string event_text(const RecordedEvent& event);
-// What its samples stand for: "CPU time", "waiting", "page-faults".
+// What its amounts are of, for people: "CPU time", "waiting", "page-faults", "inuse_space".
 std::string amount_text(const RecordedEvent& event);
 
 // One PT_LOAD segment.

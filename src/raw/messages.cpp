@@ -5,8 +5,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <type_traits>
 
+#include "base/protobuf.h"
 #include "raw/format.h"
-#include "raw/protobuf.h"
 
 namespace gosym::raw {
 
@@ -34,7 +34,7 @@ void visit(auto& field, Either<RecordedEvent> auto& event) {
   field(1, event.name);
   field(2, event.frequency);
   field(3, event.period);
-  field(4, event.time_of);
+  field(4, event.unit);
 }
 
 void visit(auto& field, Either<RecordingInfo> auto& info) {

@@ -23,7 +23,6 @@ namespace {
 // What else people take for a recording.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {"PERFILE2", "a perf.data file: read it with perf"},
-    {"\x1f\x8b", "a gzip file: if it is a pprof profile, read it with go tool pprof"},
     {"\177ELF", "an ELF file: gosym inspect tells what is in it"},
 };
 

@@ -5,8 +5,8 @@
 #include <protozero/pbf_reader.hpp>
 #include <vector>
 
+#include "base/protobuf.h"
 #include "raw/format.h"
-#include "raw/protobuf.h"
 #include "raw/sample_batch.h"
 #include "raw/sample_fields.h"
 

@@ -80,7 +80,8 @@ bool is_shown_as_is(std::string_view name, bool is_short) {
 }  // namespace
 
 bool is_go(FrameSource source) {
-  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived;
+  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived ||
+         source == FrameSource::kGivenGo;
 }
 
 namespace {

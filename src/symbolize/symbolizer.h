@@ -31,9 +31,10 @@ struct RecordedSymbols {
       {};  // why a file is not among these, or not all
 };
 
-// Puts frames to each location of a profile, or the reason why there are none. Each distinct
-// location is asked once, image after image, so that one file is open at a time. A file that is
-// not the one that was recorded, by its ids or else by size and time of change, is not used.
+// Puts frames to each location of a profile that has none, or the reason why there are none.
+// Each distinct location is asked once, image after image, so that one file is open at a time.
+// A file that is not the one that was recorded, by its ids or else by size and time of change,
+// is not used.
 //
 // With a cache files are taken from there, and left there, as are their answers.
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,

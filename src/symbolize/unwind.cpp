@@ -11,7 +11,7 @@
 
 namespace gosym {
 
-namespace {
+namespace unwinding {
 
 // What unwinding asks of the code, remembered for each location.
 class Code {
@@ -138,6 +138,12 @@ private:
   std::vector<Known> known_;  // by location
   tsl::robin_map<size_t, LocationId> interrupted_;
 };
+
+}  // namespace unwinding
+
+namespace {
+
+using unwinding::Code;
 
 // The words of one stack that were recorded.
 class Words {

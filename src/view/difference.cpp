@@ -57,7 +57,7 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   const Profile& profile = compared.profile;
   Blocks blocks;
   size_t runs = std::max<size_t>(1, profile.recordings.size());
-  blocks.are_runs = per == Per::kRun || runs >= kManyRuns;
+  blocks.are_runs = per == Per::kRun || runs >= kManyRuns || profile.time_step == 0;
   std::vector<size_t> first;  // block of each recording
   std::vector<uint64_t> first_step;
   for (size_t run = 0; run < runs; run++) {
@@ -480,6 +480,8 @@ private:
     double samples =
         sum_of(before) / before_.amount_of_sample() + sum_of(after) / after_.amount_of_sample();
     is_compared = samples >= kLeastSamples && row.change.freedom > 0;
+    if (row.change.freedom == 0)
+      row.verdict = Verdict::kUntold;
     return row;
   }
 
@@ -490,11 +492,12 @@ private:
   std::vector<double> bases_after_;
 };
 
-void sort_rows(std::vector<DifferenceRow>& rows) {
-  std::ranges::stable_sort(rows, [](const DifferenceRow& a, const DifferenceRow& b) {
+// What changed comes first; where nothing tells that, all of it by its change.
+void sort_rows(std::vector<DifferenceRow>& rows, bool has_verdicts) {
+  std::ranges::stable_sort(rows, [&](const DifferenceRow& a, const DifferenceRow& b) {
     if (a.is_significant() != b.is_significant())
       return a.is_significant();
-    if (a.is_significant())
+    if (a.is_significant() || !has_verdicts)
       return std::abs(a.change.value) > std::abs(b.change.value);
     return a.before.value + a.after.value > b.before.value + b.after.value;
   });
@@ -510,6 +513,8 @@ std::string_view to_string(Verdict verdict) {
       return "cheaper";
     case Verdict::kSame:
       return "no difference seen";
+    case Verdict::kUntold:
+      return "cannot tell";
     case Verdict::kTooFew:
       break;
   }
@@ -582,7 +587,7 @@ Difference difference(const ComparedProfile& before, const ComparedProfile& afte
   double all = sum_of(sizes);
   for (size_t i = 0; i < compared.size(); i++)
     comparer.judge(result.rows[compared[i]], corrected[i], sizes[i] / all);
-  sort_rows(result.rows);
+  sort_rows(result.rows, has_verdicts(result));
   return result;
 }
 

@@ -14,8 +14,9 @@ namespace gosym {
 
 // What changed between two profiles, and whether it is more than noise.
 //
-// Each profile is cut into blocks: its recordings, if it has five or more of them or rates are
-// of a run, or else steps of time within each recording. What a row (a function, a package,
+// Each profile is cut into blocks: its recordings, if it has five or more of them, rates are of
+// a run or samples have no times, or else steps of time within each recording. What a row (a
+// function, a package,
 // ...) has in each block gives its rate and how sure that is (significance.h). The variance is
 // taken to be no less than that of samples drawn at random: of few samples the blocks may agree
 // by accident.
@@ -43,7 +44,13 @@ enum class Per : uint8_t {
   kRun,     // recordings: for one and the same work from begin to end
 };
 
-enum class Verdict : uint8_t { kDearer, kCheaper, kSame, kTooFew };
+enum class Verdict : uint8_t {
+  kDearer,
+  kCheaper,
+  kSame,
+  kTooFew,
+  kUntold,  // a side is one block: nothing tells how much rates vary
+};
 // "dearer", "no difference seen".
 std::string_view to_string(Verdict verdict);
 
@@ -96,6 +103,10 @@ struct Difference {
 // Whether verdicts are of programs, and not of these recordings only.
 inline bool is_of_programs(const Difference& difference) {
   return difference.has_runs_before && difference.has_runs_after;
+}
+// Whether anything tells how much rates vary, so that there are verdicts.
+inline bool has_verdicts(const Difference& difference) {
+  return difference.blocks_before > 1 && difference.blocks_after > 1;
 }
 inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themselves
 

@@ -183,7 +183,7 @@ def events_of(message):
 
 
 def info_of(message):
-    events = [[e.text("name"), e.one("frequency"), e.one("period"), e.text("time_of")]
+    events = [[e.text("name"), e.one("frequency"), e.one("period"), e.text("unit")]
               for e in message.all("events")]
     return plain("info", message, ["cpu_count"],
                  ["gosym_version", "host", "kernel_release", "machine", "command_line", "sampler"],

@@ -189,8 +189,6 @@ TEST_CASE("raw file: what is not a recording says what it is instead") {
   CHECK(hint("hello").empty());
   CHECK(hint("GOSYMRA").empty());
   CHECK(hint("PERFILE2....") == "a perf.data file: read it with perf");
-  CHECK(hint("\x1f\x8b\x08") ==
-        "a gzip file: if it is a pprof profile, read it with go tool pprof");
   CHECK(hint("\x7f"
              "ELF") == "an ELF file: gosym inspect tells what is in it");
 }

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace gosym::raw {
+namespace gosym {
 
 // Runs `read` over a protobuf message. protozero throws on malformed input, and asserts that a
 // field is read by its own wire type: so compare tag_and_type(), not tag(). Here, and nowhere
@@ -22,4 +22,4 @@ Result<> read_protobuf(Bytes payload, Read read) {
   return Ok{};
 }
 
-}  // namespace gosym::raw
+}  // namespace gosym

@@ -1,4 +1,4 @@
-#include "commands/read_recordings.h"
+#include "commands/read_inputs.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -12,6 +12,9 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "exchange/input_kind.h"
+#include "exchange/read_profile.h"
+#include "raw/input.h"
 
 namespace gosym {
 
@@ -20,17 +23,50 @@ namespace {
 // Whoever has more of them names those of an hour, or a day.
 constexpr size_t kMaxRecordings = 10'000;
 
-Result<raw::Recording> read_one(const std::string& path) {
-  auto recording = raw::read(path);
-  if (recording || path == "-")
-    return recording;
+// A profile that was read is all in memory. Those of pprof have some megabytes, folded text of
+// a day some hundred.
+constexpr uint64_t kMaxProfileFile = uint64_t{4} << 30;
+
+// For whoever named a file that cannot be read.
+Error with_reason(Error error, const std::string& path) {
+  if (path == "-")
+    return error;
   if (access(path.c_str(), F_OK) != 0 && errno == ENOENT)
-    return std::move(recording).error().with_hint(
-        "make a recording first: gosym record -p PID -d 10s");
+    return std::move(error).with_hint("make a recording first: gosym record -p PID -d 10s");
   if (access(path.c_str(), R_OK) != 0 && errno == EACCES)
-    return std::move(recording).error().with_hint(
+    return std::move(error).with_hint(
         "a recording is for those who made it: sudo gosym report");
-  return recording;
+  return error;
+}
+
+Result<Profile> read_profile_of(InputKind kind, const raw::Input& file) {
+  if (file.size() > kMaxProfileFile)
+    return errorf("{}: more than {}", human_size(file.size()), human_size(kMaxProfileFile));
+  std::string text(file.size(), '\0');
+  text.resize(file.read(0, text));
+  return read_profile(kind, text, raw::memory_budget(text.size()));
+}
+
+// The one place where a file becomes something to report.
+Result<> read_one(const std::string& path, Inputs& inputs) {
+  auto file = raw::Input::open(path);
+  if (!file)
+    return with_reason(std::move(file).error(), path);
+  std::string begin(kKindBytes, '\0');
+  begin.resize((*file)->read(0, begin));
+  InputKind kind = detect_input_kind(begin);
+  if (kind == InputKind::kRecording) {
+    auto recording = raw::parse(*std::move(file));
+    if (!recording)
+      return std::move(recording).error();
+    inputs.recordings.push_back({path, *std::move(recording)});
+    return Ok{};
+  }
+  auto profile = read_profile_of(kind, **file);
+  if (!profile)
+    return std::move(profile).error().context(to_string(kind));
+  inputs.profiles.push_back({path, *std::move(profile)});
+  return Ok{};
 }
 
 // Regular files, sorted by name: a FIFO that somebody put there would hold us for good.
@@ -107,34 +143,56 @@ Result<> check_rates(const std::vector<NamedRecording>& recordings, const std::s
 
 }  // namespace
 
-Result<std::vector<NamedRecording>> read_recordings(const std::vector<std::string>& inputs,
-                                                    const std::string& event) {
+namespace {
+
+// Samples of a clock and amounts that another tool has counted are not the same thing.
+Error mixed_kinds(const Inputs& inputs) {
+  return errorf("'{}' is a recording, '{}' is {}: they do not add up",
+                printable(inputs.recordings.front().name),
+                printable(inputs.profiles.front().name),
+                inputs.profiles.front().profile.info.source)
+      .with_hint("gosym report --pprof FILE makes a profile of a recording")
+      .with_exit_status(kUsage);
+}
+
+}  // namespace
+
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event) {
   auto files = files_of(inputs);
   if (!files)
     return std::move(files).error();
   if (auto checked = check_distinct(*files); !checked)
     return std::move(checked).error();
-  std::vector<NamedRecording> recordings;
+  Inputs result;
   for (const std::string& file : *files) {
-    auto recording = read_one(file);
-    if (!recording)
-      return std::move(recording).error();
-    recordings.push_back({file, *std::move(recording)});
+    if (auto added = read_one(file, result); !added)
+      return std::move(added).error().context(
+          file == "-" ? "standard input" : fmt::format("'{}'", printable(file)));
+    if (!result.recordings.empty() && !result.profiles.empty())
+      return mixed_kinds(result);
   }
-  std::ranges::stable_sort(recordings, {}, [](const NamedRecording& one) {
+  std::ranges::stable_sort(result.recordings, {}, [](const NamedRecording& one) {
     return raw::start_realtime_ns(one.recording);
   });
-  if (auto checked = check_rates(recordings, event); !checked)
+  std::ranges::stable_sort(result.profiles, {}, [](const ReadProfile& one) {
+    return one.profile.start_realtime_ns;
+  });
+  if (auto checked = check_rates(result.recordings, event); !checked)
     return std::move(checked).error();
-  return recordings;
+  return result;
 }
 
-std::vector<RecordedEvent> events_of(const std::vector<NamedRecording>& recordings) {
+std::vector<RecordedEvent> events_of(const Inputs& inputs) {
   std::vector<RecordedEvent> events;
-  for (const NamedRecording& one : recordings)
-    for (const RecordedEvent& event : one.recording.info.events)
+  auto add = [&](const RecordingInfo& info) {
+    for (const RecordedEvent& event : info.events)
       if (std::ranges::find(events, event) == events.end())
         events.push_back(event);
+  };
+  for (const NamedRecording& one : inputs.recordings)
+    add(one.recording.info);
+  for (const ReadProfile& one : inputs.profiles)
+    add(one.profile.info);
   return events;
 }
 

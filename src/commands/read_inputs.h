@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "raw/reader.h"
+
+namespace gosym {
+
+struct NamedRecording {
+  std::string name;  // of the file, "-" for standard input
+  raw::Recording recording;
+};
+
+// A file that had a profile already: its samples are counted, and have names where it has them.
+struct ReadProfile {
+  std::string name;
+  Profile profile;
+};
+
+// All of them are recordings, or none is.
+struct Inputs {
+  std::vector<NamedRecording> recordings = {};
+  std::vector<ReadProfile> profiles = {};
+};
+
+// Reads recordings, and of directories all files "*.raw" in them, or files of profiles
+// (exchange/input_kind.h). The one that began first comes first. Fails, too, if a file is named
+// twice, if recordings are mixed with others, or if the event, or with an empty name any event,
+// was not sampled at the same rate in all of them: its samples could not be added up.
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event);
+
+// The events of all of them.
+std::vector<RecordedEvent> events_of(const Inputs& inputs);
+
+}  // namespace gosym

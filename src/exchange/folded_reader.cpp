@@ -1,0 +1,171 @@
+#include "exchange/folded_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "exchange/profile_builder.h"
+
+namespace gosym {
+
+namespace {
+
+// Of a frame's text what its mark says.
+struct MarkedFrame {
+  std::string_view name;
+  bool is_kernel = false;
+  bool is_inlined = false;
+};
+
+MarkedFrame without_mark(std::string_view text) {
+  constexpr size_t kMarkSize = std::string_view("_[k]").size();
+  auto ends_in = [&](std::string_view mark) {
+    return text.size() > kMarkSize && text.ends_with(mark);
+  };
+  std::string_view name = text.substr(0, text.size() - std::min(text.size(), kMarkSize));
+  if (ends_in("_[k]"))
+    return {.name = name, .is_kernel = true};
+  if (ends_in("_[i]"))
+    return {.name = name, .is_inlined = true};
+  if (ends_in("_[j]") || ends_in("_[w]"))
+    return {.name = name};
+  return {.name = text};
+}
+
+class FoldedReader {
+public:
+  explicit FoldedReader(uint64_t memory_budget) : builder_(memory_budget) {}
+
+  Result<Profile> read(std::string_view text) {
+    while (!text.empty()) {
+      line_number_++;
+      std::string_view line = take_line(text);
+      if (line.ends_with('\r'))
+        line.remove_suffix(1);
+      if (line.empty())
+        continue;
+      if (auto added = add_line(line); !added)
+        return std::move(added).error().context(fmt::format("line {}", line_number_));
+      if (builder_.is_full())
+        return errorf("line {}: the stacks up to here take too much memory", line_number_);
+    }
+    // Frames may end in a number, but not all of them.
+    if (lines_ > 0 && lines_with_two_ == lines_)
+      return Error("each line ends in two numbers: this is a difference of two profiles");
+    mark_go_functions();
+    Profile& profile = builder_.profile();
+    profile.info.events = {{.name = "samples", .period = 1, .unit = "count"}};
+    profile.info.source = "folded text";
+    return std::move(builder_).finish();
+  }
+
+private:
+  Result<> add_line(std::string_view line) {
+    size_t space = line.rfind(' ');
+    auto count = space == line.npos ? std::nullopt : parse_decimal(line.substr(space + 1));
+    if (!count)
+      return errorf("it does not end in a number: '{}'", printable(line.substr(0, 80)));
+    if (*count > INT64_MAX - total_)
+      return Error("the counts have no sum of 63 bits");
+    total_ += *count;
+    std::string_view frames = line.substr(0, space);
+    size_t before = frames.rfind(' ');
+    lines_++;
+    lines_with_two_ += before != frames.npos && parse_decimal(frames.substr(before + 1));
+    add_stack(frames);
+    if (*count > 0)
+      builder_.add_sample(
+          {.stack = builder_.add_stack(stack_), .count = *count, .weight = *count});
+    return Ok{};
+  }
+
+  // Innermost first. What is inlined is one location with the frame that it was inlined into.
+  void add_stack(std::string_view frames) {
+    stack_.clear();
+    std::string_view location = frames;  // from its first frame to the end of its last
+    while (!frames.empty()) {
+      size_t separator = frames.rfind(';');
+      std::string_view frame = frames.substr(separator == frames.npos ? 0 : separator + 1);
+      if (!without_mark(frame).is_inlined || separator == frames.npos) {
+        stack_.push_back(
+            location_of(location.substr(static_cast<size_t>(frame.data() - location.data()))));
+        location = frames.substr(0, separator == frames.npos ? 0 : separator);
+      }
+      frames = frames.substr(0, separator == frames.npos ? 0 : separator);
+    }
+  }
+
+  // `text` has the frame that all others are inlined into, and these behind it.
+  LocationId location_of(std::string_view text) {
+    auto [known, is_new] = locations_.try_emplace(std::string(text));
+    if (!is_new)
+      return known.value();
+    std::vector<std::string_view> texts = split(text, ';');
+    Location location;
+    std::vector<Frame> frames;
+    if (auto count = left_out_frames(text)) {
+      location.unnamed = Unnamed::kLeftOut;
+      location.address = RuntimeAddress{*count};
+      return known.value() = builder_.add_location(location, frames);
+    }
+    for (size_t i = texts.size(); i-- > 0;) {
+      MarkedFrame frame = without_mark(texts[i]);
+      if (frame.is_kernel)
+        location.mapping = kKernelMapping;
+      bool is_unnamed = is_stand_in(frame.name);
+      if (is_unnamed)
+        location.unnamed = reason_of(frame.name);
+      frames.push_back({.function = function_of(frame.name),
+                        .source = is_unnamed ? FrameSource::kCallFrames : FrameSource::kGiven});
+    }
+    return known.value() = builder_.add_location(location, frames);
+  }
+
+  // Of a Go program, by functions that each of them has, those that look like Go.
+  void mark_go_functions() {
+    Profile& profile = builder_.profile();
+    auto name_of = [&](FunctionId id) {
+      return profile.strings[profile.functions[to_index(id)].name];
+    };
+    auto is_of_runtime = [](std::string_view name) {
+      return name == "runtime.goexit" || name == "runtime.mcall" || name == "runtime.main" ||
+             name == "runtime.mstart" || name == "runtime.morestack";
+    };
+    if (std::ranges::none_of(profile.frames, [&](const Frame& frame) {
+          return is_of_runtime(name_of(frame.function));
+        }))
+      return;
+    for (Frame& frame : profile.frames) {
+      std::string_view name = name_of(frame.function);
+      if (frame.source == FrameSource::kGiven && name.find('.') != name.npos &&
+          name.find("::") == name.npos)
+        frame.source = FrameSource::kGivenGo;
+    }
+  }
+
+  FunctionId function_of(std::string_view name) {
+    StringId id = builder_.intern(name);
+    auto [known, is_new] = functions_.try_emplace(static_cast<uint32_t>(id));
+    if (is_new)
+      known.value() = builder_.add_function({.name = id, .system_name = id});
+    return known->second;
+  }
+
+  ProfileBuilder builder_;
+  std::vector<LocationId> stack_;                      // of a line
+  tsl::robin_map<std::string, LocationId> locations_;  // by their text
+  tsl::robin_map<uint32_t, FunctionId> functions_;     // by their names
+  uint64_t line_number_ = 0;
+  uint64_t lines_ = 0;
+  uint64_t lines_with_two_ = 0;  // that end in two numbers
+  uint64_t total_ = 0;
+};
+
+}  // namespace
+
+Result<Profile> read_folded(std::string_view text, uint64_t memory_budget) {
+  return FoldedReader(memory_budget).read(text);
+}
+
+}  // namespace gosym

@@ -1,0 +1,70 @@
+#include "exchange/input_kind.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+
+// Magic bytes of files that could be taken for the others: perf.data begins with text.
+constexpr std::string_view kOtherMagics[] = {"GOSYMRAW", "PERFILE", "\177ELF"};
+
+bool is_text(std::string_view begin) {
+  return std::ranges::none_of(begin, [](char c) {
+    auto byte = static_cast<uint8_t>(c);
+    return byte == 0x7f || (byte < 0x20 && c != '\n' && c != '\r' && c != '\t');
+  });
+}
+
+// Fields of a profile.proto are numbers (0) or messages and text (2), up to number 15.
+bool begins_as_protobuf(char first) {
+  auto byte = static_cast<uint8_t>(first);
+  return byte >= 8 && byte < 0x80 && ((byte & 7) == 0 || (byte & 7) == 2);
+}
+
+// The last line may be cut where the beginning ends.
+bool has_folded_line(std::string_view begin) {
+  while (!begin.empty()) {
+    std::string_view line = take_line(begin);
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);
+    if (line.empty())
+      continue;
+    size_t space = line.rfind(' ');
+    bool ends_in_number = space != line.npos && parse_decimal(line.substr(space + 1));
+    return ends_in_number || (begin.empty() && line.size() >= kKindBytes / 2);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_string(InputKind kind) {
+  switch (kind) {
+    case InputKind::kPprof:
+      return "a pprof profile";
+    case InputKind::kFolded:
+      return "folded text";
+    case InputKind::kRecording:
+      break;
+  }
+  return "a recording";
+}
+
+InputKind detect_input_kind(std::string_view begin) {
+  begin = begin.substr(0, kKindBytes);
+  auto is_begin = [&](std::string_view magic) { return begin.starts_with(magic); };
+  if (begin.empty() || std::ranges::any_of(kOtherMagics, is_begin))
+    return InputKind::kRecording;
+  if (begin.starts_with(kGzipMagic))
+    return InputKind::kPprof;
+  if (is_text(begin))
+    return has_folded_line(begin) ? InputKind::kFolded : InputKind::kRecording;
+  return begins_as_protobuf(begin.front()) ? InputKind::kPprof : InputKind::kRecording;
+}
+
+}  // namespace gosym

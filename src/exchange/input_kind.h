@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+namespace gosym {
+
+// What a file is that a profile can be made of.
+enum class InputKind {
+  kRecording,  // cpu.raw, and whatever is none of the others: its reader says what it is
+               // instead
+  kPprof,      // a profile.proto, compressed by gzip or plain
+  kFolded,     // lines of a stack and a number, as flamegraph.pl reads them
+};
+
+// "a recording", "a pprof profile", "folded text".
+std::string_view to_string(InputKind kind);
+
+// So much of a file tells its kind, if there is as much.
+inline constexpr size_t kKindBytes = 4096;
+
+// By what the file begins with, whatever it is called.
+InputKind detect_input_kind(std::string_view begin);
+
+}  // namespace gosym

@@ -1,0 +1,522 @@
+#include "exchange/pprof_reader.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/protobuf.h"
+#include "base/text.h"
+#include "exchange/gunzip.h"
+#include "exchange/profile_builder.h"
+
+namespace gosym {
+
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+using protozero::tag_and_type;
+
+constexpr auto kNumber = pbf_wire_type::varint;
+constexpr auto kBytes = pbf_wire_type::length_delimited;
+
+// Field numbers of the message Profile.
+namespace field {
+enum {
+  kSampleType = 1,
+  kSample = 2,
+  kMapping = 3,
+  kLocation = 4,
+  kFunction = 5,
+  kStringTable = 6,
+  kTimeNanos = 9,
+  kDurationNanos = 10,
+  kPeriod = 12,
+  kComment = 13,
+  kDefaultSampleType = 14,
+};
+}  // namespace field
+
+// The fields of a message that are numbers, by field; others are skipped.
+template <size_t kFields>
+std::array<uint64_t, kFields + 1> numbers_of(pbf_reader message) {
+  std::array<uint64_t, kFields + 1> numbers{};
+  while (message.next())
+    if (message.wire_type() == kNumber && message.tag() <= kFields)
+      numbers[message.tag()] = message.get_uint64();
+    else
+      message.skip();
+  return numbers;
+}
+
+// A repeated field of numbers, packed or not.
+bool has_numbers(const pbf_reader& message) {
+  return message.wire_type() == kNumber || message.wire_type() == kBytes;
+}
+void append_numbers(pbf_reader& message, std::vector<uint64_t>& numbers) {
+  if (message.wire_type() == kNumber) {
+    numbers.push_back(message.get_uint64());
+    return;
+  }
+  for (uint64_t number : message.get_packed_uint64())
+    numbers.push_back(number);
+}
+
+// The build id of GNU as raw bytes, of hexadecimal digits; none if it is another.
+std::optional<std::string> gnu_build_id_of(std::string_view text) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < text.size(); i += 2) {
+    auto byte = parse_hex(text.substr(i, 2));
+    if (!byte || text[i + 1] == 'x')
+      return std::nullopt;
+    bytes.push_back(static_cast<char>(*byte));
+  }
+  if (bytes.empty() || text.size() % 2 != 0)
+    return std::nullopt;
+  return bytes;
+}
+
+bool is_kernel_file(std::string_view file) {
+  return file.starts_with("[kernel") || file.starts_with("[guest.kernel");
+}
+
+ProfileImage::Kind kind_of(std::string_view file) {
+  if (file == "[vdso]" || file == "linux-vdso.so.1" || file == "[vsyscall]")
+    return ProfileImage::Kind::kVdso;
+  return file.empty() || is_memory(file) ? ProfileImage::Kind::kAnonymous
+                                         : ProfileImage::Kind::kFile;
+}
+
+// Of Go: what the compiler made has a file of Go; assembly functions have their package before
+// their name.
+bool is_go_function(std::string_view name, std::string_view file) {
+  bool has_package = name.find('.') != name.npos && name.find("::") == name.npos;
+  return file.ends_with(".go") || (file.ends_with(".s") && has_package);
+}
+
+// What pprof's own names of units of time are in nanoseconds; 0: it is no unit of time.
+uint64_t nanoseconds_in(std::string_view unit) {
+  constexpr std::pair<std::string_view, uint64_t> kUnits[] = {
+      {"nanoseconds", 1},     {"nanosecond", 1},     {"ns", 1},
+      {"microseconds", 1000}, {"microsecond", 1000}, {"us", 1000},
+      {"milliseconds", 1e6},  {"millisecond", 1e6},  {"ms", 1e6},
+      {"seconds", 1e9},       {"second", 1e9},       {"s", 1e9}};
+  for (auto [name, nanoseconds] : kUnits)
+    if (unit == name)
+      return nanoseconds;
+  return 0;
+}
+
+class PprofReader {
+public:
+  PprofReader(std::string_view data, uint64_t memory_budget)
+      : data_(data), max_texts_(memory_budget / kTextSize), builder_(memory_budget) {}
+
+  // What refers to a table is read after it: in the file they come in any order.
+  Result<Profile> read() {
+    for (auto step : {&PprofReader::read_texts, &PprofReader::read_header,
+                      &PprofReader::read_functions, &PprofReader::read_mappings,
+                      &PprofReader::read_locations, &PprofReader::read_samples}) {
+      if (auto done = (this->*step)(); !done)
+        return std::move(done).error();
+      if (builder_.is_full() || texts_.size() > max_texts_)
+        return Error("what it says takes too much memory");
+    }
+    return std::move(builder_).finish();
+  }
+
+private:
+  static constexpr uint64_t kTextSize = 32;  // what a text that is empty takes here, about
+
+  // What is to be made of one of a sample's values.
+  struct Value {
+    std::optional<uint32_t> event;  // none: it is the count of samples
+    uint64_t unit = 1;              // in what the event's amounts are in
+    uint64_t total = 0;             // so far
+  };
+
+  // Calls `read` with each message of a field, until one is wrong.
+  template <class Read>
+  Result<> each(uint32_t tag, std::string_view what, Read read) {
+    Result<> done = Ok{};
+    uint64_t number = 0;
+    auto decoded = read_protobuf(as_bytes(data_), [&](pbf_reader message) {
+      while (done && !builder_.is_full() && message.next(tag, kBytes)) {
+        number++;
+        done = read(message.get_message());
+      }
+    });
+    if (decoded && done)
+      return done;
+    return std::move(done ? decoded : done).error().context(fmt::format("{} {}", what, number));
+  }
+
+  Result<std::string_view> text(uint64_t index) const {
+    if (index < texts_.size())
+      return texts_[index];
+    return errorf("text {} of a table of {}", index, texts_.size());
+  }
+
+  Result<StringId> intern(uint64_t index) {
+    auto found = text(index);
+    if (!found)
+      return std::move(found).error();
+    return builder_.intern(*found);
+  }
+
+  Result<> read_texts() {
+    return read_protobuf(as_bytes(data_), [&](pbf_reader message) {
+      while (texts_.size() <= max_texts_ && message.next(field::kStringTable, kBytes)) {
+        auto view = message.get_view();
+        texts_.emplace_back(view.data(), view.size());
+      }
+    });
+  }
+
+  Result<> read_header() {
+    std::vector<std::pair<uint64_t, uint64_t>> types;
+    std::vector<uint64_t> comments;
+    auto numbers = numbers_of_profile(types, comments);
+    if (!numbers)
+      return std::move(numbers).error();
+    Profile& profile = builder_.profile();
+    profile.info.source = "a pprof profile";
+    profile.start_realtime_ns = (*numbers)[field::kTimeNanos];
+    profile.duration_ns = (*numbers)[field::kDurationNanos];
+    if (auto read = read_comments(comments); !read)
+      return read;
+    return read_events(types, (*numbers)[field::kPeriod],
+                       (*numbers)[field::kDefaultSampleType]);
+  }
+
+  using HeaderNumbers = std::array<uint64_t, field::kDefaultSampleType + 1>;
+  Result<HeaderNumbers> numbers_of_profile(std::vector<std::pair<uint64_t, uint64_t>>& types,
+                                           std::vector<uint64_t>& comments) {
+    constexpr size_t kMaxTypes = 100;  // each sample has a value of each
+    constexpr size_t kMaxComments = 1000;
+    HeaderNumbers numbers{};
+    auto decoded = read_protobuf(as_bytes(data_), [&](pbf_reader message) {
+      while (message.next())
+        switch (message.tag_and_type()) {
+          case tag_and_type(field::kSampleType, kBytes): {
+            auto type = numbers_of<2>(message.get_message());
+            if (types.size() <= kMaxTypes)
+              types.emplace_back(type[1], type[2]);
+            break;
+          }
+          case tag_and_type(field::kComment, kNumber):
+          case tag_and_type(field::kComment, kBytes):
+            append_numbers(message, comments);
+            comments.resize(std::min(comments.size(), kMaxComments));
+            break;
+          default:
+            if (message.wire_type() == kNumber && message.tag() < numbers.size())
+              numbers[message.tag()] = message.get_uint64();
+            else
+              message.skip();
+        }
+    });
+    if (!decoded)
+      return std::move(decoded).error();
+    if (types.empty())
+      return Error("it has no sample types");
+    if (types.size() > kMaxTypes)
+      return errorf("more than {} sample types", kMaxTypes);
+    return numbers;
+  }
+
+  // Those of our own tell how it was recorded.
+  Result<> read_comments(const std::vector<uint64_t>& comments) {
+    constexpr std::string_view kTool = "gosym ";
+    constexpr std::string_view kRecordedBy = "recorded by: ";
+    RecordingInfo& info = builder_.profile().info;
+    for (uint64_t comment : comments) {
+      auto line = text(comment);
+      if (!line)
+        return std::move(line).error().context("comment");
+      if (line->starts_with(kTool) && info.gosym_version.empty())
+        info.gosym_version = line->substr(kTool.size());
+      else if (line->starts_with(kRecordedBy) && !info.gosym_version.empty())
+        info.command_line = line->substr(kRecordedBy.size());
+    }
+    return Ok{};
+  }
+
+  Result<> read_events(const std::vector<std::pair<uint64_t, uint64_t>>& types, uint64_t period,
+                       uint64_t default_type) {
+    RecordingInfo& info = builder_.profile().info;
+    info.events.clear();
+    size_t first = 0;  // the event that is the default
+    for (auto [type_index, unit_index] : types) {
+      auto type = text(type_index);
+      auto unit = text(unit_index);
+      if (!type || !unit)
+        return std::move(type ? unit : type).error().context("sample type");
+      Value& value = values_.emplace_back();
+      if (types.size() == 2 && values_.size() == 1 && *type == "samples" && *unit == "count")
+        continue;
+      uint64_t nanoseconds = nanoseconds_in(*unit);
+      value.unit = std::max<uint64_t>(1, nanoseconds);
+      value.event = static_cast<uint32_t>(info.events.size());
+      if (default_type == 0 || default_type == type_index)
+        first = info.events.size();
+      info.events.push_back({.name = std::string(*type),
+                             .period = 1,
+                             .unit = nanoseconds > 0 ? "nanoseconds"
+                                     : unit->empty() ? "count"
+                                                     : std::string(*unit)});
+    }
+    info.has_counts = info.events.size() < types.size();
+    std::swap(info.events[0], info.events[first]);
+    for (Value& value : values_)
+      if (value.event == 0 || value.event == first)
+        value.event = static_cast<uint32_t>(value.event == 0 ? first : 0);
+    info.events[0].period = std::max<uint64_t>(1, period);
+    return Ok{};
+  }
+
+  Result<> read_functions() {
+    return each(field::kFunction, "function", [&](pbf_reader message) -> Result<> {
+      auto [skip, id, name, system_name, file, start_line] = numbers_of<5>(message);
+      auto name_id = intern(name);
+      auto system_id = intern(system_name == 0 ? name : system_name);
+      auto file_id = intern(file);
+      for (auto* read : {&name_id, &system_id, &file_id})
+        if (!*read)
+          return std::move(*read).error();
+      bool is_new = functions_.try_emplace(id, FunctionId(functions_.size())).second;
+      if (id == 0 || !is_new)
+        return errorf("its id {} is {}", id, id == 0 ? "none" : "another's as well");
+      builder_.add_function({.name = *name_id,
+                             .system_name = *system_id,
+                             .file = *file_id,
+                             .start_line = line_of(start_line)});
+      return Ok{};
+    });
+  }
+
+  // A line that no file has is none.
+  static uint32_t line_of(uint64_t line) {
+    return line <= INT32_MAX ? static_cast<uint32_t>(line) : 0;
+  }
+
+  Result<> read_mappings() {
+    return each(field::kMapping, "mapping", [&](pbf_reader message) -> Result<> {
+      auto [skip, id, start, limit, offset, file, build_id] = numbers_of<6>(message);
+      auto path = text(file);
+      auto build = text(build_id);
+      if (!path || !build)
+        return std::move(path ? build : path).error();
+      auto [known, is_new] = mappings_.try_emplace(id, kKernelMapping);
+      if (id == 0 || !is_new)
+        return errorf("its id {} is {}", id, id == 0 ? "none" : "another's as well");
+      if (!is_kernel_file(*path))
+        known.value() = builder_.add_mapping({.image = image_of(*path, *build),
+                                              .start = start,
+                                              .limit = limit,
+                                              .file_offset = offset});
+      return Ok{};
+    });
+  }
+
+  // A file that is mapped in several parts is one image.
+  uint32_t image_of(std::string_view path, std::string_view build_id) {
+    auto [known, is_new] = images_.try_emplace({path, build_id});
+    if (!is_new)
+      return known->second;
+    ProfileImage image;
+    image.kind = kind_of(path);
+    image.file.path = path;
+    if (auto gnu = gnu_build_id_of(build_id))
+      image.file.gnu_build_id = *std::move(gnu);
+    else
+      image.file.go_build_id = build_id;
+    return known->second = builder_.add_image(std::move(image));
+  }
+
+  Result<> read_locations() {
+    std::vector<Frame> frames;
+    return each(field::kLocation, "location", [&](pbf_reader message) -> Result<> {
+      auto [skip, id, mapping, address] = numbers_of<3>(message);
+      Location location;
+      location.address = RuntimeAddress{address};
+      if (mapping != 0) {
+        auto found = mappings_.find(mapping);
+        if (found == mappings_.end())
+          return errorf("there is no mapping {}", mapping);
+        location.mapping = found->second;
+      }
+      frames.clear();
+      while (message.next(4, kBytes)) {
+        auto [none, function, line] = numbers_of<2>(message.get_message());
+        auto found = functions_.find(function);
+        if (function != 0 && found == functions_.end())
+          return errorf("there is no function {}", function);
+        if (function != 0)
+          frames.push_back({.function = found->second, .line = line_of(line)});
+      }
+      set_sources(location, frames);
+      bool is_new = locations_.try_emplace(id, LocationId(locations_.size())).second;
+      if (id == 0 || !is_new)
+        return errorf("its id {} is {}", id, id == 0 ? "none" : "another's as well");
+      builder_.add_location(location, frames);
+      return Ok{};
+    });
+  }
+
+  // Whether what its frames are called are names.
+  void set_sources(Location& location, std::vector<Frame>& frames) {
+    const Profile& profile = builder_.profile();
+    for (Frame& frame : frames) {
+      const Function& function = profile.functions[to_index(frame.function)];
+      std::string_view file = profile.strings[function.file];
+      std::string_view name = profile.strings[function.name];
+      frame.source = is_go_function(name, file) ? FrameSource::kGivenGo : FrameSource::kGiven;
+      if (!is_stand_in(name) || !file.empty())
+        continue;
+      frame.source = FrameSource::kCallFrames;
+      location.unnamed = reason_of(name);
+    }
+    if (frames.size() != 1)
+      return;
+    std::string_view only =
+        profile.strings[profile.functions[to_index(frames[0].function)].name];
+    if (auto count = left_out_frames(only)) {
+      location.unnamed = Unnamed::kLeftOut;
+      location.address = RuntimeAddress{*count};
+      frames.clear();
+    }
+  }
+
+  Result<> read_samples() {
+    std::vector<uint64_t> ids;
+    std::vector<uint64_t> values;
+    return each(field::kSample, "sample", [&](pbf_reader message) -> Result<> {
+      ids.clear();
+      values.clear();
+      SampleCount sample;
+      std::vector<ProfileLabel> labels;
+      Result<> done = Ok{};
+      while (done && message.next())
+        if (message.tag() == 1 && has_numbers(message))
+          append_numbers(message, ids);
+        else if (message.tag() == 2 && has_numbers(message))
+          append_numbers(message, values);
+        else if (message.tag_and_type() == tag_and_type(3, kBytes))
+          done = read_label(message.get_message(), sample, labels);
+        else
+          message.skip();
+      if (!done)
+        return done;
+      if (auto found = set_stack(ids, sample); !found)
+        return found;
+      sample.label_set = builder_.add_label_set(labels);
+      return add_values(values, sample);
+    });
+  }
+
+  Result<> read_label(pbf_reader message, SampleCount& sample,
+                      std::vector<ProfileLabel>& labels) {
+    auto [skip, key_index, text_index, number] = numbers_of<3>(message);
+    auto key = text(key_index);
+    auto value = text(text_index);
+    if (!key || !value)
+      return std::move(key ? value : key).error().context("label");
+    bool is_number = text_index == 0;
+    if (is_number && number == 0 && *key == "thread")
+      return Ok{};  // of a thread without a name
+    if (*key == "thread" && !is_number)
+      sample.comm = builder_.intern(*value);
+    else if (*key == "cgroup" && !is_number)
+      sample.cgroup = builder_.intern(*value);
+    else if (*key == "state" && is_ours())
+      sample.state = builder_.intern(*value);
+    else if (*key == "waker" && is_ours())
+      sample.waker = builder_.intern(*value);
+    else if (*key == "pid" && is_number && number <= UINT32_MAX)
+      sample.pid = static_cast<uint32_t>(number);
+    else if (*key == "tid" && is_number && number <= UINT32_MAX)
+      sample.tid = static_cast<uint32_t>(number);
+    else if (*key == "goid" && is_number)
+      sample.goid = number;
+    else if (*key != "container_id")  // the cgroup's path has it
+      labels.push_back({builder_.intern(*key),
+                        builder_.intern(is_number ? std::to_string(static_cast<int64_t>(number))
+                                                  : std::string(*value))});
+    return Ok{};
+  }
+
+  // Labels of other tools may be called so, too.
+  bool is_ours() { return !builder_.profile().info.gosym_version.empty(); }
+
+  Result<> set_stack(const std::vector<uint64_t>& ids, SampleCount& sample) {
+    std::vector<LocationId> stack;
+    for (uint64_t id : ids) {
+      auto found = locations_.find(id);
+      if (found == locations_.end())
+        return errorf("there is no location {}", id);
+      stack.push_back(found->second);
+    }
+    sample.stack = builder_.add_stack(stack);
+    return Ok{};
+  }
+
+  // A sample of each event that it has something of.
+  Result<> add_values(const std::vector<uint64_t>& values, SampleCount sample) {
+    if (values.size() != values_.size())
+      return errorf("it has {} values, there are {} sample types", values.size(),
+                    values_.size());
+    sample.count = 1;
+    for (size_t i = 0; i < values.size(); i++) {
+      Value& value = values_[i];
+      if (values[i] > INT64_MAX)
+        return errorf("the value {} is negative: this is a difference of two profiles",
+                      static_cast<int64_t>(values[i]));
+      if (values[i] > (INT64_MAX - value.total) / value.unit)
+        return Error("the values have no sum of 63 bits");
+      value.total += values[i] * value.unit;
+      if (!value.event) {
+        sample.count = values[i];
+        continue;
+      }
+      sample.event = *value.event;
+      sample.weight = values[i] * value.unit;
+      bool is_empty = sample.weight == 0 && (values_[0].event || sample.count == 0);
+      if (!is_empty)
+        builder_.add_sample(sample);
+    }
+    return Ok{};
+  }
+
+  std::string_view data_;
+  uint64_t max_texts_;
+  ProfileBuilder builder_;
+  std::vector<std::string_view> texts_;
+  std::vector<Value> values_;  // of the sample types
+  std::map<std::pair<std::string_view, std::string_view>, uint32_t> images_;  // path, build id
+  // By their ids in the file.
+  tsl::robin_map<uint64_t, FunctionId> functions_;
+  tsl::robin_map<uint64_t, MappingId> mappings_;
+  tsl::robin_map<uint64_t, LocationId> locations_;
+};
+
+}  // namespace
+
+Result<Profile> read_pprof(std::string_view file, uint64_t memory_budget) {
+  if (!file.starts_with("\x1f\x8b"))
+    return PprofReader(file, memory_budget).read();
+  // What is made of it takes some times as much as the file does, so that more of it would be
+  // refused anyway.
+  auto unpacked = gunzip(file, memory_budget / 4);
+  if (!unpacked)
+    return std::move(unpacked).error();
+  return PprofReader(*unpacked, memory_budget).read();
+}
+
+}  // namespace gosym

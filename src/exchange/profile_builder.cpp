@@ -1,0 +1,118 @@
+#include "exchange/profile_builder.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// What an entry of a table with its place in a hash table takes, about.
+template <class Thing>
+constexpr uint64_t kSize = sizeof(Thing) + 32;
+
+}  // namespace
+
+ProfileBuilder::ProfileBuilder(uint64_t memory_budget) : memory_budget_(memory_budget) {
+  add_fixed_mappings(profile_);
+  label_sets_.number({});
+}
+
+StringId ProfileBuilder::intern(std::string_view text) {
+  size_t before = profile_.strings.size();
+  StringId id = profile_.strings.intern(text);
+  if (profile_.strings.size() > before)
+    memory_ += kSize<std::string> + 2 * text.size();
+  return id;
+}
+
+FunctionId ProfileBuilder::add_function(const Function& function) {
+  memory_ += kSize<Function>;
+  profile_.functions.push_back(function);
+  return FunctionId(profile_.functions.size() - 1);
+}
+
+uint32_t ProfileBuilder::add_image(ProfileImage image) {
+  memory_ += kSize<ProfileImage> + image.file.path.size();
+  profile_.images.push_back(std::move(image));
+  return static_cast<uint32_t>(profile_.images.size() - 1);
+}
+
+MappingId ProfileBuilder::add_mapping(const Mapping& mapping) {
+  memory_ += kSize<Mapping>;
+  profile_.mappings.push_back(mapping);
+  return MappingId(profile_.mappings.size() - 1);
+}
+
+LocationId ProfileBuilder::add_location(Location location, std::span<const Frame> frames) {
+  memory_ += kSize<Location> + frames.size() * sizeof(Frame);
+  location.first_frame = static_cast<uint32_t>(profile_.frames.size());
+  location.frame_count = static_cast<uint32_t>(frames.size());
+  profile_.frames.insert(profile_.frames.end(), frames.begin(), frames.end());
+  profile_.locations.push_back(location);
+  return LocationId(profile_.locations.size() - 1);
+}
+
+StackId ProfileBuilder::add_stack(std::span<const LocationId> stack) {
+  uint32_t before = stacks_.size();
+  uint32_t id = stacks_.intern(stack);
+  if (stacks_.size() > before)
+    memory_ += 64 + stack.size_bytes();
+  return StackId{id};
+}
+
+uint32_t ProfileBuilder::add_label_set(std::span<const ProfileLabel> labels) {
+  std::vector<StringId> texts;
+  for (const ProfileLabel& label : labels) {
+    texts.push_back(label.key);
+    texts.push_back(label.value);
+  }
+  uint32_t id = label_sets_.number(texts);
+  if (id == profile_.label_sets.size()) {
+    memory_ += kSize<std::vector<ProfileLabel>> + labels.size_bytes();
+    profile_.label_sets.emplace_back(labels.begin(), labels.end());
+  }
+  return id;
+}
+
+void ProfileBuilder::add_sample(const SampleCount& sample) {
+  memory_ += sizeof(SampleCount);
+  profile_.samples.push_back(sample);
+}
+
+Profile ProfileBuilder::finish() && {
+  std::move(stacks_).take(profile_.stack_locations, profile_.stack_begin);
+  profile_.stats.samples = profile_.total_count();
+  return std::move(profile_);
+}
+
+bool is_stand_in(std::string_view name) {
+  return name.size() > 2 && name.starts_with('[') && name.ends_with(']');
+}
+
+Unnamed reason_of(std::string_view stand_in) {
+  if (stand_in == "[kernel]")
+    return Unnamed::kNoKernelSymbols;
+  for (auto reason = Unnamed::kUnmapped; reason < Unnamed::kLeftOut;
+       reason = static_cast<Unnamed>(static_cast<int>(reason) + 1)) {
+    std::string_view rest = stand_in.substr(1);
+    std::string_view word = to_string(reason);
+    if (rest.starts_with(word) && (rest[word.size()] == ' ' || rest[word.size()] == ']'))
+      return reason;
+  }
+  return Unnamed::kNotSymbolized;
+}
+
+std::optional<uint64_t> left_out_frames(std::string_view name) {
+  constexpr std::string_view kBegin = "… ";
+  constexpr std::string_view kEnd = " frames …";
+  if (name.size() <= kBegin.size() + kEnd.size() || !name.starts_with(kBegin) ||
+      !name.ends_with(kEnd))
+    return std::nullopt;
+  name.remove_prefix(kBegin.size());
+  name.remove_suffix(kEnd.size());
+  return parse_decimal(name);
+}
+
+}  // namespace gosym

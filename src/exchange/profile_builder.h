@@ -1,0 +1,60 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/sequence_pool.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// Puts a profile together of what a file says that was a profile already. Whoever reads the
+// file checks what it says; the builder counts what it takes, so that a few bytes that were
+// made for it cannot take any amount of memory.
+class ProfileBuilder {
+public:
+  // In bytes.
+  explicit ProfileBuilder(uint64_t memory_budget);
+
+  // What a profile has once is set by the reader.
+  Profile& profile() { return profile_; }
+
+  StringId intern(std::string_view text);
+  // What is added is not looked for among what there is: the reader knows it by its number.
+  FunctionId add_function(const Function& function);
+  uint32_t add_image(ProfileImage image);
+  MappingId add_mapping(const Mapping& mapping);
+  LocationId add_location(Location location, std::span<const Frame> frames);
+  // Equal stacks, and sets of labels, are one.
+  StackId add_stack(std::span<const LocationId> stack);
+  uint32_t add_label_set(std::span<const ProfileLabel> labels);
+  void add_sample(const SampleCount& sample);
+
+  // What was added comes to more than the budget: what follows may be left out.
+  bool is_full() const { return memory_ > memory_budget_; }
+
+  // With the samples counted.
+  Profile finish() &&;
+
+private:
+  Profile profile_;
+  uint64_t memory_budget_;
+  uint64_t memory_ = 0;
+  SequencePool<LocationId> stacks_;
+  SequenceNumbers<StringId> label_sets_;
+};
+
+// What a name looks like that stands for code without one: "[unknown]", "[stripped libc.so.6]".
+bool is_stand_in(std::string_view name);
+
+// Why code has no name, by what `gosym report` and others write in its place.
+Unnamed reason_of(std::string_view stand_in);
+
+// "… 4100 frames …", as Profile::unnamed_text() has it: how many; none for any other name.
+std::optional<uint64_t> left_out_frames(std::string_view name);
+
+}  // namespace gosym

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "exchange/input_kind.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// Makes a profile of the whole of a file that holds one, which is of any kind but a recording.
+// What is made of it takes no more than about `memory_budget` bytes.
+Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget);
+
+}  // namespace gosym

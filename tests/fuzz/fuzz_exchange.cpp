@@ -1,0 +1,34 @@
+#include <cassert>
+
+#include "base/bytes.h"
+#include "exchange/read_profile.h"
+#include "output/folded.h"
+#include "output/pprof.h"
+
+// Whatever a file says, what is made of it refers to nothing that is not there: it can be
+// written, and what was written is read again with the same sum.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gosym;
+  constexpr uint64_t kBudget = 64 << 20;
+  std::string_view text = as_text(std::as_bytes(std::span(data, size)));
+  InputKind kind = detect_input_kind(text);
+  if (kind == InputKind::kRecording)
+    return 0;
+  auto profile = read_profile(kind, text, kBudget);
+  if (!profile)
+    return 0;
+  size_t folded = 0;
+  write_folded(*profile, [&](std::string_view line) {
+    folded += line.size();
+    return folded < kBudget;
+  });
+  std::string pprof;
+  encode_pprof(*profile, [&](std::string_view part) {
+    pprof += part;
+    return true;
+  });
+  auto again = read_profile(InputKind::kPprof, pprof, 16 * kBudget);
+  assert(again);
+  assert(profile->samples.empty() || again->total_amount() == profile->total_amount());
+  return 0;
+}

@@ -1,0 +1,283 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "demo_profile.h"
+#include "exchange/folded_reader.h"
+#include "exchange/gunzip.h"
+#include "exchange/input_kind.h"
+#include "exchange/pprof_reader.h"
+#include "output/folded.h"
+#include "output/pprof.h"
+#include "written.h"
+
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kBudget = 100 << 20;
+
+std::string folded(const Profile& profile) {
+  return written_by([&](const Write& write) { write_folded(profile, write); });
+}
+
+std::string folded_again(std::string_view text) {
+  auto profile = read_folded(text, kBudget);
+  return profile ? folded(*profile) : profile.error().message();
+}
+
+std::string problem_of(const Result<Profile>& profile) {
+  return profile ? "none" : profile.error().message();
+}
+
+std::string encoded(const Profile& profile) {
+  return written_by([&](const Write& write) { encode_pprof(profile, write); });
+}
+
+// A profile.proto, put together field by field.
+class Pprof {
+public:
+  Pprof() {
+    for (std::string_view text : {"", "cpu", "nanoseconds", "samples", "count", "f", "f.go"})
+      out_.add_string(6, text.data(), text.size());
+  }
+  Pprof& message(uint32_t field, std::initializer_list<std::pair<uint32_t, uint64_t>> numbers) {
+    protozero::pbf_writer message(out_, field);
+    for (auto [number, value] : numbers)
+      message.add_uint64(number, value);
+    return *this;
+  }
+  Pprof& number(uint32_t field, uint64_t value) {
+    out_.add_uint64(field, value);
+    return *this;
+  }
+  Pprof& location(uint64_t id, uint64_t mapping, uint64_t function, uint64_t line) {
+    protozero::pbf_writer message(out_, 4);
+    message.add_uint64(1, id);
+    message.add_uint64(2, mapping);
+    protozero::pbf_writer lines(message, 4);
+    lines.add_uint64(1, function);
+    lines.add_uint64(2, line);
+    return *this;
+  }
+  Pprof& sample_with_label(std::initializer_list<std::pair<uint32_t, uint64_t>> label) {
+    protozero::pbf_writer message(out_, 2);
+    message.add_uint64(2, 1);
+    protozero::pbf_writer numbers(message, 3);
+    for (auto [number, value] : label)
+      numbers.add_uint64(number, value);
+    return *this;
+  }
+  // Enough for samples of CPU time in one function.
+  static Pprof of_cpu() {
+    Pprof pprof;
+    pprof.message(1, {{1, 1}, {2, 2}});
+    return pprof;
+  }
+
+  std::string problem() const { return problem_of(read_pprof(data_, kBudget)); }
+  const std::string& data() const { return data_; }
+
+private:
+  std::string data_;
+  protozero::pbf_writer out_{data_};
+};
+
+}  // namespace
+
+TEST_CASE("input kind: told by content") {
+  CHECK(detect_input_kind("") == InputKind::kRecording);
+  CHECK(detect_input_kind("GOSYMRAW\1\2") == InputKind::kRecording);
+  CHECK(detect_input_kind("\x1f\x8b\x08") == InputKind::kPprof);
+  CHECK(detect_input_kind(Pprof::of_cpu().data()) == InputKind::kPprof);
+  CHECK(detect_input_kind("main;f 12\n") == InputKind::kFolded);
+  CHECK(detect_input_kind("\n\nmain;f 12") == InputKind::kFolded);
+  CHECK(detect_input_kind("main;f 12\r\n") == InputKind::kFolded);
+  CHECK(detect_input_kind("main " + std::string(10'000, 'f')) == InputKind::kFolded);
+  CHECK(detect_input_kind("a text of words\n") == InputKind::kRecording);
+  CHECK(detect_input_kind("PERFILE2\n1\1") == InputKind::kRecording);
+  CHECK(detect_input_kind("\177ELF\2\1\1") == InputKind::kRecording);
+  CHECK(detect_input_kind("\x89PNG\r\n\x1a\n") == InputKind::kRecording);
+}
+
+TEST_CASE("folded reader: what is written is what was read") {
+  CHECK(folded_again("main;f 12\nmain;g;sys_read_[k] 3\n") ==
+        "main;f 12\nmain;g;sys_read_[k] 3\n");
+  CHECK(folded_again("main;f 1\nmain;f 2\n") == "main;f 3\n");
+  CHECK(folded_again("a name with spaces;x 2\r\n\n") == "a name with spaces;x 2\n");
+  CHECK(folded_again("main;[stripped libc.so.6];… 400 frames …;f 7\n") ==
+        "main;[stripped libc.so.6];… 400 frames …;f 7\n");
+  CHECK(folded_again("f 0\n").empty());
+}
+
+TEST_CASE("folded reader: marks tell inlined and compiled code") {
+  auto profile = read_folded("main;f;g_[i];h_[i] 2\nmain;jit_[j] 1\n_[k];x_[i] 1\n", kBudget);
+  REQUIRE(profile);
+  CHECK(folded(*profile) == "_[k\\x5d;x 1\nmain;f;g;h 2\nmain;jit 1\n");
+  const Location& leaf = profile->locations[to_index(profile->stack(StackId{0}).front())];
+  CHECK(leaf.frame_count == 3);
+}
+
+TEST_CASE("folded reader: stand-ins have no name") {
+  auto profile = read_folded("main;[deleted server] 4\n[odd] 1\n", kBudget);
+  REQUIRE(profile);
+  const Location& deleted = profile->locations[to_index(profile->stack(StackId{0}).front())];
+  CHECK_FALSE(profile->is_named(deleted));
+  CHECK(deleted.unnamed == Unnamed::kDeleted);
+  const Location& odd = profile->locations[to_index(profile->stack(StackId{1}).front())];
+  CHECK(odd.unnamed == Unnamed::kNotSymbolized);
+}
+
+TEST_CASE("folded reader: functions are Go's where its runtime is") {
+  auto source_of = [](std::string_view text) {
+    auto profile = read_folded(text, kBudget);
+    return profile->frames.front().source;
+  };
+  CHECK(source_of("runtime.goexit;main.main 1\n") == FrameSource::kGivenGo);
+  CHECK(source_of("java.lang.Thread;main.main 1\n") == FrameSource::kGiven);
+}
+
+TEST_CASE("folded reader: what is wrong is named with its line") {
+  CHECK(folded_again("main 1\nmain;f\n") == "line 2: it does not end in a number: 'main;f'");
+  CHECK(folded_again("main -1\n") == "line 1: it does not end in a number: 'main -1'");
+  CHECK(folded_again("main 99999999999999999999\n") ==
+        "line 1: it does not end in a number: 'main 99999999999999999999'");
+  CHECK(folded_again("a 9223372036854775807\nb 1\n") ==
+        "line 2: the counts have no sum of 63 bits");
+  CHECK(folded_again("a 1 2\nb 0 3\n") ==
+        "each line ends in two numbers: this is a difference of two profiles");
+  CHECK(folded_again("main 1 2\nmain 3\n") == "main 3\nmain 1 2\n");
+}
+
+TEST_CASE("folded reader: every prefix is read or refused") {
+  std::string_view text = "main;f;g_[i] 12\nmain;[stripped x];h_[k] 3\n";
+  for (size_t size = 0; size <= text.size(); size++) {
+    CAPTURE(size);
+    auto profile = read_folded(text.substr(0, size), kBudget);
+    if (profile)
+      CHECK(profile->total_amount() <= 15);
+  }
+}
+
+TEST_CASE("readers: memory is bounded") {
+  std::string text;
+  for (int i = 0; i < 20'000; i++)
+    text += fmt::format("f{} 1\n", i);
+  CHECK(read_folded(text, kBudget));
+  CHECK(problem_of(read_folded(text, 100'000)).ends_with("take too much memory"));
+  auto profile = read_folded(text, kBudget);
+  CHECK(problem_of(read_pprof(encoded(*profile), 100'000)).ends_with("too much memory"));
+}
+
+TEST_CASE("pprof reader: what write_pprof() wrote") {
+  Profile demo = make_demo_profile();
+  auto profile = read_pprof(encoded(demo), kBudget);
+  REQUIRE(profile);
+  CHECK(folded(*profile) == folded(demo));
+  CHECK(profile->total_count() == 8);
+  CHECK(profile->total_amount() == 80'000'000);
+  CHECK(profile->info.events.front().unit == "nanoseconds");
+  CHECK(profile->info.events.front().name == "cpu");
+  CHECK(profile->info.source == "a pprof profile");
+  CHECK(encoded(*profile) == encoded(*read_pprof(encoded(*profile), kBudget)));
+}
+
+TEST_CASE("pprof reader: compressed, in one member or more") {
+  Profile demo = make_demo_profile();
+  std::string file = written_by([&](const Write& write) { write_pprof(demo, write); });
+  CHECK(folded(*read_pprof(file, kBudget)) == folded(demo));
+  std::string twice = *gunzip(file + file, kBudget);
+  CHECK(twice.size() == 2 * gunzip(file, kBudget)->size());
+  CHECK(gunzip(file, 100).error().message() == "gzip: more than 100 B unpacked");
+  for (size_t size = 0; size < file.size(); size++)
+    CHECK_FALSE(gunzip(file.substr(0, size), kBudget));
+  std::string damaged = file;
+  damaged[damaged.size() / 2] ^= 0x55;
+  CHECK_FALSE(read_pprof(damaged, kBudget));
+}
+
+TEST_CASE("pprof reader: each sample type is an event, the default first") {
+  Pprof heap;  // samples/count, cpu/count, f/nanoseconds
+  heap.message(1, {{1, 3}, {2, 4}}).message(1, {{1, 1}, {2, 4}}).message(1, {{1, 5}, {2, 2}});
+  heap.message(2, {{2, 7}, {2, 8}, {2, 9}}).message(2, {{2, 0}, {2, 1}, {2, 0}});
+  auto last = read_pprof(heap.data(), kBudget);
+  REQUIRE(last);
+  REQUIRE(last->info.events.size() == 3);
+  CHECK(last->info.events[0].name == "f");
+  CHECK(last->info.events[1].name == "cpu");
+  CHECK(last->info.events[2].name == "samples");
+  CHECK_FALSE(last->info.has_counts);
+  REQUIRE(last->samples.size() == 4);
+  CHECK(last->samples[0].event == 2);
+  CHECK(last->amount(last->samples[0]) == 7);
+  CHECK(last->amount(last->samples[2]) == 9);
+  CHECK(last->amount(last->samples[3]) == 1);
+  heap.number(14, 1);
+  CHECK(read_pprof(heap.data(), kBudget)->info.events[0].name == "cpu");
+}
+
+TEST_CASE("pprof reader: labels that say whose a sample is") {
+  Pprof pprof = Pprof::of_cpu();
+  CHECK(pprof.sample_with_label({{1, 5}, {3, 12}}).problem() == "none");
+  CHECK(pprof.sample_with_label({{1, 5}, {2, 6}}).problem() == "none");
+  auto profile = read_pprof(pprof.data(), kBudget);
+  REQUIRE(profile->label_sets.size() == 3);
+  CHECK(profile->strings[profile->label_sets[1][0].value] == "12");
+  CHECK(profile->strings[profile->label_sets[2][0].value] == "f.go");
+  CHECK(pprof.sample_with_label({{1, 99}}).problem() ==
+        "sample 3: label: text 99 of a table of 7");
+}
+
+TEST_CASE("pprof reader: each field made wrong") {
+  auto cpu = [] { return Pprof::of_cpu(); };
+  CHECK(Pprof().problem() == "it has no sample types");
+  CHECK(Pprof().message(1, {{1, 7}}).problem() == "sample type: text 7 of a table of 7");
+  CHECK(cpu().message(5, {{1, 0}}).problem() == "function 1: its id 0 is none");
+  CHECK(cpu().message(5, {{1, 1}}).message(5, {{1, 1}}).problem() ==
+        "function 2: its id 1 is another's as well");
+  for (uint32_t text : {2, 3, 4})
+    CHECK(cpu().message(5, {{1, 1}, {text, 9}}).problem() ==
+          "function 1: text 9 of a table of 7");
+  CHECK(cpu().message(3, {{2, 1}}).problem() == "mapping 1: its id 0 is none");
+  CHECK(cpu().message(3, {{1, 1}}).message(3, {{1, 1}}).problem() ==
+        "mapping 2: its id 1 is another's as well");
+  for (uint32_t text : {5, 6})
+    CHECK(cpu().message(3, {{1, 1}, {text, 8}}).problem() ==
+          "mapping 1: text 8 of a table of 7");
+  CHECK(cpu().message(4, {{2, 1}}).problem() == "location 1: there is no mapping 1");
+  CHECK(cpu().location(1, 0, 3, 1).problem() == "location 1: there is no function 3");
+  CHECK(cpu().message(4, {{3, 1}}).problem() == "location 1: its id 0 is none");
+  CHECK(cpu().message(4, {{1, 1}}).message(4, {{1, 1}}).problem() ==
+        "location 2: its id 1 is another's as well");
+  CHECK(cpu().message(2, {{1, 4}, {2, 1}}).problem() == "sample 1: there is no location 4");
+  CHECK(cpu().message(2, {}).problem() ==
+        "sample 1: it has 0 values, there are 1 sample types");
+  CHECK(cpu().message(2, {{2, 1}, {2, 1}}).problem() ==
+        "sample 1: it has 2 values, there are 1 sample types");
+  CHECK(cpu().message(2, {{2, UINT64_MAX}}).problem() ==
+        "sample 1: the value -1 is negative: this is a difference of two profiles");
+  CHECK(cpu().message(2, {{2, INT64_MAX}}).message(2, {{2, 1}}).problem() ==
+        "sample 2: the values have no sum of 63 bits");
+  CHECK(cpu().number(13, 40).problem() == "comment: text 40 of a table of 7");
+  // Numbers that no program has are unknown, not wrong.
+  auto odd = read_pprof(cpu()
+                            .message(5, {{1, 1}, {2, 5}, {5, UINT64_MAX}})
+                            .location(1, 0, 1, UINT64_MAX)
+                            .message(2, {{1, 1}, {2, 1}})
+                            .data(),
+                        kBudget);
+  REQUIRE(odd);
+  CHECK(odd->functions.front().start_line == 0);
+  CHECK(odd->frames.front().line == 0);
+}
+
+TEST_CASE("pprof reader: every prefix is read or refused") {
+  std::string data = encoded(make_demo_profile());
+  size_t read = 0;
+  for (size_t size = 0; size < data.size(); size++)
+    if (auto profile = read_pprof(data.substr(0, size), kBudget))
+      read++;
+  // The table of texts is the last: without it nothing has a name.
+  CHECK(read < data.size() / 4);
+}
