@@ -20,7 +20,8 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "goroutine": "base elf go proc profile record",
     "live": "base proc profile raw symbolize record",
     "view": "base profile",
-    "output": "base profile view",
+    "page": "base profile view",
+    "output": "base profile view page",
     "browser": "base profile view output",
     "commands": "base elf go dwarf code proc profile raw exchange symbolize record goroutine live view output browser",
 }

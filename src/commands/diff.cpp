@@ -37,6 +37,7 @@ constexpr Format kComparedFormat = {.name = "diff",
                                     .is_binary = false,
                                     .has_views = true,
                                     .is_for_tools = false,
+                                    .is_whole = false,
                                     .next_command = {},
                                     .write = nullptr};
 

@@ -22,7 +22,7 @@ NameForms name_forms(const ReportOptions& options, const Format& format) {
   NameForm go = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
   return {.go = options.name_form.value_or(go),
           .native = options.name_form.value_or(NameForm::kShort),
-          .has_system_names = format.is_for_tools};
+          .has_system_names = format.is_for_tools || format.is_whole};
 }
 
 // The event that the profile is to be of; null: all of them.
@@ -54,6 +54,14 @@ uint64_t round_step(uint64_t duration, uint64_t steps) {
         return step;
 }
 
+// A page shows when samples came, by what fits on a screen: some 50 rows of seconds, or some
+// thousand columns.
+uint64_t time_step_of_page(uint64_t duration) {
+  constexpr uint64_t kLeast = 20'000'000;
+  constexpr uint64_t kSteps = 3000;
+  return std::max(kLeast, round_step(duration, kSteps));
+}
+
 // Of --by time: what was asked for, or one that makes some twenty; 0: time is not asked for.
 uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   constexpr uint64_t kSteps = 20;
@@ -69,6 +77,7 @@ struct Wanted {
   GroupBy group_by;
   NameForms names;
   const RecordedEvent* event;  // null: all
+  bool is_whole;               // as Format has it
 };
 
 // The filter for a recording that began so many nanoseconds after the first; none: no sample of
@@ -257,8 +266,10 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
   if (options.is_compared)
     group_by.time_step = block_step(recorded_duration(recordings));
-  group_by.has_tids |= options.format == "pprof";
-  group_by.has_wakers |= options.format == "pprof";
+  group_by.has_tids |= options.format == "pprof" || wanted.is_whole;
+  group_by.has_wakers |= options.format == "pprof" || wanted.is_whole;
+  if (wanted.is_whole)
+    group_by.time_step = time_step_of_page(duration);
   group_by.has_goids |= options.has_goids;
   auto named = profile_of(recordings, wanted, files);
   for (const NamedRecording& one : recordings)
@@ -298,7 +309,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   Wanted wanted = {.filter = options.filter,
                    .group_by = {},
                    .names = name_forms(options, format),
-                   .event = *event};
+                   .event = *event,
+                   .is_whole = format.is_whole};
   auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
                                 : join_read(profiles, wanted, options, files);
   if (!named)

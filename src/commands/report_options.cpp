@@ -205,7 +205,7 @@ namespace {
 
 Option format_option(std::string names, std::string help, std::string format,
                      ReportOptions& options) {
-  std::vector<std::string> others = {"--format", "--pprof", "--folded",
+  std::vector<std::string> others = {"--format", "--pprof", "--html", "--folded",
                                      "--json",   "--md",    "--csv"};
   std::erase(others, names);
   return {.names = std::move(names),
@@ -218,9 +218,11 @@ Option format_option(std::string names, std::string help, std::string format,
 }  // namespace
 
 OptionGroup output_options(ReportOptions& options) {
-  auto write_pprof = [&options](const std::string& file) {
-    options.format = "pprof";
-    options.output = file;
+  auto write = [&options](std::string format) {
+    return [&options, format = std::move(format)](const std::string& file) {
+      options.format = format;
+      options.output = file;
+    };
   };
   return {
       "What to write",
@@ -241,8 +243,13 @@ OptionGroup output_options(ReportOptions& options) {
        {.names = "--pprof",
         .value = "FILE",
         .help = "Write a profile for go tool pprof and go build -pgo",
-        .set = write_pprof,
+        .set = write("pprof"),
         .excludes = {"--format", "--output"}},
+       {.names = "--html",
+        .value = "FILE",
+        .help = "Write a page for a browser: flame graph, samples over time, table",
+        .set = write("html"),
+        .excludes = {"--format", "--output", "--pprof"}},
        colour_option(options.colour),
        {.names = "--stdio",
         .help = "Print the report instead of opening the browser",

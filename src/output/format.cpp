@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "output/folded.h"
+#include "output/html.h"
 #include "output/pprof.h"
 #include "output/report_json.h"
 #include "output/text.h"
@@ -12,20 +13,22 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", EventsWritten::kEach, false, true, false, "",
+    {"text", EventsWritten::kEach, false, true, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_text(p, o)); }},
-    {"csv", EventsWritten::kFirst, false, true, false, "",
+    {"csv", EventsWritten::kFirst, false, true, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) {
        w(csv_of(make_table(p, o)));
      }},
-    {"md", EventsWritten::kEach, false, true, false, "",
+    {"md", EventsWritten::kEach, false, true, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_markdown(p, o)); }},
-    {"json", EventsWritten::kFirst, false, false, false, "",
+    {"json", EventsWritten::kFirst, false, false, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_report_json(p, o)); }},
-    {"folded", EventsWritten::kFirst, false, false, false, "flamegraph.pl {} > cpu.svg",
+    {"folded", EventsWritten::kFirst, false, false, false, false, "flamegraph.pl {} > cpu.svg",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_folded(p, w); }},
-    {"pprof", EventsWritten::kTogether, true, false, true, "go tool pprof -http=: {}",
+    {"pprof", EventsWritten::kTogether, true, false, true, false, "go tool pprof -http=: {}",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
+    {"html", EventsWritten::kTogether, true, false, false, true, "xdg-open {}",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_html(p, w); }},
 };
 
 }  // namespace

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""Writes the viewer of the page as C++: embed_viewer.py FOLDER SOURCE
+
+FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--SCRIPT--> and <!--DATA--> each: for the policy, for
+viewer.css, for the scripts that files.txt lists, which become one, and for what gosym writes. The policy lets a
+browser run no other script than this one, use no other style, and load nothing.
+"""
+import base64
+import hashlib
+import pathlib
+import sys
+
+MARKS = {
+    "CSP": ("\n", "\n"),
+    "STYLE": ("<style>\n", "\n</style>"),
+    "SCRIPT": ("<script>\n", "\n</script>"),
+    "DATA": ('<script type="application/octet-stream" id="profile">\n', "\n</script>"),
+}
+
+
+def fail(text):
+    sys.exit(f"embed_viewer.py: {text}")
+
+
+def replaced(page, mark, text):
+    before, after = MARKS[mark]
+    place = f"{before}<!--{mark}-->{after}"
+    if page.count(place) != 1:
+        fail(f"index.html does not have exactly one {place!r}")
+    return page.replace(place, before + text + after)
+
+
+def checked(name, text):
+    if f"</{name}" in text.lower() or "<!--" in text:
+        fail(f"a <{name}> cannot hold '</{name}' or '<!--'")
+    return text
+
+
+def policy_of(name, text):
+    """The element's text has the ends of line that MARKS has around it."""
+    digest = base64.b64encode(hashlib.sha256(f"\n{text}\n".encode()).digest()).decode()
+    return f"{name}-src 'sha256-{digest}'"
+
+
+def without_comments(script):
+    """Without lines that are a comment or empty, and without indentation: no string of the viewer spans lines."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def literal(text):
+    lines = []
+    for line in text.splitlines(keepends=True):
+        escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").replace("\n", "\\n")
+        lines.append(f'    "{escaped}"')
+    return "\n".join(lines)
+
+
+def main(folder, source):
+    folder = pathlib.Path(folder)
+    scripts = [(folder / name).read_text() for name in (folder / "files.txt").read_text().split()]
+    style = checked("style", (folder / "viewer.css").read_text().strip())
+    script = checked("script", '"use strict";\n(() => {\n' + without_comments("\n".join(scripts)) + "\n})();")
+    policy = "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'",
+                        policy_of("script", script), policy_of("style", style)])
+    page = (folder / "index.html").read_text()
+    page = replaced(page, "CSP", f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
+    page = replaced(page, "STYLE", style)
+    page = replaced(page, "SCRIPT", script)
+    replaced(page, "DATA", "")
+    begin, end = page.split("<!--DATA-->")
+    pathlib.Path(source).write_text(
+        f"// Made by embed_viewer.py of src/page/viewer/.\n#include \"page/viewer.h\"\n\nnamespace gosym::page {{\n\n"
+        f"const std::string_view kViewerBegin =\n{literal(begin)};\n"
+        f"const std::string_view kViewerEnd =\n{literal(end)};\n\n}}  // namespace gosym::page\n")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,489 @@
+#include "page/make_page.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <span>
+#include <tuple>
+
+#include "base/sequence_pool.h"
+#include "base/text.h"
+#include "view/frame_keys.h"
+
+namespace gosym::page {
+
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// Texts are numbered when all are known, for they are sorted then. Until then a column has the
+// order in which they came.
+class TextTable {
+public:
+  TextTable() { add({}); }
+
+  uint32_t add(std::string_view text) {
+    return static_cast<uint32_t>(texts_.intern(printable(text, room_)));
+  }
+
+  // The table, and the number of each text by the order in which they came.
+  std::vector<uint32_t> write(Texts& table) const {
+    std::vector<uint32_t> order(texts_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [this](uint32_t id) { return texts_[StringId{id}]; });
+    std::vector<uint32_t> numbers(texts_.size());
+    std::string_view before;
+    for (uint32_t id : order) {
+      numbers[id] = static_cast<uint32_t>(table.shared.size());
+      std::string_view text = texts_[StringId{id}];
+      size_t shared = std::ranges::mismatch(before, text).in2 - text.begin();
+      table.shared.push_back(static_cast<uint32_t>(shared));
+      table.rest.push_back(static_cast<uint32_t>(text.size() - shared));
+      table.bytes += text.substr(shared);
+      before = text;
+    }
+    return numbers;
+  }
+
+private:
+  StringPool texts_;
+  std::string room_;
+};
+
+// A row of Frames.
+struct FrameRow {
+  uint32_t function = 0;
+  uint32_t line = 0;
+  uint32_t module = 0;
+  uint32_t source = 0;
+  uint32_t kind = 0;
+  uint32_t is_inlined = 0;
+  uint32_t unnamed = 0;
+  uint32_t text = 0;
+  uint32_t left_out = 0;
+  uint32_t category = 0;
+  uint32_t category_kind = 0;
+  bool operator==(const FrameRow&) const = default;
+};
+
+// The rows of Functions, Modules and Frames that are needed, in the order of their first use.
+class FrameTable {
+public:
+  FrameTable(const Profile& profile, TextTable& texts)
+      : profile_(profile),
+        texts_(texts),
+        names_(profile, Dimension::Kind::kFunction),
+        categories_(profile, Dimension::Kind::kCategory),
+        functions_(profile.functions.size()),
+        modules_(profile.images.size()),
+        frames_(profile.locations.size()) {}
+
+  // Those of a location, outermost first. Valid until the next call.
+  std::span<const uint32_t> of(LocationId id) {
+    std::vector<uint32_t>& frames = frames_[to_index(id)];
+    if (frames.empty())
+      add_location(id, frames);
+    return frames;
+  }
+
+  void write(Page& page) && {
+    page.functions = std::move(function_rows_);
+    page.modules = std::move(module_rows_);
+    for (const FrameRow& row : rows_) {
+      page.frames.function.push_back(row.function);
+      page.frames.line.push_back(row.line);
+      page.frames.module.push_back(row.module);
+      page.frames.source.push_back(row.source);
+      page.frames.kind.push_back(row.kind);
+      page.frames.is_inlined.push_back(row.is_inlined);
+      page.frames.unnamed.push_back(row.unnamed);
+      page.frames.text.push_back(row.text);
+      page.frames.left_out.push_back(row.left_out);
+      page.frames.category.push_back(row.category);
+      page.frames.category_kind.push_back(row.category_kind);
+    }
+  }
+
+private:
+  void add_location(LocationId id, std::vector<uint32_t>& frames) {
+    const Location& location = profile_.locations[to_index(id)];
+    FrameRow common = {.module =
+                           module_of(profile_.mappings[to_index(location.mapping)].image)};
+    if (!profile_.is_named(location))
+      common.unnamed = static_cast<uint32_t>(location.unnamed);
+    std::span<const Frame> of_location = profile_.frames_of(location);
+    std::span<const KeyId> categories = categories_.of(id);
+    if (of_location.empty()) {
+      common.text = texts_.add(names_[names_.of(id).front()].text);
+      if (location.unnamed == Unnamed::kLeftOut)
+        common.left_out = static_cast<uint32_t>(to_integer(location.address));
+      frames.push_back(add(common, categories, 0));
+      return;
+    }
+    for (size_t i = of_location.size(); i-- > 0;) {
+      FrameRow row = common;
+      row.function = function_of(of_location[i].function);
+      row.line = of_location[i].line;
+      row.source = static_cast<uint32_t>(of_location[i].source);
+      row.kind = static_cast<uint32_t>(of_location[i].kind);
+      row.is_inlined = i + 1 < of_location.size() ? 1 : 0;
+      frames.push_back(add(row, categories, i));
+    }
+  }
+
+  // A gap in a stack has no category.
+  uint32_t add(FrameRow row, std::span<const KeyId> categories, size_t frame) {
+    if (frame < categories.size()) {
+      const ViewKey& category = categories_[categories[frame]];
+      row.category = texts_.add(category.text);
+      row.category_kind = static_cast<uint32_t>(category.category);
+    }
+    auto next = static_cast<uint32_t>(rows_.size());
+    auto [known, is_new] = numbers_.try_emplace(row, next);
+    if (is_new)
+      rows_.push_back(row);
+    return known->second;
+  }
+
+  // 1 + its index.
+  uint32_t function_of(FunctionId id) {
+    uint32_t& number = functions_[to_index(id)];
+    if (number > 0)
+      return number;
+    const Function& function = profile_.functions[to_index(id)];
+    const StringPool& strings = profile_.strings;
+    bool has_system_name =
+        function.system_name != StringId{} && function.system_name != function.name;
+    function_rows_.name.push_back(texts_.add(strings[function.name]));
+    function_rows_.system_name.push_back(
+        has_system_name ? texts_.add(strings[function.system_name]) : 0);
+    function_rows_.file.push_back(texts_.add(strings[function.file]));
+    function_rows_.start_line.push_back(function.start_line);
+    function_rows_.package.push_back(texts_.add(strings[function.package]));
+    number = static_cast<uint32_t>(function_rows_.name.size());
+    return number;
+  }
+
+  // The same; image 0 is none.
+  uint32_t module_of(uint32_t image) {
+    uint32_t& number = modules_[image];
+    if (number > 0 || image == 0)
+      return number;
+    const ProfileImage& of = profile_.images[image];
+    module_rows_.push_back({.path = texts_.add(of.file.path),
+                            .kind = static_cast<uint32_t>(of.kind),
+                            .gnu_build_id = of.file.gnu_build_id,
+                            .go_build_id = printable(of.file.go_build_id),
+                            .debug_package = printable(of.debug_package)});
+    number = static_cast<uint32_t>(module_rows_.size());
+    return number;
+  }
+
+  const Profile& profile_;
+  TextTable& texts_;
+  FrameKeys names_;
+  FrameKeys categories_;
+  std::vector<uint32_t> functions_;            // 1 + row, by FunctionId
+  std::vector<uint32_t> modules_;              // the same by image
+  std::vector<std::vector<uint32_t>> frames_;  // by LocationId; empty: not needed yet
+  Functions function_rows_;
+  std::vector<Module> module_rows_;
+  std::vector<FrameRow> rows_;
+  tsl::robin_map<FrameRow, uint32_t, BytesHash> numbers_;
+};
+
+// A row of Samples.
+struct SampleRow {
+  uint32_t node = 0;
+  uint32_t step = 0;
+  uint32_t owner = 0;
+  uint64_t count = 0;
+  uint64_t weight = 0;
+  uint64_t skipped = 0;
+};
+
+// All stacks, as paths from node 0, which is the root.
+class StackPaths {
+public:
+  explicit StackPaths(FrameTable& frames) : frames_(frames) {}
+
+  uint32_t add(std::span<const LocationId> stack) {
+    uint32_t node = 0;
+    for (size_t i = stack.size(); i-- > 0;)
+      for (uint32_t frame : frames_.of(stack[i]))
+        node = child_of(node, frame);
+    return node;
+  }
+
+  void count(uint32_t node, uint64_t samples) { nodes_[node].samples += samples; }
+
+  // The numbers of the nodes in preorder: what has more samples comes first.
+  std::vector<uint32_t> write(Tree& tree);
+
+private:
+  struct Node {
+    uint32_t parent = 0;
+    uint32_t frame = kNone;
+    uint64_t samples = 0;  // that end here; with those below it when it is written
+  };
+
+  uint32_t child_of(uint32_t parent, uint32_t frame) {
+    auto next = static_cast<uint32_t>(nodes_.size());
+    uint64_t key = uint64_t{parent} << 32 | frame;
+    auto [known, is_new] = children_.try_emplace(key, next);
+    if (is_new)
+      nodes_.push_back({.parent = parent, .frame = frame});
+    return known->second;
+  }
+
+  std::vector<uint32_t> in_preorder();
+
+  FrameTable& frames_;
+  std::vector<Node> nodes_ = {{}};
+  tsl::robin_map<uint64_t, uint32_t> children_;  // by parent and frame
+};
+
+// A node comes after its parent, so that one way through them is enough for each step.
+std::vector<uint32_t> StackPaths::in_preorder() {
+  for (size_t i = nodes_.size(); i-- > 1;)
+    nodes_[nodes_[i].parent].samples += nodes_[i].samples;
+  std::vector<uint32_t> siblings(nodes_.size());  // by parent, and then in order
+  std::iota(siblings.begin(), siblings.end(), 0);
+  std::sort(siblings.begin() + 1, siblings.end(), [this](uint32_t a, uint32_t b) {
+    return std::tuple(nodes_[a].parent, nodes_[b].samples, a) <
+           std::tuple(nodes_[b].parent, nodes_[a].samples, b);
+  });
+  std::vector<uint32_t> first(nodes_.size(), 0);  // child of a node, as an index of siblings
+  for (size_t i = siblings.size(); i-- > 1;)
+    first[nodes_[siblings[i]].parent] = static_cast<uint32_t>(i);
+
+  std::vector<uint32_t> order;
+  std::vector<uint32_t> open = {0};
+  while (!open.empty()) {
+    uint32_t node = open.back();
+    open.pop_back();
+    order.push_back(node);
+    if (first[node] == 0)
+      continue;
+    size_t begin = open.size();
+    for (size_t i = first[node]; i < siblings.size() && nodes_[siblings[i]].parent == node; i++)
+      open.push_back(siblings[i]);
+    std::reverse(open.begin() + static_cast<ptrdiff_t>(begin), open.end());
+  }
+  return order;
+}
+
+std::vector<uint32_t> StackPaths::write(Tree& tree) {
+  std::vector<uint32_t> order = in_preorder();
+  std::vector<uint32_t> depth(nodes_.size(), 0);
+  tsl::robin_map<uint64_t, uint32_t> ranks;  // by the frame above, and the frame
+  tsl::robin_map<uint32_t, uint32_t> followers;
+  uint32_t depth_before = 0;
+  int64_t frame_before = 0;
+  for (uint32_t id : std::span(order).subspan(1)) {
+    const Node& node = nodes_[id];
+    depth[id] = depth[node.parent] + 1;
+    tree.up.push_back(depth_before + 1 - depth[id]);
+    depth_before = depth[id];
+
+    uint32_t above = nodes_[node.parent].frame;
+    auto [rank, is_new] = ranks.try_emplace(uint64_t{above} << 32 | node.frame, 0);
+    tree.next.push_back(rank->second);
+    if (!is_new)
+      continue;
+    rank.value() = ++followers[above];
+    tree.first.push_back(static_cast<int32_t>(node.frame - frame_before));
+    frame_before = node.frame;
+  }
+  return order;
+}
+
+// Numbers whose samples are.
+class OwnerTable {
+public:
+  OwnerTable(const Profile& profile, TextTable& texts, Owners& owners)
+      : profile_(profile), texts_(texts), owners_(owners) {}
+
+  uint32_t of(const SampleCount& sample) {
+    Key key = {sample.event,      sample.pid,          sample.tid,
+               text(sample.comm), text(sample.cgroup), sample.label_set,
+               sample.recording,  text(sample.state),  text(sample.waker)};
+    auto [known, is_new] =
+        numbers_.try_emplace(key, static_cast<uint32_t>(owners_.event.size()));
+    for (size_t i = 0; is_new && i < key.size(); i++)
+      columns_[i]->push_back(key[i]);
+    return known->second;
+  }
+
+private:
+  using Key = std::array<uint32_t, 9>;
+
+  uint32_t text(StringId id) { return texts_.add(profile_.strings[id]); }
+
+  const Profile& profile_;
+  TextTable& texts_;
+  Owners& owners_;
+  std::array<Column*, 9> columns_ = {&owners_.event,     &owners_.pid,    &owners_.tid,
+                                     &owners_.comm,      &owners_.cgroup, &owners_.label_set,
+                                     &owners_.recording, &owners_.state,  &owners_.waker};
+  tsl::robin_map<Key, uint32_t, BytesHash> numbers_;
+};
+
+Origin origin_of(const Profile& profile) {
+  const RecordingInfo& info = profile.info;
+  return {.gosym_version = printable(info.gosym_version),
+          .host = printable(info.host),
+          .kernel_release = printable(info.kernel_release),
+          .machine = printable(info.machine),
+          .command_line = printable(info.command_line),
+          .selection = printable(profile.filter),
+          .cpu_count = info.cpu_count,
+          .start_realtime_ns = profile.start_realtime_ns,
+          .duration_ns = profile.duration_ns,
+          .time_step_ns = profile.time_step,
+          .sampler = printable(info.sampler),
+          .has_user = info.has_user,
+          .has_kernel = info.has_kernel,
+          .is_system_wide = info.is_system_wide,
+          .lost_events = profile.stats.lost_events};
+}
+
+Event event_of(const Profile& profile, uint32_t index) {
+  const RecordedEvent& event = profile.info.events[index];
+  EventPart part = select_event(profile, index);
+  uint64_t unit = profile.period(index);
+  bool is_time = measures_time(event);
+  return {.name = printable(event.name),
+          .frequency = event.frequency,
+          .period = event.period,
+          .unit_ns = is_time ? unit : 0,
+          .unit_events = is_time ? 0 : unit,
+          .lost_samples = part.stats.lost_samples,
+          .repaired = part.unwound.repaired,
+          .cut = part.unwound.cut,
+          .unknown = part.unwound.unknown,
+          .deep = part.unwound.deep,
+          .bridged = part.unwound.bridged,
+          .recorded_samples = part.stats.samples,
+          .skipped_ticks = part.stats.sum_of(&CpuCounts::skipped),
+          .throttled_ns = part.stats.sum_of(&CpuCounts::throttled_ns),
+          .lost_ns = part.stats.sum_of(&CpuCounts::lost_ns),
+          .recorded_amount = part.recorded_amounts.empty() ? 0 : part.recorded_amounts.front(),
+          .is_weighted = is_weighted(event),
+          .amount = printable(amount_text(event)),
+          .unit = printable(event.unit)};
+}
+
+std::vector<Recording> recordings_of(const Profile& profile) {
+  std::vector<Recording> recordings;
+  for (const ProfiledRecording& one : profile.recordings)
+    recordings.push_back({.name = printable(one.name),
+                          .host = printable(one.info.host),
+                          .start_realtime_ns = one.start_realtime_ns,
+                          .duration_ns = one.duration_ns,
+                          .command_line = printable(one.info.command_line)});
+  return recordings;
+}
+
+// Equal ones of a step are added up, though their CPUs or goroutines differ.
+void write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> order, Page& page) {
+  std::vector<uint32_t> place(order.size());  // of a node
+  for (size_t i = 0; i < order.size(); i++)
+    place[order[i]] = static_cast<uint32_t>(i);
+  auto key = [&](const SampleRow& row) {
+    return std::tuple(place[row.node], row.step, row.owner);
+  };
+  std::ranges::sort(rows, {}, key);
+
+  Column ending(order.size());
+  const SampleRow* before = nullptr;
+  for (const SampleRow& row : rows) {
+    if (before && key(*before) == key(row)) {
+      page.samples.count.back() += static_cast<uint32_t>(row.count);
+      page.samples.weight.back() += row.weight;
+      page.samples.skipped.back() += row.skipped;
+      continue;
+    }
+    bool is_first = !before || before->node != row.node;
+    page.samples.owner.push_back(row.owner);
+    page.samples.step.push_back(row.step - (is_first ? 0 : before->step));
+    page.samples.count.push_back(static_cast<uint32_t>(row.count));
+    page.samples.weight.push_back(row.weight);
+    page.samples.skipped.push_back(row.skipped);
+    ending[place[row.node]]++;
+    before = &row;
+  }
+  if (std::ranges::all_of(page.samples.count, [](uint32_t count) { return count == 1; }))
+    page.samples.count.clear();
+  page.tree.root_samples = ending[0];
+  page.tree.samples.assign(ending.begin() + 1, ending.end());
+}
+
+void renumber(std::span<const uint32_t> numbers, std::initializer_list<Column*> columns) {
+  for (Column* column : columns)
+    for (uint32_t& text : *column)
+      text = numbers[text];
+}
+
+void number_texts(const TextTable& texts, Page& page) {
+  std::vector<uint32_t> numbers = texts.write(page.texts);
+  for (Module& module : page.modules)
+    module.path = numbers[module.path];
+  renumber(numbers,
+           {&page.functions.name, &page.functions.system_name, &page.functions.file,
+            &page.functions.package, &page.frames.text, &page.frames.category,
+            &page.owners.comm, &page.owners.cgroup, &page.owners.state, &page.owners.waker});
+  for (LabelSet& labels : page.label_sets)
+    renumber(numbers, {&labels.key, &labels.value});
+}
+
+}  // namespace
+
+Page make_page(const Profile& profile, std::vector<Note> notes) {
+  Page page;
+  page.version = kVersion;
+  page.origin = origin_of(profile);
+  for (uint32_t event = 0; event < profile.info.events.size(); event++)
+    page.events.push_back(event_of(profile, event));
+  page.recordings = recordings_of(profile);
+  page.notes = std::move(notes);
+
+  TextTable texts;
+  for (const std::vector<ProfileLabel>& labels : std::span(profile.label_sets).subspan(1)) {
+    LabelSet& set = page.label_sets.emplace_back();
+    for (const ProfileLabel& label : labels) {
+      set.key.push_back(texts.add(profile.strings[label.key]));
+      set.value.push_back(texts.add(profile.strings[label.value]));
+    }
+  }
+
+  // Each stack becomes a path of the tree, and each sample one of the node that it ends in.
+  FrameTable frames(profile, texts);
+  StackPaths paths(frames);
+  OwnerTable owners(profile, texts, page.owners);
+  std::vector<uint32_t> nodes(profile.stack_count(), kNone);
+  std::vector<SampleRow> rows;
+  for (const SampleCount& sample : profile.samples) {
+    uint32_t& node = nodes[to_index(sample.stack)];
+    if (node == kNone)
+      node = paths.add(profile.stack(sample.stack));
+    paths.count(node, sample.count);
+    bool has_weight = is_weighted(profile.info.events[sample.event]);
+    rows.push_back({.node = node,
+                    .step = sample.step,
+                    .owner = owners.of(sample),
+                    .count = sample.count,
+                    .weight = has_weight ? sample.weight : 0,
+                    .skipped = sample.skipped});
+  }
+  std::vector<uint32_t> order = paths.write(page.tree);
+  write_samples(std::move(rows), order, page);
+  std::move(frames).write(page);
+  number_texts(texts, page);
+  return page;
+}
+
+}  // namespace gosym::page

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "page/message.h"
+#include "profile/profile.h"
+
+namespace gosym::page {
+
+// What the page has of a profile: all of it but addresses, goroutine ids and CPUs.
+Page make_page(const Profile& profile, std::vector<Note> notes);
+
+}  // namespace gosym::page

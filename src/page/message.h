@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profile/recording.h"
+
+// The message Page of page.proto as plain values: its tables are columns here as there. A
+// column that holds nothing but zeros may be empty.
+
+namespace gosym::page {
+
+using Column = std::vector<uint32_t>;
+
+// What is shown of it, and how it was made.
+struct Origin {
+  std::string gosym_version;
+  std::string host;
+  std::string kernel_release;
+  std::string machine;
+  std::string command_line;
+  std::string selection;
+  uint32_t cpu_count = 0;
+  uint64_t start_realtime_ns = 0;
+  uint64_t duration_ns = 0;
+  uint64_t time_step_ns = 0;
+  std::string sampler;
+  bool has_user = false;
+  bool has_kernel = false;
+  bool is_system_wide = false;
+  uint64_t lost_events = 0;
+};
+
+struct Event {
+  std::string name;
+  uint64_t frequency = 0;
+  uint64_t period = 0;
+  uint64_t unit_ns = 0;
+  uint64_t unit_events = 0;
+  uint64_t lost_samples = 0;
+  uint64_t repaired = 0;
+  uint64_t cut = 0;
+  uint64_t unknown = 0;
+  uint64_t deep = 0;
+  uint64_t bridged = 0;
+  uint64_t recorded_samples = 0;
+  uint64_t skipped_ticks = 0;
+  uint64_t throttled_ns = 0;
+  uint64_t lost_ns = 0;
+  uint64_t recorded_amount = 0;
+  bool is_weighted = false;
+  std::string amount;
+  std::string unit;
+};
+
+struct Recording {
+  std::string name;
+  std::string host;
+  uint64_t start_realtime_ns = 0;
+  uint64_t duration_ns = 0;
+  std::string command_line;
+};
+
+struct Texts {
+  Column shared;
+  Column rest;
+  std::string bytes;
+};
+
+struct Module {
+  uint32_t path = 0;
+  uint32_t kind = 0;
+  std::string gnu_build_id;
+  std::string go_build_id;
+  std::string debug_package;
+};
+
+struct Functions {
+  Column name;
+  Column system_name;
+  Column file;
+  Column start_line;
+  Column package;
+};
+
+struct Frames {
+  Column function;
+  Column line;
+  Column module;
+  Column source;
+  Column kind;
+  Column is_inlined;
+  Column unnamed;
+  Column text;
+  Column left_out;
+  Column category;
+  Column category_kind;
+};
+
+struct Tree {
+  Column up;
+  Column next;
+  std::vector<int32_t> first;
+  Column samples;
+  uint32_t root_samples = 0;
+};
+
+struct Owners {
+  Column event;
+  Column pid;
+  Column tid;
+  Column comm;
+  Column cgroup;
+  Column label_set;
+  Column recording;
+  Column state;
+  Column waker;
+};
+
+struct LabelSet {
+  Column key;
+  Column value;
+};
+
+struct Samples {
+  Column owner;
+  Column step;
+  Column count;
+  std::vector<uint64_t> weight;
+  std::vector<uint64_t> skipped;
+};
+
+struct Note {
+  std::string title;
+  std::string text;
+};
+
+struct Page {
+  uint32_t version = 0;
+  Origin origin;
+  std::vector<Event> events;
+  std::vector<Recording> recordings;
+  Texts texts;
+  std::vector<Module> modules;
+  Functions functions;
+  Frames frames;
+  Tree tree;
+  Owners owners;
+  std::vector<LabelSet> label_sets;
+  Samples samples;
+  std::vector<Note> notes;
+};
+
+inline constexpr uint32_t kVersion = 1;
+
+std::string encode(const Page& page);
+
+}  // namespace gosym::page
