@@ -1,0 +1,609 @@
+// The page: the elements, and what they show of the state.
+
+const byId = (id) => document.getElementById(id);
+
+// An element of a text, or of children; `properties` are set on it.
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties))
+    if (name.startsWith("aria-") || name === "role")
+      element.setAttribute(name, value);
+    else
+      element[name] = value;
+  element.append(...children);
+  return element;
+}
+
+// Text of a recording: whatever direction it has, it does not turn what stands around it.
+const foreign = (text, tag = "bdi") => make(tag, {textContent: clipped(text)});
+
+// ---- Theme
+
+const kDark = window.matchMedia("(prefers-color-scheme: dark)");
+const kPrint = window.matchMedia("print");
+let theme = null;
+
+// Colours for canvases, from the style sheet.
+function themeColours() {
+  const isDark = kDark.matches && !kPrint.matches;
+  if (theme?.isDark === isDark)
+    return theme;
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  const [hue, from, to] = [of("heat-hue"), Number(of("heat-from")), Number(of("heat-to"))];
+  theme = {isDark, text: of("text"), dim: of("dim"), accent: of("accent"), root: of("root"),
+    match: of("match"), matchText: of("match-text"), hover: of("hover"), veil: of("veil"),
+    bar: of("bar"),
+    heat: Array.from({length: 32}, (_, i) => `hsl(${hue} 85% ${from + (to - from) * i / 31}%)`)};
+  return theme;
+}
+
+class Page {
+  constructor(profile) {
+    this.viewer = new Viewer(profile);
+    this.profile = profile;
+    this.copied = "";
+    const box = {
+      hover: (place) => this.describe(place >= 0 ? place : this.flame.selected, this.flame.layout),
+      select: (place) => this.choose(place),
+      zoom: (place) => this.zoom(place),
+      window: () => this.overview.draw(),
+    };
+    this.flame = new FlameView(byId("flame"), box);
+    this.overview = new OverviewRow(byId("overview").firstElementChild, this.flame);
+    const beside = (which) => ({
+      hover: (place) => this.describeAround(which, place),
+      select: (place) => this.describeAround(which, place, true),
+      zoom: (place) => this.lookAround(this[which].layout.key[place]),
+      window: () => {},
+    });
+    this.callers = new FlameView(byId("callers"), beside("callers"));
+    this.callees = new FlameView(byId("callees"), beside("callees"));
+    this.callers.isUpward = true;
+    this.heat = new HeatView(byId("heat"), {select: (begin, end) => this.selectTime(begin, end)});
+    this.makeGrids();
+    makeTools(this);
+    listenToKeys(this);
+    listenToWindow(this);
+    this.restore();
+  }
+
+  // ---- State
+
+  // Changes what is shown. A step that the Back button takes back unless isSmall.
+  set(change, isSmall = false) {
+    const {viewer} = this, before = viewer.state;
+    const next = {...before, ...change};
+    const rebuilt = ["by", "invert", "group"].some((name) => next[name] !== before[name]);
+    if (rebuilt) {
+      next.zoom = change.zoom ?? 0;
+      viewer.opened.clear();
+      this.flame.selected = -1;
+      viewer.chosen = {key: -1, place: -1};
+    }
+    viewer.state = next;
+    const hash = `#${stateToHash(next)}`;
+    if (hash !== (location.hash || "#"))
+      history[isSmall ? "replaceState" : "pushState"](null, "", hash);
+    this.render();
+  }
+
+  restore() {
+    const {viewer, profile} = this;
+    const state = stateFromHash(location.hash);
+    if (state.event >= profile.events.length)
+      state.event = 0;
+    for (const name of ["group", "rows"])
+      if (!viewer.dimension(state[name]) && state[name] !== "within")
+        state[name] = "";
+    if (state.group === "within")
+      state.group = "";
+    state.filters = Object.fromEntries(Object.entries(state.filters)
+        .filter(([id]) => viewer.dimension(id)));
+    const {steps} = profile.samples;
+    if (state.range && state.range[0] >= steps)
+      state.range = null;
+    viewer.state = state;
+    viewer.opened.clear();
+    this.flame.selected = -1;
+    this.render();
+  }
+
+  render() {
+    const began = performance.now();
+    const {viewer, viewer: {state}} = this;
+    const {colour, group, event, by, view} = state;
+    byId("event").value = event;
+    byId("by").value = by;
+    byId("colour").value = colour;
+    byId("group").value = group;
+    byId("rows").value = this.rowsShown();
+    if (byId("search").value !== state.search)
+      byId("search").value = state.search;
+    byId("invert").setAttribute("aria-pressed", state.invert);
+    byId("up").setAttribute("aria-pressed", state.up);
+    for (const button of byId("views").children)
+      button.setAttribute("aria-pressed", button.dataset.view === view);
+    const isEmpty = viewer.totals().all === 0;
+    for (const [name, id] of Object.entries({flame: "flame-view", around: "around-view",
+      tree: "tree", table: "table"}))
+      byId(id).hidden = name !== view || isEmpty;
+    byId("nothing").hidden = !isEmpty;
+    byId("nothing").textContent = this.emptiness();
+    this.renderHeat();
+    this.renderChips();
+    if (!isEmpty)
+      this.renderView();
+    this.renderCrumbs();
+    this.renderMatched();
+    this.renderLegend();
+    this.renderDetails();
+    viewer.timings.render = performance.now() - began;
+  }
+
+  emptiness() {
+    if (this.profile.samples.count === 0)
+      return "This profile has no samples: nothing ran, or nothing of what was recorded was sampled.";
+    return this.viewer.all() === 0 ? "This event has no samples."
+                                   : "No sample is left: take a filter or the selected time away.";
+  }
+
+  renderView() {
+    const {viewer, flame, viewer: {state}} = this;
+    if (state.view === "flame") {
+      const {tree} = viewer.structure(), layout = viewer.layout();
+      const isNew = flame.layout !== layout || flame.isUpward !== state.up ||
+          flame.zoomedNode !== state.zoom;
+      const selected = flame.selected >= 0 && flame.layout ? flame.layout.node[flame.selected] : -1;
+      flame.style = viewer.style(tree);
+      if (isNew) {
+        flame.isUpward = state.up;
+        flame.zoomed = Math.max(0, layout.placeOf[state.zoom] ?? 0);
+        flame.zoomedNode = state.zoom;
+        flame.selected = selected >= 0 ? layout.placeOf[selected] ?? -1 : -1;
+        viewer.chosen = {...viewer.chosen, place: flame.selected};
+        flame.show(layout, flame.style);
+      } else {
+        flame.draw();
+      }
+      this.overview.draw();
+    } else if (state.view === "around") {
+      this.renderAround();
+    } else if (state.view === "tree") {
+      if (viewer.opened.size === 0)
+        viewer.openLargest();
+      this.treeRows = viewer.treeRows();
+      this.tree.show(this.treeRows.length, (row, cells) => this.fillTreeRow(row, cells));
+    } else {
+      this.table.show(viewer.tableRows().length, (row, cells) => this.fillTableRow(row, cells),
+        state.sort, state.ascending);
+    }
+  }
+
+  renderAround() {
+    const {viewer} = this, key = viewer.aroundKey(), event = viewer.event();
+    const {self, total, all} = viewer.totals();
+    byId("around-name").replaceChildren(foreign(viewer.text(key), "b"),
+      make("span", {textContent: `total ${formatAmount(total[key], event)} ` +
+        `(${formatShare(total[key], all)}) · self ${formatAmount(self[key], event)} ` +
+        `(${formatShare(self[key], all)})`}));
+    for (const [which, isInverted] of [["callers", true], ["callees", false]]) {
+      const {tree, layout} = viewer.around(isInverted);
+      layout.key[0] = -1;
+      this[which].selected = -1;
+      this[which].zoomed = 0;
+      this[which].show(layout, {...viewer.style(tree),
+        names: (each, place) => place === 0 ? [this.rootText(which, layout)] : viewer.names(each)});
+    }
+  }
+
+  rootText(which, layout) {
+    if (layout.count === 1)
+      return which === "callers" ? "no callers: stacks begin here" : "calls nothing that was sampled";
+    return which === "callers" ? "↑ callers" : "↓ callees";
+  }
+
+  rowsShown() {
+    const {rows} = this.viewer.state;
+    if (rows)
+      return rows;
+    return ["thread", "process"].find((id) => this.viewer.dimension(id)) ?? "within";
+  }
+
+  renderHeat() {
+    const {viewer, profile} = this, {state} = viewer;
+    const hasTime = profile.stepNs > 0 && profile.samples.steps > 1;
+    byId("heat").hidden = !hasTime;
+    if (!hasTime)
+      return;
+    const amounts = viewer.amounts("filtered"), rows = this.rowsShown(), {isDark} = themeColours();
+    memo("heat", [amounts, rows, isDark, byId("heat").clientWidth], () => {
+      this.heat.show(profile, amounts, viewer.dimension(rows), viewer.event());
+      return true;
+    });
+    if (this.heat.range !== state.range)
+      this.heat.setRange(state.range);
+  }
+
+  // Filters as buttons that take them away.
+  renderChips() {
+    const {viewer: {state, dimensions}, profile} = this, chips = [];
+    const chip = (text, change) => {
+      const button = make("button", {title: `take away: ${clipped(text)}`}, foreign(text), " ✕");
+      button.addEventListener("click", () => this.set(change));
+      chips.push(button);
+    };
+    if (state.range) {
+      const [begin, end] = state.range.map((step) => step * profile.stepNs);
+      const length = formatTime(end - begin);
+      chip(`time ${formatClock(begin, profile.stepNs)} – ${formatClock(end, profile.stepNs)} ` +
+        `(${length})`, {range: null});
+    }
+    for (const {id, title} of dimensions)
+      for (const text of state.filters[id] ?? [])
+        chip(`${title}: ${text}`, {filters: {...state.filters,
+          [id]: state.filters[id].filter((each) => each !== text)}});
+    if (state.only)
+      chip(`only stacks with ${state.only}`, {only: ""});
+    if (state.without)
+      chip(`without ${state.without}`, {without: ""});
+    byId("chips").replaceChildren(...chips);
+  }
+
+  // The way from the root to what is zoomed into.
+  renderCrumbs() {
+    const {viewer: {state}, flame, flame: {layout}} = this, crumbs = [];
+    if (state.view === "flame" && layout && state.zoom !== 0 && flame.zoomed > 0) {
+      const path = [];
+      for (let place = flame.zoomed; place >= 0; place = layout.parent[place])
+        path.unshift(place);
+      const shown = path.length > 6 ? [path[0], -1, ...path.slice(-4)] : path;
+      for (const place of shown) {
+        if (crumbs.length)
+          crumbs.push("›");
+        const button = place < 0 ? "…" : make("button",
+          {textContent: place === 0 ? "all" : clipped(this.viewer.names(layout.key[place]).at(-1))});
+        if (place >= 0)
+          button.addEventListener("click", () => this.zoom(place));
+        crumbs.push(button);
+      }
+    }
+    byId("crumbs").replaceChildren(...crumbs);
+  }
+
+  renderMatched() {
+    const {viewer, viewer: {state}} = this, output = byId("matched");
+    const {error} = parsePattern(state.search);
+    output.classList.toggle("error", Boolean(error));
+    const isMatch = viewer.matches();
+    output.textContent = error ?? "";
+    if (!isMatch || error)
+      return;
+    const layout = viewer.layout(), amount = matchedAmount(layout, isMatch);
+    output.textContent = `${formatShare(amount, layout.total[0])} matched`;
+    this.say(`${output.textContent}`);
+  }
+
+  renderLegend() {
+    const {viewer, viewer: {state}} = this, classes = viewer.classes();
+    const {isDark} = themeColours(), amounts = viewer.amounts();
+    const sums = memo("legend", [classes, amounts], () => {
+      const result = new Float64Array(classes.titles.length);
+      if (state.colour === "kind") {
+        const {self} = viewer.totals();
+        for (let key = 0; key < self.length; key++)
+          result[classes.of[key]] += self[key];
+      } else {
+        const {colour} = state;
+        result.set(keyTotals(this.profile, viewer.keys(colour), viewer.root(colour), amounts).self);
+      }
+      return result;
+    });
+    const all = viewer.totals().all;
+    const ranked = [...sums.keys()].filter((each) => sums[each] > 0)
+        .sort((a, b) => sums[b] - sums[a]).slice(0, 12);
+    const entries = ranked.map((each) => {
+      const swatch = make("i", {className: "swatch"});
+      swatch.style.background = boxColour(classes.colours[each] ?? [220, 6], 0.4, isDark);
+      return make("span", {}, swatch, foreign(classes.titles[each]),
+        ` ${formatShare(sums[each], all)}`);
+    });
+    byId("legend").replaceChildren(...entries);
+    byId("legend").title = "shares of self time";
+  }
+
+  // ---- Details
+
+  // Of what the pointer or the keyboard is at: a box of the flame graph.
+  describe(place, layout) {
+    const {viewer} = this;
+    viewer.chosen = place >= 0 && layout ? {key: layout.key[place], place} : {key: -1, place: -1};
+    this.renderDetails();
+  }
+
+  describeAround(which, place, isChosen = false) {
+    const {layout} = this[which];
+    const key = place > 0 ? layout.key[place] : this.viewer.aroundKey();
+    this.viewer.chosen = {key, place: -1};
+    this.renderDetails();
+    if (isChosen)
+      this.say(`${this.viewer.text(key)}, ${formatAmount(layout.total[Math.max(0, place)],
+        this.viewer.event())}`);
+  }
+
+  choose(place) {
+    const {viewer, flame} = this, {layout} = flame;
+    this.describe(place, layout);
+    this.say(`${clipped(viewer.text(layout.key[place]))}, ${formatShare(layout.total[place],
+      layout.total[0])}, depth ${layout.depth[place]}`);
+  }
+
+  say(text) {
+    byId("said").textContent = text;
+  }
+
+  // Names and numbers of what is chosen, or of all.
+  facts() {
+    const {viewer, viewer: {chosen}, profile} = this, event = viewer.event();
+    const totals = viewer.totals(), facts = [];
+    const amount = (title, value) => facts.push([title, formatAmount(value, event),
+      ` ${formatShare(value, viewer.all())} of all` +
+      (totals.all !== viewer.all() ? `, ${formatShare(value, totals.all)} of shown` : "")]);
+    const isGroup = chosen.key >= viewer.keys().count;
+    if (chosen.key < 0) {
+      amount(event.amount || "shown", totals.all);
+      facts.push(["samples", formatCount(totals.number), ""]);
+      facts.push(["", "", "point at a box, or use the arrow keys; the key ? tells of all others"]);
+      return facts;
+    }
+    if (chosen.place > 0) {
+      const layout = viewer.layout();
+      amount("here", layout.total[chosen.place]);
+      if (!viewer.state.invert && layout.self[chosen.place] > 0)
+        facts.push(["here self", formatAmount(layout.self[chosen.place], event), ""]);
+    }
+    if (isGroup)
+      return facts;
+    amount("self", totals.self[chosen.key]);
+    amount("total", totals.total[chosen.key]);
+    return facts;
+  }
+
+  // Where the code is, and where its name comes from.
+  origins(key) {
+    const {viewer, profile: {frames, modules, texts}} = this;
+    if (key < 0 || key >= viewer.keys().count)
+      return [];
+    const hottest = viewer.hottest()[key];
+    const frame = hottest >= 0 ? hottest : viewer.keys().frame[key];
+    const module = frames.module[frame], origins = [];
+    if (["function", "line", "file"].includes(viewer.state.by)) {
+      const where = viewer.where(key, true);
+      if (where !== moduleText(this.profile, module))
+        origins.push([where, ""]);
+    }
+    origins.push([(module > 0 && texts[modules[module - 1].path]) || moduleText(this.profile, module),
+      ""]);
+    const isNamed = frames.function[frame] !== 0;
+    if (isNamed)
+      origins.push([`name from ${kSources[frames.source[frame]]}`, ""]);
+    if (!isNamed || frames.source[frame] === kCallFrames) {
+      const debug = module > 0 ? modules[module - 1].debugPackage : "";
+      origins.push([`no name: ${kUnnamedReasons[frames.unnamed[frame]]}` +
+        (debug ? `; the package ${debug} would name it` : ""), "warn"]);
+    }
+    if (frames.isInlined[frame])
+      origins.push(["inlined", ""]);
+    return origins;
+  }
+
+  renderDetails() {
+    const {viewer, viewer: {chosen}} = this;
+    const title = make("div", {className: "title"}, foreign(chosen.key < 0 ? "All" +
+      (viewer.totals().all !== viewer.all() ? " that is shown" : "") : viewer.text(chosen.key), "b"));
+    if (chosen.key >= 0) {
+      const button = (text, hint, act) => {
+        const made = make("button", {textContent: text, title: hint});
+        made.addEventListener("click", act);
+        title.append(made);
+      };
+      button("Copy name", "copy the name (y)", () => this.copyName());
+      if (chosen.place > 0)
+        button("Copy stack", "copy the stack, outermost call first (Y)", () => this.copyStack());
+      if (chosen.key < viewer.keys().count) {
+        button("Callers & callees", "callers and callees (#)", () => this.lookAround(chosen.key));
+        if (viewer.state.by === "function") {
+          button("Only", "only stacks with it (f)", () => this.filterStacks("only"));
+          button("Without", "only stacks without it (x)", () => this.filterStacks("without"));
+        }
+      }
+    }
+    const facts = make("div", {className: "facts"});
+    for (const [name, value, more] of this.facts())
+      facts.append(make("span", {}, `${name} `, make("b", {textContent: value}), more));
+    for (const [text, className] of this.origins(chosen.key))
+      facts.append(make("span", {className}, foreign(text)));
+    const {cut} = viewer.structure();
+    if (cut && viewer.state.invert)
+      facts.append(make("span", {className: "warn",
+        textContent: `callers further than ${cut} calls away are not shown`}));
+    byId("details").replaceChildren(title, facts);
+  }
+
+  // ---- Grids
+
+  makeGrids() {
+    const columns = (name) => [
+      {id: "self", title: "Self", isNumber: true, isSorted: name === "table"},
+      {id: "share", title: "Self %", isNumber: true},
+      {id: "total", title: "Total", isNumber: true, isSorted: name === "table"},
+      {id: "share2", title: "Total %", isNumber: true},
+      {id: "name", title: "Name", isSorted: name === "table"},
+      {id: "where", title: "Where", isSorted: name === "table"},
+    ];
+    this.table = new Grid(byId("table"), "functions", columns("table"), {
+      sort: (id) => this.sortBy(id),
+      choose: (row) => this.describe2(this.viewer.tableRows()[row], -1),
+      open: (row) => this.lookAround(this.viewer.tableRows()[row]),
+    });
+    this.tree = new Grid(byId("tree"), "call tree", columns("tree"), {
+      choose: (row) => this.describe2(this.viewer.layout().key[this.treeRows[row]],
+        this.treeRows[row]),
+      open: (row) => this.toggle(row),
+      toggle: (row, isOpen) => this.toggle(row, isOpen),
+    });
+  }
+
+  describe2(key, place) {
+    this.viewer.chosen = {key, place};
+    this.renderDetails();
+  }
+
+  sortBy(id) {
+    const {sort, ascending} = this.viewer.state;
+    this.set({sort: id, ascending: sort === id ? !ascending : id === "name" || id === "where"}, true);
+  }
+
+  // Opens or closes a row of the call tree; where there is nothing to open or close it goes to the
+  // first child or to the parent, as trees do.
+  toggle(row, isOpen) {
+    const {viewer, tree} = this, layout = viewer.layout(), place = this.treeRows[row];
+    const node = layout.node[place], was = viewer.opened.has(node);
+    const hasChildren = layout.end[place] > place + 1;
+    const wanted = isOpen ?? !was;
+    if (!hasChildren || wanted === was) {
+      if (wanted && hasChildren)
+        tree.choose(row + 1);
+      else if (isOpen === false)
+        tree.choose(this.treeRows.indexOf(layout.parent[place]));
+      return;
+    }
+    if (wanted)
+      viewer.opened.add(node);
+    else
+      viewer.opened.delete(node);
+    // A chain of calls without a branch opens as one.
+    for (let at = place + 1; wanted && at < layout.end[place]; at++) {
+      viewer.opened.add(layout.node[at]);
+      if (layout.end[at] !== layout.end[place])
+        break;
+    }
+    this.renderView();
+    tree.choose(row);
+  }
+
+  fillAmounts(cells, self, total) {
+    const {all} = this.viewer.totals(), event = this.viewer.event();
+    cells[0].textContent = self > 0 ? formatAmount(self, event) : "";
+    cells[2].textContent = formatAmount(total, event);
+    for (const [cell, amount] of [[cells[1], self], [cells[3], total]]) {
+      const bar = make("i");
+      bar.style.width = `${100 * amount / all}%`;
+      cell.replaceChildren(bar, amount > 0 ? formatShare(amount, all) : "");
+    }
+  }
+
+  swatch(key) {
+    const swatch = make("i", {className: "swatch"});
+    swatch.style.background = this.viewer.colours()[key] ?? themeColours().root;
+    swatch.style.position = "static";
+    swatch.style.opacity = "1";
+    return swatch;
+  }
+
+  fillTableRow(row, cells) {
+    const {viewer} = this, key = viewer.tableRows()[row], {self, total} = viewer.totals();
+    this.fillAmounts(cells, self[key], total[key]);
+    cells[4].replaceChildren(this.swatch(key), foreign(viewer.text(key)));
+    cells[5].replaceChildren(foreign(viewer.where(key)));
+    return {isMatch: false};
+  }
+
+  fillTreeRow(row, cells) {
+    const {viewer} = this, layout = viewer.layout(), place = this.treeRows[row];
+    const key = layout.key[place], node = layout.node[place];
+    const isOpen = layout.end[place] > place + 1 ? viewer.opened.has(node) : undefined;
+    this.fillAmounts(cells, layout.self[place], layout.total[place]);
+    const twist = make("span", {className: "twist",
+      textContent: isOpen === undefined ? "" : isOpen ? "▾" : "▸"});
+    cells[4].style.paddingLeft = `${8 + 12 * Math.min(layout.depth[place] - 1, 40)}px`;
+    cells[4].replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)));
+    cells[5].replaceChildren(foreign(key < viewer.keys().count ? viewer.where(key) : ""));
+    return {level: layout.depth[place], isOpen, isMatch: viewer.matches()?.[key] === 1};
+  }
+
+  // ---- What can be done
+
+  // To a box of the flame graph; the box that is zoomed into already leads back to its parent.
+  zoom(place) {
+    const {viewer: {state}, flame: {layout}} = this, node = layout.node[place];
+    this.set({zoom: node === state.zoom && place > 0 ? layout.node[layout.parent[place]] : node});
+  }
+
+  lookAround(key) {
+    if (key < 0 || key >= this.viewer.keys().count)
+      return;
+    this.viewer.chosen = {key, place: -1};
+    this.set({view: "around", around: this.viewer.text(key)});
+  }
+
+  selectTime(begin, end) {
+    const {steps} = this.profile.samples;
+    this.set({range: begin <= 0 && end >= steps ? null : [begin, Math.min(end, steps)]}, true);
+  }
+
+  filterStacks(which) {
+    const {key} = this.viewer.chosen;
+    if (key >= 0 && key < this.viewer.keys().count && this.viewer.state.by === "function")
+      this.set({[which]: `^${escapedPattern(this.viewer.text(key))}$`});
+  }
+
+  copyName() {
+    if (this.viewer.chosen.key >= 0)
+      this.copy(this.viewer.text(this.viewer.chosen.key));
+  }
+
+  copyStack() {
+    const {viewer, viewer: {chosen}} = this, layout = viewer.layout(), names = [];
+    for (let place = chosen.place; place > 0; place = layout.parent[place])
+      names.push(viewer.text(layout.key[place]));
+    if (names.length)
+      this.copy((viewer.state.invert ? names : names.reverse()).join("\n"));
+  }
+
+  async copy(text) {
+    this.copied = text;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Not every browser lets a file use it.
+      const area = make("textarea", {value: text, className: "unseen"});
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    this.say("copied");
+  }
+
+  // The next or the one before of what the search matches, in the flame graph or the tree.
+  nextMatch(step) {
+    const {viewer, viewer: {state}, flame} = this, isMatch = viewer.matches();
+    if (!isMatch)
+      return;
+    const layout = viewer.layout();
+    const places = state.view === "tree" ? this.treeRows : [...Array(layout.count).keys()].slice(1);
+    const found = places.map((place, row) => [place, row]).filter(([place]) =>
+      isMatch[layout.key[place]] === 1);
+    if (found.length === 0)
+      return;
+    const now = state.view === "tree" ? this.treeRows[this.tree.active] ?? 0
+                                      : Math.max(0, flame.selected);
+    const next = step > 0 ? found.find(([place]) => place > now) ?? found[0]
+                          : found.findLast(([place]) => place < now) ?? found.at(-1);
+    if (state.view === "tree")
+      this.tree.choose(next[1]);
+    else if (state.view === "flame")
+      flame.select(next[0]);
+  }
+}

@@ -1,0 +1,389 @@
+// The tools, keys and dialogs of the page, and how it begins.
+
+function fillSelect(id, entries, choose) {
+  const select = byId(id);
+  select.replaceChildren(...entries.map(([value, textContent]) =>
+    make("option", {value, textContent: clipped(textContent)})));
+  select.addEventListener("change", () => choose(select.value));
+}
+
+function makeTools(page) {
+  const {viewer, profile} = page;
+  for (const [view, textContent] of Object.entries(kViews)) {
+    const key = Object.keys(kViews).indexOf(view) + 1;
+    const button = make("button", {textContent, title: `${textContent.toLowerCase()} (${key})`});
+    button.dataset.view = view;
+    button.addEventListener("click", () => page.set({view}));
+    byId("views").append(button);
+  }
+  fillSelect("event", profile.events.map((event, i) => [i, event.name || "samples"]),
+    (value) => page.set({event: Number(value), zoom: 0}));
+  byId("event-label").hidden = profile.events.length < 2;
+  fillSelect("by", Object.entries(kDimensions).map(([id, name]) => [id, `${name}s`
+      .replace("categorys", "categories")]), (by) => page.set({by, around: ""}));
+  fillSelect("colour", Object.entries(kColours), (colour) => page.set({colour}, true));
+  const owners = viewer.dimensions.map(({id, title}) => [id, title]);
+  fillSelect("group", [["", "none"], ...owners], (group) => page.set({group}));
+  const {steps} = profile.samples, perSecond = Math.round(1e9 / profile.stepNs);
+  const within = perSecond > 1 && steps > perSecond ? [["within", "Within 1 s"]] : [];
+  fillSelect("rows", [...owners, ...within], (rows) => page.set({rows}, true));
+  byId("filter").hidden = owners.length === 0;
+
+  const press = (id, act) => byId(id).addEventListener("click", act);
+  press("invert", () => page.set({invert: !viewer.state.invert}));
+  press("up", () => page.set({up: !viewer.state.up}, true));
+  press("filter", () => openChooser(page));
+  press("show-help", openHelp);
+  press("show-about", () => openAbout(page));
+  const search = byId("search");
+  search.addEventListener("input", () => page.set({search: search.value}, true));
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || (event.key === "Escape" && search.value === "")) {
+      event.preventDefault();
+      focusView(page);
+      if (event.key === "Enter")
+        page.nextMatch(1);
+    }
+  });
+  writeTitle(page);
+}
+
+// "host · go build · 2026-11-25 02:44 · 12.3 s · 4,096 samples"
+function writeTitle({viewer, profile: {origin, samples}}) {
+  const parts = [];
+  const part = (text, tag = "span") => {
+    if (text)
+      parts.push(parts.length ? " · " : "", foreign(text, tag));
+  };
+  part(origin.selection ? `${origin.command} (${origin.selection})` : origin.command, "b");
+  part(origin.host);
+  part(origin.start ? dateText(origin.start) : "");
+  part(origin.duration ? formatTime(origin.duration) : "");
+  const number = samples.number.reduce((a, b) => a + b, 0);
+  part(`${formatCount(number)} sample${number === 1 ? "" : "s"}`);
+  byId("what").replaceChildren(...parts);
+  byId("what").title = byId("what").textContent;
+  viewer.sampleCount = number;
+}
+
+const dateText = (ns) => new Date(ns / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC";
+
+function focusView(page) {
+  const {view} = page.viewer.state;
+  byId({flame: "flame", around: "callees", tree: "tree", table: "table"}[view]).focus();
+}
+
+// ---- Keys, as in the browser on the terminal
+
+const kHelp = [
+  ["Views", [
+    ["1 2 3 4", "functions, call tree, callers & callees, flame graph"],
+    ["i", "inverted: from the functions that ran outward, to who called them"],
+    ["o", "the root at the top or at the bottom"],
+    ["m", "boxes are functions, lines, files, modules, packages, categories"],
+    ["v", "colours by kind of code, package, category, module"],
+    ["g", "group stacks by process, thread, label, …"],
+    ["E", "next event, of a profile that has several"],
+  ]],
+  ["Move", [
+    ["arrows, h j k l", "to the caller, a callee, what stands beside; in a tree close and open"],
+    ["Enter", "zoom; in the tree open; in the table callers & callees"],
+    ["Esc, Backspace", "zoom out, then take the search, the time and the filters back"],
+    ["+ - < >", "closer, further, left, right; also Ctrl and the wheel, and a drag"],
+    ["Home", "the root; in tables the first row"],
+  ]],
+  ["Choose", [
+    ["/", "search for a regular expression; case counts if it has capitals"],
+    ["n N", "next match, the one before"],
+    ["f x", "only stacks with what is chosen, only those without"],
+    ["t p L C", "filter by thread, process, label, container"],
+    ["[ ] { }", "begin later, end earlier; begin earlier, end later"],
+    ["\\", "all of the time"],
+    ["c", "take all filters away"],
+    ["#", "callers and callees of what is chosen"],
+    ["s", "sort functions by self, total, name"],
+  ]],
+  ["Take along", [
+    ["y Y", "copy the name, the stack"],
+    ["w", "how it was made, and what is missing"],
+    ["address", "the link of this page has all that is chosen; Back takes the last step back"],
+  ]],
+];
+
+function nextOf(values, value) {
+  return values[(values.indexOf(value) + 1) % values.length];
+}
+
+function keyActions(page) {
+  const {viewer, heat} = page, {state} = viewer;
+  const owners = viewer.dimensions.map(({id}) => id);
+  const first = (test) => owners.find(test);
+  const filter = (test) => () => openChooser(page, first(test));
+  return {
+    1: () => page.set({view: "table"}), 2: () => page.set({view: "tree"}),
+    3: () => page.set({view: "around"}), 4: () => page.set({view: "flame"}),
+    i: () => page.set({invert: !state.invert}),
+    o: () => page.set({up: !state.up}, true),
+    m: () => page.set({by: nextOf(Object.keys(kDimensions), state.by), around: ""}),
+    v: () => page.set({colour: nextOf(Object.keys(kColours), state.colour)}, true),
+    g: () => page.set({group: nextOf(["", ...owners], state.group)}),
+    E: () => page.set({event: (state.event + 1) % page.profile.events.length, zoom: 0}),
+    s: () => page.sortBy(nextOf(["self", "total", "name"], state.sort)),
+    "/": () => byId("search").select(),
+    n: () => page.nextMatch(1), N: () => page.nextMatch(-1),
+    f: () => page.filterStacks("only"), x: () => page.filterStacks("without"),
+    t: filter((id) => id === "thread"), p: filter((id) => id === "process"),
+    L: filter((id) => id.startsWith("label:")), C: filter((id) => /^(container|cgroup)$/.test(id)),
+    "[": () => heat.move(false, 1), "{": () => heat.move(false, -1),
+    "]": () => heat.move(true, -1), "}": () => heat.move(true, 1),
+    "\\": () => page.set({range: null}, true),
+    c: () => page.set({filters: {}, only: "", without: "", range: null}),
+    "#": () => page.lookAround(viewer.chosen.key),
+    y: () => page.copyName(), Y: () => page.copyStack(),
+    "?": openHelp, w: () => openAbout(page),
+    Escape: () => goBack(page), Backspace: () => goBack(page),
+  };
+}
+
+// Takes back what is nearest to the eye.
+function goBack(page) {
+  const {viewer: {state}, flame} = page;
+  if (state.view === "around")
+    page.set({view: "flame"});
+  else if (state.view === "flame" && flame.layout && state.zoom !== 0)
+    page.zoom(flame.layout.parent[flame.zoomed] > 0 ? flame.layout.parent[flame.zoomed] : 0);
+  else if (state.view === "flame" && flame.layout && flame.finish - flame.begin < flame.width[0])
+    flame.zoomTo(0), page.overview.draw();
+  else if (state.search)
+    page.set({search: ""});
+  else if (state.range)
+    page.set({range: null});
+  else if (state.only || state.without || Object.keys(state.filters).length)
+    page.set({filters: {}, only: "", without: ""});
+}
+
+function listenToKeys(page) {
+  document.addEventListener("keydown", (event) => {
+    const isTyped = event.target.closest("input, select, textarea, dialog");
+    if (isTyped || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+      return;
+    const actions = keyActions(page);
+    if (!Object.hasOwn(actions, event.key))
+      return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+}
+
+function listenToWindow(page) {
+  const redraw = () => {
+    page.render();
+    for (const view of [page.flame, page.callers, page.callees])
+      view.resize();
+    page.overview.draw();
+  };
+  window.addEventListener("popstate", () => page.restore());
+  window.addEventListener("hashchange", () => page.restore());
+  new ResizeObserver(redraw).observe(document.querySelector("main"));
+  kDark.addEventListener("change", redraw);
+  // On paper a flame graph has all its depth, as far as a page holds it.
+  window.addEventListener("beforeprint", () => {
+    for (const view of [page.flame, page.callers, page.callees]) {
+      view.host.style.height = `${Math.min(4000, (view.layout ? view.visibleDepth() + 1 : 1) * kRow)}px`;
+      view.host.style.flex = "none";
+    }
+    redraw();
+  });
+  window.addEventListener("afterprint", () => {
+    for (const view of [page.flame, page.callers, page.callees])
+      view.host.style.height = view.host.style.flex = "";
+    redraw();
+  });
+}
+
+// ---- Dialogs
+
+function openDialog(id, title, ...content) {
+  const dialog = byId(id);
+  const close = make("button", {textContent: "Close"});
+  close.addEventListener("click", () => dialog.close());
+  dialog.replaceChildren(make("h2", {}, make("span", {textContent: title}), close), ...content);
+  dialog.setAttribute("aria-label", title);
+  if (!dialog.open)
+    dialog.showModal();
+}
+
+function openHelp() {
+  const content = kHelp.flatMap(([title, entries]) => [
+    make("h3", {textContent: title}),
+    make("dl", {}, ...entries.flatMap(([keys, text]) => [
+      make("dt", {}, make("kbd", {textContent: keys})), make("dd", {textContent: text})])),
+  ]);
+  openDialog("help", "Keys and mouse", ...content,
+    make("p", {textContent: "A click on a box zooms into it, another one out. A drag over the time " +
+      "selects it, and all else is of that time alone. Thin boxes are inlined calls."}));
+}
+
+// How it was made, and what is missing: of the recording, of each event, notes of its maker.
+function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
+  const list = (entries) => make("dl", {}, ...entries.filter(([, text]) => text)
+      .flatMap(([title, text]) => [make("dt", {textContent: title}), foreign(String(text), "dd")]));
+  const content = [list([
+    ["command", origin.command], ["selection", origin.selection], ["host", origin.host],
+    ["kernel", `${origin.kernel} ${origin.machine}`.trim()], ["CPUs", origin.cpus || ""],
+    ["recorded", origin.start ? dateText(origin.start) : ""],
+    ["duration", origin.duration ? formatTime(origin.duration) : ""],
+    ["scope", origin.isSystemWide ? "all processes" : ""],
+    ["code", [origin.hasUser && "user", origin.hasKernel && "kernel"].filter(Boolean).join(", ")],
+    ["sampler", origin.sampler],
+    ["time step", origin.timeStep ? formatTime(origin.timeStep) : ""],
+    ["gosym", origin.version],
+  ])];
+  for (const event of events)
+    content.push(make("h3", {textContent: clipped(event.name || "samples")}), list([
+      ["rate", event.frequency ? `${formatCount(event.frequency)} samples a second`
+                               : event.period ? `a sample each ${formatCount(event.period)} events` : ""],
+      ["lost", event.lost ? `${formatCount(event.lost)} samples` : ""],
+      ["repaired", event.repaired && `${formatCount(event.repaired)} stacks got a missing caller back`],
+      ["truncated", event.cut && `${formatCount(event.cut)} stacks are incomplete: totals are lower bounds`],
+      ["unknown end", event.unknown &&
+        `${formatCount(event.unknown)} stacks end in code that may or may not be a root`],
+      ["deep", event.deep && `${formatCount(event.deep)} stacks lack frames of their middle`],
+      ["bridged", event.bridged &&
+        `${formatCount(event.bridged)} stacks go on from another stack to the goroutine's`],
+    ]));
+  if (recordings.length > 1)
+    content.push(make("h3", {textContent: "Recordings"}), list(recordings.map((each) =>
+      [each.name, [each.host, each.start && dateText(each.start),
+        each.duration && formatTime(each.duration)].filter(Boolean).join(", ")])));
+  if (notes.length)
+    content.push(make("h3", {textContent: "Notes"}), list(notes.map(({title, text}) => [title, text])));
+  const {self} = viewer.totals(), unnamed = [];
+  viewer.keys("function").frame.forEach((frame, key) => {
+    if (viewer.state.by === "function" && self[key] > 0 && kindOf(viewer.profile, frame) === 6)
+      unnamed.push([key, self[key]]);
+  });
+  if (unnamed.length)
+    content.push(make("h3", {textContent: "Without a name"}), list(unnamed
+        .sort((a, b) => b[1] - a[1]).slice(0, 20).map(([key, amount]) =>
+          [clipped(viewer.text(key)).slice(0, 60), `${formatShare(amount, viewer.totals().all)} self: ` +
+            kUnnamedReasons[viewer.profile.frames.unnamed[viewer.keys().frame[key]]]])));
+  openDialog("about", "How it was made, and what is missing", ...content);
+}
+
+// ---- Filters by process, thread, label, container, …
+
+const kMaxChoices = 300;
+
+function openChooser(page, id = null) {
+  const {viewer} = page, {dimensions} = viewer;
+  const dimension = viewer.dimension(id) ?? dimensions[0];
+  if (!dimension)
+    return;
+  const tabs = make("div", {className: "tabs"}, ...dimensions.map((each) => {
+    const button = make("button", {textContent: clipped(each.title), "aria-pressed": each === dimension});
+    button.addEventListener("click", () => openChooser(page, each.id));
+    return button;
+  }));
+  const search = make("input", {type: "search", placeholder: "find", "aria-label": "find a value"});
+  const list = make("ul");
+  search.addEventListener("input", () => listChoices(page, dimension, search.value, list));
+  openDialog("choose", "Filter: only samples of", tabs, search, list);
+  listChoices(page, dimension, search.value, list);
+  search.focus();
+}
+
+// Values with the amount that the other filters leave them, the largest first.
+function listChoices(page, {id, of, values}, find, list) {
+  const {viewer, profile} = page, {state} = viewer, event = viewer.event();
+  const owners = selectOwners(profile, viewer.dimensions, {...state.filters, [id]: []});
+  const amounts = selectAmounts(profile, {event: state.event, owners, stacks: null,
+    begin: state.range?.[0] ?? 0, end: state.range?.[1] ?? Infinity});
+  const sums = new Float64Array(values.length);
+  for (let i = 0; i < amounts.length; i++)
+    sums[of[profile.samples.owner[i]]] += amounts[i];
+  const chosen = state.filters[id] ?? [], all = sums.reduce((a, b) => a + b, 0);
+  const shown = [...values.keys()].filter((value) => values[value].includes(find) &&
+      (sums[value] > 0 || chosen.includes(values[value])))
+      .sort((a, b) => sums[b] - sums[a]).slice(0, kMaxChoices);
+  list.replaceChildren(...shown.map((value) => {
+    const box = make("input", {type: "checkbox", checked: chosen.includes(values[value])});
+    box.addEventListener("change", () => {
+      const others = (viewer.state.filters[id] ?? []).filter((each) => each !== values[value]);
+      const {[id]: _, ...filters} = viewer.state.filters;
+      const wanted = box.checked ? [...others, values[value]] : others;
+      page.set({filters: wanted.length ? {...filters, [id]: wanted} : filters});
+    });
+    return make("li", {}, make("label", {}, box, foreign(values[value], "span"),
+      make("output", {textContent: `${formatAmount(sums[value], event)}  ` +
+        formatShare(sums[value], all)})));
+  }));
+}
+
+// ---- The beginning
+
+// For tests: what is shown, and means to change it. Amounts are in units of the event.
+function makeHandle(page) {
+  const {viewer, profile} = page;
+  return {
+    state: () => structuredClone(viewer.state),
+    set: (change) => page.set(change),
+    totals() {
+      const {all, number, self, total} = viewer.totals(), keys = viewer.keys(), functions = {};
+      const unit = viewer.event().unitNs || viewer.event().unitEvents || 1;
+      for (const key of viewer.tableRows())
+        functions[keys.text[key]] = [self[key] * unit, total[key] * unit];
+      return {samples: number, value: all * unit, functions};
+    },
+    rows: () => viewer.tableRows().map((key) => viewer.text(key)),
+    dimensions: () => viewer.dimensions.map(({id, title, values}) => ({id, title, values})),
+    stepNs: () => profile.stepNs,
+    boxes() {
+      const layout = page.flame.layout;
+      return Array.from(layout.key, (key, place) => ({place, text: viewer.text(key),
+        depth: layout.depth[place], total: layout.total[place], self: layout.self[place]}));
+    },
+    middleOf: (place) => page.flame.middleOf(place),
+    around: () => ["callers", "callees"].map((which) => Array.from(page[which].layout.key,
+      (key, place) => ({text: key < 0 ? "" : viewer.text(key), depth: page[which].layout.depth[place],
+        total: page[which].layout.total[place]}))),
+    window: () => [page.flame.begin, page.flame.finish],
+    heat: () => ({left: page.heat.left, pixels: page.heat.pixels, perColumn: page.heat.perColumn,
+      rows: page.heat.titles, columns: page.heat.columns}),
+    selected: () => page.flame.selected,
+    chosen: () => viewer.text(viewer.chosen.key),
+    copied: () => page.copied,
+    redraw() {
+      page.flame.draw();
+      return page.flame.lastDraw;
+    },
+    drawn: () => page.flame.drawn,
+    samples: () => profile.samples.count,
+    nodes: () => profile.tree.count,
+    timings: viewer.timings,
+  };
+}
+
+function showBroken(error) {
+  const text = make("p", {className: "broken", textContent: `This page cannot show its profile: ${
+    error.message}.`, role: "alert"});
+  document.body.replaceChildren(text);
+  window.gosym = {error: error.message};
+  console.error(error);
+}
+
+async function begin() {
+  const began = performance.now();
+  try {
+    const bytes = await inflate(fromBase64(byId("profile").textContent));
+    const inflated = performance.now();
+    const page = new Page(makeProfile(readPage(bytes)));
+    Object.assign(page.viewer.timings, {inflate: inflated - began, all: performance.now() - began,
+      opened: performance.now()});
+    window.gosym = makeHandle(page);
+  } catch (error) {
+    showBroken(error);
+  }
+}
+
+begin();

@@ -1,0 +1,154 @@
+// How numbers, names and colours look.
+
+// ---- Numbers
+
+const kCount = new Intl.NumberFormat("en-US");
+const formatCount = (number) => kCount.format(Math.round(number));
+
+function formatTime(ns) {
+  const units = [[3600e9, "h"], [60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
+  for (const [size, unit] of units)
+    if (ns >= size)
+      return `${(ns / size).toPrecision(Math.max(3, Math.ceil(Math.log10(ns / size))))} ${unit}`;
+  return ns === 0 ? "0 s" : `${Math.round(ns)} ns`;
+}
+
+// An amount of an event: time where it stands for time.
+function formatAmount(amount, event) {
+  return event.unitNs > 0 ? formatTime(amount * event.unitNs)
+                          : formatCount(amount * (event.unitEvents || 1));
+}
+
+function formatShare(part, whole) {
+  if (!(whole > 0))
+    return "0 %";
+  const share = 100 * part / whole;
+  return `${share >= 99.95 ? "100" : share.toFixed(share < 0.1 && share > 0 ? 2 : 1)} %`;
+}
+
+// Places on the axis of time: "0 s", "12.5 s", "3:20", "2:05:00".
+function formatClock(ns, stepNs) {
+  const seconds = ns / 1e9;
+  if (seconds < 60) {
+    const digits = Math.min(3, Math.max(0, Math.ceil(-Math.log10(Math.max(stepNs, 1) / 1e9))));
+    return `${seconds.toFixed(digits)} s`;
+  }
+  const whole = Math.round(seconds), two = (number) => String(number).padStart(2, "0");
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes}:${two(whole % 60)}`
+                      : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
+}
+
+// ---- Names
+
+// "encoding/json.(*decodeState).object" -> "json.(*decodeState).object" -> "(*decodeState).object".
+// Of C++ the arguments go first.
+function shorterNames(name) {
+  const names = [name];
+  if (name.startsWith("["))
+    return names;
+  const brackets = name.search(/[[<(]/);
+  const path = brackets < 0 ? name : name.slice(0, brackets);
+  const slash = path.lastIndexOf("/");
+  let rest = slash < 0 ? name : name.slice(slash + 1);
+  if (slash >= 0)
+    names.push(rest);
+  const call = rest.indexOf("(");
+  if (call > 0 && rest[call - 1] !== ".") {
+    rest = rest.slice(0, call);
+    names.push(rest);
+  }
+  const dot = slash >= 0 || /^[\w]+\./.test(rest) ? rest.indexOf(".") : -1;
+  if (dot > 0 && dot + 1 < rest.length)
+    names.push(rest.slice(dot + 1));
+  return names;
+}
+
+// A name of 64 KB is not for the screen.
+const kMaxShown = 400;
+const clipped = (text) => text.length <= kMaxShown ? text
+    : `${text.slice(0, kMaxShown)}… (${formatCount(text.length)} characters)`;
+
+// How wide text is on a canvas; the widths of ASCII are measured once.
+class TextMeasure {
+  constructor(context, font) {
+    this.font = font;
+    context.font = font;
+    this.widths = new Float32Array(128);
+    for (let code = 32; code < 127; code++)
+      this.widths[code] = context.measureText(String.fromCharCode(code)).width;
+    this.other = context.measureText("漢").width;
+    this.dots = context.measureText("…").width;
+  }
+
+  // The text, or as much of its beginning as fits, with "…"; "" if that says nothing.
+  fit(text, width) {
+    let sum = 0, fits = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      sum += code < 128 ? this.widths[code] : this.other;
+      if (sum > width)
+        return fits < 3 ? "" : `${text.slice(0, fits)}…`;
+      if (sum + this.dots <= width)
+        fits = i + 1;
+    }
+    return text;
+  }
+
+  // The longest of the names that fits as a whole, or the beginning of the last.
+  fitName(names, width) {
+    if (width < 3 * this.dots)
+      return "";
+    for (const name of names)
+      if (name.length * this.dots * 0.25 <= width && this.fit(name, width) === name)
+        return name;
+    return this.fit(names[names.length - 1], width);
+  }
+}
+
+// ---- Colours
+
+// Hue and saturation of each of kKinds.
+const kKindColours = [[142, 45], [178, 42], [212, 55], [40, 72], [8, 62], [282, 42], [220, 6]];
+// Hues that stay apart, for what has no colour of its own; the largest gets the first.
+const kHues = [142, 212, 40, 282, 8, 178, 320, 75, 250, 100, 20, 195];
+
+// Boxes of one colour differ a little, so that neighbours are told apart.
+function boxColour([hue, saturation], shade, isDark) {
+  const light = isDark ? 29 + shade * 7 : 74 + shade * 9;
+  return `hsl(${hue} ${isDark ? saturation * 0.8 : saturation}% ${light}%)`;
+}
+
+function hashOf(text) {
+  let hash = 2166136261;
+  for (let i = 0; i < Math.min(text.length, 200); i++)
+    hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+  return hash >>> 0;
+}
+
+// Classes of keys that have a colour each: {titles, of, colours}. `classes` is what kind of class:
+// "kind", or a dimension whose classes are ranked by their totals.
+function colourClasses(profile, keys, classes, classKeys, classTotals) {
+  const of = new Int32Array(keys.count);
+  if (classes === "kind") {
+    for (let key = 0; key < keys.count; key++)
+      of[key] = kindOf(profile, keys.frame[key]);
+    return {titles: kKinds, of, colours: kKindColours};
+  }
+  // What runs is to be told apart first, but what it is called by is not to be all grey.
+  const weight = (key) => Math.max(classTotals.self[key], classTotals.total[key] / 4);
+  const ranked = [...classKeys.text.keys()].sort((a, b) => weight(b) - weight(a));
+  const colours = [];
+  ranked.forEach((key, rank) => {
+    colours[key] = rank < kHues.length ? [kHues[rank], 50] : [220, 6];
+  });
+  for (let key = 0; key < keys.count; key++)
+    of[key] = Math.max(0, classKeys.of[keys.frame[key]]);
+  return {titles: classKeys.text, of, colours};
+}
+
+// The text of each key's colour, for one theme.
+function keyColours(keys, classes, isDark) {
+  return keys.text.map((text, key) => boxColour(classes.colours[classes.of[key]] ?? [220, 6],
+    (hashOf(text) % 101) / 100, isDark));
+}

@@ -1,0 +1,769 @@
+// The profile as typed arrays, and what is computed from it: keys of frames, call trees, amounts for
+// a selection, totals, callers and callees, cells of the heat map. Knows nothing of the page.
+
+// Unnamed of profile.h, and whether the reason lies in the file.
+const kUnnamedWords = ["not symbolized", "no mapping", "anonymous", "anonymous", "vdso",
+  "unidentified", "deleted", "missing", "changed", "stripped", "no symbol", "kernel", "left out"];
+const kUnnamedReasons = ["it was not looked up", "nothing was mapped there, as far as is known",
+  "the code was made at run time, and no file holds it",
+  "the code was made at run time, and the process's perf map leaves it out",
+  "it is code that the kernel maps into each process", "the recorder could not open the file",
+  "the file was deleted or replaced while it was running", "the file cannot be opened now",
+  "the file is not the one that was running", "the file has no symbol table",
+  "the file has symbols, but none for this address",
+  "the recording has no symbols of the kernel", "frames of the middle of the stack are left out"];
+const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12;
+
+// FrameSource of profile.h.
+const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
+  "dynsym", "plt", "label, guess", "call frames, no name", "kallsyms", "BPF program", "vdso",
+  "perf map"];
+const kCallFrames = 8, kPerfMap = 12;
+
+const kKernelModule = 1, kVdsoModule = 2, kMemoryModule = 3;
+
+const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+// ---- What the page has, checked
+
+function requireThat(condition, what) {
+  if (!condition)
+    throw new Error(`the profile in this page is damaged: ${what}`);
+}
+
+// Columns that are empty have nothing but zeros; all numbers have to be below their limits. `least`
+// is how many entries there are if all columns are empty.
+function checkedTable(table, title, limits, least = 0) {
+  const count = Math.max(least, ...Object.values(table).map((column) => column.length));
+  for (const [name, column] of Object.entries(table)) {
+    if (column.length === 0)
+      table[name] = new Uint32Array(count);
+    requireThat(table[name].length === count, `${title}.${name} has another length`);
+    for (let i = 0; name in limits && i < count; i++)
+      requireThat(table[name][i] < limits[name], `${title}.${name}[${i}] refers to nothing`);
+  }
+  table.size = count;
+  return table;
+}
+
+// Paths of the tree: for each node its parent (-1: none), its frame, and the first node behind its
+// subtree.
+function readTree({up, next, first}, frameCount) {
+  const count = up.length;
+  const parent = new Int32Array(count), frame = new Int32Array(count), end = new Int32Array(count);
+  const followers = new Map();  // frames that have followed one, in the order of their first time
+  let firsts = 0, lastFirst = 0;
+  for (let i = 0; i < count; i++) {
+    let above = i - 1;
+    for (let steps = up[i]; steps > 0; steps--) {
+      requireThat(above >= 0, `node ${i} of its tree goes up too far`);
+      end[above] = i;
+      above = parent[above];
+    }
+    parent[i] = above;
+    const context = above < 0 ? frameCount : frame[above];
+    let known = followers.get(context);
+    if (!known)
+      followers.set(context, known = []);
+    if (next[i] === 0) {
+      requireThat(firsts < first.length, `node ${i} of its tree has no frame`);
+      lastFirst += first[firsts++];
+      requireThat(lastFirst >= 0 && lastFirst < frameCount, `node ${i} of its tree has no frame`);
+      known.push(lastFirst);
+      frame[i] = lastFirst;
+    } else {
+      requireThat(next[i] <= known.length, `node ${i} of its tree has no frame`);
+      frame[i] = known[next[i] - 1];
+    }
+  }
+  for (let i = count - 1; i >= 0; i = parent[i])
+    end[i] = count;
+  return {count, parent, frame, end};
+}
+
+// One entry a sample: the node it ends in (the number of nodes for the root, which is an empty
+// stack), owner, step of time, how many, and its amount.
+function readSamples(samples, inRoot, counts, owners, events) {
+  const count = samples.owner.length;
+  requireThat(counts.reduce((a, b) => a + b, inRoot) === count,
+    "its tree counts other samples than there are");
+  const node = new Int32Array(count), step = new Uint32Array(count);
+  const amount = new Float64Array(count), number = new Float64Array(count);
+  let i = 0, steps = 1;
+  for (let at = -1; at < counts.length; at++) {
+    for (let k = 0, now = 0; k < (at < 0 ? inRoot : counts[at]); k++, i++) {
+      node[i] = at < 0 ? counts.length : at;
+      step[i] = now += samples.step[i];
+      requireThat(now < 0xffffffff, `the time of sample ${i} is too late`);
+      steps = Math.max(steps, now + 1);
+      number[i] = samples.count[i] || 1;
+      // Of most events samples weigh the same, but for ticks of the clock that were skipped.
+      amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
+                                                                    : number[i] + samples.skipped[i];
+    }
+  }
+  return {count, node, step, amount, number, owner: samples.owner, steps};
+}
+
+// 40 bytes each in memory; a day of 64 busy CPUs at 19 Hz has 105 million before equal ones are
+// put together.
+const kMaxSamples = 1 << 26;
+
+// Of a message Page, as readPage() gives it.
+function makeProfile(page) {
+  const texts = page.texts;
+  const all = (...names) => Object.fromEntries(names.map((name) => [name, texts.length]));
+  for (const module of page.modules)
+    requireThat(module.path < texts.length, "a module has no path");
+  const functions = checkedTable(page.functions, "functions",
+      all("name", "systemName", "file", "package"));
+  const frames = checkedTable(page.frames, "frames", {
+    ...all("text", "category"), function: functions.size + 1, module: page.modules.length + 1,
+    source: kSources.length, unnamed: kUnnamedWords.length,
+  });
+  if (page.events.length === 0)
+    page.events = [{...emptyEvent}];
+  for (const event of page.events)
+    event.isWeighted ||= event.unitNs === 0 && event.period === 0;
+  const owners = checkedTable(page.owners, "owners", {
+    ...all("comm", "cgroup", "state", "waker"), event: page.events.length,
+    labelSet: page.labelSets.length + 1, recording: Math.max(1, page.recordings.length),
+  }, 1);
+  for (const set of page.labelSets)
+    checkedTable(set, "labels", all("key", "value"));
+  const {up, next, samples: counts} = checkedTable({up: page.tree.up, next: page.tree.next,
+    samples: page.tree.samples}, "tree", {});
+  const tree = readTree({up, next, first: page.tree.first}, frames.size);
+  const sampleCount = counts.reduce((a, b) => a + b, page.tree.rootSamples);
+  requireThat(sampleCount <= kMaxSamples, "it counts too many samples");
+  const columns = checkedTable(page.samples, "samples", {owner: owners.size}, sampleCount);
+  return {
+    origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
+    texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
+    tree, samples: readSamples(columns, page.tree.rootSamples, counts, owners, page.events),
+    stepNs: page.origin.timeStep,
+  };
+}
+
+const emptyEvent = {name: "", frequency: 0, period: 0, unitNs: 0, unitEvents: 1, lost: 0,
+  repaired: 0, cut: 0, unknown: 0, deep: 0, bridged: 0, isWeighted: 0, amount: "", unit: ""};
+
+// ---- Frames
+
+function moduleText(profile, module) {
+  if (module === 0)
+    return "[no mapping]";
+  const {kind, path} = profile.modules[module - 1];
+  if (kind === kKernelModule)
+    return "[kernel]";
+  if (kind === kVdsoModule)
+    return "[vdso]";
+  if (kind === kMemoryModule)
+    return "[anonymous]";
+  return baseName(profile.texts[path]) || "[unidentified]";
+}
+
+// As unnamed_group(): all code of a module without a name for one reason.
+function unnamedText(profile, frame) {
+  const {frames, texts} = profile;
+  const reason = frames.unnamed[frame], module = frames.module[frame];
+  if (reason === kLeftOut)
+    return `… ${frames.leftOut[frame]} frames …`;
+  if (frames.text[frame])
+    return texts[frames.text[frame]];
+  const isFile = module > 0 && profile.modules[module - 1].kind === 0;
+  const isAboutFile = reason >= kFirstOfFile && reason <= kLastOfFile && isFile;
+  if (module > 0 && profile.modules[module - 1].kind === kKernelModule)
+    return "[kernel]";
+  return `[${kUnnamedWords[reason]}${isAboutFile ? " " + moduleText(profile, module) : ""}]`;
+}
+
+// What a frame is written in, for colours.
+const kKinds = ["own Go code", "Go standard library", "Go runtime", "C, C++, Rust, other", "kernel",
+  "made at run time", "no name"];
+function kindOf(profile, frame) {
+  const {frames, functions, texts, modules} = profile;
+  const module = frames.module[frame];
+  const source = frames.source[frame], named = frames.function[frame] !== 0;
+  if (module > 0 && modules[module - 1].kind === kKernelModule)
+    return 4;
+  if (!named || source === kCallFrames)
+    return 6;
+  if (source === kPerfMap)
+    return 5;
+  const id = frames.function[frame] - 1;
+  const name = texts[functions.name[id]], path = texts[functions.package[id]];
+  const isGo = source <= 1 || texts[functions.file[id]].endsWith(".go");
+  if (!isGo)
+    return 3;
+  if (path === "runtime" || /^(internal\/)?runtime(\/|$)/.test(path) || name.startsWith("runtime."))
+    return 2;
+  // As the go command has it: only a path whose first element has a dot is not of the library.
+  return path !== "" && path !== "main" && !path.split("/")[0].includes(".") ? 1 : 0;
+}
+
+// By what boxes are told apart. All but the first two put neighbours of the same key together.
+const kDimensions = {
+  function: "function", line: "line", file: "file", module: "module", package: "package",
+  category: "category",
+};
+
+// The text of a frame's key, and what else tells it from others.
+function frameKey(profile, frame, dimension) {
+  const {frames, functions, texts} = profile;
+  const module = frames.module[frame], id = frames.function[frame] - 1;
+  const isNamed = id >= 0 && frames.source[frame] !== kCallFrames;
+  if (dimension === "category")
+    return [texts[frames.category[frame]] || moduleText(profile, module), ""];
+  if (dimension === "module")
+    return [moduleText(profile, module), ""];
+  if (dimension === "package")
+    return [(isNamed && texts[functions.package[id]]) || moduleText(profile, module), ""];
+  if (dimension === "file" && isNamed)
+    return [texts[functions.file[id]] || `[no file: ${moduleText(profile, module)}]`, ""];
+  if (dimension === "file" || id < 0)
+    return [unnamedText(profile, frame), ""];
+  const name = texts[functions.name[id]], line = frames.line[frame];
+  if (dimension === "line" && line > 0)
+    return [`${name} ${baseName(texts[functions.file[id]])}:${line}`,
+      `${module} ${line} ${functions.file[id]}`];
+  return [name, `${module}`];
+}
+
+// Numbers frames by a dimension: `of` has the key of each frame, -1 where it has none.
+function makeKeys(profile, dimension) {
+  const {frames, modules} = profile;
+  const of = new Int32Array(frames.size), known = new Map();
+  const keys = {of, dimension, text: [], frame: [], isGap: [], isKernel: [], isOther: [], isPart: [],
+    merges: dimension !== "function" && dimension !== "line"};
+  for (let frame = 0; frame < frames.size; frame++) {
+    const isGap = frames.function[frame] === 0 && frames.unnamed[frame] === kLeftOut;
+    if (isGap && keys.merges) {
+      of[frame] = -1;
+      continue;
+    }
+    const [text, more] = frameKey(profile, frame, dimension);
+    const identity = `${text}\n${more}`;
+    let key = known.get(identity);
+    if (key === undefined) {
+      known.set(identity, key = keys.text.length);
+      const module = frames.module[frame];
+      keys.text.push(text || "[no name]");
+      keys.frame.push(frame);
+      keys.isGap.push(isGap);
+      keys.isKernel.push(module > 0 && modules[module - 1].kind === kKernelModule);
+      keys.isOther.push(dimension === "category" && frames.categoryKind[frame] === 1);
+      keys.isPart.push(dimension === "category" && frames.categoryKind[frame] === 2);
+    }
+    of[frame] = key;
+  }
+  keys.count = keys.text.length;
+  return keys;
+}
+
+// ---- Whose samples
+
+const kContainer = /(?:^|[^0-9a-f])([0-9a-f]{64})(?![0-9a-f])/g;
+function containerOf(cgroup) {
+  const found = [...cgroup.matchAll(kContainer)];
+  return found.length ? found[found.length - 1][1].slice(0, 12) : "";
+}
+
+// The name of a process is that of its main thread, or else of the thread with the most samples.
+function processNames(profile) {
+  const {owners, samples, texts} = profile;
+  const amounts = new Float64Array(owners.size);
+  for (let i = 0; i < samples.count; i++)
+    amounts[samples.owner[i]] += samples.amount[i];
+  const best = new Map();
+  for (let i = 0; i < owners.size; i++) {
+    const process = `${owners.recording[i]} ${owners.pid[i]}`;
+    const weight = owners.tid[i] === owners.pid[i] ? Infinity : amounts[i];
+    if (!best.has(process) || weight > best.get(process).weight)
+      best.set(process, {weight, name: texts[owners.comm[i]]});
+  }
+  return (owner) => best.get(`${owners.recording[owner]} ${owners.pid[owner]}`).name;
+}
+
+// By what samples are grouped and filtered: {id, title, of, values}, where `of` has the number of
+// each owner's value. Only those that the profile knows anything of.
+function ownerDimensions(profile) {
+  const {owners, texts, labelSets, recordings} = profile;
+  const hosts = new Set(recordings.map((each) => each.host));
+  const place = (owner) => hosts.size > 1 ? ` @${recordings[owners.recording[owner]].host}` : "";
+  const nameOf = processNames(profile);
+  const label = (owner, key) => {
+    const set = labelSets[owners.labelSet[owner] - 1];
+    const values = [];
+    for (let i = 0; set && i < set.size; i++)
+      if (set.key[i] === key)
+        values.push(texts[set.value[i]]);
+    return values.join(", ");
+  };
+  const list = [
+    ["process", "Process", (o) => `${nameOf(o)} (${owners.pid[o]})${place(o)}`],
+    ["thread", "Thread", (o) => owners.tid[o]
+        ? `${texts[owners.comm[o]]} (${owners.tid[o]})${place(o)}` : ""],
+    ["comm", "Thread name", (o) => texts[owners.comm[o]]],
+    ["container", "Container", (o) => containerOf(texts[owners.cgroup[o]])],
+    ["cgroup", "Cgroup", (o) => texts[owners.cgroup[o]]],
+    ["state", "State", (o) => texts[owners.state[o]]],
+    ["waker", "Woken by", (o) => texts[owners.waker[o]]],
+    ["recording", "Recording", (o) => recordings[owners.recording[o]]?.name ?? ""],
+  ];
+  const labelKeys = new Set();
+  for (const set of labelSets)
+    for (let i = 0; i < set.size; i++)
+      labelKeys.add(set.key[i]);
+  for (const key of labelKeys)
+    list.push([`label:${texts[key]}`, `Label ${texts[key]}`, (o) => label(o, key)]);
+
+  const dimensions = [];
+  for (const [id, title, textOf] of list) {
+    const values = [], known = new Map(), of = new Int32Array(owners.size);
+    for (let owner = 0; owner < owners.size; owner++) {
+      const text = textOf(owner) || "(none)";
+      if (!known.has(text)) {
+        known.set(text, values.length);
+        values.push(text);
+      }
+      of[owner] = known.get(text);
+    }
+    const isKnown = values.length > 1 || (values.length === 1 && values[0] !== "(none)");
+    if (isKnown && !(id === "recording" && values.length < 2))
+      dimensions.push({id, title, of, values});
+  }
+  return dimensions;
+}
+
+// ---- Call trees: structures that no selection changes
+
+// Paths of keys. Parents have smaller numbers than their children; node 0 is the root.
+class PathTree {
+  constructor(capacity) {
+    this.count = 1;
+    this.key = new Int32Array(Math.max(16, capacity)).fill(-1, 0, 1);
+    this.parent = new Int32Array(this.key.length).fill(-1, 0, 1);
+    this.isPlain = new Uint8Array(this.key.length);  // not only inlined calls
+    this.slots = new Int32Array(1 << Math.ceil(Math.log2(this.key.length * 2)));
+  }
+
+  slotOf(parent, key) {
+    const mask = this.slots.length - 1;
+    let hash = Math.imul(parent, 0x9e3779b1) ^ Math.imul(key + 1, 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+    let slot = (hash ^ (hash >>> 13)) & mask;
+    for (let node; (node = this.slots[slot]) !== 0; slot = (slot + 1) & mask)
+      if (this.parent[node] === parent && this.key[node] === key)
+        break;
+    return slot;
+  }
+
+  grow() {
+    const length = this.key.length * 2;
+    for (const name of ["key", "parent", "isPlain"]) {
+      const larger = new this[name].constructor(length);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+    this.slots = new Int32Array(this.slots.length * 2);
+    for (let node = 1; node < this.count; node++)
+      this.slots[this.slotOf(this.parent[node], this.key[node])] = node;
+  }
+
+  child(parent, key) {
+    let slot = this.slotOf(parent, key);
+    if (this.slots[slot] !== 0)
+      return this.slots[slot];
+    if (this.count === this.key.length) {
+      this.grow();
+      slot = this.slotOf(parent, key);
+    }
+    const node = this.count++;
+    this.slots[slot] = node;
+    this.key[node] = key;
+    this.parent[node] = parent;
+    return node;
+  }
+}
+
+// From the root: `of` has the node of each node of the profile's tree, `ends` where its samples are
+// counted: a small function of the kernel or of Go's runtime is of the category that called it.
+function treeFromRoot(profile, keys) {
+  const {count, parent, frame} = profile.tree;
+  const tree = new PathTree(count + 1), of = new Int32Array(count);
+  const ends = new Int32Array(count + 1);  // of the root as well, which is 0
+  for (let i = 0; i < count; i++) {
+    const above = parent[i] < 0 ? 0 : of[parent[i]], key = keys.of[frame[i]];
+    const isSame = key < 0 || (keys.merges && above > 0 && tree.key[above] === key);
+    const node = of[i] = isSame ? above : tree.child(above, key);
+    if (!profile.frames.isInlined[frame[i]])
+      tree.isPlain[node] = 1;
+    ends[i] = endOf(tree, keys, node);
+  }
+  return {tree, of, ends};
+}
+
+function endOf(tree, keys, node) {
+  if (node === 0 || !keys.isOther[tree.key[node]])
+    return node;
+  let caller = node;
+  while (caller > 0 && keys.isOther[tree.key[caller]])
+    caller = tree.parent[caller];
+  if (caller === 0)
+    return node;
+  const key = tree.key[caller];
+  // The kernel works for a program: what called it tells nothing of how.
+  return !keys.isPart[key] && keys.isKernel[key] === keys.isKernel[tree.key[node]] ? caller : node;
+}
+
+// How many steps of paths an inverted tree may take: 100 bytes each.
+const kMaxSteps = 3e6;
+
+// From the leaf: who calls. `cut` is the depth at which paths end, if not all fit.
+function treeFromLeaf(root, bases) {
+  const {tree} = root;
+  const depth = new Int32Array(tree.count);
+  for (let i = 1; i < tree.count; i++)
+    depth[i] = depth[tree.parent[i]] + 1;
+  let all = 0, cut = 0;
+  for (const [node] of bases)
+    all += depth[node];
+  for (cut = 65536; all > kMaxSteps && cut > 8;) {
+    cut /= 2;
+    all = 0;
+    for (const [node] of bases)
+      all += Math.min(depth[node], cut);
+  }
+  const inverted = new PathTree(Math.min(all, tree.count) + 1);
+  const ends = bases.map(([node, base]) => {
+    let at = base < 0 ? 0 : inverted.child(0, base);
+    for (let i = node, steps = 0; i > 0 && steps < cut; i = tree.parent[i], steps++) {
+      at = inverted.child(at, tree.key[i]);
+      inverted.isPlain[at] |= tree.isPlain[i];
+    }
+    return at;
+  });
+  return {tree: inverted, ends, cut: cut === 65536 ? 0 : cut};
+}
+
+// The tree of a view: {tree, ends, cut}, `ends` by sample. Groups stand above the stacks, with keys
+// behind those of frames.
+function makeStructure(profile, keys, root, isInverted, group) {
+  const {samples} = profile;
+  const ends = new Int32Array(samples.count);
+  if (!isInverted && !group) {
+    for (let i = 0; i < samples.count; i++)
+      ends[i] = root.ends[samples.node[i]];
+    return {tree: root.tree, ends, cut: 0};
+  }
+  // Each pair of a group and a place where samples end, once.
+  const pairs = new Map(), bases = [];
+  const pairOf = new Int32Array(samples.count);
+  for (let i = 0; i < samples.count; i++) {
+    const node = root.ends[samples.node[i]];
+    const base = group ? keys.count + group.of[samples.owner[i]] : -1;
+    const pair = (base + 1) * root.tree.count + node;
+    let known = pairs.get(pair);
+    if (known === undefined) {
+      pairs.set(pair, known = bases.length);
+      bases.push([node, base]);
+    }
+    pairOf[i] = known;
+  }
+  const made = isInverted ? treeFromLeaf(root, bases) : treeOfGroups(root, bases);
+  for (let i = 0; i < samples.count; i++)
+    ends[i] = made.ends[pairOf[i]];
+  return {tree: made.tree, ends, cut: made.cut};
+}
+
+function treeOfGroups(root, bases) {
+  const {tree} = root, grouped = new PathTree(tree.count + 16);
+  const ends = bases.map(([node, base]) => {
+    const path = [];
+    for (let i = node; i > 0; i = tree.parent[i])
+      path.push(i);
+    let at = grouped.child(0, base);
+    while (path.length) {
+      const step = path.pop();
+      at = grouped.child(at, tree.key[step]);
+      grouped.isPlain[at] |= tree.isPlain[step];
+    }
+    return at;
+  });
+  return {tree: grouped, ends, cut: 0};
+}
+
+// ---- Amounts of a selection
+
+// {event, owners: Uint8Array or null, stacks: Uint8Array or null, begin, end}: steps [begin, end).
+// The amount of each sample, 0 for those that are not selected.
+function selectAmounts(profile, {event, owners, stacks, begin, end}) {
+  const {samples, owners: {event: eventOf}} = profile;
+  const result = new Float64Array(samples.count);
+  for (let i = 0; i < samples.count; i++) {
+    const owner = samples.owner[i], step = samples.step[i];
+    if (eventOf[owner] === event && step >= begin && step < end &&
+        (!owners || owners[owner]) && (!stacks || stacks[samples.node[i]]))
+      result[i] = samples.amount[i];
+  }
+  return result;
+}
+
+// Owners that have one of the values in each dimension: filters are {id: [text, ...]}. null: all.
+function selectOwners(profile, dimensions, filters) {
+  let result = null;
+  for (const {id, of, values} of dimensions) {
+    const wanted = filters[id];
+    if (!wanted || wanted.length === 0)
+      continue;
+    result ??= new Uint8Array(profile.owners.size).fill(1);
+    const isWanted = values.map((value) => wanted.includes(value));
+    for (let owner = 0; owner < of.length; owner++)
+      result[owner] &= isWanted[of[owner]] ? 1 : 0;
+  }
+  return result;
+}
+
+// Nodes of the profile's tree whose stack has a frame that matches `only` and none that matches
+// `without`: regular expressions, or null.
+function selectStacks(profile, functionKeys, only, without) {
+  if (!only && !without)
+    return null;
+  const {count, parent, frame} = profile.tree;
+  const has = (pattern) => functionKeys.text.map((text) => pattern ? pattern.test(text) : false);
+  const isOnly = has(only), isWithout = has(without);
+  const state = new Uint8Array(count), result = new Uint8Array(count + 1);
+  result[count] = only ? 0 : 1;  // the empty stack
+  for (let i = 0; i < count; i++) {
+    const key = functionKeys.of[frame[i]], above = parent[i] < 0 ? 0 : state[parent[i]];
+    state[i] = above | (isOnly[key] ? 1 : 0) | (isWithout[key] ? 2 : 0);
+    result[i] = (!only || state[i] & 1) && !(state[i] & 2) ? 1 : 0;
+  }
+  return result;
+}
+
+// A tree with amounts, laid out: nodes in preorder, the largest sibling first; node 0 is the root.
+// Box i covers [start[i], start[i] + total[i]); its subtree is [i, end[i]).
+function layOut(tree, self) {
+  const total = new Float64Array(self);
+  for (let i = tree.count - 1; i > 0; i--)
+    total[tree.parent[i]] += total[i];
+  const firstChild = new Int32Array(tree.count), sibling = new Int32Array(tree.count);
+  let count = 1;
+  for (let i = tree.count - 1; i > 0; i--) {
+    if (total[i] <= 0)
+      continue;
+    count++;
+    sibling[i] = firstChild[tree.parent[i]];
+    firstChild[tree.parent[i]] = i;
+  }
+  const result = {
+    count, node: new Int32Array(count), key: new Int32Array(count), parent: new Int32Array(count),
+    depth: new Int32Array(count), end: new Int32Array(count), total: new Float64Array(count),
+    self: new Float64Array(count), start: new Float64Array(count), maxDepth: 0,
+    placeOf: new Int32Array(tree.count).fill(-1),
+  };
+  const cursor = new Float64Array(count);
+  const stack = [0], above = [-1], children = [];
+  for (let at = 0; stack.length; at++) {
+    const node = stack.pop(), parent = above.pop();
+    result.placeOf[node] = at;
+    result.node[at] = node;
+    result.key[at] = tree.key[node];
+    result.parent[at] = parent;
+    result.total[at] = total[node];
+    result.self[at] = self[node];
+    if (parent >= 0) {
+      result.depth[at] = result.depth[parent] + 1;
+      result.maxDepth = Math.max(result.maxDepth, result.depth[at]);
+      result.start[at] = cursor[parent];
+      cursor[parent] += total[node];
+    }
+    cursor[at] = result.start[at];
+    children.length = 0;
+    for (let child = firstChild[node]; child; child = sibling[child])
+      children.push(child);
+    if (children.length > 1)
+      children.sort((a, b) => total[a] - total[b] || b - a);
+    for (const child of children) {
+      stack.push(child);
+      above.push(at);
+    }
+  }
+  result.end.fill(0);
+  for (let i = count - 1; i >= 0; i--) {
+    result.end[i] = Math.max(result.end[i], i + 1);
+    if (i > 0)
+      result.end[result.parent[i]] = Math.max(result.end[result.parent[i]], result.end[i]);
+  }
+  return result;
+}
+
+function selfOf(structure, amounts) {
+  const self = new Float64Array(structure.tree.count);
+  for (let i = 0; i < amounts.length; i++)
+    self[structure.ends[i]] += amounts[i];
+  return self;
+}
+
+// Of each key what samples have in it and in what it calls; a recursion counts once. And of each
+// frame, for the line that has the most.
+function keyTotals(profile, keys, root, amounts) {
+  const {tree: {count, parent, frame, end}, samples} = profile;
+  const rawTotal = new Float64Array(count);
+  const self = new Float64Array(keys.count), total = new Float64Array(keys.count);
+  const frameSelf = new Float64Array(profile.frames.size);
+  const frameTotal = new Float64Array(profile.frames.size);
+  let all = 0, number = 0;
+  for (let i = 0; i < samples.count; i++) {
+    if (amounts[i] === 0)
+      continue;
+    const node = samples.node[i], key = root.tree.key[root.ends[node]];
+    all += amounts[i];
+    number += samples.number[i];
+    if (node === count)
+      continue;
+    rawTotal[node] += amounts[i];
+    frameSelf[frame[node]] += amounts[i];
+    if (key >= 0)
+      self[key] += amounts[i];
+  }
+  for (let i = count - 1; i >= 0; i--) {
+    frameTotal[frame[i]] += rawTotal[i];
+    if (parent[i] >= 0)
+      rawTotal[parent[i]] += rawTotal[i];
+  }
+  const activeUntil = new Int32Array(keys.count);  // inside of a node of this key
+  for (let i = 0; i < count; i++) {
+    const key = keys.of[frame[i]];
+    if (rawTotal[i] === 0) {
+      i = end[i] - 1;
+    } else if (key >= 0 && i >= activeUntil[key]) {
+      total[key] += rawTotal[i];
+      activeUntil[key] = end[i];
+    }
+  }
+  return {all, number, self, total, frameSelf, frameTotal};
+}
+
+// Of each key the frame with the line that has most of its samples, as report has it.
+function hottestFrames(profile, keys, {frameSelf, frameTotal}) {
+  const {frames} = profile;
+  const lines = new Map(), best = new Int32Array(keys.count).fill(-1);
+  for (let frame = 0; frame < frames.size; frame++) {
+    const key = keys.of[frame];
+    if (key < 0 || frames.function[frame] === 0 || frameTotal[frame] === 0)
+      continue;
+    const identity = `${key} ${frames.function[frame]} ${frames.line[frame]}`;
+    const line = lines.get(identity) ?? {key, frame, self: 0, total: 0};
+    line.self += frameSelf[frame];
+    line.total += frameTotal[frame];
+    lines.set(identity, line);
+  }
+  const weights = [];
+  for (const line of lines.values()) {
+    const most = weights[line.key];
+    if (!most || line.self > most.self || (line.self === most.self && line.total > most.total)) {
+      weights[line.key] = line;
+      best[line.key] = line.frame;
+    }
+  }
+  return best;
+}
+
+// Steps of a path away from a function, as report --callers has it.
+const kMaxAround = 64;
+
+// Callers (isInverted) or callees of a key: a laid-out tree whose root stands for the function. A
+// sample counts once for each path, however often a recursion takes it.
+function aroundKey(root, self, key, isInverted) {
+  const {tree} = root, around = new PathTree(64);
+  let own = new Float64Array(64), sum = new Float64Array(64);
+  let visited = new Int32Array(64).fill(-1), ended = new Int32Array(64).fill(-1);
+  const visit = (node, sample, amount) => {
+    if (node >= sum.length) {
+      const grown = (array, fill) => {
+        const larger = new array.constructor(array.length * 2).fill(fill);
+        larger.set(array);
+        return larger;
+      };
+      own = grown(own, 0);
+      sum = grown(sum, 0);
+      visited = grown(visited, -1);
+      ended = grown(ended, -1);
+    }
+    if (visited[node] === sample)
+      return;
+    visited[node] = sample;
+    sum[node] += amount;
+  };
+  // Whether the key is in the path of each node.
+  const has = new Uint8Array(tree.count), path = [];
+  for (let i = 1; i < tree.count; i++)
+    has[i] = has[tree.parent[i]] | (tree.key[i] === key ? 1 : 0);
+  for (let i = 1; i < tree.count; i++) {
+    if (!has[i] || self[i] === 0)
+      continue;
+    path.length = 0;
+    for (let step = i; step > 0; step = tree.parent[step])
+      path.push(step);
+    if (!isInverted)
+      path.reverse();
+    for (let from = 0; from < path.length; from++) {
+      if (tree.key[path[from]] !== key)
+        continue;
+      let at = 0;
+      visit(0, i, self[i]);
+      const last = Math.min(path.length, from + 1 + kMaxAround);
+      for (let step = from + 1; step < last; step++) {
+        at = around.child(at, tree.key[path[step]]);
+        around.isPlain[at] |= tree.isPlain[path[step]];
+        visit(at, i, self[i]);
+      }
+      if (ended[at] !== i) {
+        ended[at] = i;
+        own[at] += self[i];
+      }
+    }
+  }
+  return {tree: around, layout: layOutCounted(around, own, sum)};
+}
+
+// As layOut(), where totals are given: children may add up to more than their parent has, and are
+// drawn narrower then.
+function layOutCounted(tree, own, sum) {
+  const layout = layOut(tree, own.slice(0, tree.count));
+  const width = layout.total.slice();
+  for (let i = 0; i < layout.count; i++)
+    layout.total[i] = sum[layout.node[i]];
+  layout.width = width;
+  return layout;
+}
+
+// What part of the samples of a tree goes through a key that matches, and how many keys do.
+function matchedAmount(layout, isMatch) {
+  let amount = 0;
+  for (let i = 1; i < layout.count;) {
+    const matches = layout.key[i] < isMatch.length && isMatch[layout.key[i]];
+    amount += matches ? layout.total[i] : 0;
+    i = matches ? layout.end[i] : i + 1;
+  }
+  return amount;
+}
+
+// ---- Time
+
+// Amounts by row and column: rowOf(sample) or a row an owner, `stepsPerColumn` steps a column.
+function heatCells(profile, amounts, rows, columns, placeOf) {
+  const {samples} = profile, cells = new Float64Array(rows * columns);
+  let max = 0;
+  for (let i = 0; i < amounts.length; i++) {
+    if (amounts[i] === 0)
+      continue;
+    const place = placeOf(samples.owner[i], samples.step[i]);
+    if (place >= 0)
+      max = Math.max(max, cells[place] += amounts[i]);
+  }
+  return {cells, rows, columns, max};
+}

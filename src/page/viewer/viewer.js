@@ -1,0 +1,197 @@
+// What is computed of the profile for a state, each part kept until what it is made of changes.
+
+const memos = new Map();
+function memo(name, inputs, compute) {
+  const known = memos.get(name);
+  if (known && known.inputs.every((input, i) => input === inputs[i]))
+    return known.value;
+  const value = compute();
+  memos.set(name, {inputs, value});
+  return value;
+}
+
+// Of a few values of a name, so that going back costs nothing.
+function cached(name, compute) {
+  if (!memos.has(name))
+    memos.set(name, compute());
+  return memos.get(name);
+}
+
+class Viewer {
+  constructor(profile) {
+    this.profile = profile;
+    this.dimensions = ownerDimensions(profile);
+    this.state = {...kInitialState};
+    this.chosen = {key: -1, place: -1};  // what the details are of
+    this.opened = new Set();             // nodes of the call tree
+    this.timings = {};
+  }
+
+  keys(by = this.state.by) {
+    return cached(`keys ${by}`, () => makeKeys(this.profile, by));
+  }
+  root(by = this.state.by) {
+    return cached(`root ${by}`, () => treeFromRoot(this.profile, this.keys(by)));
+  }
+  dimension(id) {
+    return this.dimensions.find((each) => each.id === id) ?? null;
+  }
+  event() {
+    return this.profile.events[this.state.event];
+  }
+
+  structure() {
+    const {by, invert, group} = this.state;
+    return cached(`structure ${by} ${invert} ${group}`, () => makeStructure(this.profile,
+      this.keys(), this.root(), invert, this.dimension(group)));
+  }
+
+  // Amounts of samples: of the event; of it what the filters let through; of that the time.
+  amounts(how = "shown") {
+    const {event, filters, only, without, range} = this.state;
+    if (how === "all")
+      return cached(`all ${event}`, () => selectAmounts(this.profile,
+        {event, owners: null, stacks: null, begin: 0, end: Infinity}));
+    const filtered = memo("filtered", [event, filters, only, without], () => {
+      const owners = selectOwners(this.profile, this.dimensions, filters);
+      const stacks = selectStacks(this.profile, this.keys("function"),
+        parsePattern(only).pattern, parsePattern(without).pattern);
+      return owners || stacks ? selectAmounts(this.profile,
+        {event, owners, stacks, begin: 0, end: Infinity}) : this.amounts("all");
+    });
+    if (how === "filtered" || !range)
+      return filtered;
+    return memo("shown", [filtered, range], () => {
+      const {step} = this.profile.samples;
+      return filtered.map((amount, i) => step[i] >= range[0] && step[i] < range[1] ? amount : 0);
+    });
+  }
+
+  layout() {
+    const structure = this.structure(), amounts = this.amounts();
+    return memo("layout", [structure, amounts],
+      () => layOut(structure.tree, selfOf(structure, amounts)));
+  }
+
+  totals() {
+    const amounts = this.amounts();
+    return memo("totals", [this.state.by, amounts],
+      () => keyTotals(this.profile, this.keys(), this.root(), amounts));
+  }
+  hottest() {
+    return memo("hottest", [this.totals()],
+      () => hottestFrames(this.profile, this.keys(), this.totals()));
+  }
+  all() {
+    return memo("sum", [this.amounts("all")], () => this.amounts("all").reduce((a, b) => a + b, 0));
+  }
+
+  classes() {
+    const {by, colour} = this.state;
+    return cached(`classes ${by} ${colour}`, () => {
+      const keys = colour === "kind" ? null : this.keys(colour);
+      const totals = keys && keyTotals(this.profile, keys, this.root(colour), this.amounts("all"));
+      return colourClasses(this.profile, this.keys(), colour, keys, totals);
+    });
+  }
+  colours() {
+    const {isDark} = themeColours(), classes = this.classes();
+    return memo("colours", [classes, isDark], () => keyColours(this.keys(), classes, isDark));
+  }
+
+  // 1 for each key that the search matches; null without one.
+  matches() {
+    const {search, by} = this.state;
+    return memo("matches", [search, by], () => {
+      const {pattern} = parsePattern(search);
+      return pattern && Uint8Array.from(this.keys().text, (text) => pattern.test(text) ? 1 : 0);
+    });
+  }
+
+  // The text of a box: of a group it is the value's.
+  text(key) {
+    const keys = this.keys();
+    if (key < 0)
+      return "all";
+    return key < keys.count ? keys.text[key]
+                            : this.dimension(this.state.group)?.values[key - keys.count] ?? "";
+  }
+  names(key) {
+    const names = cached(`names ${this.state.by} ${this.state.group}`, () => []);
+    return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
+  }
+
+  style(tree) {
+    return {names: (key) => this.names(key), colours: this.colours(), isMatch: this.matches(),
+      isPlain: tree.isPlain};
+  }
+
+  // The rows of the table: keys that have samples, sorted.
+  tableRows() {
+    const {sort, ascending, by} = this.state;
+    const totals = this.totals(), isMatch = this.matches(), keys = this.keys();
+    return memo("rows", [totals, isMatch, sort, ascending, by], () => {
+      const rows = [];
+      for (let key = 0; key < keys.count; key++)
+        if (totals.total[key] > 0 && !keys.isGap[key] && (!isMatch || isMatch[key]))
+          rows.push(key);
+      const where = sort === "where" ? rows.reduce((all, key) => {
+        all[key] = this.where(key);
+        return all;
+      }, []) : null;
+      const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+      const compare = {
+        self: (a, b) => totals.self[b] - totals.self[a] || totals.total[b] - totals.total[a],
+        total: (a, b) => totals.total[b] - totals.total[a] || totals.self[b] - totals.self[a],
+        name: (a, b) => order(keys.text[b], keys.text[a]),
+        where: (a, b) => order(where[b], where[a]),
+      }[sort];
+      rows.sort((a, b) => compare(a, b) || a - b);
+      return ascending ? rows.reverse() : rows;
+    });
+  }
+
+  // "scanner.go:37", or the module where there is no file.
+  where(key, isLong = false) {
+    const frame = this.hottest()[key], {frames, functions, texts} = this.profile;
+    const first = frame >= 0 ? frame : this.keys().frame[key];
+    const id = frames.function[first] - 1, path = id >= 0 ? texts[functions.file[id]] : "";
+    const file = isLong ? path : baseName(path), line = frames.line[first];
+    return file ? `${file}${line ? `:${line}` : ""}` : moduleText(this.profile, frames.module[first]);
+  }
+
+  // The rows of the call tree: places that are seen, as nodes are open or not.
+  treeRows() {
+    const layout = this.layout(), rows = [];
+    for (let i = 1; i < layout.count;) {
+      rows.push(i);
+      i = this.opened.has(layout.node[i]) ? i + 1 : layout.end[i];
+    }
+    return rows;
+  }
+  // At first what most samples go through is open.
+  openLargest() {
+    const layout = this.layout();
+    for (let i = 0; i < layout.count; i++)
+      if (layout.total[i] >= layout.total[0] * 0.5)
+        this.opened.add(layout.node[i]);
+  }
+
+  // The key that callers and callees are of: of that text, or what has most.
+  aroundKey() {
+    const {around} = this.state, keys = this.keys(), {self, total} = this.totals();
+    const chosen = around === "" ? -1 : keys.text.findIndex((text, key) =>
+      text === around && total[key] > 0);
+    const known = chosen >= 0 || around === "" ? chosen : keys.text.indexOf(around);
+    return known >= 0 ? known : self.reduce((best, amount, key) => amount > self[best] ? key : best, 0);
+  }
+  around(isInverted) {
+    const root = this.root(), amounts = this.amounts(), key = this.aroundKey();
+    return memo(`around ${isInverted}`, [root, amounts, key], () => {
+      const self = new Float64Array(root.tree.count), {node} = this.profile.samples;
+      for (let i = 0; i < amounts.length; i++)
+        self[root.ends[node[i]]] += amounts[i];
+      return aroundKey(root, self, key, isInverted);
+    });
+  }
+}

@@ -1,0 +1,545 @@
+// The page in Debian's chromium: every feature is driven as a user does it, by mouse and by keys, and
+// sums are those of `gosym report --json` for the same part of the recording.
+//
+//     node browser.test.js GOSYM
+"use strict";
+
+const assert = require("assert");
+const {execFileSync} = require("child_process");
+const fs = require("fs");
+const os = require("os");
+const path = require("path");
+const test = require("node:test");
+const {Browser} = require("./chromium.js");
+const {encodeMessage, base64} = require("./encode.js");
+
+const kGosym = path.resolve(process.argv[2]);
+const kWork = fs.mkdtempSync(path.join(os.tmpdir(), "gosym-page-"));
+const kCtrl = 2;  // of the DevTools protocol
+const browser = new Browser();
+let cpu = "", html = "", template = "";
+
+const gosym = (...words) => execFileSync(kGosym, words, {maxBuffer: 1 << 28,
+  stdio: ["ignore", "pipe", "pipe"], env: {...process.env, HOME: kWork}});
+const inPage = (expression) => browser.eval(expression);
+const state = () => inPage("gosym.state()");
+const set = (change) => inPage(`gosym.set(${JSON.stringify(change)})`);
+const totals = () => inPage("gosym.totals()");
+const text = (selector) => inPage(`document.querySelector(${JSON.stringify(selector)}).textContent`);
+
+// A page with other data, in the viewer that gosym wrote.
+function pageOf(name, data) {
+  const file = path.join(kWork, `${name}.html`);
+  fs.writeFileSync(file, template.replace(/(id="profile">)[^<]*/, (_, tag) => `${tag}\n${data}\n`));
+  return file;
+}
+const profilePage = (name, profile) => pageOf(name, base64(encodeMessage(profile)));
+
+// Threads with names and labels of their own, recursion, and phases that differ in time.
+const kProgram = `package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"runtime/pprof"
+	"sync"
+	"time"
+)
+
+type item struct {
+	Name string
+	Parts []int
+}
+
+func encode(n int) {
+	for i := 0; i < n; i++ {
+		data, _ := json.Marshal(item{"a name", []int{1, 2, i}})
+		var back item
+		_ = json.Unmarshal(data, &back)
+	}
+}
+
+func hash(n int) {
+	var sum [32]byte
+	for i := 0; i < n; i++ {
+		sum = sha256.Sum256(sum[:])
+	}
+}
+
+func nested(depth, n int) {
+	if depth > 0 {
+		nested(depth-1, n)
+		return
+	}
+	hash(n)
+}
+
+func main() {
+	var group sync.WaitGroup
+	for _, name := range []string{"read", "write"} {
+		group.Add(1)
+		go pprof.Do(context.Background(), pprof.Labels("handler", name), func(context.Context) {
+			defer group.Done()
+			for begin := time.Now(); time.Since(begin) < 2*time.Second; {
+				if name == "read" && time.Since(begin) < time.Second {
+					encode(50)
+				} else {
+					nested(6, 200)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+`;
+
+test.before(async () => {
+  fs.writeFileSync(path.join(kWork, "work.go"), kProgram);
+  const go = {...process.env, CGO_ENABLED: "0", GOFLAGS: "", GOTOOLCHAIN: "local", HOME: kWork,
+    GO111MODULE: "off", GOPROXY: "off"};
+  execFileSync("go", ["build", "-o", "work", "work.go"], {cwd: kWork, env: go});
+  cpu = path.join(kWork, "cpu.raw");
+  gosym("record", "-F", "499", "-o", cpu, "--", path.join(kWork, "work"));
+  html = path.join(kWork, "cpu.html");
+  gosym("report", "--html", html, cpu);
+  template = fs.readFileSync(html, "utf8");
+  await browser.begin();
+});
+test.after(async () => {
+  await browser.end();
+  fs.rmSync(kWork, {recursive: true, force: true});
+});
+
+// What report says of a part of the recording, as the page has it.
+function reported(...options) {
+  const {totals: {samples, value}, functions} = JSON.parse(gosym("report", "--json", "--top", "0",
+    ...options, cpu));
+  const result = {};
+  for (const {name, self, total} of functions) {
+    const known = result[name] ?? [0, 0];
+    result[name] = [known[0] + self, known[1] + total];
+  }
+  return {samples, value, functions: result};
+}
+
+async function samePage(...options) {
+  const expected = reported(...options), found = await totals();
+  assert.equal(found.samples, expected.samples);
+  assert.ok(expected.samples > 0, "nothing was sampled");
+  // Periods are whole nanoseconds in both.
+  assert.equal(Math.round(found.value), expected.value);
+  assert.deepEqual(Object.keys(found.functions).sort(), Object.keys(expected.functions).sort());
+  for (const [name, amounts] of Object.entries(expected.functions))
+    assert.deepEqual(found.functions[name].map(Math.round), amounts, name);
+}
+
+async function opened(hash = "") {
+  await browser.open(html, hash);
+  assert.equal(await inPage("gosym.error"), null, "the page is broken");
+}
+
+async function box(name) {
+  const found = (await inPage("gosym.boxes()")).filter((each) => each.text === name);
+  assert.ok(found.length > 0, `no box ${name}`);
+  return found.sort((a, b) => b.total - a.total)[0];
+}
+async function pointOf(place) {
+  const [x, y] = await inPage(`gosym.middleOf(${place})`);
+  const [left, top] = await inPage(`(() => { const box = document.getElementById("flame")
+    .getBoundingClientRect(); return [box.left, box.top]; })()`);
+  return [left + x, top + y];
+}
+
+test("opens without an error and without a request; sums are report's", async () => {
+  await opened();
+  assert.deepEqual(browser.errors(), []);
+  assert.deepEqual(browser.requests(), []);
+  await samePage();
+});
+
+test("a click zooms into a box, crumbs and Back lead out", async () => {
+  await opened();
+  const place = await box("main.nested");
+  await browser.click(...await pointOf(place.place));
+  assert.notEqual((await state()).zoom, 0);
+  const [begin, end] = await inPage("gosym.window()");
+  assert.ok(Math.abs(end - begin - place.total) < 1e-6);
+  assert.match(await text("#crumbs"), /all›.*nested/);
+  await browser.clickOn("#crumbs button");
+  assert.equal((await state()).zoom, 0);
+  await inPage("history.back()");
+  await browser.until("gosym.state().zoom !== 0");
+});
+
+test("arrows move, Enter zooms, Escape goes back", async () => {
+  await opened();
+  await inPage("document.getElementById('flame').focus()");
+  await browser.key("ArrowDown");
+  await browser.key("ArrowDown");
+  const selected = await inPage("gosym.selected()");
+  assert.equal((await inPage("gosym.boxes()"))[selected].depth, 2);
+  assert.match(await text("#said"), /depth 2/);
+  await browser.key("Enter");
+  assert.notEqual((await state()).zoom, 0);
+  await browser.key("Escape");
+  await browser.key("Escape");
+  assert.equal((await state()).zoom, 0);
+});
+
+test("Ctrl and the wheel come closer, a drag pans, the overview moves", async () => {
+  await opened();
+  const [x, y] = await browser.middle("#flame");
+  await browser.wheel(x, y, 0, -400, kCtrl);
+  await browser.until("gosym.window()[1] - gosym.window()[0] < gosym.boxes()[0].total * 0.9");
+  const before = await inPage("gosym.window()");
+  await browser.drag([x, y], [x - 120, y]);
+  const after = await inPage("gosym.window()");
+  assert.ok(after[0] > before[0], `${before} ${after}`);
+  assert.equal((await state()).zoom, 0);
+  await browser.wheel(x, y, -200, 0);
+  await browser.until(`gosym.window()[0] < ${after[0]}`);
+  const box = await inPage(`(() => { const box = document.querySelector("#overview canvas")
+    .getBoundingClientRect(); return [box.right - 3, box.top + 9]; })()`);
+  await browser.click(...box);
+  const all = (await inPage("gosym.boxes()"))[0].total;
+  await browser.until(`Math.abs(gosym.window()[1] - ${all}) < ${all} * 0.02`);
+});
+
+test("the pointer over a box shows its details", async () => {
+  await opened();
+  const {place} = await box("main.hash");
+  await browser.mouse("mouseMoved", ...await pointOf(place));
+  await browser.until("document.getElementById('details').textContent.includes('main.hash')");
+  const details = await text("#details");
+  assert.match(details, /work\.go:\d+/);
+  assert.match(details, /pclntab/);
+  assert.match(details, /self [\d.]+ m?s [\d.]+ % of all/);
+});
+
+test("search: what matches has the share that report --focus has", async () => {
+  await opened();
+  await browser.key("/");
+  await browser.type("main\\.(encode|nonesuch)");
+  await browser.until("document.getElementById('matched').textContent.includes('matched')");
+  const share = 100 * reported("--focus", "main\\.encode").value / reported().value;
+  assert.equal(await text("#matched"), `${share.toFixed(1)} % matched`);
+  await browser.key("Enter");
+  await browser.key("n");
+  assert.match((await inPage("gosym.boxes()"))[await inPage("gosym.selected()")].text, /main\.encode/);
+  await set({search: "main.("});
+  assert.match(await text("#matched"), /group|Unterminated/i);
+});
+
+test("inverted: the first boxes have the self time of functions", async () => {
+  await opened();
+  await browser.clickOn("#invert");
+  assert.equal((await state()).invert, true);
+  const unit = (await totals()).value / (await inPage("gosym.boxes()"))[0].total;
+  const {functions} = await totals();
+  for (const {text: name, total, depth} of await inPage("gosym.boxes()"))
+    if (depth === 1)
+      assert.equal(Math.round(total * unit), Math.round(functions[name][0]), name);
+  await browser.key("i");
+  assert.equal((await state()).invert, false);
+  await browser.key("o");
+  assert.equal((await state()).up, true);
+});
+
+test("the table sorts by each column, and has a function's callers and callees", async () => {
+  await opened();
+  await browser.key("1");
+  const {functions} = await totals();
+  const sorted = async (value) => {
+    const rows = await inPage("gosym.rows()");
+    for (let i = 1; i < rows.length; i++)
+      assert.ok(value(rows[i - 1]) >= value(rows[i]), rows[i]);
+    return rows;
+  };
+  await sorted((name) => functions[name][0]);
+  await browser.clickOn("#table .head .total button");
+  const rows = await sorted((name) => functions[name][1]);
+  await browser.clickOn("#table .head .name button");
+  assert.deepEqual(await inPage("gosym.rows()"), [...rows].sort());
+  assert.equal(await inPage(`document.querySelector("#table .head .name").getAttribute("aria-sort")`),
+    "ascending");
+  await set({search: "^main\\.hash$"});
+  assert.deepEqual(await inPage("gosym.rows()"), ["main.hash"]);
+  await inPage("document.getElementById('table').focus()");
+  await browser.key("ArrowDown");
+  await browser.key("Enter");
+  assert.equal((await state()).view, "around");
+  assert.equal((await state()).around, "main.hash");
+});
+
+test("callers and callees are those of report", async () => {
+  await opened("#view=around&around=main.nested");
+  const unit = (await totals()).value / (await inPage("gosym.boxes ? 1 : 1"));
+  const [callers, callees] = await inPage("gosym.around()");
+  const amount = (list, name) => list.find((each) => each.text === name && each.depth === 1)?.total ?? 0;
+  const all = callers[0].total, perAmount = reported().functions["main.nested"][1] / all;
+  assert.ok(unit > 0 && all === callees[0].total);
+  // A sample counts once for each path: all of main.nested's come from itself, and from its caller.
+  assert.equal(amount(callers, "main.nested"), amount(callees, "main.nested"));
+  const hash = reported("--focus", "main\\.hash").functions["main.hash"][1];
+  assert.equal(Math.round(amount(callees, "main.hash") * perAmount), hash);
+  assert.match(await text("#around-name"), /main\.nested.*total/);
+  await browser.key("Escape");
+  assert.equal((await state()).view, "flame");
+});
+
+test("the call tree opens and closes as an ARIA tree", async () => {
+  await opened("#view=tree");
+  await inPage("document.getElementById('tree').focus()");
+  const rows = () => inPage("Number(document.getElementById('tree').getAttribute('aria-rowcount'))");
+  const active = (name) => inPage(`document.getElementById(document.getElementById("tree")
+    .getAttribute("aria-activedescendant")).getAttribute("${name}")`);
+  await browser.key("ArrowDown");
+  await browser.key("Home");
+  assert.equal(await active("aria-level"), "1");
+  const before = await rows();
+  if (await active("aria-expanded") === "true")
+    await browser.key("ArrowLeft");
+  assert.equal(await active("aria-expanded"), "false");
+  const closed = await rows();
+  assert.ok(closed < before);
+  await browser.key("ArrowRight");
+  assert.equal(await active("aria-expanded"), "true");
+  assert.ok(await rows() > closed);
+  await browser.key("ArrowRight");
+  assert.equal(await active("aria-level"), "2");
+});
+
+test("a drag over the heat map selects time: all else is of it, as report --time has it", async () => {
+  await opened();
+  const heat = await inPage("gosym.heat()");
+  const [left, top] = await inPage(`(() => { const box = document.querySelector("#heat canvas")
+    .getBoundingClientRect(); return [box.left, box.top]; })()`);
+  const x = (column) => left + heat.left + (column + 0.5) * heat.pixels;
+  await browser.drag([x(10), top + 10], [x(Math.floor(heat.columns / 2)), top + 10]);
+  const {range} = await state();
+  assert.deepEqual(range, [10 * heat.perColumn, (Math.floor(heat.columns / 2) + 1) * heat.perColumn]);
+  const step = (await inPage("gosym.stepNs()")) / 1e9;
+  await samePage("--time", `${(range[0] * step).toFixed(9)},${(range[1] * step).toFixed(9)}`);
+  const all = (await inPage("gosym.boxes()"))[0].total, unit = (await totals()).value / all;
+  assert.equal(Math.round(all * unit), Math.round((await totals()).value));
+  await browser.clickOn("#chips button");
+  assert.equal((await state()).range, null);
+  await samePage();
+});
+
+test("keys select time too", async () => {
+  await opened();
+  await browser.key("[");
+  await browser.key("]");
+  const {range} = await state();
+  assert.ok(range[0] > 0 && range[1] > range[0]);
+  await browser.key("\\");
+  assert.equal((await state()).range, null);
+  await inPage("document.querySelector('#heat canvas').focus()");
+  await browser.key("ArrowRight");
+  const first = (await state()).range;
+  await browser.key("ArrowRight");
+  assert.ok((await state()).range[0] > first[0]);
+  await browser.key("Escape");
+  assert.equal((await state()).range, null);
+});
+
+test("a filter chosen in the dialog: by thread, as report --tid has it", async () => {
+  await opened();
+  await browser.key("t");
+  const name = await inPage(`document.querySelector("#choose li span").textContent`);
+  await browser.clickOn("#choose li input");
+  await browser.key("Escape");
+  assert.deepEqual((await state()).filters, {thread: [name]});
+  await samePage("--tid", name.match(/\((\d+)\)$/)[1]);
+  await browser.key("c");
+  assert.deepEqual((await state()).filters, {});
+});
+
+test("filters by process, thread name and label are those of report", async () => {
+  await opened();
+  const values = (id) => inPage(`gosym.dimensions().find((each) => each.id === "${id}")?.values ?? []`);
+  const [process] = await values("process");
+  await set({filters: {process: [process]}});
+  await samePage("--pid", process.match(/\((\d+)\)/)[1]);
+  const [comm] = await values("comm");
+  await set({filters: {comm: [comm]}});
+  await samePage("--comm", comm);
+  for (const handler of ["read", "write"]) {
+    await set({filters: {"label:handler": [handler]}});
+    await samePage("--label", `handler=${handler}`);
+  }
+  const range = [0, Math.floor(1e9 / await inPage("gosym.stepNs()"))];
+  await set({filters: {"label:handler": ["read"]}, range});
+  await samePage("--label", "handler=read", "--time",
+    `0,${(range[1] * await inPage("gosym.stepNs()") / 1e9).toFixed(9)}`);
+});
+
+test("only stacks with what is chosen, only those without", async () => {
+  await opened();
+  const {place} = await box("main.encode");
+  await browser.mouse("mouseMoved", ...await pointOf(place));
+  await browser.key("f");
+  await samePage("--focus", "^main\\.encode$");
+  await set({only: ""});
+  await set({without: "^main\\.encode$"});
+  await samePage("--ignore", "^main\\.encode$");
+});
+
+test("groups: the first boxes are labels", async () => {
+  await opened();
+  await inPage(`(() => { const select = document.getElementById("group");
+    select.value = "label:handler"; select.dispatchEvent(new Event("change")); })()`);
+  const first = (await inPage("gosym.boxes()")).filter(({depth}) => depth === 1);
+  const unit = (await totals()).value / (await inPage("gosym.boxes()"))[0].total;
+  for (const {text: name, total} of first.filter(({text: name}) => name !== "(none)"))
+    assert.equal(Math.round(total * unit), reported("--label", `handler=${name}`).value);
+  assert.ok(first.length >= 2);
+});
+
+test("packages, categories, modules, files and lines are those of report --by", async () => {
+  await opened();
+  for (const by of ["package", "category", "module", "file", "line"]) {
+    await set({by});
+    const {functions} = await totals(), unit = (await totals()).value;
+    const csv = JSON.parse(gosym("report", "--json", "--by", by, "--top", "0", cpu));
+    const groups = csv.groups ?? csv.entries ?? csv[by] ?? csv.functions;
+    assert.ok(unit > 0);
+    const selfs = Object.values(functions).reduce((sum, [self]) => sum + self, 0);
+    assert.equal(Math.round(selfs), csv.totals.value, by);
+    assert.ok(groups.length > 0);
+  }
+});
+
+test("colours and legend: by kind, package, category, module", async () => {
+  await opened();
+  assert.match(await text("#legend"), /own Go code|Go standard library/);
+  for (const colour of ["package", "category", "module"]) {
+    await browser.key("v");
+    assert.equal((await state()).colour, colour);
+    assert.match(await text("#legend"), {package: /crypto\/sha256/, category: /crypto and hashing/,
+      module: /work/}[colour]);
+  }
+});
+
+test("names and stacks are copied", async () => {
+  await opened();
+  const {place} = await box("main.hash");
+  await browser.mouse("mouseMoved", ...await pointOf(place));
+  await browser.key("y");
+  assert.equal(await inPage("gosym.copied()"), "main.hash");
+  await browser.key("Y");
+  assert.match(await inPage("gosym.copied()"), /^runtime\.goexit\n[^]*\nmain\.nested\n[^]*main\.hash$/);
+});
+
+test("the address has the state, and restores it", async () => {
+  await opened();
+  await set({view: "table", sort: "total", search: "json", filters: {"label:handler": ["read"]}, range: [1, 50]});
+  const hash = await inPage("location.hash"), before = await totals();
+  await opened(hash);
+  assert.deepEqual(await totals(), before);
+  const {view, sort, search, filters, range} = await state();
+  assert.deepEqual({view, sort, search, filters, range}, {view: "table", sort: "total", search: "json",
+    filters: {"label:handler": ["read"]}, range: [1, 50]});
+  await opened("#view=nonesuch&zoom=99999999&range=5000000-6000000&event=77&group=x&only.y=z");
+  await samePage();
+});
+
+test("help, and how it was made", async () => {
+  await opened();
+  await browser.key("?");
+  assert.ok(await inPage("document.getElementById('help').open"));
+  assert.match(await text("#help"), /callers and callees/);
+  await browser.key("Escape");
+  await browser.key("w");
+  assert.match(await text("#about"), /gosym record/);
+  await browser.key("Escape");
+  assert.equal(await inPage("document.getElementById('about').open"), false);
+});
+
+test("on paper and in the dark it is drawn again", async () => {
+  await opened();
+  const colours = () => inPage("getComputedStyle(document.body).backgroundColor");
+  await browser.scheme("light");
+  const light = await colours();
+  await browser.scheme("dark");
+  assert.notEqual(await colours(), light);
+  await browser.scheme("light");
+  const {data} = await browser.send("Page.printToPDF", {});
+  assert.ok(Buffer.from(data, "base64").subarray(0, 5).equals(Buffer.from("%PDF-")));
+});
+
+// ---- Other profiles, in the same viewer
+
+test("0 samples and 1 sample", async () => {
+  await browser.open(profilePage("none", {samples: []}));
+  assert.match(await text("#nothing"), /no samples/);
+  await browser.open(profilePage("one", {samples: [{stack: [{name: "main"}]}]}));
+  assert.deepEqual((await totals()).functions, {main: [1e7, 1e7]});
+  for (const key of ["1", "2", "3", "4", "i", "m", "g", "[", "]", "#"])
+    await browser.key(key);
+  assert.deepEqual(browser.errors(), []);
+});
+
+test("hostile names are text", async () => {
+  const names = ["</script><script>window.hacked = 1</script>", "<img src=x onerror=window.hacked=1>",
+    "\"'`&amp;", "a\u202egnp.exe", "x\u0000y\nz", "n".repeat(65536), "__proto__", "constructor",
+    "漢字 🔥", ""];
+  const file = profilePage("hostile", {
+    origin: {host: names[0], command: names[1]}, notes: [[names[0], names[1]]],
+    modules: [{path: `/bin/${names[0]}`}], labels: [[[names[0], names[1]], ["__proto__", "x"]]],
+    samples: names.map((name, i) => ({stack: [{name, file: names[0], line: 1}, {name: names[i - 1] ?? ""}],
+      step: i, owner: {comm: name.slice(0, 100), tid: i, labelSet: i % 2, cgroup: name}}))});
+  await browser.open(file);
+  for (const view of ["table", "tree", "around", "flame"])
+    await set({view});
+  for (const group of await inPage("gosym.dimensions().map(({id}) => id)"))
+    await set({group});
+  await set({search: "script"});
+  for (const key of ["w", "Escape", "t", "Escape", "L", "Escape"])
+    await browser.key(key);
+  assert.equal(await inPage("window.hacked"), null);
+  assert.deepEqual(browser.errors(), []);
+  await set({search: "", view: "table", group: ""});
+  const rows = await inPage("gosym.rows()");
+  assert.ok(rows.includes("a<U+202E>gnp.exe"), "turned direction");
+  assert.ok(rows.includes("__proto__"));
+});
+
+test("a damaged page says what is wrong", async () => {
+  const good = base64(encodeMessage({samples: [{stack: [{name: "main"}]}]}));
+  for (const [name, data] of Object.entries({cut: good.slice(0, -12), empty: "", other: "%%%%",
+    version: base64(encodeMessage({version: 9, samples: []})), noise: base64(Buffer.alloc(99, 0xa5))})) {
+    await browser.open(pageOf(name, data));
+    assert.match(await text(".broken"), /cannot show its profile: .{20,}/, name);
+  }
+});
+
+test("several events: each has its own sums", async () => {
+  await browser.open(profilePage("events", {
+    events: [{name: "cpu-clock", frequency: 100, unitNs: 1e7}, {name: "page-faults", period: 1}],
+    samples: [{stack: [{name: "a"}]}, {stack: [{name: "b"}], count: 7, owner: {event: 1}}]}));
+  assert.deepEqual((await totals()).functions, {a: [1e7, 1e7]});
+  await browser.key("E");
+  assert.deepEqual((await totals()).functions, {b: [7, 7]});
+  assert.equal(await inPage("document.getElementById('event-label').hidden"), false);
+});
+
+test("500 threads, and a day at 19 Hz", async () => {
+  const samples = [];
+  for (let step = 0; step < 8640; step++)  // of ten seconds
+    for (let i = 0; i < 20; i++)
+      samples.push({stack: [{name: "main"}, {name: `f${(step * 7 + i) % 50}`}], step, count: 9,
+        owner: {tid: 1 + (step * 20 + i) % 500, comm: `t${(step * 20 + i) % 500}`}});
+  await browser.open(profilePage("day", {origin: {duration: 86400e9, timeStep: 10e9},
+    events: [{name: "cpu-clock", frequency: 19, unitNs: 52631578}], samples}));
+  const {rows} = await inPage("gosym.heat()");
+  assert.equal(rows.length, 24);
+  assert.match(rows[23], /477 others/);
+  assert.equal((await totals()).samples, 8640 * 20 * 9);
+  await set({range: [0, 360]});
+  assert.equal((await totals()).samples, 360 * 20 * 9);
+  await set({group: "thread", view: "tree"});
+  assert.deepEqual(browser.errors(), []);
+});

@@ -1,0 +1,298 @@
+// The viewer's own model: what it reads from a page, what it makes of damage, and what it computes,
+// compared with a slow and plain count of the same stacks.
+"use strict";
+
+const assert = require("assert");
+const test = require("node:test");
+const zlib = require("zlib");
+const {encodeMessage, base64, load} = require("./encode.js");
+
+const v = load("readPage", "readTexts", "fromBase64", "inflate", "visible", "makeProfile", "makeKeys",
+  "ownerDimensions", "treeFromRoot", "makeStructure", "selectAmounts", "selectOwners",
+  "selectStacks", "layOut", "selfOf", "keyTotals", "hottestFrames", "aroundKey", "matchedAmount",
+  "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
+  "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
+  "kInitialState", "TextMeasure");
+
+const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
+const frame = (text) => {
+  const [name, line] = text.split(":");
+  return {name, line: Number(line ?? 0)};
+};
+const sample = (stack, more = {}) => ({stack: stack.split(" ").filter(Boolean).map(frame), ...more});
+
+// Everything of a profile, selected by `selection`.
+function look(profile, {by = "function", invert = false, group = null, selection = {}} = {}) {
+  const keys = v.makeKeys(profile, by), root = v.treeFromRoot(profile, keys);
+  const structure = v.makeStructure(profile, keys, root, invert, group);
+  const amounts = v.selectAmounts(profile,
+    {event: 0, owners: null, stacks: null, begin: 0, end: Infinity, ...selection});
+  const layout = v.layOut(structure.tree, v.selfOf(structure, amounts));
+  const text = (key) => key < 0 ? "" : keys.text[key] ?? group.values[key - keys.count];
+  return {keys, root, structure, amounts, layout, totals: v.keyTotals(profile, keys, root, amounts),
+    boxes: Array.from(layout.key, (key, i) =>
+      `${".".repeat(layout.depth[i])}${text(key)} ${layout.total[i]} ${layout.self[i]}`)};
+}
+function table({keys, totals}) {
+  return Object.fromEntries(keys.text.map((text, key) => [text, [totals.self[key], totals.total[key]]])
+    .filter(([, [, total]]) => total > 0));
+}
+
+test("a page is read as it was written", () => {
+  const profile = profileOf({
+    origin: {host: "h", command: "c"}, notes: [["lost", "nothing"]],
+    samples: [sample("main:3 work:7"), sample("main:3", {count: 5, step: 9})],
+  });
+  assert.deepEqual(look(profile).boxes, [" 6 0", ".main 6 5", "..work 1 1"]);
+  assert.equal(profile.origin.host, "h");
+  assert.equal(profile.samples.steps, 10);
+  assert.deepEqual(profile.notes, [{title: "lost", text: "nothing"}]);
+});
+
+test("lines of a function are one box, and two by line", () => {
+  const profile = profileOf({samples: [sample("main:3 work:7"), sample("main:4 work:8")]});
+  assert.deepEqual(look(profile).boxes, [" 2 0", ".main 2 0", "..work 2 2"]);
+  assert.equal(look(profile, {by: "line"}).boxes.length, 5);
+});
+
+test("a recursion counts once in totals", () => {
+  const profile = profileOf({samples: [sample("a b a b a"), sample("b", {count: 2})]});
+  assert.deepEqual(table(look(profile)), {a: [1, 1], b: [2, 3]});
+});
+
+test("the table has the line with the most samples", () => {
+  const profile = profileOf({samples: [sample("a:1 b:2"), sample("a:1 b:5", {count: 3})]});
+  const {keys, totals} = look(profile);
+  const hottest = v.hottestFrames(profile, keys, totals);
+  assert.equal(profile.frames.line[hottest[keys.text.indexOf("b")]], 5);
+});
+
+test("inverted, a function stands once, above its callers", () => {
+  const profile = profileOf({samples: [sample("main a work"), sample("main b work", {count: 2})]});
+  assert.deepEqual(look(profile, {invert: true}).boxes,
+    [" 3 0", ".work 3 0", "..b 2 0", "...main 2 2", "..a 1 0", "...main 1 1"]);
+});
+
+test("groups stand above stacks", () => {
+  const profile = profileOf({samples: [sample("main a", {owner: {tid: 7, comm: "x"}}),
+    sample("main a", {owner: {tid: 8, comm: "y"}, count: 2})]});
+  const group = v.ownerDimensions(profile).find(({id}) => id === "thread");
+  for (const invert of [false, true])
+    assert.deepEqual(look(profile, {group, invert}).boxes.slice(0, 2), [" 3 0", ".y (8) 2 0"]);
+});
+
+test("filters by owner, time and stack", () => {
+  const labels = [[["handler", "a"]], [["handler", "b"]]];
+  const profile = profileOf({labels, samples: [
+    sample("main a", {owner: {labelSet: 1}, step: 1}), sample("main b", {owner: {labelSet: 2}, step: 5}),
+    sample("main c", {step: 7})]});
+  const dimensions = v.ownerDimensions(profile);
+  const count = (selection) => look(profile, {selection}).totals.all;
+  assert.equal(count({owners: v.selectOwners(profile, dimensions, {"label:handler": ["a"]})}), 1);
+  assert.equal(count({owners: v.selectOwners(profile, dimensions, {"label:handler": ["a", "(none)"]})}), 2);
+  assert.equal(count({begin: 5, end: 7}), 1);
+  const keys = v.makeKeys(profile, "function");
+  assert.equal(count({stacks: v.selectStacks(profile, keys, /^[ab]$/, null)}), 2);
+  assert.equal(count({stacks: v.selectStacks(profile, keys, /main/, /c/)}), 2);
+});
+
+test("a small function of the kernel is of the category that called it", () => {
+  const kernel = (name, category, categoryKind) =>
+    ({name, module: 2, category, categoryKind});
+  const modules = [{path: "/bin/p"}, {path: "[kernel]", kind: 1}];
+  const stack = [{name: "main", category: "p", categoryKind: 2},
+    kernel("tcp_sendmsg", "kernel: network", 0), kernel("memcpy", "kernel", 1)];
+  const alone = [stack[0], kernel("memcpy", "kernel", 1)];
+  const looked = look(profileOf({modules, samples: [{stack}, {stack: alone}]}), {by: "category"});
+  assert.deepEqual(table(looked), {p: [0, 2], "kernel: network": [1, 1], kernel: [1, 2]});
+});
+
+test("neighbours of one package are one box; gaps are none", () => {
+  const profile = profileOf({samples: [{stack: [{name: "m.a", package: "m"}, {unnamed: 12, leftOut: 9},
+    {name: "m.b", package: "m"}, {name: "n.c", package: "n"}]}]});
+  assert.deepEqual(look(profile, {by: "package"}).boxes, [" 1 0", ".m 1 0", "..n 1 1"]);
+  assert.deepEqual(look(profile).boxes.map((each) => each.trim().replace(/^\.+/, "")),
+    ["1 0", "m.a 1 0", "… 9 frames … 1 0", "m.b 1 0", "n.c 1 1"]);
+});
+
+test("callers and callees count a sample once for each path", () => {
+  const profile = profileOf({samples: [sample("main f g f h"), sample("other f")]});
+  const {root, structure, amounts, keys} = look(profile);
+  const self = v.selfOf(structure, amounts), key = keys.text.indexOf("f");
+  const texts = ({layout}) => Array.from(layout.key, (each, i) =>
+    `${".".repeat(layout.depth[i])}${each < 0 ? "" : keys.text[each]} ${layout.total[i]}`).sort();
+  assert.deepEqual(texts(v.aroundKey(root, self, key, true)),
+    [" 2", ".g 1", ".main 1", ".other 1", "..f 1", "...main 1"].sort());
+  assert.deepEqual(texts(v.aroundKey(root, self, key, false)),
+    [" 2", ".g 1", ".h 1", "..f 1", "...h 1"].sort());
+});
+
+test("an inlined call is one only where it is nowhere else a call", () => {
+  const profile = profileOf({samples: [{stack: [{name: "a"}, {name: "b", isInlined: true}]},
+    {stack: [{name: "a"}, {name: "c", isInlined: true}]}, {stack: [{name: "a"}, {name: "c"}]}]});
+  const {keys, root: {tree}} = look(profile);
+  const plain = {};
+  for (let i = 1; i < tree.count; i++)
+    plain[keys.text[tree.key[i]]] = tree.isPlain[i];
+  assert.deepEqual(plain, {a: 1, b: 0, c: 1});
+});
+
+test("code without a name tells the reason", () => {
+  const profile = profileOf({samples: [{stack: [{unnamed: 9}, {unnamed: 1, module: 0}]}]});
+  assert.deepEqual(look(profile).keys.text, ["[stripped prog]", "[no mapping]"]);
+});
+
+// A slow and plain count of what the trees of random stacks have to be.
+test("random stacks give the sums of a plain count", () => {
+  let seed = 7;
+  const random = (limit) => (seed = (seed * 1103515245 + 12345) % 2147483648) % limit;
+  const samples = Array.from({length: 3000}, () => ({
+    stack: Array.from({length: 1 + random(12)}, () => ({name: `f${random(6)}`, line: random(3)})),
+    owner: {tid: random(5), comm: "t"}, step: random(50), count: 1 + random(4)}));
+  const profile = profileOf({samples});
+  for (const [begin, end] of [[0, 50], [10, 20], [49, 50]]) {
+    const chosen = samples.filter(({step}) => step >= begin && step < end);
+    const wanted = {}, paths = {}, inverted = {};
+    for (const {stack, count} of chosen) {
+      const names = stack.map(({name}) => name);
+      for (const name of new Set(names))
+        (wanted[name] ??= [0, 0])[1] += count;
+      wanted[names.at(-1)][0] += count;
+      for (let i = 1; i <= names.length; i++) {
+        const path = names.slice(0, i).join(), back = [...names].reverse().slice(0, i).join();
+        paths[path] = (paths[path] ?? 0) + count;
+        inverted[back] = (inverted[back] ?? 0) + count;
+      }
+    }
+    for (const [invert, expected] of [[false, paths], [true, inverted]]) {
+      const looked = look(profile, {invert, selection: {begin, end}});
+      assert.deepEqual(table(looked), wanted);
+      const {layout, keys} = looked, found = {};
+      for (let i = 1; i < layout.count; i++) {
+        let path = "";
+        for (let at = i; at > 0; at = layout.parent[at])
+          path = keys.text[layout.key[at]] + (path ? "," : "") + path;
+        found[path] = layout.total[i];
+        assert.ok(layout.start[i] >= layout.start[layout.parent[i]]);
+        assert.ok(layout.end[i] <= layout.end[layout.parent[i]] || layout.parent[i] < 0);
+      }
+      assert.deepEqual(found, expected);
+    }
+  }
+});
+
+test("cells of the heat map add up to all", () => {
+  const profile = profileOf({samples: [sample("a", {step: 0}), sample("a", {step: 3, count: 2}),
+    sample("b", {step: 3})]});
+  const {amounts} = look(profile);
+  const heat = v.heatCells(profile, amounts, 1, 2, (owner, step) => Math.floor(step / 2));
+  assert.deepEqual([...heat.cells], [1, 3]);
+});
+
+test("matches: what lies below a match is not counted again", () => {
+  const {layout, keys} = look(profileOf({samples: [sample("a b a"), sample("c a"), sample("c")]}));
+  const isMatch = keys.text.map((text) => text === "a" ? 1 : 0);
+  assert.equal(v.matchedAmount(layout, isMatch), 2);
+});
+
+test("0 samples, and the empty stack", () => {
+  assert.deepEqual(look(profileOf({samples: []})).boxes, [" 0 0"]);
+  const looked = look(profileOf({samples: [{stack: []}, sample("a")]}));
+  assert.deepEqual(looked.boxes, [" 2 1", ".a 1 1"]);
+  assert.equal(looked.totals.all, 2);
+});
+
+test("a stack of 20,000 calls", () => {
+  const stack = Array.from({length: 20000}, (_, i) => ({name: `f${i % 3}`}));
+  const looked = look(profileOf({samples: [{stack}]}), {invert: true});
+  assert.equal(looked.layout.count, 20001);
+  assert.deepEqual(table(looked), {f0: [0, 1], f1: [1, 1], f2: [0, 1]});
+});
+
+test("every prefix of a message is refused or has less, and nothing hangs", () => {
+  const bytes = encodeMessage({labels: [[["k", "v"]]], samples: [sample("main:3 work:7"),
+    sample("main:4 other", {owner: {labelSet: 1}, step: 4})], notes: [["a", "b"]]});
+  let refused = 0;
+  for (let size = 0; size < bytes.length; size++) {
+    try {
+      look(v.makeProfile(v.readPage(bytes.subarray(0, size))));
+    } catch (error) {
+      assert.match(error.message, /damaged|version/);
+      refused++;
+    }
+  }
+  assert.ok(refused > bytes.length / 2);
+});
+
+test("every byte made wrong is refused or gives a profile", () => {
+  const bytes = encodeMessage({samples: [sample("main:3 work:7"), sample("main:4 other", {step: 4})]});
+  for (let at = 0; at < bytes.length; at++)
+    for (const wrong of [0, 1, 127, 128, 255]) {
+      const damaged = Buffer.from(bytes);
+      damaged[at] = wrong;
+      try {
+        const profile = v.makeProfile(v.readPage(damaged));
+        look(profile);
+        v.ownerDimensions(profile);
+      } catch (error) {
+        assert.match(error.message, /damaged|version/, `${at} ${wrong}: ${error.stack}`);
+      }
+    }
+});
+
+test("names that share too much are refused", () => {
+  const count = 5000, shared = new Uint32Array(count).fill(60000), rest = new Uint32Array(count);
+  rest[0] = 60000;
+  shared[0] = 0;
+  assert.throws(() => v.readTexts({shared, rest, bytes: new Uint8Array(60000).fill(97)}), /damaged/);
+});
+
+test("data that is no base64, no DEFLATE, cut short", async () => {
+  assert.throws(() => v.fromBase64("%%%"), /cut short/);
+  await assert.rejects(v.inflate(new Uint8Array([7, 7, 7])), /cannot be decompressed/);
+  const good = zlib.deflateRawSync(Buffer.alloc(5000, "abc"));
+  await assert.rejects(v.inflate(good.subarray(0, good.length - 4)), /cannot be decompressed/);
+  assert.equal((await v.inflate(v.fromBase64(base64(Buffer.alloc(3000, "abc"))))).length, 3000);
+});
+
+test("invisible characters are shown", () => {
+  assert.equal(v.visible("a\u202eb\u0000c\u200bd"), "a<U+202E>b<U+0000>c<U+200B>d");
+  assert.equal(v.visible("größe 漢字"), "größe 漢字");
+});
+
+test("names get shorter", () => {
+  assert.deepEqual(v.shorterNames("encoding/json.(*decodeState).object"),
+    ["encoding/json.(*decodeState).object", "json.(*decodeState).object", "(*decodeState).object"]);
+  assert.deepEqual(v.shorterNames("std::vector<int>::push_back(int)"), ["std::vector<int>::push_back(int)", "std::vector<int>::push_back"]);
+  assert.deepEqual(v.shorterNames("[kernel]"), ["[kernel]"]);
+  assert.equal(v.clipped("x".repeat(65536)).length, 421);
+});
+
+test("numbers as people read them", () => {
+  assert.equal(v.formatTime(1.5e9), "1.50 s");
+  assert.equal(v.formatTime(12e6), "12.0 ms");
+  assert.equal(v.formatTime(1234.5e9), "20.6 min");
+  assert.equal(v.formatShare(1, 3), "33.3 %");
+  assert.equal(v.formatShare(1, 0), "0 %");
+  assert.equal(v.formatShare(1, 5000), "0.02 %");
+  assert.equal(v.formatClock(3725e9, 1e9), "1:02:05");
+  assert.equal(v.formatAmount(1234567, {unitNs: 0, unitEvents: 1}), "1,234,567");
+});
+
+test("the state survives its way through the address", () => {
+  const state = {...v.kInitialState, view: "table", invert: true, search: "a&b#=c|^é$", zoom: 12,
+    range: [3, 99], filters: {"label:x": ["a=b", "&"], thread: ["x (1)"]}, ascending: true};
+  assert.deepEqual(v.stateFromHash(`#${v.stateToHash(state)}`), state);
+  assert.equal(v.stateToHash({...v.kInitialState, filters: {}}), "");
+  const odd = v.stateFromHash("#view=__proto__&zoom=-1&range=9-3&event=x&by=constructor&foo=1");
+  assert.deepEqual(odd, {...v.kInitialState, filters: {}});
+});
+
+test("a search that is no regular expression says so", () => {
+  assert.ok(v.parsePattern("a(").error);
+  assert.equal(v.parsePattern("").pattern, null);
+  assert.ok(v.parsePattern("json").pattern.test("JSON"));
+  assert.ok(!v.parsePattern("Json").pattern.test("json"));
+  const name = "a.(*b[...]).c+d{1}|e^$ /-\\";
+  assert.ok(v.parsePattern(`^${v.escapedPattern(name)}$`).pattern.test(name));
+});
