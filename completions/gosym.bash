@@ -27,7 +27,7 @@ _gosym() {
       options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth -S --focus
         --ignore -d --module --hide --show --no-kernel --no-inlines --json --md --csv --folded
-        --pprof -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
+        --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
@@ -108,7 +108,7 @@ _gosym() {
     record:--sampler) COMPREPLY=($(compgen -W "auto bpf perf" -- "$current")) ;;
     record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
     report:-f | report:--format)
-      COMPREPLY=($(compgen -W "text csv md json folded pprof" -- "$current"))
+      COMPREPLY=($(compgen -W "text csv md json folded pprof html svg" -- "$current"))
       ;;
     report:-s | report:--by)
       COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker" -- "${current##*,}"))

@@ -14,7 +14,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "proc": "base",
     "profile": "base",
     "raw": "base profile",
-    "exchange": "base profile",
+    "exchange": "base profile page",
     "symbolize": "base elf go dwarf proc profile raw",
     "record": "base elf go dwarf proc profile raw",
     "goroutine": "base elf go proc profile record",

@@ -208,15 +208,26 @@ uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
   return duration;
 }
 
-// Of times they know nothing.
-Result<> check_time(const ReadProfile& one, const ReportOptions& options) {
-  bool is_by_time = std::ranges::find(options.view.by, Dimension::Kind::kTime,
-                                      &Dimension::kind) != options.view.by.end();
-  if (one.profile.time_step != 0 || (options.filter.time == TimeRange() && !is_by_time))
+// What they do not know: times, unless it is one page, and addresses, if it is any.
+Result<> check_read(const ReadProfile& one, size_t count, const ReportOptions& options) {
+  auto is_by = [&](Dimension::Kind kind) {
+    return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
+  };
+  bool has_times = one.profile.time_step != 0 && count == 1;
+  if (!has_times && (options.filter.time != TimeRange() || is_by(Dimension::Kind::kTime)))
+    return errorf("{}: {} has no times of its samples: {} is for recordings",
+                  name_of({one.name}), to_string(one.kind),
+                  is_by(Dimension::Kind::kTime) ? "--by time" : "--time")
+        .with_exit_status(kUsage);
+  if (one.kind != InputKind::kPage)
     return Ok{};
-  return errorf("{}: {} has no times of its samples: {} is for recordings", name_of({one.name}),
-                one.profile.info.source, is_by_time ? "--by time" : "--time")
-      .with_exit_status(kUsage);
+  for (Dimension::Kind kind :
+       {Dimension::Kind::kAddress, Dimension::Kind::kCpu, Dimension::Kind::kGoroutine})
+    if (is_by(kind))
+      return errorf("{}: {} does not have it: --by {} is for recordings", name_of({one.name}),
+                    to_string(one.kind), to_string(Dimension{.kind = kind}))
+          .with_exit_status(kUsage);
+  return Ok{};
 }
 
 // Leaves the samples of one event; none if it is not among those of the profile.
@@ -231,6 +242,51 @@ void keep_event(const RecordedEvent& event, Profile& profile) {
   exchange(part, profile);
 }
 
+// The steps of time that are wanted of a page.
+uint64_t step_of_page(const Profile& page, const Wanted& wanted, const ReportOptions& options) {
+  if (wanted.is_whole)
+    return page.time_step;
+  if (options.is_compared)
+    return block_step(page.duration_ns);
+  return (options.is_browsed ? group_by_for_browser(page.duration_ns)
+                             : group_by_of(options.view, page.duration_ns))
+      .time_step;
+}
+
+// Samples of a page are of steps of time, of which none can be parted.
+Filter in_steps(const ReadProfile& one, Filter filter, const ReportOptions& options) {
+  uint64_t step = one.profile.time_step;
+  TimeRange& time = filter.time;
+  if (step == 0 || time == TimeRange())
+    return filter;
+  TimeRange asked = time;
+  auto rounded = [&](uint64_t at) {
+    return (at / step + (at % step >= (step + 1) / 2)) * step;
+  };
+  time.begin = rounded(time.begin);
+  if (time.end != UINT64_MAX)
+    time.end = std::max(rounded(time.end), time.begin + step);
+  if (time == asked)
+    return filter;
+  Filter shown;
+  shown.time = time;
+  warn(options, "{} has samples in steps of {:g} s: this is {}", name_of({one.name}),
+       static_cast<double>(step) / 1e9, shown.to_string());
+  return filter;
+}
+
+// Leaves of a profile that was read what is asked for.
+void select_samples(ReadProfile& one, const Wanted& wanted, const ReportOptions& options) {
+  Profile& profile = one.profile;
+  if (wanted.event)
+    keep_event(*wanted.event, profile);
+  Filter filter = in_steps(one, wanted.filter, options);
+  filter.event = {};
+  apply(filter, profile);
+  std::string made_by = filter.to_string();
+  profile.filter += (profile.filter.empty() || made_by.empty() ? "" : " ") + made_by;
+}
+
 // The profile of those that were read, with the names and samples that are asked for.
 Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted& wanted,
                                const ReportOptions& options, const DebugFileOptions& files) {
@@ -238,12 +294,19 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
   NamedProfile result;
   for (ReadProfile& one : profiles) {
     Profile& profile = one.profile;
-    if (auto checked = check_time(one, options); !checked)
+    if (auto checked = check_read(one, profiles.size(), options); !checked)
       return std::move(checked).error();
-    if (wanted.event)
-      keep_event(*wanted.event, profile);
-    apply(wanted.filter, profile);
-    add_to(result.symbols, name_given(profile, wanted.names, files));
+    select_samples(one, wanted, options);
+    if (one.kind == InputKind::kPage)
+      show_names(profile, wanted.names);
+    else
+      add_to(result.symbols, name_given(profile, wanted.names, files));
+    if (profiles.size() == 1 && one.kind == InputKind::kPage) {
+      widen_steps(profile, step_of_page(profile, wanted, options));
+      result.profile = std::move(profile);
+      return result;
+    }
+    widen_steps(profile, 0);
     sum.profile().recordings.push_back(
         {one.name, profile.info, profile.start_realtime_ns, profile.duration_ns});
     if (profiles.size() > 1)

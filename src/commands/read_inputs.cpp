@@ -65,7 +65,7 @@ Result<> read_one(const std::string& path, Inputs& inputs) {
   auto profile = read_profile_of(kind, **file);
   if (!profile)
     return std::move(profile).error().context(to_string(kind));
-  inputs.profiles.push_back({path, *std::move(profile)});
+  inputs.profiles.push_back({path, kind, *std::move(profile)});
   return Ok{};
 }
 

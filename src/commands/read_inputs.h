@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/input_kind.h"
 #include "profile/profile.h"
 #include "raw/reader.h"
 
@@ -16,6 +17,7 @@ struct NamedRecording {
 // A file that had a profile already: its samples are counted, and have names where it has them.
 struct ReadProfile {
   std::string name;
+  InputKind kind{};
   Profile profile;
 };
 

@@ -90,7 +90,8 @@ void keep_freed_memory() {
 Result<> check_options(const ReportOptions& options, const Format& format) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return errorf("a {} profile is not for a terminal", format.name)
-        .with_hint("name a file: gosym report --pprof cpu.pb.gz")
+        .with_hint(fmt::format("name a file: gosym report --{0} cpu.{1}", format.name,
+                               format.name == "pprof" ? "pb.gz" : format.name))
         .with_exit_status(kUsage);
   if (options.has_goids && options.format != "pprof")
     return Error("--goid: only a pprof profile has the numbers of goroutines")

@@ -205,8 +205,8 @@ namespace {
 
 Option format_option(std::string names, std::string help, std::string format,
                      ReportOptions& options) {
-  std::vector<std::string> others = {"--format", "--pprof", "--html", "--folded",
-                                     "--json",   "--md",    "--csv"};
+  std::vector<std::string> others = {"--format", "--pprof", "--html", "--svg",
+                                     "--folded", "--json",  "--md",   "--csv"};
   std::erase(others, names);
   return {.names = std::move(names),
           .help = std::move(help),
@@ -249,7 +249,12 @@ OptionGroup output_options(ReportOptions& options) {
         .value = "FILE",
         .help = "Write a page for a browser: flame graph, samples over time, table",
         .set = write("html"),
-        .excludes = {"--format", "--output", "--pprof"}},
+        .excludes = {"--format", "--output", "--pprof", "--svg"}},
+       {.names = "--svg",
+        .value = "FILE",
+        .help = "Write a flame graph as a picture, for a ticket",
+        .set = write("svg"),
+        .excludes = {"--format", "--output", "--pprof", "--html"}},
        colour_option(options.colour),
        {.names = "--stdio",
         .help = "Print the report instead of opening the browser",

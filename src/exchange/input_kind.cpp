@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "page/html.h"
 
 namespace gosym {
 
@@ -47,6 +48,8 @@ std::string_view to_string(InputKind kind) {
   switch (kind) {
     case InputKind::kPprof:
       return "a pprof profile";
+    case InputKind::kPage:
+      return "a page for a browser";
     case InputKind::kFolded:
       return "folded text";
     case InputKind::kRecording:
@@ -62,6 +65,8 @@ InputKind detect_input_kind(std::string_view begin) {
     return InputKind::kRecording;
   if (begin.starts_with(kGzipMagic))
     return InputKind::kPprof;
+  if (page::is_html(begin))
+    return InputKind::kPage;
   if (is_text(begin))
     return has_folded_line(begin) ? InputKind::kFolded : InputKind::kRecording;
   return begins_as_protobuf(begin.front()) ? InputKind::kPprof : InputKind::kRecording;

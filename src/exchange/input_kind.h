@@ -9,6 +9,7 @@ enum class InputKind {
   kRecording,  // cpu.raw, and whatever is none of the others: its reader says what it is
                // instead
   kPprof,      // a profile.proto, compressed by gzip or plain
+  kPage,       // what gosym report --html writes
   kFolded,     // lines of a stack and a number, as flamegraph.pl reads them
 };
 

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "exchange/folded_reader.h"
+#include "exchange/page_reader.h"
 #include "exchange/pprof_reader.h"
 
 namespace gosym {
@@ -11,6 +12,8 @@ Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t mem
   switch (kind) {
     case InputKind::kPprof:
       return read_pprof(file, memory_budget);
+    case InputKind::kPage:
+      return read_page(file, memory_budget);
     case InputKind::kFolded:
       return read_folded(file, memory_budget);
     case InputKind::kRecording:

@@ -6,6 +6,7 @@
 #include "output/html.h"
 #include "output/pprof.h"
 #include "output/report_json.h"
+#include "output/svg.h"
 #include "output/text.h"
 
 namespace gosym {
@@ -29,6 +30,8 @@ constexpr Format kFormats[] = {
      [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
     {"html", EventsWritten::kTogether, true, false, false, true, "xdg-open {}",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_html(p, w); }},
+    {"svg", EventsWritten::kFirst, false, false, false, false, "xdg-open {}",
+     [](const Profile& p, const ViewOptions&, const Write& w) { w(make_svg(p)); }},
 };
 
 }  // namespace

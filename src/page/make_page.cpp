@@ -348,7 +348,9 @@ Origin origin_of(const Profile& profile) {
           .has_user = info.has_user,
           .has_kernel = info.has_kernel,
           .is_system_wide = info.is_system_wide,
-          .lost_events = profile.stats.lost_events};
+          .lost_events = profile.stats.lost_events,
+          .source = printable(info.source),
+          .lacks_counts = !info.has_counts};
 }
 
 Event event_of(const Profile& profile, uint32_t index) {

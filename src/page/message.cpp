@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <concepts>
+#include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <type_traits>
+
+#include "base/protobuf.h"
 
 namespace gosym::page {
 
 namespace {
 
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
 // The fields of each message, for writing and for reading alike: `field` takes the number and
@@ -33,6 +38,8 @@ void visit(auto& field, Either<Origin> auto& origin) {
   field(13, origin.has_kernel);
   field(14, origin.is_system_wide);
   field(15, origin.lost_events);
+  field(16, origin.source);
+  field(17, origin.lacks_counts);
 }
 
 void visit(auto& field, Either<Event> auto& event) {
@@ -214,10 +221,101 @@ std::string encode_message(const Message& message) {
   return payload;
 }
 
+template <class Message>
+void read(pbf_reader in, Message& message);
+
+// Takes the value at which `in` stands, if it is that of the field.
+class FieldReader {
+public:
+  explicit FieldReader(pbf_reader& in) : in_(in) {}
+
+  bool has_read() const { return has_read_; }
+
+  void operator()(uint32_t number, std::string& value) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      value = in_.get_string();
+  }
+
+  void operator()(uint32_t number, std::vector<int32_t>& values) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      for (int32_t value : in_.get_packed_sint32())
+        values.push_back(value);
+  }
+
+  template <std::unsigned_integral T>
+  void operator()(uint32_t number, std::vector<T>& values) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      for (uint64_t value : in_.get_packed_uint64())
+        values.push_back(number_as<T>(value));
+  }
+
+  template <class Message>
+  void operator()(uint32_t number, std::vector<Message>& messages) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      read(in_.get_message(), messages.emplace_back());
+  }
+
+  template <std::unsigned_integral T>
+  void operator()(uint32_t number, T& value) {
+    if (is_at(number, pbf_wire_type::varint))
+      value = number_as<T>(in_.get_uint64());
+  }
+
+  template <class Message>
+  requires std::is_class_v<Message>
+  void operator()(uint32_t number, Message& message) {
+    if (is_at(number, pbf_wire_type::length_delimited))
+      read(in_.get_message(), message);
+  }
+
+  void fixed(uint32_t number, uint64_t& value) {
+    if (is_at(number, pbf_wire_type::fixed64))
+      value = in_.get_fixed64();
+  }
+
+private:
+  // What is too large for a column refers to nothing.
+  template <class T>
+  static T number_as(uint64_t value) {
+    return static_cast<T>(std::min<uint64_t>(value, std::numeric_limits<T>::max()));
+  }
+
+  bool is_at(uint32_t number, pbf_wire_type type) {
+    if (in_.tag_and_type() != protozero::tag_and_type(number, type))
+      return false;
+    has_read_ = true;
+    return true;
+  }
+
+  pbf_reader& in_;
+  bool has_read_ = false;
+};
+
+template <class Message>
+void read(pbf_reader in, Message& message) {
+  while (in.next()) {
+    FieldReader field(in);
+    visit(field, message);
+    if (!field.has_read())
+      in.skip();
+  }
+}
+
 }  // namespace
 
 std::string encode(const Page& page) {
   return encode_message(page);
+}
+
+Result<Page> decode(Bytes message) {
+  Page page;
+  auto done = read_protobuf(message, [&](pbf_reader in) { read(in, page); });
+  if (!done)
+    return std::move(done).error();
+  if (page.version != kVersion)
+    return errorf("a page of version {}, where this gosym reads version {}", page.version,
+                  kVersion);
+  return page;
 }
 
 }  // namespace gosym::page

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "profile/recording.h"
+#include "base/bytes.h"
+#include "base/result.h"
 
 // The message Page of page.proto as plain values: its tables are columns here as there. A
 // column that holds nothing but zeros may be empty.
@@ -30,6 +31,8 @@ struct Origin {
   bool has_kernel = false;
   bool is_system_wide = false;
   uint64_t lost_events = 0;
+  std::string source;
+  bool lacks_counts = false;
 };
 
 struct Event {
@@ -155,5 +158,9 @@ struct Page {
 inline constexpr uint32_t kVersion = 1;
 
 std::string encode(const Page& page);
+
+// What the bytes say, whether it fits together or not. An error: malformed bytes, another
+// version.
+Result<Page> decode(Bytes message);
 
 }  // namespace gosym::page

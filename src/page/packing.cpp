@@ -2,8 +2,13 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <climits>
 #include <new>
+#include <optional>
+
+#include "base/text.h"
 
 namespace gosym::page {
 
@@ -55,10 +60,68 @@ std::string in_base64(std::string_view bytes) {
   return text;
 }
 
+// White space between the digits means nothing.
+std::optional<std::string> from_base64(std::string_view text) {
+  std::array<int8_t, 256> values{};
+  values.fill(-1);
+  for (size_t i = 0; i < kDigits.size(); i++)
+    values[static_cast<uint8_t>(kDigits[i])] = static_cast<int8_t>(i);
+  std::string bytes;
+  uint32_t bits = 0;
+  size_t digits = 0;
+  size_t padding = 0;
+  for (char c : text) {
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
+      continue;
+    int8_t value = values[static_cast<uint8_t>(c)];
+    if (c == '=')
+      padding++;
+    else if (value < 0 || padding > 0)
+      return std::nullopt;
+    bits = bits << 6 | static_cast<uint32_t>(c == '=' ? 0 : value);
+    if (++digits % 4 == 0)
+      for (size_t i = 0; i + padding < 3; i++)
+        bytes += static_cast<char>(bits >> (16 - 8 * i));
+  }
+  if (digits % 4 != 0 || padding > 2)
+    return std::nullopt;
+  return bytes;
+}
+
 }  // namespace
 
 std::string packed(std::string_view bytes) {
   return in_base64(deflated(bytes));
+}
+
+Result<std::string> unpacked(std::string_view text, uint64_t max_size) {
+  auto bytes = from_base64(text);
+  if (!bytes)
+    return Error("the profile in it is not base64: the file is damaged or cut short");
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    throw std::bad_alloc();  // the only reason there is
+  std::string result;
+  std::string room(1 << 16, '\0');
+  std::string_view rest = *bytes;
+  int status = Z_OK;
+  while (status == Z_OK && result.size() <= max_size) {
+    auto taken = static_cast<uInt>(std::min<size_t>(rest.size(), UINT_MAX));
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
+    stream.avail_in = taken;
+    stream.next_out = reinterpret_cast<Bytef*>(room.data());
+    stream.avail_out = static_cast<uInt>(room.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    rest.remove_prefix(taken - stream.avail_in);
+    result.append(room, 0, room.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (result.size() > max_size)
+    return errorf("the profile in it has more than {} unpacked, which none of its size has",
+                  human_size(max_size));
+  if (status != Z_STREAM_END || !rest.empty())
+    return Error("the profile in it cannot be unpacked: the file is damaged or cut short");
+  return result;
 }
 
 }  // namespace gosym::page

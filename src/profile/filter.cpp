@@ -119,13 +119,32 @@ void apply(const Filter& filter, Profile& profile) {
           {std::string(profile.strings[label.key]), std::string(profile.strings[label.value])});
     keeps_set.push_back(keeps_labels(filter.labels, labels));
   }
-  std::erase_if(profile.samples, [&](const SampleCount& sample) {
-    return !keeps_number(filter.pids, sample.pid) || !keeps_number(filter.tids, sample.tid) ||
+  auto is_in_time = [&](const SampleCount& sample) {
+    uint64_t time = sample.step * profile.time_step;
+    return time >= filter.time.begin && time < filter.time.end;
+  };
+  size_t dropped = std::erase_if(profile.samples, [&](const SampleCount& sample) {
+    return !is_in_time(sample) || !keeps_number(filter.pids, sample.pid) ||
+           !keeps_number(filter.tids, sample.tid) ||
            !keeps_comm(filter.comms, profile.strings[sample.comm]) ||
            !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
            !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
   });
-  profile.filter = filter.to_string();
+  if (dropped == 0)
+    return;
+  profile.unwound = {};
+  profile.unwound_by_event.clear();
+  drop_unused_stacks(profile);
+  fill_timelines(profile);
+}
+
+void widen_steps(Profile& profile, uint64_t step) {
+  if (profile.time_step == 0)
+    return;
+  uint64_t factor = step == 0 ? 0 : std::max<uint64_t>(1, step / profile.time_step);
+  for (SampleCount& sample : profile.samples)
+    sample.step = factor == 0 ? 0 : static_cast<uint32_t>(sample.step / factor);
+  profile.time_step *= factor;
   drop_unused_stacks(profile);
 }
 

@@ -49,8 +49,13 @@ struct Filter {
   bool operator==(const Filter&) const = default;
 };
 
-// Leaves in a profile the samples that a filter keeps, and the stacks that these have. Of the
-// time nothing is looked at.
+// Leaves in a profile the samples that a filter keeps, and the stacks that these have. Steps of
+// time are in a range if they begin in it. What was counted of the stacks of all samples is
+// dropped if it is no longer of all of them.
 void apply(const Filter& filter, Profile& profile);
+
+// Makes the steps of time of a profile longer, by the factor that comes next to the length that
+// is asked for, and adds up what has become equal. 0: samples have no time any more.
+void widen_steps(Profile& profile, uint64_t step);
 
 }  // namespace gosym

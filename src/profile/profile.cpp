@@ -173,6 +173,16 @@ void add_fixed_mappings(Profile& profile) {
   profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
+void fill_timelines(Profile& profile) {
+  profile.timelines.clear();
+  if (profile.time_step == 0)
+    return;
+  profile.timelines.resize(profile.info.events.size());
+  for (const SampleCount& sample : profile.samples)
+    profile.timelines[sample.event].add(sample.step * profile.time_step,
+                                        profile.amount(sample));
+}
+
 EventPart select_event(const Profile& profile, uint32_t event) {
   EventPart part;
   part.events = {profile.info.events[event]};

@@ -260,6 +260,9 @@ struct Profile {
 // Images and mappings 0 and 1, as they are in every profile.
 void add_fixed_mappings(Profile& profile);
 
+// Makes the timelines of a profile of the steps of its samples; none if these have no steps.
+void fill_timelines(Profile& profile);
+
 // What of a profile is of one of its events alone.
 struct EventPart {
   std::vector<RecordedEvent> events;  // the one

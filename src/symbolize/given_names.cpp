@@ -10,23 +10,6 @@ namespace gosym {
 
 namespace {
 
-// Each name is the linker's, or what another tool made of it.
-void show_names(Profile& profile, NameForms forms) {
-  std::vector<FrameSource> sources(profile.functions.size(), FrameSource::kCallFrames);
-  for (const Frame& frame : profile.frames)
-    sources[to_index(frame.function)] = frame.source;
-  for (size_t i = 0; i < sources.size(); i++) {
-    Function& function = profile.functions[i];
-    std::string given(profile.strings[function.name]);
-    std::string shown =
-        display_name(given, sources[i], is_go(sources[i]) ? forms.go : forms.native);
-    function.package = profile.strings.intern(package_of(given, shown, sources[i]));
-    function.name = profile.strings.intern(shown);
-    if (!forms.has_system_names)
-      function.system_name = function.name;
-  }
-}
-
 // What a recording would have told of a file of this build. `problem` says why nothing can.
 void identify(RecordedImage& image, const DebugFileOptions& files) {
   if (image.gnu_build_id.empty() && image.go_build_id.empty()) {
@@ -77,6 +60,23 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
 }
 
 }  // namespace
+
+// Each name is the linker's, or what another tool made of it.
+void show_names(Profile& profile, NameForms forms) {
+  std::vector<FrameSource> sources(profile.functions.size(), FrameSource::kCallFrames);
+  for (const Frame& frame : profile.frames)
+    sources[to_index(frame.function)] = frame.source;
+  for (size_t i = 0; i < sources.size(); i++) {
+    Function& function = profile.functions[i];
+    std::string given(profile.strings[function.name]);
+    std::string shown =
+        display_name(given, sources[i], is_go(sources[i]) ? forms.go : forms.native);
+    function.package = profile.strings.intern(package_of(given, shown, sources[i]));
+    function.name = profile.strings.intern(shown);
+    if (!forms.has_system_names)
+      function.system_name = function.name;
+  }
+}
 
 SymbolizerReport name_given(Profile& profile, NameForms forms, const DebugFileOptions& files) {
   show_names(profile, forms);

@@ -39,8 +39,8 @@ Options that are wrong in themselves.
   gosym: hint: make a recording first: gosym record -p PID -d 10s
   [1]
 
-  $ gosym report --format svg
-  gosym: error: --format: 'svg' is not one of text, csv, md, json, folded, pprof
+  $ gosym report --format dot
+  gosym: error: --format: 'dot' is not one of text, csv, md, json, folded, pprof, html, svg
   gosym: hint: see 'gosym report --help'
   [2]
 

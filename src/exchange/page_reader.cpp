@@ -1,0 +1,492 @@
+#include "exchange/page_reader.h"
+
+#include <fmt/core.h>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/text.h"
+#include "exchange/profile_builder.h"
+#include "page/html.h"
+
+namespace gosym {
+
+namespace {
+
+using page::Column;
+using page::Page;
+
+// As recordings have at the most (raw/format.h).
+constexpr size_t kMaxEvents = 64;
+// printable() makes four bytes of one of a name.
+constexpr size_t kMaxText = 4 * kMaxNameSize;
+// Frames of all stacks, one after the other: those of a day of a large host are some ten
+// million.
+constexpr uint64_t kMaxStackFrames = 500'000'000;
+// A byte of a message becomes a number of a column, which has up to 8 bytes and room to grow.
+constexpr uint64_t kMemoryPerByte = 16;
+
+// A column that has nothing is all zeros.
+template <class T>
+T at(const std::vector<T>& column, size_t row) {
+  return row < column.size() ? column[row] : T{};
+}
+
+// The length that the columns of a table have in common.
+template <class... Columns>
+Result<size_t> rows_of(std::string_view table, const Columns&... columns) {
+  size_t rows = 0;
+  ((rows = std::max(rows, columns.size())), ...);
+  if (((columns.empty() || columns.size() == rows) && ...))
+    return rows;
+  return errorf("{}: columns of different lengths", table);
+}
+
+Result<> check_reference(std::string_view what, uint64_t number, uint64_t count) {
+  if (number < count)
+    return Ok{};
+  return errorf("{} {} of {}", what, number, count);
+}
+
+class PageReader {
+public:
+  PageReader(const Page& page, uint64_t memory_budget) : page_(page), builder_(memory_budget) {}
+
+  Result<Profile> read() && {
+    for (Result<> (PageReader::*part)() :
+         {&PageReader::read_texts, &PageReader::read_origin, &PageReader::read_modules,
+          &PageReader::read_functions, &PageReader::read_frames, &PageReader::read_owners,
+          &PageReader::read_tree}) {
+      if (auto done = (this->*part)(); !done)
+        return std::move(done).error();
+      if (builder_.is_full())
+        return Error("it asks for more memory than a page of its size needs");
+    }
+    Profile profile = std::move(builder_).finish();
+    set_counts(profile);
+    fill_timelines(profile);
+    return profile;
+  }
+
+private:
+  Result<> read_texts() {
+    const page::Texts& table = page_.texts;
+    auto rows = rows_of("texts", table.shared, table.rest);
+    if (!rows)
+      return std::move(rows).error();
+    std::string text;
+    std::string_view bytes = table.bytes;
+    for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
+      size_t shared = at(table.shared, i);
+      size_t rest = at(table.rest, i);
+      if (shared > text.size() || rest > bytes.size() || shared + rest > kMaxText)
+        return errorf("text {} of {}: it has {} and {} bytes", i, *rows, shared, rest);
+      text.resize(shared);
+      text += bytes.substr(0, rest);
+      bytes.remove_prefix(rest);
+      texts_.push_back(builder_.intern(text));
+    }
+    return Ok{};
+  }
+
+  Result<StringId> text(uint64_t number) const {
+    if (number == 0)
+      return StringId{};
+    if (auto checked = check_reference("text", number, texts_.size()); !checked)
+      return std::move(checked).error();
+    return texts_[number];
+  }
+
+  Result<> read_origin() {
+    const page::Origin& origin = page_.origin;
+    if (page_.events.empty() || page_.events.size() > kMaxEvents)
+      return errorf("{} events, where 1 to {} are allowed", page_.events.size(), kMaxEvents);
+    Profile& profile = builder_.profile();
+    RecordingInfo& info = profile.info;
+    info.gosym_version = origin.gosym_version;
+    info.host = origin.host;
+    info.kernel_release = origin.kernel_release;
+    info.machine = origin.machine;
+    info.command_line = origin.command_line;
+    info.cpu_count = origin.cpu_count;
+    info.has_user = origin.has_user;
+    info.has_kernel = origin.has_kernel;
+    info.is_system_wide = origin.is_system_wide;
+    info.sampler = origin.sampler;
+    info.source = origin.source;
+    info.has_counts = !origin.lacks_counts;
+    info.events.clear();
+    for (const page::Event& event : page_.events)
+      info.events.push_back({.name = event.name,
+                             .frequency = event.frequency,
+                             .period = event.period,
+                             .unit = event.unit});
+    profile.start_realtime_ns = origin.start_realtime_ns;
+    profile.duration_ns = origin.duration_ns;
+    profile.time_step = origin.time_step_ns;
+    profile.filter = origin.selection;
+    for (const page::Recording& one : page_.recordings) {
+      ProfiledRecording& recording = profile.recordings.emplace_back();
+      recording.name = one.name;
+      recording.info = info;
+      recording.info.host = one.host;
+      recording.info.command_line = one.command_line;
+      recording.start_realtime_ns = one.start_realtime_ns;
+      recording.duration_ns = one.duration_ns;
+    }
+    return Ok{};
+  }
+
+  Result<> read_modules() {
+    for (const page::Module& module : page_.modules) {
+      auto path = text(module.path);
+      if (!path)
+        return std::move(path).error().context("module");
+      auto kind = static_cast<ProfileImage::Kind>(module.kind);
+      if (module.kind > static_cast<uint32_t>(ProfileImage::Kind::kAnonymous))
+        return errorf("module of kind {}", module.kind);
+      if (kind == ProfileImage::Kind::kKernel) {
+        mappings_.push_back(kKernelMapping);
+        continue;
+      }
+      ProfileImage image;
+      image.kind = kind;
+      image.file.path = builder_.profile().strings[*path];
+      image.file.gnu_build_id = module.gnu_build_id;
+      image.file.go_build_id = module.go_build_id;
+      image.debug_package = module.debug_package;
+      Mapping mapping;
+      mapping.image = builder_.add_image(std::move(image));
+      mappings_.push_back(builder_.add_mapping(mapping));
+    }
+    return Ok{};
+  }
+
+  Result<> read_functions() {
+    const page::Functions& table = page_.functions;
+    auto rows = rows_of("functions", table.name, table.system_name, table.file,
+                        table.start_line, table.package);
+    if (!rows)
+      return std::move(rows).error();
+    for (size_t i = 0; i < *rows; i++) {
+      auto name = text(at(table.name, i));
+      auto system_name = text(at(table.system_name, i));
+      auto file = text(at(table.file, i));
+      auto package = text(at(table.package, i));
+      for (const auto* one : {&name, &system_name, &file, &package})
+        if (!*one)
+          return errorf("function {}: {}", i, one->error().message());
+      StringId linked = *system_name == StringId{} ? *name : *system_name;
+      builder_.add_function({.name = linked,
+                             .system_name = linked,
+                             .file = *file,
+                             .start_line = at(table.start_line, i),
+                             .package = *package});
+    }
+    return Ok{};
+  }
+
+  Result<> read_frames() {
+    const page::Frames& table = page_.frames;
+    auto rows = rows_of("frames", table.function, table.line, table.module, table.source,
+                        table.kind, table.is_inlined, table.unnamed, table.text, table.left_out,
+                        table.category, table.category_kind);
+    if (!rows)
+      return std::move(rows).error();
+    frame_count_ = *rows;
+    for (size_t i = 0; i < *rows; i++)
+      if (auto checked = check_frame(i); !checked)
+        return std::move(checked).error().context(fmt::format("frame {}", i));
+    return Ok{};
+  }
+
+  Result<> check_frame(size_t i) const {
+    const page::Frames& table = page_.frames;
+    struct Number {
+      std::string_view what;
+      uint64_t number;
+      uint64_t count;
+    };
+    for (const auto& [what, number, count] :
+         {Number{"function", at(table.function, i), page_.functions.name.size() + 1},
+          Number{"module", at(table.module, i), mappings_.size() + 1},
+          Number{"source", at(table.source, i),
+                 static_cast<uint64_t>(FrameSource::kGivenGo) + 1},
+          Number{"kind", at(table.kind, i), static_cast<uint64_t>(FunctionKind::kInjected) + 1},
+          Number{"reason", at(table.unnamed, i), static_cast<uint64_t>(Unnamed::kLeftOut) + 1}})
+      if (auto checked = check_reference(what, number, count); !checked)
+        return checked;
+    return Ok{};
+  }
+
+  Result<> read_owners() {
+    const page::Owners& table = page_.owners;
+    auto rows = rows_of("owners", table.event, table.pid, table.tid, table.comm, table.cgroup,
+                        table.label_set, table.recording, table.state, table.waker);
+    if (!rows)
+      return std::move(rows).error();
+    if (auto read = read_label_sets(); !read)
+      return read;
+    for (size_t i = 0; i < *rows; i++) {
+      SampleCount owner{.pid = at(table.pid, i),
+                        .tid = at(table.tid, i),
+                        .label_set = at(table.label_set, i),
+                        .event = at(table.event, i),
+                        .recording = at(table.recording, i)};
+      auto comm = text(at(table.comm, i));
+      auto cgroup = text(at(table.cgroup, i));
+      auto state = text(at(table.state, i));
+      auto waker = text(at(table.waker, i));
+      for (const auto* one : {&comm, &cgroup, &state, &waker})
+        if (!*one)
+          return errorf("owner {}: {}", i, one->error().message());
+      auto event = check_reference("event", owner.event, page_.events.size());
+      auto labels = check_reference("label set", owner.label_set, label_sets_.size());
+      auto recording = check_reference("recording", owner.recording,
+                                       std::max<size_t>(page_.recordings.size(), 1));
+      for (const auto* one : {&event, &labels, &recording})
+        if (!*one)
+          return errorf("owner {}: {}", i, one->error().message());
+      owner.label_set = label_sets_[owner.label_set];
+      owner.comm = *comm;
+      owner.cgroup = *cgroup;
+      owner.state = *state;
+      owner.waker = *waker;
+      owners_.push_back(owner);
+    }
+    return Ok{};
+  }
+
+  Result<> read_label_sets() {
+    for (const page::LabelSet& set : page_.label_sets) {
+      std::vector<ProfileLabel> labels;
+      auto rows = rows_of("labels", set.key, set.value);
+      for (size_t i = 0; rows && i < *rows; i++) {
+        auto key = text(at(set.key, i));
+        auto value = text(at(set.value, i));
+        if (!key || !value)
+          return errorf("labels: {}", (key ? value : key).error().message());
+        labels.push_back({*key, *value});
+      }
+      if (!rows)
+        return std::move(rows).error();
+      label_sets_.push_back(builder_.add_label_set(labels));
+    }
+    return Ok{};
+  }
+
+  // Of the way from the root to a node.
+  struct Step {
+    uint32_t frame = 0;
+    LocationId location{};
+    bool is_part = false;  // of one location with the step before
+  };
+
+  Result<> read_tree() {
+    const page::Tree& tree = page_.tree;
+    auto rows = rows_of("tree", tree.up, tree.next, tree.samples);
+    if (!rows)
+      return std::move(rows).error();
+    const page::Samples& samples = page_.samples;
+    auto sample_rows = rows_of("samples", samples.owner, samples.step, samples.count,
+                               samples.weight, samples.skipped);
+    if (!sample_rows)
+      return std::move(sample_rows).error();
+    sample_count_ = *sample_rows;
+    followers_.resize(frame_count_ + 1);
+    if (auto read = read_samples(tree.root_samples); !read)
+      return read;
+    for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
+      if (auto read = read_node(at(tree.up, i), at(tree.next, i)); !read)
+        return std::move(read).error().context(fmt::format("node {}", i));
+      if (auto read = read_samples(at(tree.samples, i)); !read)
+        return std::move(read).error().context(fmt::format("node {}", i));
+    }
+    if (next_sample_ != sample_count_ && !builder_.is_full())
+      return errorf("{} samples are of no node", sample_count_ - next_sample_);
+    return Ok{};
+  }
+
+  Result<> read_node(uint32_t up, uint32_t next) {
+    if (up > path_.size())
+      return errorf("{} up from depth {}", up, path_.size());
+    path_.resize(path_.size() - up);
+    std::vector<uint32_t>& followers = followers_[path_.empty() ? 0 : path_.back().frame + 1];
+    if (next == 0) {
+      if (next_first_ == page_.tree.first.size())
+        return Error("its frame is missing");
+      last_first_ += page_.tree.first[next_first_++];
+      if (last_first_ < 0 || static_cast<uint64_t>(last_first_) >= frame_count_)
+        return errorf("frame {} of {}", last_first_, frame_count_);
+      followers.push_back(static_cast<uint32_t>(last_first_));
+      next = static_cast<uint32_t>(followers.size());
+    }
+    if (next > followers.size())
+      return errorf("frame {} of {} that follow the one above", next, followers.size());
+    uint32_t frame = followers[next - 1];
+    path_.push_back(step_to(frame));
+    return Ok{};
+  }
+
+  // Its location has the frames above, too, that it is inlined into.
+  Step step_to(uint32_t frame) {
+    const page::Frames& table = page_.frames;
+    bool is_part = !path_.empty() && at(table.is_inlined, frame) != 0 &&
+                   at(table.function, frame) != 0 && has_frames(path_.back().location);
+    uint64_t outer = is_part ? to_index(path_.back().location) + 1 : 0;
+    auto [known, is_new] = locations_.try_emplace(outer << 32 | frame);
+    if (is_new)
+      known.value() = add_location(frame, is_part);
+    return {frame, known->second, is_part};
+  }
+
+  bool has_frames(LocationId location) {
+    return builder_.profile().locations[to_index(location)].frame_count > 0;
+  }
+
+  LocationId add_location(uint32_t row, bool is_part) {
+    const page::Frames& table = page_.frames;
+    Location location;
+    uint32_t module = at(table.module, row);
+    location.mapping = module == 0 ? kNoMapping : mappings_[module - 1];
+    location.unnamed = static_cast<Unnamed>(at(table.unnamed, row));
+    std::vector<Frame> frames;  // innermost first
+    if (uint32_t function = at(table.function, row); function > 0)
+      frames.push_back({.function = FunctionId{function - 1},
+                        .line = at(table.line, row),
+                        .source = static_cast<FrameSource>(at(table.source, row)),
+                        .kind = static_cast<FunctionKind>(at(table.kind, row))});
+    else if (location.unnamed == Unnamed::kLeftOut)
+      location.address = RuntimeAddress{at(table.left_out, row)};
+    if (is_part) {
+      const Profile& profile = builder_.profile();
+      const Location& outer = profile.locations[to_index(path_.back().location)];
+      std::span<const Frame> above = profile.frames_of(outer);
+      frames.insert(frames.end(), above.begin(), above.end());
+      location.mapping = outer.mapping;
+    }
+    return builder_.add_location(location, frames);
+  }
+
+  // Those that end in the last node of the path.
+  Result<> read_samples(uint32_t count) {
+    if (count > sample_count_ - next_sample_)
+      return errorf("{} samples, where {} are left", count, sample_count_ - next_sample_);
+    if (count == 0)
+      return Ok{};
+    stack_frames_ += path_.size();
+    if (stack_frames_ > kMaxStackFrames)
+      return errorf("stacks of more than {} frames in all", with_commas(kMaxStackFrames));
+    stack_.clear();
+    for (size_t depth = path_.size(); depth-- > 0;)
+      if (depth + 1 == path_.size() || !path_[depth + 1].is_part)
+        stack_.push_back(path_[depth].location);
+    StackId stack = builder_.add_stack(stack_);
+    uint64_t step = 0;
+    for (uint32_t i = 0; i < count; i++, next_sample_++)
+      if (auto added = add_sample(stack, step); !added)
+        return added;
+    return Ok{};
+  }
+
+  // `step` is that of the sample before.
+  Result<> add_sample(StackId stack, uint64_t& step) {
+    const page::Samples& table = page_.samples;
+    uint32_t owner = at(table.owner, next_sample_);
+    if (auto checked = check_reference("owner", owner, owners_.size()); !checked)
+      return checked;
+    step += at(table.step, next_sample_);
+    if (step > last_step())
+      return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
+    SampleCount sample = owners_[owner];
+    sample.stack = stack;
+    sample.step = static_cast<uint32_t>(step);
+    sample.count = std::max(at(table.count, next_sample_), uint32_t{1});
+    sample.weight = at(table.weight, next_sample_);
+    sample.skipped = at(table.skipped, next_sample_);
+    uint64_t amount = sample.weight + sample.skipped + sample.count;
+    if (amount < sample.weight || amount > kMaxAmount - amount_)
+      return Error("amounts that have no sum of 63 bits");
+    amount_ += amount;
+    builder_.add_sample(sample);
+    return Ok{};
+  }
+
+  // Samples of the last moment may come after the end.
+  uint64_t last_step() const {
+    constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+    uint64_t step = page_.origin.time_step_ns;
+    return step == 0 ? 0 : std::min(kMost, page_.origin.duration_ns / step + 1);
+  }
+
+  // What was counted while it was recorded, by event.
+  void set_counts(Profile& profile) const {
+    profile.stats = {};
+    profile.stats.lost_events = page_.origin.lost_events;
+    bool has_amounts = false;
+    for (const page::Event& event : page_.events) {
+      CpuCounts counts;
+      counts.event = static_cast<uint32_t>(profile.stats.cpus.size());
+      counts.samples = event.recorded_samples;
+      counts.lost_samples = event.lost_samples;
+      counts.skipped = event.skipped_ticks;
+      counts.throttled_ns = event.throttled_ns;
+      counts.lost_ns = event.lost_ns;
+      counts.lost_events = counts.event == 0 ? page_.origin.lost_events : 0;
+      profile.stats.samples += counts.samples;
+      profile.stats.lost_samples += counts.lost_samples;
+      profile.stats.cpus.push_back(counts);
+      UnwindCounts unwound = {event.repaired, event.cut, event.unknown, event.deep,
+                              event.bridged};
+      profile.unwound_by_event.push_back(unwound);
+      profile.unwound.repaired += unwound.repaired;
+      profile.unwound.cut += unwound.cut;
+      profile.unwound.unknown += unwound.unknown;
+      profile.unwound.deep += unwound.deep;
+      profile.unwound.bridged += unwound.bridged;
+      profile.recorded_amounts.push_back(event.recorded_amount);
+      has_amounts |= event.recorded_amount != 0;
+    }
+    if (!has_amounts)
+      profile.recorded_amounts.clear();
+  }
+
+  // Those of all samples in nanoseconds, or events, have a sum.
+  static constexpr uint64_t kMaxAmount = uint64_t{1} << 63;
+
+  const Page& page_;
+  ProfileBuilder builder_;
+  std::vector<StringId> texts_;
+  std::vector<MappingId> mappings_;  // of modules
+  size_t frame_count_ = 0;
+  std::vector<uint32_t> label_sets_ = {0};
+  std::vector<SampleCount> owners_;
+  std::vector<std::vector<uint32_t>> followers_;  // of frame i at i + 1; of the root at 0
+  size_t next_first_ = 0;
+  int64_t last_first_ = 0;
+  std::vector<Step> path_;
+  tsl::robin_map<uint64_t, LocationId> locations_;  // by the outer one + 1, and the frame
+  std::vector<LocationId> stack_;
+  uint64_t stack_frames_ = 0;
+  size_t sample_count_ = 0;
+  size_t next_sample_ = 0;
+  uint64_t amount_ = 0;
+};
+
+}  // namespace
+
+Result<Profile> read_page(std::string_view file, uint64_t memory_budget) {
+  auto page = page::read_html(file, memory_budget / kMemoryPerByte);
+  if (!page)
+    return std::move(page).error();
+  return make_profile_of(*page, memory_budget);
+}
+
+Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget) {
+  return PageReader(page, memory_budget).read();
+}
+
+}  // namespace gosym

@@ -1,0 +1,359 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <map>
+#include <random>
+
+#include "demo_profile.h"
+#include "exchange/page_reader.h"
+#include "output/folded.h"
+#include "output/html.h"
+#include "output/svg.h"
+#include "page/html.h"
+#include "page/make_page.h"
+#include "page/packing.h"
+#include "profile/filter.h"
+#include "written.h"
+
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kBudget = 256 << 20;
+
+Profile read_back(const Profile& profile) {
+  auto decoded = page::decode(as_bytes(page::encode(page::make_page(profile, {}))));
+  REQUIRE(decoded);
+  auto read = make_profile_of(*decoded, kBudget);
+  REQUIRE_MESSAGE(read, read.error().message());
+  return *std::move(read);
+}
+
+std::string frames_text(const Profile& profile, LocationId id) {
+  const Location& location = profile.locations[to_index(id)];
+  const ProfileImage& image = profile.image_of(location.mapping);
+  std::string text = fmt::format("{}/{}", static_cast<int>(image.kind), image.file.path);
+  if (!profile.is_named(location))
+    text += fmt::format(" {}", static_cast<int>(location.unnamed));
+  for (const Frame& frame : profile.frames_of(location)) {
+    const Function& function = profile.functions[to_index(frame.function)];
+    text += fmt::format(" ({} {} {}:{} {} {} {})", profile.strings[function.name],
+                        profile.strings[function.package], profile.strings[function.file],
+                        frame.line, function.start_line, static_cast<int>(frame.source),
+                        static_cast<int>(frame.kind));
+  }
+  return text;
+}
+
+// All that a page keeps of a profile, whatever the order.
+std::map<std::string, std::array<uint64_t, 3>> samples_of(const Profile& profile) {
+  std::map<std::string, std::array<uint64_t, 3>> samples;
+  for (const SampleCount& sample : profile.samples) {
+    std::string text =
+        fmt::format("{} {} {} {} {} {} {} {} {}", sample.event, sample.pid, sample.tid,
+                    profile.strings[sample.comm], profile.strings[sample.cgroup],
+                    profile.strings[sample.state], profile.strings[sample.waker], sample.step,
+                    sample.recording);
+    for (const ProfileLabel& label : profile.label_sets[sample.label_set])
+      text += fmt::format(" {}={}", profile.strings[label.key], profile.strings[label.value]);
+    for (LocationId id : profile.stack(sample.stack))
+      text += "\n  " + frames_text(profile, id);
+    auto& [count, weight, skipped] = samples[text];
+    count += sample.count;
+    weight += sample.weight;
+    skipped += sample.skipped;
+  }
+  return samples;
+}
+
+// With all that a profile can have, in any order.
+class RandomProfile {
+public:
+  explicit RandomProfile(uint32_t seed) : random_(seed) {}
+
+  Profile make() {
+    profile_ = make_demo_profile();
+    profile_.samples.clear();
+    profile_.stack_locations.clear();
+    profile_.stack_begin = {0};
+    profile_.info.events = {{"cpu-clock", 99, 0}, {"cache-misses", 99, 0}};
+    profile_.time_step = 20'000'000;
+    profile_.recordings.resize(3);
+    for (uint32_t i = 0; i < 20; i++)
+      add_function(i);
+    for (int i = 0; i < 40; i++)
+      add_location();
+    for (int i = 0; i < 5; i++)
+      profile_.label_sets.push_back({{text("key", 3), text("value", 4)}});
+    size_t stacks = 1 + below(30);
+    for (size_t i = 0; i < stacks; i++)
+      add_stack();
+    for (size_t i = 0; i < 200; i++)
+      add_sample();
+    return std::move(profile_);
+  }
+
+private:
+  uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+  StringId text(std::string_view word, uint32_t limit) {
+    return profile_.strings.intern(fmt::format("{} {}", word, below(limit)));
+  }
+
+  void add_function(uint32_t i) {
+    StringId name = profile_.strings.intern(fmt::format("pkg.function{}", i));
+    profile_.functions.push_back({name, name, text("/src/file", 5), below(3), text("pkg", 4)});
+  }
+
+  void add_location() {
+    Location location;
+    location.mapping = MappingId{below(4)};
+    location.first_frame = static_cast<uint32_t>(profile_.frames.size());
+    location.frame_count = below(4);
+    for (uint32_t i = 0; i < location.frame_count; i++)
+      profile_.frames.push_back({FunctionId{below(25)}, below(3), FrameSource{below(3)},
+                                 static_cast<FunctionKind>(below(2))});
+    if (location.frame_count == 0)
+      location.unnamed = Unnamed::kStripped;
+    profile_.locations.push_back(location);
+  }
+
+  void add_stack() {
+    std::vector<LocationId> stack;
+    uint32_t depth = below(12);
+    for (uint32_t i = 0; i < depth; i++)
+      stack.push_back(LocationId{below(static_cast<uint32_t>(profile_.locations.size()))});
+    profile_.add_stack(stack);
+  }
+
+  void add_sample() {
+    SampleCount sample;
+    sample.stack = StackId{below(static_cast<uint32_t>(profile_.stack_count()))};
+    sample.pid = below(3);
+    sample.tid = below(5);
+    sample.comm = text("comm", 3);
+    sample.cgroup = text("/cgroup", 2);
+    sample.state = text("state", 2);
+    sample.waker = text("waker", 2);
+    sample.count = 1 + below(3);
+    sample.label_set = below(6);
+    sample.event = below(2);
+    sample.weight = sample.event == 0 ? 0 : below(1000);
+    sample.skipped = sample.event == 0 ? below(2) : 0;
+    sample.step = below(100);
+    sample.recording = below(3);
+    profile_.samples.push_back(sample);
+  }
+
+  std::mt19937 random_;
+  Profile profile_;
+};
+
+std::string folded(const Profile& profile) {
+  return written_by(write_folded, profile);
+}
+
+std::string error_of(const page::Page& page) {
+  auto read = make_profile_of(page, kBudget);
+  return read ? "" : read.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("page: a profile is read back as it was") {
+  Profile demo = make_demo_profile();
+  Profile read = read_back(demo);
+  CHECK(samples_of(read) == samples_of(demo));
+  CHECK(folded(read) == folded(demo));
+  CHECK(read.info.host == "box");
+  CHECK(read.info.events == demo.info.events);
+  CHECK(read.duration_ns == demo.duration_ns);
+  CHECK(read.stats.samples == 8);
+  CHECK(read.images[2].file.gnu_build_id == "\x01\xab");
+}
+
+TEST_CASE("page: so is any other") {
+  for (uint32_t seed = 0; seed < 50; seed++) {
+    Profile profile = RandomProfile(seed).make();
+    Profile read = read_back(profile);
+    REQUIRE(samples_of(read) == samples_of(profile));
+    REQUIRE(folded(read) == folded(profile));
+  }
+}
+
+TEST_CASE("page: what is cut short is an error or has less, and never more") {
+  std::string message = page::encode(page::make_page(RandomProfile(1).make(), {}));
+  uint64_t whole = RandomProfile(1).make().total_count();
+  for (size_t size = 0; size < message.size(); size++) {
+    auto page = page::decode(as_bytes(std::string_view(message).substr(0, size)));
+    if (!page)
+      continue;
+    auto read = make_profile_of(*page, kBudget);
+    if (read)
+      REQUIRE(read->total_count() <= whole);
+  }
+}
+
+TEST_CASE("page: each number that refers to nothing is told") {
+  page::Page good = page::make_page(RandomProfile(2).make(), {});
+  CHECK(error_of(good).empty());
+  auto wrong = [&](auto change) {
+    page::Page page = good;
+    change(page);
+    return error_of(page);
+  };
+  constexpr uint32_t kMuch = UINT32_MAX;
+  CHECK(wrong([](page::Page& p) { p.events.clear(); }) ==
+        "0 events, where 1 to 64 are allowed");
+  CHECK(wrong([](page::Page& p) { p.texts.shared[1] = 1; }).starts_with("text 1 of "));
+  CHECK(wrong([](page::Page& p) { p.texts.rest[1] = kMuch; }).starts_with("text 1 of "));
+  CHECK(wrong([](page::Page& p) { p.texts.rest.pop_back(); }) ==
+        "texts: columns of different lengths");
+  CHECK(wrong([](page::Page& p) {
+          p.modules[0].path = kMuch;
+        }).starts_with("module: text 4294967295 of "));
+  CHECK(wrong([](page::Page& p) { p.modules[0].kind = 4; }) == "module of kind 4");
+  CHECK(wrong([](page::Page& p) {
+          p.functions.name[0] = kMuch;
+        }).starts_with("function 0: text 4294967295 of "));
+  CHECK(wrong([](page::Page& p) { p.functions.file.pop_back(); }) ==
+        "functions: columns of different lengths");
+  CHECK(wrong([](page::Page& p) {
+          p.frames.function[0] = kMuch;
+        }).starts_with("frame 0: function 4294967295 of "));
+  CHECK(wrong([](page::Page& p) {
+          p.frames.module[0] = kMuch;
+        }).starts_with("frame 0: module 4294967295 of "));
+  CHECK(wrong([](page::Page& p) {
+          p.frames.source[0] = 200;
+        }).starts_with("frame 0: source 200 of "));
+  CHECK(wrong([](page::Page& p) { p.frames.kind[0] = 5; }) == "frame 0: kind 5 of 5");
+  CHECK(wrong([](page::Page& p) {
+          p.frames.unnamed[0] = 200;
+        }).starts_with("frame 0: reason 200 of "));
+  CHECK(wrong([](page::Page& p) {
+          p.tree.up[1] = kMuch;
+        }).starts_with("node 1: 4294967295 up from depth 1"));
+  CHECK(wrong([](page::Page& p) { p.tree.next[0] = 7; }) ==
+        "node 0: frame 7 of 0 that follow the one above");
+  CHECK(wrong([](page::Page& p) { p.tree.first[0] = -1; }).starts_with("node 0: frame -1 of "));
+  CHECK(wrong([](page::Page& p) { p.tree.first.clear(); }) == "node 0: its frame is missing");
+  CHECK(wrong([](page::Page& p) {
+          p.tree.root_samples = kMuch;
+        }).starts_with("4294967295 samples, where "));
+  CHECK(wrong([](page::Page& p) { p.samples.owner[0] = kMuch; }).find("owner 4294967295 of ") !=
+        std::string::npos);
+  CHECK(wrong([](page::Page& p) { p.samples.step[0] = kMuch; }).find("step 4294967295") !=
+        std::string::npos);
+  CHECK(wrong([](page::Page& p) { p.samples.owner.push_back(0); }) ==
+        "samples: columns of different lengths");
+  CHECK(wrong([](page::Page& p) { p.owners.event[0] = 2; }) == "owner 0: event 2 of 2");
+  CHECK(wrong([](page::Page& p) { p.owners.label_set[0] = 6; }) == "owner 0: label set 6 of 6");
+  CHECK(wrong([](page::Page& p) { p.owners.recording[0] = 3; }) == "owner 0: recording 3 of 3");
+  CHECK(wrong([](page::Page& p) {
+          p.label_sets[0].key[0] = kMuch;
+        }).starts_with("labels: text 4294967295 of "));
+  CHECK(wrong([](page::Page& p) {
+          p.samples.weight.assign(p.samples.owner.size(), uint64_t{1} << 63);
+        }).find("amounts that have no sum") != std::string::npos);
+}
+
+TEST_CASE("page: another version is refused") {
+  page::Page page;
+  page.version = 2;
+  auto decoded = page::decode(as_bytes(page::encode(page)));
+  REQUIRE(!decoded);
+  CHECK(decoded.error().message() == "a page of version 2, where this gosym reads version 1");
+}
+
+TEST_CASE("page: texts that would take more than memory has are refused") {
+  page::Page page = page::make_page(make_demo_profile(), {});
+  constexpr uint32_t kLong = 60'000;
+  page.texts = {.shared = {0, 0}, .rest = {0, kLong}, .bytes = std::string(kLong, 'a')};
+  for (int i = 0; i < 10'000; i++) {
+    page.texts.shared.push_back(kLong - 4);
+    page.texts.rest.push_back(4);
+    page.texts.bytes += fmt::format("{:04}", i);
+  }
+  auto read = make_profile_of(page, 16 << 20);
+  REQUIRE(!read);
+  CHECK(read.error().message() == "it asks for more memory than a page of its size needs");
+}
+
+TEST_CASE("page: it is found in the file, whoever saved that") {
+  std::string html = written_by(write_html, make_demo_profile());
+  CHECK(page::is_html(html));
+  CHECK(page::is_html("\xef\xbb\xbf\n<HTML lang=en>"));
+  CHECK(!page::is_html("<svg"));
+  auto read = read_page(html, kBudget);
+  REQUIRE(read);
+  CHECK(folded(*read) == folded(make_demo_profile()));
+  auto none = read_page("<!doctype html><p>", kBudget);
+  CHECK(none.error().message() == "there is no profile in it, or it is cut short");
+  for (size_t size : {html.size() / 2, html.find("id=\"profile\"") + 100})
+    CHECK(!read_page(std::string_view(html).substr(0, size), kBudget));
+}
+
+TEST_CASE("page: names cannot leave the element they are in") {
+  Profile profile = make_demo_profile();
+  for (std::string_view name : {"</script><script>alert(1)</script>", "\"'><img src=x>", "a\0b",
+                                "\u202eevil", "<!--", "]]>"}) {
+    StringId id = profile.strings.intern(name);
+    for (Function& function : profile.functions)
+      function.name = function.system_name = id;
+    std::string html = written_by(write_html, profile);
+    size_t begin = html.find('>', html.find("id=\"profile\"")) + 1;
+    size_t end = html.find('<', begin);
+    CHECK(html.substr(end).starts_with("</script>"));
+    CHECK(html.substr(begin, end - begin)
+              .find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789+/=\n") == std::string::npos);
+    auto read = read_page(html, kBudget);
+    REQUIRE(read);
+    CHECK(folded(*read) == folded(profile));
+    std::string svg = make_svg(profile);
+    CHECK(svg.find("<script") == std::string::npos);
+    CHECK(svg.find("<img") == std::string::npos);
+    CHECK(svg.find('\0') == std::string::npos);
+  }
+}
+
+TEST_CASE("page: base64 and DEFLATE that are damaged are errors, bombs as well") {
+  std::string text = page::packed(std::string(100'000, 'x'));
+  CHECK(*page::unpacked(text, 100'000) == std::string(100'000, 'x'));
+  CHECK(*page::unpacked(" " + text + "\r\n", 100'000) == std::string(100'000, 'x'));
+  CHECK(page::unpacked(text, 99'999).error().message() ==
+        "the profile in it has more than 97.7 KiB unpacked, which none of its size has");
+  for (size_t size = 0; size < text.size(); size++)
+    CHECK(!page::unpacked(std::string_view(text).substr(0, size), 100'000));
+  CHECK(!page::unpacked("a-b_", 10));
+  CHECK(!page::unpacked("=aaa", 10));
+}
+
+TEST_CASE("page: a filter counts what it leaves, by steps of time") {
+  Profile profile = read_back(RandomProfile(3).make());
+  Filter filter;
+  filter.time = {.begin = 10 * profile.time_step, .end = 20 * profile.time_step};
+  uint64_t expected = 0;
+  for (const SampleCount& sample : profile.samples)
+    expected += sample.step >= 10 && sample.step < 20 ? sample.count : 0;
+  apply(filter, profile);
+  CHECK(profile.total_count() == expected);
+  widen_steps(profile, 45'000'000);
+  CHECK(profile.time_step == 40'000'000);
+  CHECK(profile.total_count() == expected);
+  widen_steps(profile, 0);
+  CHECK(profile.time_step == 0);
+  CHECK(profile.total_count() == expected);
+}
+
+TEST_CASE("svg: boxes as wide as their share, with a tooltip each") {
+  std::string svg = make_svg(make_demo_profile());
+  CHECK(svg.starts_with("<svg xmlns"));
+  CHECK(svg.find("<title>main.main: 70.0 ms of CPU time, 87.50 %</title>"
+                 "<rect x=\"10.0\"") != std::string::npos);
+  CHECK(svg.find("<title>[stripped libc.so.6]: 20.0 ms of CPU time, 25.00 %</title>") !=
+        std::string::npos);
+  CHECK(svg.find(">main.compute</text>") != std::string::npos);
+}
