@@ -343,6 +343,7 @@ function makeHandle(page) {
       return Array.from(layout.key, (key, place) => ({place, text: viewer.text(key),
         depth: layout.depth[place], total: layout.total[place], self: layout.self[place]}));
     },
+    nodeOf: (place) => page.flame.layout.node[place],
     middleOf: (place) => page.flame.middleOf(place),
     around: () => ["callers", "callees"].map((which) => Array.from(page[which].layout.key,
       (key, place) => ({text: key < 0 ? "" : viewer.text(key), depth: page[which].layout.depth[place],

@@ -250,6 +250,8 @@ class HeatView {
 
   // The beginning or the end, one fiftieth of all earlier or later: the keys [ and ].
   move(isEnd, by) {
+    if (!this.profile)
+      return;
     const {steps} = this.profile.samples;
     const unit = Math.max(1, Math.round(steps / 50));
     let [begin, end] = this.range ?? [0, steps];

@@ -39,8 +39,10 @@ function checkedTable(table, title, limits, least = 0) {
     if (column.length === 0)
       table[name] = new Uint32Array(count);
     requireThat(table[name].length === count, `${title}.${name} has another length`);
-    for (let i = 0; name in limits && i < count; i++)
-      requireThat(table[name][i] < limits[name], `${title}.${name}[${i}] refers to nothing`);
+    const limit = limits[name] ?? Infinity;
+    for (let i = 0; i < count; i++)
+      if (table[name][i] >= limit)
+        requireThat(false, `${title}.${name}[${i}] refers to nothing`);
   }
   table.size = count;
   return table;
@@ -51,30 +53,27 @@ function checkedTable(table, title, limits, least = 0) {
 function readTree({up, next, first}, frameCount) {
   const count = up.length;
   const parent = new Int32Array(count), frame = new Int32Array(count), end = new Int32Array(count);
-  const followers = new Map();  // frames that have followed one, in the order of their first time
+  const followers = [];  // frames that have followed one, in the order of their first time
   let firsts = 0, lastFirst = 0;
   for (let i = 0; i < count; i++) {
     let above = i - 1;
     for (let steps = up[i]; steps > 0; steps--) {
-      requireThat(above >= 0, `node ${i} of its tree goes up too far`);
+      if (above < 0)
+        requireThat(false, `node ${i} of its tree goes up too far`);
       end[above] = i;
       above = parent[above];
     }
     parent[i] = above;
     const context = above < 0 ? frameCount : frame[above];
-    let known = followers.get(context);
-    if (!known)
-      followers.set(context, known = []);
+    const known = followers[context] ??= [];
     if (next[i] === 0) {
-      requireThat(firsts < first.length, `node ${i} of its tree has no frame`);
-      lastFirst += first[firsts++];
-      requireThat(lastFirst >= 0 && lastFirst < frameCount, `node ${i} of its tree has no frame`);
+      lastFirst += first[firsts++] ?? NaN;
       known.push(lastFirst);
-      frame[i] = lastFirst;
-    } else {
-      requireThat(next[i] <= known.length, `node ${i} of its tree has no frame`);
-      frame[i] = known[next[i] - 1];
     }
+    const found = next[i] === 0 ? lastFirst : known[next[i] - 1];
+    if (!(found >= 0 && found < frameCount))
+      requireThat(false, `node ${i} of its tree has no frame`);
+    frame[i] = found;
   }
   for (let i = count - 1; i >= 0; i = parent[i])
     end[i] = count;
@@ -234,12 +233,22 @@ function frameKey(profile, frame, dimension) {
 function makeKeys(profile, dimension) {
   const {frames, modules} = profile;
   const of = new Int32Array(frames.size), known = new Map();
+  // Most frames differ from another one by their line only.
+  const quick = new Map();
+  const isByLine = dimension === "line" || dimension === "category";
   const keys = {of, dimension, text: [], frame: [], isGap: [], isKernel: [], isOther: [], isPart: [],
     merges: dimension !== "function" && dimension !== "line"};
   for (let frame = 0; frame < frames.size; frame++) {
     const isGap = frames.function[frame] === 0 && frames.unnamed[frame] === kLeftOut;
     if (isGap && keys.merges) {
       of[frame] = -1;
+      continue;
+    }
+    const place = (frames.function[frame] * (modules.length + 1) + frames.module[frame]) * 16 +
+        frames.source[frame];
+    const isQuick = !isByLine && frames.function[frame] !== 0;
+    if (isQuick && quick.has(place)) {
+      of[frame] = quick.get(place);
       continue;
     }
     const [text, more] = frameKey(profile, frame, dimension);
@@ -256,6 +265,8 @@ function makeKeys(profile, dimension) {
       keys.isPart.push(dimension === "category" && frames.categoryKind[frame] === 2);
     }
     of[frame] = key;
+    if (isQuick)
+      quick.set(place, key);
   }
   keys.count = keys.text.length;
   return keys;
@@ -655,7 +666,8 @@ function hottestFrames(profile, keys, {frameSelf, frameTotal}) {
     const key = keys.of[frame];
     if (key < 0 || frames.function[frame] === 0 || frameTotal[frame] === 0)
       continue;
-    const identity = `${key} ${frames.function[frame]} ${frames.line[frame]}`;
+    // A key has few functions: the low bits of their numbers tell them apart.
+    const identity = (key * 4096 + frames.function[frame] % 4096) * 2097152 + frames.line[frame];
     const line = lines.get(identity) ?? {key, frame, self: 0, total: 0};
     line.self += frameSelf[frame];
     line.total += frameTotal[frame];
