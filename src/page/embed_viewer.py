@@ -1,18 +1,21 @@
 #!/usr/bin/python3
 """Writes the viewer of the page as C++: embed_viewer.py FOLDER SOURCE
 
-FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--SCRIPT--> and <!--DATA--> each: for the policy, for
-viewer.css, for the scripts that files.txt lists, which become one, and for what gosym writes. The policy lets a
-browser run no other script than this one, use no other style, and load nothing.
+FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--VIEWER-->, <!--SCRIPT--> and <!--DATA--> each: for the
+policy, for viewer.css, for the scripts that files.txt lists, which become one and are compressed, for loader.js, which
+runs them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
+nothing.
 """
 import base64
 import hashlib
 import pathlib
 import sys
+import zlib
 
 MARKS = {
     "CSP": ("\n", "\n"),
     "STYLE": ("<style>\n", "\n</style>"),
+    "VIEWER": ('<script type="application/octet-stream" id="viewer">\n', "\n</script>"),
     "SCRIPT": ("<script>\n", "\n</script>"),
     "DATA": ('<script type="application/octet-stream" id="profile">\n', "\n</script>"),
 }
@@ -36,16 +39,26 @@ def checked(name, text):
     return text
 
 
-def policy_of(name, text):
-    """The element's text has the ends of line that MARKS has around it."""
-    digest = base64.b64encode(hashlib.sha256(f"\n{text}\n".encode()).digest()).decode()
-    return f"{name}-src 'sha256-{digest}'"
+def hash_of(text):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def in_element(text):
+    """With the ends of line that MARKS has around it."""
+    return f"\n{text}\n"
 
 
 def without_comments(script):
     """Without lines that are a comment or empty, and without indentation: no string of the viewer spans lines."""
     lines = (line.strip() for line in script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def packed(text):
+    """Base64 of raw DEFLATE: a third of the text."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    deflated = compressor.compress(text.encode()) + compressor.flush()
+    return base64.b64encode(deflated).decode()
 
 
 def literal(text):
@@ -60,13 +73,16 @@ def main(folder, source):
     folder = pathlib.Path(folder)
     scripts = [(folder / name).read_text() for name in (folder / "files.txt").read_text().split()]
     style = checked("style", (folder / "viewer.css").read_text().strip())
-    script = checked("script", '"use strict";\n(() => {\n' + without_comments("\n".join(scripts)) + "\n})();")
+    loader = checked("script", without_comments((folder / "loader.js").read_text()))
+    viewer = '"use strict";\n(() => {\n' + without_comments("\n".join(scripts)) + "\n})();\n"
     policy = "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'",
-                        policy_of("script", script), policy_of("style", style)])
+                        f"script-src {hash_of(in_element(loader))} {hash_of(viewer)}",
+                        f"style-src {hash_of(in_element(style))}"])
     page = (folder / "index.html").read_text()
     page = replaced(page, "CSP", f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
     page = replaced(page, "STYLE", style)
-    page = replaced(page, "SCRIPT", script)
+    page = replaced(page, "VIEWER", packed(viewer))
+    page = replaced(page, "SCRIPT", loader)
     replaced(page, "DATA", "")
     begin, end = page.split("<!--DATA-->")
     pathlib.Path(source).write_text(

@@ -1,4 +1,4 @@
-// The page in Debian's chromium: every feature is driven as a user does it, by mouse and by keys, and
+// The page in Debian's chromium, and once in its firefox: every feature is driven as a user does it, by mouse and by keys, and
 // sums are those of `gosym report --json` for the same part of the recording.
 //
 //     node browser.test.js GOSYM
@@ -11,6 +11,7 @@ const os = require("os");
 const path = require("path");
 const test = require("node:test");
 const {Browser} = require("./chromium.js");
+const {Firefox} = require("./firefox.js");
 const {encodeMessage, base64} = require("./encode.js");
 
 const kGosym = path.resolve(process.argv[2]);
@@ -124,7 +125,9 @@ function reported(...options) {
 }
 
 async function samePage(...options) {
-  const expected = reported(...options), found = await totals();
+  sameSums(await totals(), reported(...options));
+}
+function sameSums(found, expected) {
   assert.equal(found.samples, expected.samples);
   assert.ok(expected.samples > 0, "nothing was sampled");
   // Periods are whole nanoseconds in both.
@@ -274,15 +277,17 @@ test("the table sorts by each column, and has a function's callers and callees",
 
 test("callers and callees are those of report", async () => {
   await opened("#view=around&around=main.nested");
-  const unit = (await totals()).value / (await inPage("gosym.boxes ? 1 : 1"));
-  const [callers, callees] = await inPage("gosym.around()");
-  const amount = (list, name) => list.find((each) => each.text === name && each.depth === 1)?.total ?? 0;
-  const all = callers[0].total, perAmount = reported().functions["main.nested"][1] / all;
-  assert.ok(unit > 0 && all === callees[0].total);
-  // A sample counts once for each path: all of main.nested's come from itself, and from its caller.
-  assert.equal(amount(callers, "main.nested"), amount(callees, "main.nested"));
-  const hash = reported("--focus", "main\\.hash").functions["main.hash"][1];
-  assert.equal(Math.round(amount(callees, "main.hash") * perAmount), hash);
+  const [, all] = reported().functions["main.nested"], around = await inPage("gosym.around()");
+  for (const [i, option] of ["--callers", "--callees"].entries()) {
+    // "self %,self ns,total %,total ns,function,depth"
+    const expected = gosym("report", "--csv", option, "^main\\.nested$", "--top", "0", cpu).toString()
+      .trim().split("\n").slice(1).map((line) => line.match(/^.*,(\d+),"?([^"]*)"?,(\d+)$/).slice(1).join());
+    const unit = all / around[i][0].total;
+    const found = around[i].slice(1).map(({text: name, depth, total}) =>
+      [Math.round(total * unit), name, depth].join());
+    assert.deepEqual(found.sort(), expected.sort());
+    assert.ok(found.length > 5);
+  }
   assert.match(await text("#around-name"), /main\.nested.*total/);
   await browser.key("Escape");
   assert.equal((await state()).view, "flame");
@@ -398,17 +403,19 @@ test("groups: the first boxes are labels", async () => {
   assert.ok(first.length >= 2);
 });
 
-test("packages, categories, modules, files and lines are those of report --by", async () => {
+test("packages, categories, modules and files are those of report --by", async () => {
   await opened();
-  for (const by of ["package", "category", "module", "file", "line"]) {
+  for (const by of ["package", "category", "module", "file"]) {
     await set({by});
-    const {functions} = await totals(), unit = (await totals()).value;
-    const csv = JSON.parse(gosym("report", "--json", "--by", by, "--top", "0", cpu));
-    const groups = csv.groups ?? csv.entries ?? csv[by] ?? csv.functions;
-    assert.ok(unit > 0);
-    const selfs = Object.values(functions).reduce((sum, [self]) => sum + self, 0);
-    assert.equal(Math.round(selfs), csv.totals.value, by);
-    assert.ok(groups.length > 0);
+    const found = (await totals()).functions, expected = {};
+    const [, ...lines] = gosym("report", "--csv", "--by", by, "--top", "0", cpu).toString().trim().split("\n");
+    for (const line of lines) {
+      const [, self, total, name] = line.match(/^[^,]*,(\d+),[^,]*,(\d+),"?([^"]*)"?$/);
+      expected[name] = [Number(self), Number(total)];
+    }
+    assert.ok(lines.length > 0);
+    assert.deepEqual(Object.fromEntries(Object.entries(found).map(([name, amounts]) =>
+      [name, amounts.map(Math.round)])), expected, by);
   }
 });
 
@@ -468,6 +475,30 @@ test("on paper and in the dark it is drawn again", async () => {
   await browser.scheme("light");
   const {data} = await browser.send("Page.printToPDF", {});
   assert.ok(Buffer.from(data, "base64").subarray(0, 5).equals(Buffer.from("%PDF-")));
+});
+
+test("firefox shows the same, by mouse and keys", async () => {
+  const firefox = new Firefox();
+  try {
+    await firefox.begin();
+    await firefox.open(html);
+    sameSums(await firefox.eval("gosym.totals()"), reported());
+    const [x, y] = await firefox.eval(`(() => {
+      const found = gosym.boxes().filter(({text}) => text === "main.nested")
+        .sort((a, b) => b.total - a.total)[0];
+      const [x, y] = gosym.middleOf(found.place);
+      const box = document.getElementById("flame").getBoundingClientRect();
+      return [box.left + x, box.top + y]; })()`);
+    await firefox.click(x, y);
+    assert.notEqual((await firefox.eval("gosym.state()")).zoom, 0);
+    await firefox.keys("i1");
+    const {view, invert} = await firefox.eval("gosym.state()");
+    assert.deepEqual({view, invert}, {view: "table", invert: true});
+    await firefox.eval(`gosym.set({filters: {"label:handler": ["read"]}})`);
+    sameSums(await firefox.eval("gosym.totals()"), reported("--label", "handler=read"));
+  } finally {
+    await firefox.end();
+  }
 });
 
 // ---- Other profiles, in the same viewer

@@ -4,7 +4,6 @@
 const fs = require("fs");
 const path = require("path");
 const zlib = require("zlib");
-const crypto = require("crypto");
 
 const kViewer = path.join(__dirname, "../../src/page/viewer");
 
@@ -161,14 +160,6 @@ function encodeMessage(profile) {
 
 const base64 = (bytes) => zlib.deflateRawSync(bytes).toString("base64").replace(/.{1000}/g, "$&\n");
 
-// The viewer's script as one, as the build has it.
-function viewerScript() {
-  const files = fs.readFileSync(path.join(kViewer, "files.txt"), "utf8").trim().split("\n");
-  const code = files.map((file) => fs.readFileSync(path.join(kViewer, file), "utf8")).join("\n");
-  return `"use strict";\n(() => {\n${code.replace(/^ *\/\/.*\n/gm, "").replace(/^ +/gm, "")
-    .replace(/\n+/g, "\n")}})();`;
-}
-
 // What is named of those of the viewer's files that need no browser.
 function load(...names) {
   const files = ["wire.js", "model.js", "look.js", "state.js"].map((file) =>
@@ -176,29 +167,4 @@ function load(...names) {
   return new Function(`"use strict";\n${files.join("\n")}\nreturn {${names.join(", ")}};`)();
 }
 
-function page(data) {
-  const script = `\n${viewerScript()}\n`, style = `\n${fs.readFileSync(path.join(kViewer, "viewer.css"))}\n`;
-  const hash = (text) => `'sha256-${crypto.createHash("sha256").update(text).digest("base64")}'`;
-  const csp = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src ` +
-    `${hash(script)}; style-src ${hash(style)}; base-uri 'none'; form-action 'none'">`;
-  return fs.readFileSync(path.join(kViewer, "index.html"), "utf8")
-    .replace("<!--CSP-->", csp).replace("\n<!--STYLE-->\n", () => style)
-    .replace("\n<!--SCRIPT-->\n", () => script).replace("<!--DATA-->", () => data);
-}
-
-// A profile of folded stacks, "a;b;c 12" a line, of one thread each tenth second.
-function ofFolded(text) {
-  const samples = text.trim().split("\n").map((line, i) => {
-    const [, stack, count] = line.match(/^(.*) (\d+)$/);
-    return {stack: stack.split(";").map((name) => ({name, package: name.split(".")[0]})),
-      count: Number(count), step: i % 500, owner: {tid: 1 + i % 8, pid: 1, comm: `worker${i % 8}`}};
-  });
-  return {samples};
-}
-
-module.exports = {encodeMessage, base64, page, viewerScript, load, ofFolded, kViewer};
-
-if (require.main === module) {
-  const [from, to] = process.argv.slice(2);
-  fs.writeFileSync(to, page(base64(encodeMessage(ofFolded(fs.readFileSync(from, "utf8"))))));
-}
+module.exports = {encodeMessage, base64, load};

@@ -277,6 +277,7 @@ test("numbers as people read them", () => {
   assert.equal(v.formatShare(1, 5000), "0.02 %");
   assert.equal(v.formatClock(3725e9, 1e9), "1:02:05");
   assert.equal(v.formatAmount(1234567, {unitNs: 0, unitEvents: 1}), "1,234,567");
+  assert.equal(v.formatAmount(1536, {unitNs: 0, unit: "bytes"}), "1.50 KiB");
 });
 
 test("the state survives its way through the address", () => {

@@ -344,7 +344,7 @@ class Page {
 
   // Names and numbers of what is chosen, or of all.
   facts() {
-    const {viewer, viewer: {chosen}, profile} = this, event = viewer.event();
+    const {viewer, viewer: {chosen}} = this, event = viewer.event();
     const totals = viewer.totals(), facts = [];
     const amount = (title, value) => facts.push([title, formatAmount(value, event),
       ` ${formatShare(value, viewer.all())} of all` +
@@ -443,18 +443,18 @@ class Page {
     ];
     this.table = new Grid(byId("table"), "functions", columns("table"), {
       sort: (id) => this.sortBy(id),
-      choose: (row) => this.describe2(this.viewer.tableRows()[row], -1),
+      choose: (row) => this.describeRow(this.viewer.tableRows()[row], -1),
       open: (row) => this.lookAround(this.viewer.tableRows()[row]),
     });
     this.tree = new Grid(byId("tree"), "call tree", columns("tree"), {
-      choose: (row) => this.describe2(this.viewer.layout().key[this.treeRows[row]],
+      choose: (row) => this.describeRow(this.viewer.layout().key[this.treeRows[row]],
         this.treeRows[row]),
       open: (row) => this.toggle(row),
       toggle: (row, isOpen) => this.toggle(row, isOpen),
     });
   }
 
-  describe2(key, place) {
+  describeRow(key, place) {
     this.viewer.chosen = {key, place};
     this.renderDetails();
   }

@@ -371,7 +371,7 @@ class OverviewRow {
   // The picture of the tree is kept as long as that is the same.
   draw() {
     const {flame, canvas} = this, {layout} = flame;
-    const wide = canvas.parentElement.clientWidth, high = 28;
+    const wide = flame.host.clientWidth, high = 28;  // without a scroll bar
     if (!layout || wide === 0)
       return;
     if (this.of !== layout || this.colours !== flame.style.colours ||

@@ -117,7 +117,8 @@ class HeatView {
     context.fillStyle = theme.dim;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    context.fillText("all", this.left - 6, kBars - 8);
+    if (this.left > 100)  // else the choice of rows stands there
+      context.fillText("all", this.left - 6, kBars - 8);
     this.titles.forEach((title, row) => context.fillText(this.text.fit(title, this.left - 10),
       this.left - 6, kBars + (row + 0.5) * this.rowHeight));
     if (this.isWithin) {

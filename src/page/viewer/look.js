@@ -13,8 +13,18 @@ function formatTime(ns) {
   return ns === 0 ? "0 s" : `${Math.round(ns)} ns`;
 }
 
+function formatBytes(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.length; unit++)
+    bytes /= 1024;
+  return `${unit === 0 ? Math.round(bytes) : bytes.toPrecision(bytes >= 1000 ? 4 : 3)} ${units[unit]}`;
+}
+
 // An amount of an event: time where it stands for time.
 function formatAmount(amount, event) {
+  if (event.unit === "bytes")
+    return formatBytes(amount * (event.unitEvents || 1));
   return event.unitNs > 0 ? formatTime(amount * event.unitNs)
                           : formatCount(amount * (event.unitEvents || 1));
 }

@@ -602,7 +602,6 @@ function layOut(tree, self) {
       above.push(at);
     }
   }
-  result.end.fill(0);
   for (let i = count - 1; i >= 0; i--) {
     result.end[i] = Math.max(result.end[i], i + 1);
     if (i > 0)
