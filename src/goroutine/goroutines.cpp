@@ -35,8 +35,10 @@ uint64_t word_at(Bytes memory, uint64_t offset) {
   return load<uint64_t>(memory, offset).value_or(0);
 }
 
+}  // namespace
+
 // What of a g tells where its stack is, and whether it ran between two looks at it.
-struct Position {
+struct GoroutinePosition {
   uint64_t low = 0;  // bounds of the stack
   uint64_t high = 0;
   uint64_t stack_pointer = 0;
@@ -47,16 +49,17 @@ struct Position {
   uint32_t status = 0;
   uint32_t wait_reason = 0;
 
-  bool operator==(const Position&) const = default;
+  bool operator==(const GoroutinePosition&) const = default;
 };
 
-Position position_of(Bytes g, const GoroutineLayout& layout) {
-  Position at = {.low = word_at(g, 0),
-                 .high = word_at(g, kGoWord),
-                 .number = word_at(g, layout.runtime.g_goid),
-                 .wait_since = word_at(g, layout.wait_since),
-                 .status = load<uint32_t>(g, layout.status).value_or(0) & ~go::kScanned,
-                 .wait_reason = load<uint8_t>(g, layout.wait_reason).value_or(0)};
+GoroutinePosition position_of(Bytes g, const GoroutineLayout& layout) {
+  GoroutinePosition at = {
+      .low = word_at(g, 0),
+      .high = word_at(g, kGoWord),
+      .number = word_at(g, layout.runtime.g_goid),
+      .wait_since = word_at(g, layout.wait_since),
+      .status = load<uint32_t>(g, layout.status).value_or(0) & ~go::kScanned,
+      .wait_reason = load<uint8_t>(g, layout.wait_reason).value_or(0)};
   // In a system call, and in C code, the scheduler's registers are those of the last time that
   // it waited.
   bool is_away = at.status == static_cast<uint32_t>(GoroutineStatus::kSyscall) &&
@@ -68,7 +71,7 @@ Position position_of(Bytes g, const GoroutineLayout& layout) {
   return at;
 }
 
-bool is_on_stack(const Position& at) {
+bool is_on_stack(const GoroutinePosition& at) {
   return at.low < at.stack_pointer && at.stack_pointer <= at.high &&
          at.stack_pointer % kGoWord == 0;
 }
@@ -86,7 +89,7 @@ bool has_left(uint32_t status) {
 }
 
 Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layout) {
-  Position at = position_of(g, layout);
+  GoroutinePosition at = position_of(g, layout);
   return {.address = address,
           .number = at.number,
           .parent = layout.parent == 0 ? 0 : word_at(g, layout.parent),
@@ -115,7 +118,7 @@ public:
 
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
-  bool walk(const Position& at, Bytes stack, std::vector<StackCall>& calls) {
+  bool walk(const GoroutinePosition& at, Bytes stack, std::vector<StackCall>& calls) {
     // It was left by a call, unless it has not begun yet.
     uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
     return walk(CodeFrame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
@@ -253,7 +256,7 @@ private:
   // A goroutine of the batch that is being read.
   struct Look {
     uint64_t address = 0;
-    Position at;  // as it was at the last look
+    GoroutinePosition at;  // as it was at the last look
   };
 
   Result<std::optional<Bytes>> read_at(uint64_t address, std::span<std::byte> room) {
@@ -378,7 +381,7 @@ private:
         unreadable_++;
         continue;
       }
-      Position at = position_of(copy(i), layout_);
+      GoroutinePosition at = position_of(copy(i), layout_);
       if (has_left(at.status) && is_on_stack(at))
         pending.push_back({addresses[i], at});
       else
@@ -397,7 +400,7 @@ private:
     stacks_.resize(pending.size());
     pieces_.clear();
     for (size_t i = 0; i < pending.size(); i++) {
-      const Position& at = pending[i].at;
+      const GoroutinePosition& at = pending[i].at;
       stacks_[i].resize(take_bytes(std::min(at.high - at.stack_pointer, kFirstStackSize)));
       pieces_.push_back({pending[i].address, copy(2 * i)});
       pieces_.push_back({at.stack_pointer, stacks_[i]});
@@ -413,8 +416,8 @@ private:
         unreadable_++;
         continue;
       }
-      Position before = position_of(copy(2 * i), layout_);
-      Position after = position_of(copy(2 * i + 1), layout_);
+      GoroutinePosition before = position_of(copy(2 * i), layout_);
+      GoroutinePosition after = position_of(copy(2 * i + 1), layout_);
       if (is_stack_read && before == pending[i].at && before == after) {
         if (auto done = add_stack(pending[i], copy(2 * i), stacks_[i]); !done)
           return done;
@@ -447,7 +450,7 @@ private:
 
   // The same of a stack that reaches further than at the first look.
   Result<GoroutineStack> read_deep(const Look& look) {
-    const Position& at = look.at;
+    const GoroutinePosition& at = look.at;
     std::vector<std::byte> stack(
         take_bytes(std::min(at.high - at.stack_pointer, kMaxStackSize)));
     std::vector<std::byte> copies(2 * size_t{layout_.size()});
@@ -508,7 +511,7 @@ private:
     auto read = read_at(goroutine.address, g);
     if (!read)
       return std::move(read).error();
-    Position at = position_of(g, layout_);
+    GoroutinePosition at = position_of(g, layout_);
     // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
     CodeFrame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer};
     if (!*read || !is_on_stack(at)) {
@@ -532,7 +535,7 @@ private:
   }
 
   // Where the thread is on the stack of a goroutine, or was when a signal came.
-  Result<std::optional<CodeFrame>> find_frame(uint32_t thread, const Position& at) {
+  Result<std::optional<CodeFrame>> find_frame(uint32_t thread, const GoroutinePosition& at) {
     auto is_on = [&](const CodeFrame& frame) {
       return at.low < frame.stack_pointer && frame.stack_pointer <= at.high;
     };
@@ -641,8 +644,6 @@ private:
   uint64_t addresses_ = 0;  // in all stacks
   std::vector<uint64_t> scratch_;
 };
-
-}  // namespace
 
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory) {

@@ -21,9 +21,9 @@ namespace gosym {
 
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
 // A process is asked again that long after it was not found to run Go code.
-constexpr uint64_t kAskAgainAfter = kSecond / 10;
+constexpr uint64_t kAskAgainAfter = kNsPerSecond / 10;
 
 Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
   UniqueFd poll(epoll_create1(EPOLL_CLOEXEC));
@@ -43,6 +43,8 @@ uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines::Look& look) {
   return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
 }
 
+}  // namespace
+
 // Where a goroutine is as a recording has it.
 struct RecordedStack {
   std::vector<uint64_t> addresses;
@@ -58,8 +60,6 @@ struct RecordedStack {
     }
   }
 };
-
-}  // namespace
 
 // A process whose goroutines are sampled.
 class WallSampler::Process {
@@ -218,8 +218,9 @@ Result<std::unique_ptr<Sampler>> WallSampler::open(std::unique_ptr<Sampler> inne
                                                    const WallOptions& options) {
   std::unique_ptr<WallSampler> sampler(new WallSampler(std::move(inner), options));
   sampler->timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  timespec period = {.tv_sec = static_cast<time_t>(options.frequency == 1),
-                     .tv_nsec = static_cast<long>(kSecond / options.frequency % kSecond)};
+  timespec period = {
+      .tv_sec = static_cast<time_t>(options.frequency == 1),
+      .tv_nsec = static_cast<long>(kNsPerSecond / options.frequency % kNsPerSecond)};
   itimerspec setting = {.it_interval = period, .it_value = period};
   if (!sampler->timer_ || timerfd_settime(sampler->timer_.get(), 0, &setting, nullptr) != 0)
     return system_error("cannot set a timer", errno);

@@ -20,8 +20,6 @@ struct WallOptions {
   bool may_begin_later = false;
 };
 
-inline constexpr std::string_view kWallEvent = "wall";
-
 // Samples goroutines beside what another sampler samples, which may be none.
 //
 // At each look some goroutines of a process are read, chosen by chance, and each stands for as

@@ -348,7 +348,7 @@ std::string make_headline(const Profile& profile, const Amounts& amounts) {
   if (!info.source.empty() && profile.duration_ns == 0)
     return text;
   text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
-  if (profile.measures_cpu_time())
+  if (profile.measures_cpu_time() && profile.duration_ns > 0)
     text +=
         fmt::format(", {:.2f}{}",
                     static_cast<double>(amounts.total() * profile.period()) /

@@ -59,9 +59,9 @@ constexpr Palette kPalettes[] = {{"programs", 45, 85},
                                  {"a known kind of work", 90, 45},
                                  {"kernel", 15, 75},
                                  {"no name", 0, 0}};
-enum class Kind : uint8_t { kProgram, kRuntime, kWork, kKernel, kUnnamed };
+enum class BoxKind : uint8_t { kProgram, kRuntime, kWork, kKernel, kUnnamed };
 
-std::string colour_of(Kind kind, size_t shade) {
+std::string colour_of(BoxKind kind, size_t shade) {
   const Palette& palette = kPalettes[static_cast<size_t>(kind)];
   constexpr size_t kShades = 4;
   return fmt::format("hsl({},{}%,{}%)", palette.hue, palette.saturation,
@@ -151,18 +151,18 @@ private:
     }
   }
 
-  Kind kind_of(const ViewKey& key) const {
+  BoxKind kind_of(const ViewKey& key) const {
     if (key.is_kernel)
-      return Kind::kKernel;
+      return BoxKind::kKernel;
     if (!key.is_named || key.function == ViewKey::kNoFunction)
-      return Kind::kUnnamed;
+      return BoxKind::kUnnamed;
     const Function& function = profile_.functions[to_index(key.function)];
     std::string_view package = profile_.strings[function.package];
     Category category = category_of(profile_.strings[function.name], package,
                                     profile_.images[key.image].file.path, key.is_kernel);
     if (package == "runtime" || category.kind == Category::Kind::kOther)
-      return Kind::kRuntime;
-    return category.kind == Category::Kind::kWork ? Kind::kWork : Kind::kProgram;
+      return BoxKind::kRuntime;
+    return category.kind == Category::Kind::kWork ? BoxKind::kWork : BoxKind::kProgram;
   }
 
   // "s of CPU time", "page-faults".
@@ -206,7 +206,7 @@ private:
       svg_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" fill=\"{}\"/>"
           "<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n",
-          x, y - 10, colour_of(static_cast<Kind>(i), 0), x + 16, y, kPalettes[i].title);
+          x, y - 10, colour_of(static_cast<BoxKind>(i), 0), x + 16, y, kPalettes[i].title);
       x += 16 + kCharacterWidth * static_cast<double>(kPalettes[i].title.size() + 3);
     }
   }

@@ -37,9 +37,9 @@ std::string amount_text(const RecordedEvent& event) {
     return measures_cpu_time(event) ? "CPU time" : event.name;
   if (event.name == "cpu")
     return "CPU time";
-  if (event.name == kOffCpu)
+  if (event.name == kOffCpuEvent)
     return "waiting";
-  return event.name == "wall" ? "goroutine time" : event.name;
+  return event.name == kWallEvent ? "goroutine time" : event.name;
 }
 
 CpuCounts of_event(CpuCounts counts, uint32_t event) {

@@ -27,7 +27,8 @@ struct RecordedEvent {
 };
 
 inline constexpr std::string_view kNanoseconds = "nanoseconds";
-inline constexpr std::string_view kOffCpu = "off-cpu";
+inline constexpr std::string_view kOffCpuEvent = "off-cpu";
+inline constexpr std::string_view kWallEvent = "wall";
 
 // Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
 // as long as not their distance was set but their frequency.
@@ -49,7 +50,7 @@ inline bool is_weighted(const RecordedEvent& event) {
 }
 // Whether each sample is of an interval, which ends at its time and is as long as it weighs.
 inline bool has_intervals(const RecordedEvent& event) {
-  return event.name == kOffCpu && event.unit == kNanoseconds && event.period != 0;
+  return event.name == kOffCpuEvent && event.unit == kNanoseconds && event.period != 0;
 }
 
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.

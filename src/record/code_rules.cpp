@@ -11,7 +11,7 @@
 #include "elf/calls.h"
 #include "go/module.h"
 #include "go/unwind_rule.h"
-#include "profile/replay.h"
+#include "profile/location_table.h"
 #include "record/file_contents.h"
 
 namespace gosym {

@@ -7,6 +7,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "profile/recording.h"
 
 namespace gosym {
 
@@ -18,8 +19,6 @@ struct NamedEvent {
   uint32_t type;
   uint64_t config;
 };
-
-constexpr std::string_view kOffCpuName = "off-cpu";
 
 constexpr NamedEvent kEvents[] = {
     {"cpu-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
@@ -66,7 +65,7 @@ std::optional<uint64_t> raw_config(std::string_view name) {
 }  // namespace
 
 Result<EventType> parse_event_type(std::string_view name) {
-  if (name == kOffCpuName)
+  if (name == kOffCpuEvent)
     return off_cpu();
   for (const NamedEvent& event : kEvents)
     if (name == event.name || (!name.empty() && name == event.alias))
@@ -101,13 +100,13 @@ std::vector<std::string> event_type_names() {
   std::vector<std::string> names;
   for (const NamedEvent& event : kEvents)
     names.emplace_back(event.name);
-  names.emplace_back(kOffCpuName);
+  names.emplace_back(kOffCpuEvent);
   return names;
 }
 
 EventType off_cpu(uint64_t threshold) {
   return {
-      .name = std::string(kOffCpuName), .period = threshold, .source = EventSource::kOffCpu};
+      .name = std::string(kOffCpuEvent), .period = threshold, .source = EventSource::kOffCpu};
 }
 
 EventType cycles() {

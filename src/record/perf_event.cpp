@@ -83,9 +83,9 @@ uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
 
 RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options) {
   if (event.source == EventSource::kOffCpu)
-    return {event.name, 0, event.period, "waiting"};
+    return {event.name, 0, event.period, std::string(kNanoseconds)};
   if (event.source == EventSource::kGoroutines)
-    return {event.name, event.frequency, 0, "goroutine time"};
+    return {event.name, event.frequency, 0, std::string(kNanoseconds)};
   if (event.frequency != 0 || event.period != 0)
     return {event.name, event.frequency, event.period};
   return {event.name, options.period == 0 ? options.frequency : 0, options.period};

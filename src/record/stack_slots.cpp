@@ -129,6 +129,7 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
 StackState state_of(const RecordedSample& sample) {
   bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
   return {.frame_offset = sample.frame_offset,
+          .space = {},
           .top = 0,
           .end = sample.user_end,
           .goroutine_depth = 0,

@@ -4,7 +4,7 @@
 
 #include "base/file_tree.h"
 #include "elf/build_ids.h"
-#include "profile/replay.h"
+#include "profile/location_table.h"
 
 namespace gosym {
 

@@ -165,7 +165,7 @@ TEST_CASE("outputs: events that are counted, and not time") {
 
 TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
   Profile profile = make_demo_profile();
-  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "waiting"};
+  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "nanoseconds"};
   for (SampleCount& sample : profile.samples) {
     sample.weight = sample.count * 1'000'000'000;
     sample.state = profile.strings.intern("sleeping");
@@ -399,7 +399,7 @@ TEST_CASE("formats: by name") {
   CHECK(written_by(find_format("text")->write, make_demo_profile(), top) ==
         make_text(make_demo_profile(), top));
   CHECK(find_format("pprof")->is_binary);
-  CHECK(find_format("svg") == nullptr);
+  CHECK(find_format("png") == nullptr);
 }
 
 TEST_CASE("output file: a regular file is replaced whole") {

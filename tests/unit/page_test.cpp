@@ -112,7 +112,8 @@ private:
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
     location.frame_count = below(4);
     for (uint32_t i = 0; i < location.frame_count; i++)
-      profile_.frames.push_back({FunctionId{below(25)}, below(3), FrameSource{below(3)},
+      profile_.frames.push_back({FunctionId{below(25)}, below(3),
+                                 static_cast<FrameSource>(below(3)),
                                  static_cast<FunctionKind>(below(2))});
     if (location.frame_count == 0)
       location.unnamed = Unnamed::kStripped;

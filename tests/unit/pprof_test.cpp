@@ -223,7 +223,7 @@ TEST_CASE("pprof: events that are counted, and the container of a sample") {
 
 TEST_CASE("pprof: time that is not CPU time has the name of its event") {
   Profile profile = make_demo_profile();
-  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "waiting"};
+  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "nanoseconds"};
   profile.info.events.push_back({"cpu-clock", 100, 0});
   profile.samples[0].weight = 7'000'000'000;
   profile.samples[0].state = profile.strings.intern("disk sleep");
