@@ -10,7 +10,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
-from common import FIXTURES, GO_ENVIRONMENT, WORK, call, go, run
+from common import FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, go, run
 
 PRINT, PRINT_ALLGS = sys.argv[1:]
 VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
@@ -26,9 +26,8 @@ def build(version, way, *flags):
     environment, mode = (WAYS | MACHINES)[way]
     program = WORK / f"{version}-{way.replace(' ', '-')}{len(flags)}"
     vcs = [] if version == "1.15" else ["-buildvcs=false"]
-    call(go(version), "build", *vcs, *mode, *flags, "-o", program, cwd=FIXTURES / "goroutines",
-         env=GO_ENVIRONMENT | environment)
-    return program
+    return compiled(go(version), "build", *vcs, *mode, *flags, output=program,
+                    cwd=FIXTURES / "goroutines", env=GO_ENVIRONMENT | environment)
 
 
 def members(program, name):

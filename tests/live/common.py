@@ -39,13 +39,16 @@ GO_ENVIRONMENT = {**os.environ, **environment.GO_SETTINGS}
 # Set where there is only an emulated processor.
 SLOW = "GOSYM_TEST_SLOW" in os.environ
 
+# Seconds of a command. A compiler may take minutes on a busy machine: this only tells a hang from an answer.
+HANGS = 1200
+
 Done = collections.namedtuple("Done", "status out err")
 
 
 def call(*command, check=True, **options):
     """Runs a command to its end. Unless told otherwise it has to succeed."""
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=300, **options)
+                          capture_output=True, text=True, timeout=HANGS, **options)
     if check:
         assert done.returncode == 0, f"{command} gave {done.returncode}:\n{done.stdout}{done.stderr}"
     return Done(done.returncode, done.stdout, done.stderr)
