@@ -1,4 +1,5 @@
 #include "exchange/folded_reader.h"
+#include "base/sequence_pool.h"
 
 #include <algorithm>
 #include <string>
@@ -153,9 +154,9 @@ private:
   }
 
   ProfileBuilder builder_;
-  std::vector<LocationId> stack_;                      // of a line
-  tsl::robin_map<std::string, LocationId> locations_;  // by their text
-  tsl::robin_map<uint32_t, FunctionId> functions_;     // by their names
+  std::vector<LocationId> stack_;                              // of a line
+  tsl::robin_map<std::string, LocationId> locations_;          // by their text
+  tsl::robin_map<uint32_t, FunctionId, BytesHash> functions_;  // by their names
   uint64_t line_number_ = 0;
   uint64_t lines_ = 0;
   uint64_t lines_with_two_ = 0;  // that end in two numbers

@@ -1,4 +1,5 @@
 #include "exchange/page_reader.h"
+#include "base/sequence_pool.h"
 
 #include <fmt/core.h>
 #include <tsl/robin_map.h>
@@ -468,7 +469,8 @@ private:
   size_t next_first_ = 0;
   int64_t last_first_ = 0;
   std::vector<Step> path_;
-  tsl::robin_map<uint64_t, LocationId> locations_;  // by the outer one + 1, and the frame
+  tsl::robin_map<uint64_t, LocationId, BytesHash>
+      locations_;  // by the outer one + 1, and the frame
   std::vector<LocationId> stack_;
   uint64_t stack_frames_ = 0;
   size_t sample_count_ = 0;

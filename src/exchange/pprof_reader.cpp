@@ -1,4 +1,5 @@
 #include "exchange/pprof_reader.h"
+#include "base/sequence_pool.h"
 
 #include <tsl/robin_map.h>
 
@@ -501,9 +502,9 @@ private:
   std::vector<Value> values_;  // of the sample types
   std::map<std::pair<std::string_view, std::string_view>, uint32_t> images_;  // path, build id
   // By their ids in the file.
-  tsl::robin_map<uint64_t, FunctionId> functions_;
-  tsl::robin_map<uint64_t, MappingId> mappings_;
-  tsl::robin_map<uint64_t, LocationId> locations_;
+  tsl::robin_map<uint64_t, FunctionId, BytesHash> functions_;
+  tsl::robin_map<uint64_t, MappingId, BytesHash> mappings_;
+  tsl::robin_map<uint64_t, LocationId, BytesHash> locations_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "output/pprof.h"
+#include "base/sequence_pool.h"
 
 #include <fmt/core.h>
 #include <tsl/robin_map.h>
@@ -86,7 +87,7 @@ bool is_of_one_event(const Profile& profile) {
 }
 
 uint32_t most_sampled_process(const Profile& profile) {
-  tsl::robin_map<uint32_t, uint64_t> counts;
+  tsl::robin_map<uint32_t, uint64_t, BytesHash> counts;
   uint32_t most = 0;
   for (const SampleCount& sample : profile.samples) {
     counts[sample.pid] += is_of_one_event(profile) ? profile.amount(sample) : sample.count;

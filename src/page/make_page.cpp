@@ -243,7 +243,7 @@ private:
 
   FrameTable& frames_;
   std::vector<Node> nodes_ = {{}};
-  tsl::robin_map<uint64_t, uint32_t> children_;  // by parent and frame
+  tsl::robin_map<uint64_t, uint32_t, BytesHash> children_;  // by parent and frame
 };
 
 // A node comes after its parent, so that one way through them is enough for each step.
@@ -279,8 +279,8 @@ std::vector<uint32_t> StackPaths::in_preorder() {
 std::vector<uint32_t> StackPaths::write(Tree& tree) {
   std::vector<uint32_t> order = in_preorder();
   std::vector<uint32_t> depth(nodes_.size(), 0);
-  tsl::robin_map<uint64_t, uint32_t> ranks;  // by the frame above, and the frame
-  tsl::robin_map<uint32_t, uint32_t> followers;
+  tsl::robin_map<uint64_t, uint32_t, BytesHash> ranks;  // by the frame above, and the frame
+  tsl::robin_map<uint32_t, uint32_t, BytesHash> followers;
   uint32_t depth_before = 0;
   int64_t frame_before = 0;
   for (uint32_t id : std::span(order).subspan(1)) {

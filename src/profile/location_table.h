@@ -74,11 +74,12 @@ private:
   KernelHistory kernel_history_;
   ProcessHistory processes_;
   tsl::robin_map<ImageId, RecordedImage> recorded_;
-  tsl::robin_map<uint32_t, uint32_t> perf_maps_;  // by program, numbered as in Mapping
-  size_t word_locations_ = 0;                     // that were made for words of stacks
+  tsl::robin_map<uint32_t, uint32_t, BytesHash>
+      perf_maps_;              // by program, numbered as in Mapping
+  size_t word_locations_ = 0;  // that were made for words of stacks
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
-  tsl::robin_map<uint32_t, LocationId> left_out_;  // by the number of frames
+  tsl::robin_map<uint32_t, LocationId, BytesHash> left_out_;  // by the number of frames
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
   tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
   tsl::robin_map<ImageId, uint32_t> images_;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sequence_pool.h"
 #include "profile/range_history.h"
 #include "profile/recording.h"
 
@@ -65,8 +66,9 @@ private:
 
   std::vector<Event> events_;
   std::vector<Program> programs_;
-  tsl::robin_map<uint32_t, std::vector<uint32_t>> programs_of_;  // by pid, in order of time
-  tsl::robin_map<uint32_t, std::vector<Name>> names_of_;         // by tid, in order of time
+  tsl::robin_map<uint32_t, std::vector<uint32_t>, BytesHash>
+      programs_of_;                                                  // by pid, in order of time
+  tsl::robin_map<uint32_t, std::vector<Name>, BytesHash> names_of_;  // by tid, in order of time
 };
 
 }  // namespace gosym

@@ -14,8 +14,8 @@ namespace gosym {
 namespace {
 
 // Numbers are not used again while the machine runs.
-tsl::robin_map<uint64_t, std::string> cgroups_in(std::span<const Event> events) {
-  tsl::robin_map<uint64_t, std::string> cgroups;
+tsl::robin_map<uint64_t, std::string, BytesHash> cgroups_in(std::span<const Event> events) {
+  tsl::robin_map<uint64_t, std::string, BytesHash> cgroups;
   for (const Event& event : events)
     if (const auto* cgroup = std::get_if<CgroupEvent>(&event))
       cgroups[cgroup->id] = cgroup->path;
@@ -87,8 +87,8 @@ private:
 
   GroupBy group_by_;
   uint64_t begin_ = 0;
-  uint64_t timeline_begin_ = 0;                    // since then
-  tsl::robin_map<uint64_t, std::string> cgroups_;  // paths
+  uint64_t timeline_begin_ = 0;                               // since then
+  tsl::robin_map<uint64_t, std::string, BytesHash> cgroups_;  // paths
   SequencePool<uint64_t> raw_stacks_;
   SequenceNumbers<StackWord> raw_tops_;
   SequencePool<ProfileLabel> label_sets_;
@@ -97,8 +97,8 @@ private:
 
   tsl::robin_map<StackContext, uint32_t, BytesHash> settings_;
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
-  std::vector<ProfileLabel> resolved_labels_;  // scratch of number_labels()
-  tsl::robin_map<uint32_t, uint32_t> tops_;    // that dumps_ has, by number
+  std::vector<ProfileLabel> resolved_labels_;           // scratch of number_labels()
+  tsl::robin_map<uint32_t, uint32_t, BytesHash> tops_;  // that dumps_ has, by number
   SampleCounter samples_;
   Profile profile_;
   StackDumps dumps_;
