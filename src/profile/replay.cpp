@@ -79,6 +79,7 @@ private:
   LocationTable& locations() { return *dumps_.locations; }
   const ProcessHistory& history() const { return dumps_.locations->processes(); }
 
+  void add_interval(SampleCount sample, uint64_t end);
   uint32_t step_of(uint64_t time) const {
     return group_by_.time_step == 0 ? 0
                                     : static_cast<uint32_t>(std::min<uint64_t>(
@@ -164,9 +165,36 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
       .step = step_of(group_by_.time_offset + since_begin),
       .state = profile_.strings.intern(sample.state),
       .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{}};
-  samples_.add(counted);
-  profile_.timelines[sample.event].add(since_begin - std::min(since_begin, timeline_begin_),
-                                       profile_.amount(counted));
+  uint64_t shown = since_begin - std::min(since_begin, timeline_begin_);
+  if (!has_intervals(profile_.info.events[sample.event])) {
+    samples_.add(counted);
+    profile_.timelines[sample.event].add(shown, profile_.amount(counted));
+    return;
+  }
+  add_interval(counted, group_by_.time_offset + since_begin);
+  profile_.timelines[sample.event].add_interval(shown - std::min(shown, sample.weight), shown,
+                                                sample.weight);
+}
+
+// A sample of an interval that ends at a time, as those of the steps it lies in. It counts
+// once. A file can say that there are any number of steps: what lies before the last ones is of
+// the first of these.
+void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
+  constexpr int kMaxSteps = 2000;
+  uint64_t left = sample.weight;
+  for (int i = 1; i < kMaxSteps && sample.step > 0; i++) {
+    uint64_t of_step = end - sample.step * group_by_.time_step;
+    if (of_step >= left)
+      break;
+    sample.weight = of_step;
+    samples_.add(sample);
+    sample.count = 0;
+    left -= of_step;
+    end -= of_step;
+    sample.step--;
+  }
+  sample.weight = left;
+  samples_.add(sample);
 }
 
 StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& numbers,

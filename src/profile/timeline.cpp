@@ -26,6 +26,20 @@ void Timeline::add(uint64_t time, uint64_t amount) {
   amounts_[index] += amount;
 }
 
+void Timeline::add_interval(uint64_t begin, uint64_t end, uint64_t amount) {
+  add(end, 0);  // from now on there is room for it
+  for (uint64_t step = end / step_; step > begin / step_; step--) {
+    uint64_t of_step = end - step * step_;
+    auto part =
+        static_cast<uint64_t>(static_cast<double>(amount) * static_cast<double>(of_step) /
+                              static_cast<double>(end - begin));
+    amounts_[step] += part;
+    amount -= part;
+    end -= of_step;
+  }
+  amounts_[begin / step_] += amount;
+}
+
 std::vector<double> Timeline::parts(size_t count, uint64_t duration) const {
   return spread(amounts_, static_cast<double>(step_), static_cast<double>(duration), count);
 }

@@ -16,6 +16,8 @@ class Timeline {
 public:
   // `time` is in nanoseconds since it began.
   void add(uint64_t time, uint64_t amount);
+  // The amount evenly from one time to another.
+  void add_interval(uint64_t begin, uint64_t end, uint64_t amount);
 
   uint64_t step() const { return step_; }                            // in nanoseconds
   const std::vector<uint64_t>& amounts() const { return amounts_; }  // of each step, in order

@@ -67,6 +67,16 @@ private:
   std::vector<Known> label_sets_;
 };
 
+// What of an interval lies in a range of time; its weight is 0 if nothing does.
+void cut_interval(RecordedSample& sample, const TimeRange& range, uint64_t begin_time) {
+  uint64_t begin = begin_time + range.begin;
+  uint64_t end = range.end > UINT64_MAX - begin_time ? UINT64_MAX : begin_time + range.end;
+  uint64_t from = std::max(sample.time - std::min(sample.time, sample.weight), begin);
+  if (sample.time >= end)
+    sample.time = end - 1;
+  sample.weight = sample.time - std::min(sample.time, from);
+}
+
 // Each row may bring a stack of some thousand addresses: tens of megabytes in all.
 constexpr size_t kRowsBetweenChecks = 64;
 
@@ -95,6 +105,9 @@ bool find_callers(const raw::Recording& recording, Replay& replay,
 Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by,
                         const FindCallersWithin& find) {
   size_t event_count = recording.info.events.size();
+  std::vector<bool> intervals;
+  for (const RecordedEvent& event : recording.info.events)
+    intervals.push_back(has_intervals(event));
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, group_by);
   replay.set_begin(recording.begin_time, filter.time.begin);
@@ -117,6 +130,11 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
         return raw::out_of_budget(recording);
       RecordedSample sample = batch->sample(row);
       end_time = std::max(end_time, sample.time);
+      if (intervals[sample.event]) {
+        cut_interval(sample, filter.time, recording.begin_time);
+        if (sample.weight == 0)
+          continue;
+      }
       if (keeps_all || filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
                                     recording.begin_time))
         replay.add(sample, numbers.of(row));

@@ -176,6 +176,18 @@ def of_running_threads_that_wait_from_before_to_after():
         process.wait()
 
 
+def a_part_of_the_time_has_its_part_of_the_waits():
+    file, threads = recorded(*ALL)
+    for begin, end in ((1, 2), (1.25, 1.75)):
+        text = gosym("report", file, "--time", f"{begin},{end}", "--comm", "sleep-once").out
+        told = float(re.search(r": ([\d.]+) (?:s|ms) of waiting in", text)[1])
+        told /= 1000 if " ms of waiting" in text else 1
+        assert abs(told - (end - begin)) < 0.02, text
+    seconds = re.findall(r"^ *[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)  +([\d.]+) s$",
+                         gosym("report", file, "--comm", "sleep-once", "--by", "time:1s").out, re.M)
+    assert [time for amount, time in seconds if 0.95 < float(amount) < 1.02][:2] == ["1.000", "2.000"], seconds
+
+
 def beside_samples_of_a_cpu():
     file = new_place("cpu.raw")
     gosym("record", "-q", "-e", "cpu-clock", "-F", 499, "--off-cpu=100us", "-o", file, "--",
@@ -290,6 +302,7 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      ("a threshold keeps the sums", a_threshold_keeps_the_sums),
      ("threads that wait from before the recording until after it",
       of_running_threads_that_wait_from_before_to_after),
+     ("a part of the time has its part of the waits", a_part_of_the_time_has_its_part_of_the_waits),
      ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
      ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
      ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "profile/scheduler_frames.h"
+
 using namespace gosym;
 
 namespace {
@@ -146,4 +148,34 @@ TEST_CASE("go stacks: locations that no stack has any more are gone") {
   REQUIRE(make.profile.locations.size() == 2);
   CHECK(make.profile.locations[0].address == RuntimeAddress{0x1000});
   CHECK(make.profile.locations[1].address == RuntimeAddress{0x1002});
+}
+
+TEST_CASE(
+    "stacks: of threads that waited the scheduler is left out, and what is inside of it") {
+  using List = std::vector<std::string_view>;
+  auto shown_of = [](const List& kernel, const List& user, std::string_view state) {
+    StackBuilder make;
+    make.profile.images.resize(2);
+    make.profile.mappings.resize(2);
+    std::vector<LocationId> ids;
+    for (const List* part : {&kernel, &user})
+      for (std::string_view name : *part) {
+        ids.push_back(make.add({{name, kNormal}}));
+        if (part == &kernel)
+          make.profile.locations.back().mapping = kKernelMapping;
+      }
+    make.sample(ids);
+    make.profile.samples[0].state = make.profile.strings.intern(state);
+    hide_scheduler(make.profile);
+    return stack_text(make.profile, make.profile.samples[0]);
+  };
+  const List waited = {"bpf_prog_1",       "trace", "__schedule", "schedule",
+                       "schedule_timeout", "poll"};
+  CHECK(shown_of(waited, {"main"}, "sleeping") == "poll main ");
+  CHECK(shown_of(waited, {"main"}, "") ==
+        "bpf_prog_1 trace __schedule schedule schedule_timeout poll main ");
+  CHECK(shown_of({"__schedule", "f", "__schedule"}, {}, "idle") == "f __schedule ");
+  CHECK(shown_of({"f", "g"}, {"__schedule", "main"}, "sleeping") == "f g __schedule main ");
+  CHECK(shown_of({"__schedule"}, {}, "sleeping") == "__schedule ");
+  CHECK(shown_of({}, {"main"}, "sleeping") == "main ");
 }

@@ -235,6 +235,8 @@ TEST_CASE("events: by the names that perf has for them") {
     CHECK(event->name == name);
   }
   CHECK(parse_event_type("cs")->name == "context-switches");
+  CHECK(parse_event_type("off-cpu")->source == EventSource::kOffCpu);
+  CHECK(parse_event_type("off-cpu")->period == kDefaultWaitThreshold);
   CHECK(parse_event_type("r01C2")->config == 0x1c2);
   CHECK(parse_event_type("cpu-clock")->goes_on_idle);
   CHECK_FALSE(parse_event_type("page-faults")->goes_on_idle);

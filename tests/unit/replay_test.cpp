@@ -504,6 +504,36 @@ TEST_CASE("replay: samples of different events are different, and skip their own
   CHECK(profile.amount(profile.samples[1]) == 6);
 }
 
+TEST_CASE("replay: a wait lies in each step of its time") {
+  const std::vector<uint64_t> user = {0x1000};
+  RecordingInfo info;
+  info.events = {{"off-cpu", 0, 10, "waiting"}};
+  Replay replay(info, {}, events(map(0, 1, 0x1000, "//anon")), {}, {.time_step = 1'000'000});
+  replay.set_begin(5'000'000, 0);
+  RecordedSample sample = sample_of(5'000'000 + 3'400'000, 1, user);
+  sample.weight = 2'000'000;
+  sample.state = "sleeping";
+  replay.add(sample);
+  sample.state = "disk sleep";
+  sample.weight = 100;
+  replay.add(sample);
+  sample.weight = UINT64_MAX;
+  replay.add(sample);
+
+  Profile profile = std::move(replay).finish().profile;
+  std::vector<std::pair<uint32_t, uint64_t>> steps;
+  uint64_t count = 0;
+  for (const SampleCount& of : profile.samples) {
+    count += of.count;
+    if (profile.strings[of.state] == "sleeping")
+      steps.emplace_back(of.step, of.weight);
+  }
+  CHECK(steps ==
+        std::vector<std::pair<uint32_t, uint64_t>>{{3, 400'000}, {2, 1'000'000}, {1, 600'000}});
+  CHECK(count == 3);
+  CHECK(profile.total_amount() == 2'000'000 + 100 + UINT64_MAX);
+}
+
 TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack ends before") {
   const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020, 0x1030};
   const std::vector<uint64_t> broken = {0x1000, 0x9000, 0x1020, 0x1030};

@@ -300,6 +300,15 @@ TEST_CASE("timeline: steps grow with the time, and parts have what steps have") 
   CHECK(parts[1] == doctest::Approx(0));
   CHECK(parts[2] == doctest::Approx(4));
   CHECK(timeline.parts(2, 0) == std::vector<double>{0, 0});
+  Timeline long_ones;
+  long_ones.add_interval(1'500'000, 4'000'000, 25);
+  long_ones.add_interval(2'100'000, 2'100'000, 1);
+  CHECK(long_ones.amounts() == std::vector<uint64_t>{0, 5, 11, 10, 0});
+  long_ones.add_interval(0, UINT64_MAX, 1000);
+  uint64_t sum = 0;
+  for (uint64_t amount : long_ones.amounts())
+    sum += amount;
+  CHECK(sum == 1026);
   Timeline late;
   late.add(UINT64_MAX, 7);
   CHECK(late.amounts().size() <= 2000);
