@@ -154,6 +154,10 @@ DifferenceOptions difference_options(const DiffOptions& options) {
 Result<bool> is_failure(const Difference& difference, const std::string& fail_above) {
   if (fail_above.empty())
     return false;
+  if (!has_verdicts(difference))
+    return Error("--fail-above: one file of a side does not tell what is more than noise")
+        .with_hint("give several files of each side, with '--' between the sides")
+        .with_exit_status(kUsage);
   if (!is_of_programs(difference))
     return errorf(
                "--fail-above needs at least {} recordings of each side, to know how much runs "

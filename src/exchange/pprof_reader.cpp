@@ -140,6 +140,7 @@ private:
     std::optional<uint32_t> event;  // none: it is the count of samples
     uint64_t unit = 1;              // in what the event's amounts are in
     uint64_t total = 0;             // so far
+    bool counts = false;            // an amount is a number of samples
   };
 
   // Calls `read` with each message of a field, until one is wrong.
@@ -265,6 +266,7 @@ private:
       uint64_t nanoseconds = nanoseconds_in(*unit);
       value.unit = std::max<uint64_t>(1, nanoseconds);
       value.event = static_cast<uint32_t>(info.events.size());
+      value.counts = *type == "samples" && types.size() == 1;
       if (default_type == 0 || default_type == type_index)
         first = info.events.size();
       info.events.push_back({.name = std::string(*type),
@@ -488,6 +490,8 @@ private:
       }
       sample.event = *value.event;
       sample.weight = values[i] * value.unit;
+      if (value.counts)
+        sample.count = values[i];
       bool is_empty = sample.weight == 0 && (values_[0].event || sample.count == 0);
       if (!is_empty)
         builder_.add_sample(sample);

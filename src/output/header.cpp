@@ -291,7 +291,10 @@ std::vector<std::string> make_origins(const Profile& profile) {
   constexpr size_t kMaxShown = 5;
   bool is_given = !profile.info.source.empty();
   if (profile.recordings.size() == 1 && is_given)
-    return {fmt::format("read       {}, {}", printable(profile.recordings[0].name),
+    return {fmt::format("read       {}, {}",
+                        profile.recordings[0].name == "-"
+                            ? "standard input"
+                            : printable(profile.recordings[0].name),
                         when_and_where(profile.start_realtime_ns, profile.info))};
   if (profile.recordings.size() <= 1)
     return {

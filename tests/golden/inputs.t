@@ -4,14 +4,20 @@ Folded text and pprof profiles are read like recordings; their content tells whi
   $ gosym report a.folded
   100 samples
   read       a.folded, folded text
-  
-  self %  self  total %  total  function   hottest line
+
+  self %  self  total %  total  function  hottest line
    60.00    60    60.00     60  idle
    30.00    30    40.00     40  parse
-   10.00    10    10.00     10  sys_read   [kernel.kallsyms]
+   10.00    10    10.00     10  sys_read  [kernel.kallsyms]
     0.00     0   100.00    100  main
     0.00     0   100.00    100  server
-  
+
+  total %  self %  function
+   100.00    0.00  server > main
+    60.00   60.00  ├─ idle
+    40.00   30.00  └─ parse
+    10.00   10.00     sys_read
+
   few        100 samples: shares are rough; record longer, or with -F 999
 
   $ gosym report a.folded --folded
@@ -24,30 +30,69 @@ Folded text and pprof profiles are read like recordings; their content tells whi
   server;main;parse;sys_read_[k] 10
 
   $ gzip -dc a.pb.gz | gosym report - --callers sys_read
-  x
+  100 samples
+  read       standard input, a pprof profile
+
+  callers of sys_read: 10.00 % of the total, 10 events
+
+  total %  function
+    10.00  parse
+    10.00  main
+    10.00  server
 
 What they do not know is refused, and so is what does not add up.
 
   $ gosym report a.folded --by time; gosym report a.folded --time 1,2; gosym report a.folded --comm x
-  x
+  gosym: error: 'a.folded': folded text has no times of its samples: --by time is for recordings
+  gosym: error: 'a.folded': folded text has no times of its samples: --time is for recordings
+  gosym: error: 'a.folded': no samples with --comm x
+  gosym: hint: gosym report --by thread without filters lists all threads that were sampled
+  [5]
 
   $ printf 'a 1 2\nb 2 3\n' > two.folded; gosym report two.folded; printf 'a 1\nb\n' | gosym report -
-  x
+  gosym: error: 'two.folded': folded text: each line ends in two numbers: this is a difference of two profiles
+  gosym: error: standard input: folded text: line 2: it does not end in a number: 'b'
+  [1]
 
   $ head -c 100 a.pb.gz > cut.pb.gz; gosym report cut.pb.gz
-  x
+  gosym: error: 'cut.pb.gz': a pprof profile: gzip: cut short
+  [1]
 
 Numbers are compared; what is noise nothing tells in one file of a side.
 
   $ printf 'server;main;parse 50\nserver;main;idle 50\n' > b.folded
   $ gosym diff a.folded b.folded
-  x
+  before:   100 samples
+  after:    100 samples
+  compared: function by itself, share of the whole
+  verdicts: none: nothing in one file tells how much is noise; give several files of each side
+
+  before %  after %  change  +-      verdict  function               hottest line
+     30.00    50.00  +20.00   ?  cannot tell  parse
+     10.00     0.00  -10.00   ?  cannot tell  sys_read (none after)
+     60.00    50.00  -10.00   ?  cannot tell  idle
+  whether any of this is more than noise cannot be told
 
   $ gosym diff --fail-above 5 a.folded b.folded; gosym diff --per second a.folded b.folded
-  x
+  before:   100 samples
+  after:    100 samples
+  compared: function by itself, share of the whole
+  verdicts: none: nothing in one file tells how much is noise; give several files of each side
+
+  before %  after %  change  +-      verdict  function               hottest line
+     30.00    50.00  +20.00   ?  cannot tell  parse
+     10.00     0.00  -10.00   ?  cannot tell  sys_read (none after)
+     60.00    50.00  -10.00   ?  cannot tell  idle
+  whether any of this is more than noise cannot be told
+  gosym: error: --fail-above: one file of a side does not tell what is more than noise
+  gosym: hint: give several files of each side, with '--' between the sides
+  gosym: error: --per second: folded text does not tell how long it took
+  [2]
 
   $ gosym diff a.folded a.pb.gz
-  x
+  gosym: error: folded text and a pprof profile do not compare: their samples are counted in other ways
+  gosym: hint: gosym report --pprof FILE, or --folded, makes both of one kind
+  [2]
 
 Several files of a side tell how much they vary.
 
@@ -56,4 +101,13 @@ Several files of a side tell how much they vary.
   >   printf "f $((600 + i))\ng $((500 - i))\n" > after$i
   > done
   $ gosym diff before? -- after?; gosym diff -q --fail-above 5 before? -- after? > text; echo $?
-  x
+  before:   5,000 samples in 5 files
+  after:    5,500 samples in 5 files
+  compared: function by itself, share of the whole; +-: 95 % interval of a row, by how 5 recordings and 5 recordings vary
+  verdicts: of two equal programs any of the 2 rows is called dearer or cheaper in 5 % of comparisons (Holm)
+
+  before %  after %  change    +-          verdict  function  hottest line
+     50.30    54.82   +4.52  2.25   dearer, +9.0 %  f
+     49.70    45.18   -4.52  2.25  cheaper, -9.1 %  g
+  1 dearer, 1 cheaper, of 2 compared
+  1

@@ -35,6 +35,12 @@ std::string encoded(const Profile& profile) {
   return written_by([&](const Write& write) { encode_pprof(profile, write); });
 }
 
+// The demo profile as pprof has it: in nanoseconds, and what has no name has none yet.
+constexpr std::string_view kDemoInNanoseconds =
+    "a: b;[no mapping];main.loop;main.loop 10000000\n"
+    "demo;main.main;main.process;[not symbolized];write_[k] 20000000\n"
+    "demo;main.main;main.process;main.compute 50000000\n";
+
 // A profile.proto, put together field by field.
 class Pprof {
 public:
@@ -174,7 +180,7 @@ TEST_CASE("pprof reader: what write_pprof() wrote") {
   Profile demo = make_demo_profile();
   auto profile = read_pprof(encoded(demo), kBudget);
   REQUIRE(profile);
-  CHECK(folded(*profile) == folded(demo));
+  CHECK(folded(*profile) == kDemoInNanoseconds);
   CHECK(profile->total_count() == 8);
   CHECK(profile->total_amount() == 80'000'000);
   CHECK(profile->info.events.front().unit == "nanoseconds");
@@ -186,7 +192,7 @@ TEST_CASE("pprof reader: what write_pprof() wrote") {
 TEST_CASE("pprof reader: compressed, in one member or more") {
   Profile demo = make_demo_profile();
   std::string file = written_by([&](const Write& write) { write_pprof(demo, write); });
-  CHECK(folded(*read_pprof(file, kBudget)) == folded(demo));
+  CHECK(folded(*read_pprof(file, kBudget)) == kDemoInNanoseconds);
   std::string twice = *gunzip(file + file, kBudget);
   CHECK(twice.size() == 2 * gunzip(file, kBudget)->size());
   CHECK(gunzip(file, 100).error().message() == "gzip: more than 100 B unpacked");
@@ -259,7 +265,7 @@ TEST_CASE("pprof reader: each field made wrong") {
   CHECK(cpu().message(4, {{1, 1}}).message(4, {{1, 1}}).problem() ==
         "location 2: its id 1 is another's as well");
   CHECK(cpu().message(2, {{1, 4}, {2, 1}}).problem() == "sample 1: there is no location 4");
-  CHECK(cpu().message(2, {}).problem() ==
+  CHECK(cpu().message(2, {{9, 1}}).problem() ==
         "sample 1: it has 0 values, there are 1 sample types");
   CHECK(cpu().message(2, {{2, 1}, {2, 1}}).problem() ==
         "sample 1: it has 2 values, there are 1 sample types");
