@@ -7,8 +7,8 @@ namespace gosym::elf {
 namespace {
 
 // Linux allows 65530 mappings unless told otherwise, and threads of a note of a few KiB each.
-constexpr uint64_t kMaxMappings = 1 << 20;
-constexpr uint64_t kMaxThreads = 1 << 20;
+constexpr uint64_t kMaxCoreMappings = 1 << 20;
+constexpr uint64_t kMaxCoreThreads = 1 << 20;
 
 void read_thread(Bytes status, const Image& image, CoreFile& core) {
   constexpr uint64_t kRegisters = 112;
@@ -22,7 +22,7 @@ void read_thread(Bytes status, const Image& image, CoreFile& core) {
   bool is_known = image.machine == EM_X86_64 && id && stack_pointer;
   if (core.first_thread == 0)
     core.first_thread = id.value_or(0);
-  if (is_known && core.threads.size() < kMaxThreads)
+  if (is_known && core.threads.size() < kMaxCoreThreads)
     core.threads[*id] = {*pc, *stack_pointer, *frame_pointer};
 }
 
@@ -31,7 +31,7 @@ void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappin
   Reader in(note, order);
   uint64_t count = in.u64();
   uint64_t page_size = in.u64();
-  if (!in.ok() || count > kMaxMappings)
+  if (!in.ok() || count > kMaxCoreMappings)
     return;
   Reader entries(in.bytes(count * kEntry), order);
   while (in.ok() && entries.remaining() > 0) {
@@ -55,7 +55,7 @@ uint64_t find_entry(Bytes auxiliary, ByteOrder order) {
   return 0;
 }
 
-void read_notes(Bytes notes, CoreFile& core) {
+void read_core_notes(Bytes notes, CoreFile& core) {
   ByteOrder order = core.image.order;
   Reader in(notes, order);
   auto skip_padding = [&in](uint64_t size) {
@@ -104,7 +104,7 @@ Result<CoreFile> parse_core(Bytes file) {
     if (segment.type != PT_NOTE || there > notes_left)
       continue;
     notes_left -= there;
-    read_notes(tail(file, segment.offset).first(there), core);
+    read_core_notes(tail(file, segment.offset).first(there), core);
   }
   return core;
 }

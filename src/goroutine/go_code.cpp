@@ -79,7 +79,7 @@ elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& ma
 }
 
 // Whether a file is the one of which the core has the ids; none: that cannot be told.
-std::optional<bool> is_same(const elf::BuildIds& core, const elf::BuildIds& file) {
+std::optional<bool> is_same_build(const elf::BuildIds& core, const elf::BuildIds& file) {
   bool has_gnu = !core.gnu.empty() && !file.gnu.empty();
   bool has_go = !core.go.empty() && !file.go.empty();
   if (!has_gnu && !has_go)
@@ -124,7 +124,7 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
   auto file = open_go_file(path, *opened);
   if (!file)
     return std::optional<GoFile>();
-  auto same = is_same(ids, elf::build_ids(*file->image));
+  auto same = is_same_build(ids, elf::build_ids(*file->image));
   if (same == false)
     return Error("not the file that the process ran: its build id is another");
   if (!same)

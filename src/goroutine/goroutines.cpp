@@ -35,8 +35,6 @@ uint64_t word_at(Bytes memory, uint64_t offset) {
   return load<uint64_t>(memory, offset).value_or(0);
 }
 
-}  // namespace
-
 // What of a g tells where its stack is, and whether it ran between two looks at it.
 struct GoroutinePosition {
   uint64_t low = 0;  // bounds of the stack
@@ -645,6 +643,49 @@ private:
   std::vector<uint64_t> scratch_;
 };
 
+// What is read time and again, and where that has come to.
+struct Reading {
+  GoRuntime runtime;
+  proc::ReadMemory read_memory;
+  std::vector<std::vector<StackCall>> stacks = {{}};
+  GoroutineReader reader;
+  std::optional<uint64_t> allgs = {};  // once it is known which of them it is
+
+  Reading(GoRuntime of, proc::ReadMemory read)
+      : runtime(std::move(of)),
+        read_memory(std::move(read)),
+        reader(runtime, read_memory, [this](std::span<const StackCall> calls) {
+          if (calls.empty())
+            return std::optional<uint32_t>(0);
+          stacks.emplace_back(calls.begin(), calls.end());
+          return std::optional(static_cast<uint32_t>(stacks.size() - 1));
+        }) {}
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  Result<SomeGoroutines> look(std::span<const double> random) {
+    std::vector<uint64_t> places = runtime.allgs;
+    if (allgs)
+      places = {*allgs};
+    for (uint64_t place : places) {
+      stacks.resize(1);
+      auto size = reader.read_some(place, random);
+      if (!size)
+        return std::move(size).error();
+      if (!*size)
+        continue;
+      allgs = place;
+      return SomeGoroutines{.list_size = **size,
+                            .looked_at = std::min<uint64_t>(**size, random.size()),
+                            .all = reader.take_all(),
+                            .stacks = stacks};
+    }
+    return SomeGoroutines();
+  }
+};
+
+}  // namespace
+
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory) {
   for (uint64_t allgs : runtime.allgs) {
@@ -663,47 +704,9 @@ Result<Goroutines> read_goroutines(const GoRuntime& runtime,
       .with_exit_status(kUnsupported);
 }
 
-struct SomeGoroutines::Reading {
-  GoRuntime runtime;
-  proc::ReadMemory read_memory;
-  std::vector<std::vector<StackCall>> stacks = {{}};
-  GoroutineReader reader;
-  std::optional<uint64_t> allgs = {};  // once it is known which of them it is
-
-  Reading(GoRuntime of, proc::ReadMemory read)
-      : runtime(std::move(of)),
-        read_memory(std::move(read)),
-        reader(runtime, read_memory, [this](std::span<const StackCall> calls) {
-          if (calls.empty())
-            return std::optional<uint32_t>(0);
-          stacks.emplace_back(calls.begin(), calls.end());
-          return std::optional(static_cast<uint32_t>(stacks.size() - 1));
-        }) {}
-};
-
-SomeGoroutines::SomeGoroutines(GoRuntime runtime, proc::ReadMemory read_memory)
-    : reading_(std::make_unique<Reading>(std::move(runtime), std::move(read_memory))) {}
-SomeGoroutines::SomeGoroutines(SomeGoroutines&&) noexcept = default;
-SomeGoroutines::~SomeGoroutines() = default;
-
-Result<SomeGoroutines::Look> SomeGoroutines::look(std::span<const double> random) {
-  std::vector<uint64_t> places = reading_->runtime.allgs;
-  if (reading_->allgs)
-    places = {*reading_->allgs};
-  for (uint64_t allgs : places) {
-    reading_->stacks.resize(1);
-    auto size = reading_->reader.read_some(allgs, random);
-    if (!size)
-      return std::move(size).error();
-    if (!*size)
-      continue;
-    reading_->allgs = allgs;
-    return Look{.list_size = **size,
-                .looked_at = std::min<uint64_t>(**size, random.size()),
-                .all = reading_->reader.take_all(),
-                .stacks = reading_->stacks};
-  }
-  return Look();
+LookAtSome look_at_some(GoRuntime runtime, proc::ReadMemory read_memory) {
+  auto reading = std::make_shared<Reading>(std::move(runtime), std::move(read_memory));
+  return [reading](std::span<const double> random) { return reading->look(random); };
 }
 
 }  // namespace gosym

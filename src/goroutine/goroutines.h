@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,27 +89,18 @@ inline constexpr uint64_t kMaxStackSize = 1 << 20;
 Result<Goroutines> read_goroutines(const GoRuntime& runtime,
                                    const proc::ReadMemory& read_memory);
 
-// Looks at some goroutines of a program time and again, as a profiler does.
-class SomeGoroutines {
-public:
-  SomeGoroutines(GoRuntime runtime, proc::ReadMemory read_memory);
-  SomeGoroutines(SomeGoroutines&&) noexcept;
-  ~SomeGoroutines();
-
-  struct Look {
-    uint64_t list_size =
-        0;  // of goroutines, those that have ended included; 0: there is no list
-    uint64_t looked_at = 0;      // how many of them; the others are as many times as many
-    std::vector<Goroutine> all;  // those of them that live
-    std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
-  };
-  // As many as there are numbers in `random`, out of [0, 1): the list is divided in as many
-  // parts, and each number tells which of its part is looked at. Of a shorter list, all.
-  Result<Look> look(std::span<const double> random);
-
-private:
-  struct Reading;
-  std::unique_ptr<Reading> reading_;
+// Some of the goroutines of a program.
+struct SomeGoroutines {
+  uint64_t list_size = 0;      // of all, those that have ended included; 0: there is no list
+  uint64_t looked_at = 0;      // how many of them; the others are as many times as many
+  std::vector<Goroutine> all;  // those of them that live
+  std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
 };
+
+// Looks at some goroutines time and again, as a profiler does: at as many as there are numbers
+// in `random`, out of [0, 1). The list is divided in as many parts, and each number tells which
+// of its part is looked at. Of a shorter list, all.
+using LookAtSome = std::function<Result<SomeGoroutines>(std::span<const double> random)>;
+LookAtSome look_at_some(GoRuntime runtime, proc::ReadMemory read_memory);
 
 }  // namespace gosym

@@ -21,9 +21,8 @@ namespace gosym {
 
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 // A process is asked again that long after it was not found to run Go code.
-constexpr uint64_t kAskAgainAfter = kNsPerSecond / 10;
+constexpr uint64_t kAskAgainAfter = 100'000'000;
 
 Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
   UniqueFd poll(epoll_create1(EPOLL_CLOEXEC));
@@ -38,28 +37,12 @@ Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
 }
 
 // The time that a sample stands for, if so many goroutines were looked at of a list.
-uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines::Look& look) {
+uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines& look) {
   double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
   return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
 }
 
 }  // namespace
-
-// Where a goroutine is as a recording has it.
-struct RecordedStack {
-  std::vector<uint64_t> addresses;
-  std::vector<StackWord> words;  // those that lead from one to the next
-
-  void set(std::span<const StackCall> calls) {
-    addresses.clear();
-    words.clear();
-    for (const StackCall& call : calls) {
-      if (!addresses.empty() && call.place < kMaxTopSize)
-        words.push_back({call.place, call.returns_to});
-      addresses.push_back(call.returns_to);
-    }
-  }
-};
 
 // A process whose goroutines are sampled.
 class WallSampler::Process {
@@ -78,7 +61,7 @@ public:
       GoRuntime runtime = make_runtime(file, *code_);
       go::GoroutineLayout layout = runtime.layout;
       if (file.image->pointer_size == kGoWord && !runtime.allgs.empty())
-        runtimes_.push_back({SomeGoroutines(std::move(runtime), read_memory_), layout});
+        runtimes_.push_back({look_at_some(std::move(runtime), read_memory_), layout});
     }
     return !runtimes_.empty();
   }
@@ -93,7 +76,7 @@ public:
     }
     uint64_t count = 0;
     for (Runtime& runtime : runtimes_) {
-      auto look = runtime.goroutines.look(random);
+      auto look = runtime.look(random);
       if (!look || look->all.empty()) {
         runtimes_.clear();  // it has ended, or runs another program
         break;
@@ -123,12 +106,12 @@ public:
 
 private:
   struct Runtime {
-    SomeGoroutines goroutines;
+    LookAtSome look;
     go::GoroutineLayout layout;
   };
 
-  uint64_t hand_over(const Runtime& runtime, const SomeGoroutines::Look& look,
-                     RecordedSample sample, const Handler& handler) {
+  uint64_t hand_over(const Runtime& runtime, const SomeGoroutines& look, RecordedSample sample,
+                     const Handler& handler) {
     uint64_t count = 0;
     auto labels = read_labels(look.all, runtime.layout.runtime, read_memory_);
     for (size_t i = 0; i < look.all.size(); i++) {
@@ -139,14 +122,14 @@ private:
                               [&](const StackCall& at) { return is_runtime_at(at.call); }))
         continue;
       StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
-      stack_.set(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
+      set_stack(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
       set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
       std::string state = state_text(goroutine, runtime.layout.wait_reasons);
       sample.tid = goroutine.thread != 0 ? goroutine.thread : pid_;
       sample.goid = goroutine.number;
       sample.state = state;
-      sample.user_stack = stack_.addresses;
-      sample.words = stack_.words;
+      sample.user_stack = addresses_;
+      sample.words = words_;
       sample.labels = labels_;
       sample.user_end = goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
                                                                         : StackEnd::kUnreadable;
@@ -154,6 +137,17 @@ private:
       count++;
     }
     return count;
+  }
+
+  // As a recording has it: with the words that lead from one call to the next.
+  void set_stack(std::span<const StackCall> calls) {
+    addresses_.clear();
+    words_.clear();
+    for (const StackCall& call : calls) {
+      if (!addresses_.empty() && call.place < kMaxTopSize)
+        words_.push_back({call.place, call.returns_to});
+      addresses_.push_back(call.returns_to);
+    }
   }
 
   void set_labels(std::span<const GoroutineLabel> labels) {
@@ -192,12 +186,13 @@ private:
   std::vector<Runtime> runtimes_;     // borrow from it
   std::map<uint64_t, Owner> owners_;  // of code, by address
   // Of the sample that is handed over.
-  RecordedStack stack_;
+  std::vector<uint64_t> addresses_;
+  std::vector<StackWord> words_;
   std::vector<Label> labels_;
 };
 
 WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options)
-    : inner_(std::move(inner)) {
+    : inner_(std::move(inner)), may_begin_later_(options.may_begin_later) {
   if (inner_)
     events_.assign(inner_->events().begin(), inner_->events().end());
   EventType wall;
@@ -214,16 +209,32 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
 
 WallSampler::~WallSampler() = default;
 
+// Whether any process runs it, as far as it can have begun to.
+Result<> WallSampler::find_go_code() {
+  bool is_found = may_begin_later_;
+  for (const std::unique_ptr<Process>& process : processes_) {
+    auto found = process->find_runtimes(monotonic_ns());
+    if (!found)
+      return std::move(found).error();
+    is_found |= *found;
+  }
+  return is_found
+             ? Result<>(Ok{})
+             : Error("wall: none of the processes runs Go code").with_exit_status(kNoTarget);
+}
+
 Result<std::unique_ptr<Sampler>> WallSampler::open(std::unique_ptr<Sampler> inner,
                                                    const WallOptions& options) {
   std::unique_ptr<WallSampler> sampler(new WallSampler(std::move(inner), options));
   sampler->timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   timespec period = {
       .tv_sec = static_cast<time_t>(options.frequency == 1),
-      .tv_nsec = static_cast<long>(kNsPerSecond / options.frequency % kNsPerSecond)};
+      .tv_nsec = static_cast<long>(1'000'000'000 / options.frequency % 1'000'000'000)};
   itimerspec setting = {.it_interval = period, .it_value = period};
   if (!sampler->timer_ || timerfd_settime(sampler->timer_.get(), 0, &setting, nullptr) != 0)
     return system_error("cannot set a timer", errno);
+  if (auto found = sampler->find_go_code(); !found)
+    return std::move(found).error();
   auto poll =
       open_poll({sampler->timer_.get(), sampler->inner_ ? sampler->inner_->poll_fd() : -1});
   if (!poll)

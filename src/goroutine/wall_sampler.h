@@ -65,10 +65,12 @@ private:
   class Process;
 
   WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options);
+  Result<> find_go_code();
   void look(const Handler& handler);
   void choose();
 
   std::unique_ptr<Sampler> inner_;  // null: none
+  bool may_begin_later_;            // as in the options
   std::vector<EventType> events_;   // its own, then this
   std::vector<std::unique_ptr<Process>> processes_;
   UniqueFd timer_;

@@ -79,5 +79,29 @@ def each_for_others(version):
         assert abs(share - own_share) < 0.05, (state, share, own_share)
 
 
+def beside_others():
+    """A command, whose start is seen, with CPU time in the same recording."""
+    file = new_place("both.raw")
+    gosym("record", "-q", "--wall", "-d", "1s", "-o", file, "--", build("1.27"), new_place("own"), 1)
+    text = gosym("report", file).out
+    assert re.search(r"^[\d,]+ samples of wall at 97 Hz: [\d.]+ s of goroutine time in ", text, re.M), text
+    alone = new_place("alone.raw")
+    gosym("record", "-q", "-e", "wall", "-d", "1s", "-o", alone, "--", build("1.27"), new_place("own"), 1)
+    text = gosym("report", "--event", "wall", alone).out
+    assert " main.callInlined " in text and "of wall " in text, text
+
+
+def errors():
+    with subprocess.Popen(["sleep", "100"]) as other:
+        done = gosym("record", "-e", "wall", "-p", other.pid, "-d", "1s", "-o", new_place("x"), check=False)
+        other.kill()
+    assert done.status == 5 and "none of the processes runs Go code" in done.err, done
+    for options, text in ((["-e", "wall", "-a"], "of which processes?"),
+                          (["--wall=0", "-p", 1], "'0' is not between 1 and 1,000")):
+        done = gosym("record", *options, "-d", "1s", "-o", new_place("x"), check=False)
+        assert done.status == 2 and text in done.err, done
+
+
 run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, version)) for version in VERSIONS] +
-    [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS])
+    [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS] +
+    [("a command, and CPU time beside it", beside_others), ("errors", errors)])
