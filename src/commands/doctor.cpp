@@ -17,6 +17,7 @@
 #include "commands/command.h"
 #include "proc/cgroups.h"
 #include "proc/kallsyms.h"
+#include "proc/memory.h"
 #include "proc/process.h"
 #include "proc/setting.h"
 #include "record/rights.h"
@@ -124,6 +125,30 @@ void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Remedies& told) 
     print_no(kName, waits.error().message(), waits.error().hint(), told);
 }
 
+// Whether the system lets anybody read another's memory: no filter of system calls forbids it.
+bool can_read_memory() {
+  uint64_t word = 1;
+  uint64_t copy = 0;
+  proc::MemoryPiece piece = {reinterpret_cast<uintptr_t>(&word),
+                             std::as_writable_bytes(std::span(&copy, 1))};
+  auto read = proc::read_memory(static_cast<uint32_t>(getpid()), {&piece, 1});
+  return read && copy == word;
+}
+
+// By whoever may read the memory of their process.
+void print_goroutines(Remedies& told) {
+  constexpr std::string_view kName = "goroutines, by memory";
+  std::string scope = proc::setting("/proc/sys/kernel/yama/ptrace_scope");
+  if (!can_read_memory())
+    print_no(kName, "process_vm_readv(2) is not allowed here", "", told);
+  else if ((own_capabilities() >> CAP_SYS_PTRACE & 1) != 0 && is_first_user_namespace())
+    print_row(kName, scope == "3" ? "no: kernel.yama.ptrace_scope is 3" : "yes");
+  else if (scope.empty() || scope == "0")
+    print_row(kName, "yes, of your own processes");
+  else
+    print_no(kName, fmt::format("kernel.yama.ptrace_scope is {}", scope), how_to_grant(), told);
+}
+
 bool may_open_map_files() {
   auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
   if (!mappings || mappings->empty())
@@ -187,6 +212,7 @@ Result<int> diagnose() {
   print_sampler("anything, by BPF", bpf, told);
   print_off_cpu(bpf, told);
   print_sampler("own processes, by perf", perf, told);
+  print_goroutines(told);
   print(stdout, "\nnaming\n");
   print_names(told);
   return bpf ? kSuccess : perf ? kPartial : kUnsupported;

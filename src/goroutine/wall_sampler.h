@@ -14,7 +14,7 @@ struct WallOptions {
   std::vector<uint32_t> pids = {};
   uint64_t frequency =
       97;             // looks a second: a prime, as timers of programs go off at round times
-  size_t most = 64;   // goroutines of a process that are looked at each time
+  size_t most = 32;   // goroutines of a process that are looked at each time
   uint64_t seed = 0;  // of the choice among them
   // It is of a command that was not started yet: there is no Go code to be found now.
   bool may_begin_later = false;
@@ -23,8 +23,8 @@ struct WallOptions {
 // Samples goroutines beside what another sampler samples, which may be none.
 //
 // At each look some goroutines of a process are read, chosen by chance, and each stands for as
-// many: where 10,000 goroutines live and 64 are read, each sample weighs the time since the
-// last look times 10,000 / 64. So the weights of all samples come to what is to be known,
+// many: where 10,000 goroutines live and 32 are read, each sample weighs the time since the
+// last look times 10,000 / 32. So the weights of all samples come to what is to be known,
 // goroutines times elapsed time, whenever the looks came and however many goroutines there
 // were. The program runs on meanwhile: see read_goroutines(). The runtime's own goroutines are
 // left out.

@@ -320,3 +320,67 @@ TEST_CASE("allgs: three words in a row that code of arm64 names") {
   for (size_t size = 0; size < code.size(); size++)
     CHECK(find(code.substr(0, size)).empty());
 }
+
+TEST_CASE("goroutines: some are looked at, one of each part of the list") {
+  Program program;
+  for (int i = 0; i < 40; i++)
+    program.add(GoroutineStatus::kWaiting);
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  auto numbers = [&](std::vector<double> random) {
+    auto look = look_at(random);
+    REQUIRE(look);
+    CHECK(look->list_size == program.count);
+    CHECK(look->looked_at == look->all.size());
+    std::vector<uint64_t> found;
+    for (const Goroutine& goroutine : look->all)
+      found.push_back(goroutine.number - 100);
+    return found;
+  };
+  CHECK(numbers({0, 0, 0, 0}) == std::vector<uint64_t>{0, 10, 20, 30});
+  CHECK(numbers({0.99, 0.5, 0, 0.25}) == std::vector<uint64_t>{9, 15, 20, 32});
+  program.add(GoroutineStatus::kWaiting);  // the list grows
+  CHECK(numbers({0.5}) == std::vector<uint64_t>{20});
+  CHECK(numbers(std::vector<double>(41, 0.9)).size() == 41);
+  CHECK(numbers(std::vector<double>(50, 0.9)).size() == 41);
+}
+
+TEST_CASE("goroutines: of some the words are told that lead from call to call") {
+  Program program;
+  program.add(GoroutineStatus::kWaiting);
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  auto look = look_at(std::vector<double>{0});
+  REQUIRE(look);
+  REQUIRE(look->all.size() == 1);
+  const std::vector<StackCall>& stack = look->stacks[look->all[0].stack];
+  REQUIRE(stack.size() == 3);
+  CHECK(stack[0].call == kCode + 7);
+  CHECK(stack[1].returns_to == kCode + 0x10);
+  CHECK(stack[1].place == 0);
+  CHECK(stack[2].returns_to == kRoot + 1);
+  CHECK(stack[2].place == 8);
+}
+
+TEST_CASE("goroutines: a list that lies is no list of some either") {
+  Program program;
+  program.add(GoroutineStatus::kWaiting);
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  std::vector<double> random(64, 0.5);
+  for (auto [address, length, capacity] : {std::array<uint64_t, 3>{0, 1, 1},
+                                           {kList, 0, 1},
+                                           {kList, 2, 1},
+                                           {kList + 1, 1, 1},
+                                           {kList, UINT64_MAX, UINT64_MAX},
+                                           {0xdead0000, 1, 1}}) {
+    program.memory.set(kAllgs, address);
+    program.memory.set(kAllgs + 8, length);
+    program.memory.set(kAllgs + 16, capacity);
+    auto look = look_at(random);
+    REQUIRE(look);
+    CHECK(look->list_size == 0);
+    CHECK(look->all.empty());
+  }
+  program.make_list();
+  auto look = look_at(random);
+  REQUIRE(look);
+  CHECK(look->all.size() == 1);
+}
