@@ -53,11 +53,11 @@ private:
   std::string room_;
 };
 
-// A row of Frames.
+// A row of Frames, with the profile's numbers of functions and images.
 struct FrameRow {
-  uint32_t function = 0;
+  uint32_t function = 0;  // 1 + its id
   uint32_t line = 0;
-  uint32_t module = 0;
+  uint32_t image = 0;
   uint32_t source = 0;
   uint32_t kind = 0;
   uint32_t is_inlined = 0;
@@ -69,7 +69,7 @@ struct FrameRow {
   bool operator==(const FrameRow&) const = default;
 };
 
-// The rows of Functions, Modules and Frames that are needed, in the order of their first use.
+// The frames of stacks.
 class FrameTable {
 public:
   FrameTable(const Profile& profile, TextTable& texts)
@@ -77,8 +77,6 @@ public:
         texts_(texts),
         names_(profile, Dimension::Kind::kFunction),
         categories_(profile, Dimension::Kind::kCategory),
-        functions_(profile.functions.size()),
-        modules_(profile.images.size()),
         frames_(profile.locations.size()) {}
 
   // Those of a location, outermost first. Valid until the next call.
@@ -89,29 +87,12 @@ public:
     return frames;
   }
 
-  void write(Page& page) && {
-    page.functions = std::move(function_rows_);
-    page.modules = std::move(module_rows_);
-    for (const FrameRow& row : rows_) {
-      page.frames.function.push_back(row.function);
-      page.frames.line.push_back(row.line);
-      page.frames.module.push_back(row.module);
-      page.frames.source.push_back(row.source);
-      page.frames.kind.push_back(row.kind);
-      page.frames.is_inlined.push_back(row.is_inlined);
-      page.frames.unnamed.push_back(row.unnamed);
-      page.frames.text.push_back(row.text);
-      page.frames.left_out.push_back(row.left_out);
-      page.frames.category.push_back(row.category);
-      page.frames.category_kind.push_back(row.category_kind);
-    }
-  }
+  const FrameRow& operator[](uint32_t frame) const { return rows_[frame]; }
 
 private:
   void add_location(LocationId id, std::vector<uint32_t>& frames) {
     const Location& location = profile_.locations[to_index(id)];
-    FrameRow common = {.module =
-                           module_of(profile_.mappings[to_index(location.mapping)].image)};
+    FrameRow common = {.image = profile_.mappings[to_index(location.mapping)].image};
     if (!profile_.is_named(location))
       common.unnamed = static_cast<uint32_t>(location.unnamed);
     std::span<const Frame> of_location = profile_.frames_of(location);
@@ -125,7 +106,7 @@ private:
     }
     for (size_t i = of_location.size(); i-- > 0;) {
       FrameRow row = common;
-      row.function = function_of(of_location[i].function);
+      row.function = static_cast<uint32_t>(of_location[i].function) + 1;
       row.line = of_location[i].line;
       row.source = static_cast<uint32_t>(of_location[i].source);
       row.kind = static_cast<uint32_t>(of_location[i].kind);
@@ -148,22 +129,58 @@ private:
     return known->second;
   }
 
-  // 1 + its index.
-  uint32_t function_of(FunctionId id) {
-    uint32_t& number = functions_[to_index(id)];
+  const Profile& profile_;
+  TextTable& texts_;
+  FrameKeys names_;
+  FrameKeys categories_;
+  std::vector<std::vector<uint32_t>> frames_;  // by LocationId; empty: not needed yet
+  std::vector<FrameRow> rows_;
+  tsl::robin_map<FrameRow, uint32_t, BytesHash> numbers_;
+};
+
+// Writes the tables that frames are made of, in the order in which they are added.
+class FrameWriter {
+public:
+  FrameWriter(const Profile& profile, TextTable& texts, Page& page)
+      : profile_(profile),
+        texts_(texts),
+        page_(page),
+        functions_(profile.functions.size()),
+        modules_(profile.images.size()) {}
+
+  void add(const FrameRow& row) {
+    Frames& table = page_.frames;
+    table.function.push_back(row.function == 0 ? 0 : function_of(row.function - 1));
+    table.line.push_back(row.line);
+    table.module.push_back(module_of(row.image));
+    table.source.push_back(row.source);
+    table.kind.push_back(row.kind);
+    table.is_inlined.push_back(row.is_inlined);
+    table.unnamed.push_back(row.unnamed);
+    table.text.push_back(row.text);
+    table.left_out.push_back(row.left_out);
+    table.category.push_back(row.category);
+    table.category_kind.push_back(row.category_kind);
+  }
+
+private:
+  // 1 + its row.
+  uint32_t function_of(uint32_t id) {
+    uint32_t& number = functions_[id];
     if (number > 0)
       return number;
-    const Function& function = profile_.functions[to_index(id)];
+    const Function& function = profile_.functions[id];
     const StringPool& strings = profile_.strings;
+    Functions& table = page_.functions;
     bool has_system_name =
         function.system_name != StringId{} && function.system_name != function.name;
-    function_rows_.name.push_back(texts_.add(strings[function.name]));
-    function_rows_.system_name.push_back(
-        has_system_name ? texts_.add(strings[function.system_name]) : 0);
-    function_rows_.file.push_back(texts_.add(strings[function.file]));
-    function_rows_.start_line.push_back(function.start_line);
-    function_rows_.package.push_back(texts_.add(strings[function.package]));
-    number = static_cast<uint32_t>(function_rows_.name.size());
+    table.name.push_back(texts_.add(strings[function.name]));
+    table.system_name.push_back(has_system_name ? texts_.add(strings[function.system_name])
+                                                : 0);
+    table.file.push_back(texts_.add(strings[function.file]));
+    table.start_line.push_back(function.start_line);
+    table.package.push_back(texts_.add(strings[function.package]));
+    number = static_cast<uint32_t>(table.name.size());
     return number;
   }
 
@@ -173,26 +190,20 @@ private:
     if (number > 0 || image == 0)
       return number;
     const ProfileImage& of = profile_.images[image];
-    module_rows_.push_back({.path = texts_.add(of.file.path),
-                            .kind = static_cast<uint32_t>(of.kind),
-                            .gnu_build_id = of.file.gnu_build_id,
-                            .go_build_id = printable(of.file.go_build_id),
-                            .debug_package = printable(of.debug_package)});
-    number = static_cast<uint32_t>(module_rows_.size());
+    page_.modules.push_back({.path = texts_.add(of.file.path),
+                             .kind = static_cast<uint32_t>(of.kind),
+                             .gnu_build_id = of.file.gnu_build_id,
+                             .go_build_id = printable(of.file.go_build_id),
+                             .debug_package = printable(of.debug_package)});
+    number = static_cast<uint32_t>(page_.modules.size());
     return number;
   }
 
   const Profile& profile_;
   TextTable& texts_;
-  FrameKeys names_;
-  FrameKeys categories_;
-  std::vector<uint32_t> functions_;            // 1 + row, by FunctionId
-  std::vector<uint32_t> modules_;              // the same by image
-  std::vector<std::vector<uint32_t>> frames_;  // by LocationId; empty: not needed yet
-  Functions function_rows_;
-  std::vector<Module> module_rows_;
-  std::vector<FrameRow> rows_;
-  tsl::robin_map<FrameRow, uint32_t, BytesHash> numbers_;
+  Page& page_;
+  std::vector<uint32_t> functions_;  // 1 + row, by FunctionId
+  std::vector<uint32_t> modules_;    // the same by image
 };
 
 // A row of Samples.
@@ -220,8 +231,9 @@ public:
 
   void count(uint32_t node, uint64_t samples) { nodes_[node].samples += samples; }
 
-  // The numbers of the nodes in preorder: what has more samples comes first.
-  std::vector<uint32_t> write(Tree& tree);
+  // The numbers of the nodes in preorder: what has more samples comes first. Frames are
+  // numbered anew, by where they come first.
+  std::vector<uint32_t> write(Tree& tree, FrameWriter& writer);
 
 private:
   struct Node {
@@ -276,11 +288,12 @@ std::vector<uint32_t> StackPaths::in_preorder() {
   return order;
 }
 
-std::vector<uint32_t> StackPaths::write(Tree& tree) {
+std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   std::vector<uint32_t> order = in_preorder();
   std::vector<uint32_t> depth(nodes_.size(), 0);
   tsl::robin_map<uint64_t, uint32_t, BytesHash> ranks;  // by the frame above, and the frame
   tsl::robin_map<uint32_t, uint32_t, BytesHash> followers;
+  tsl::robin_map<uint32_t, uint32_t, BytesHash> new_frames;
   uint32_t depth_before = 0;
   int64_t frame_before = 0;
   for (uint32_t id : std::span(order).subspan(1)) {
@@ -295,8 +308,12 @@ std::vector<uint32_t> StackPaths::write(Tree& tree) {
     if (!is_new)
       continue;
     rank.value() = ++followers[above];
-    tree.first.push_back(static_cast<int32_t>(node.frame - frame_before));
-    frame_before = node.frame;
+    auto [frame, is_first] =
+        new_frames.try_emplace(node.frame, static_cast<uint32_t>(new_frames.size()));
+    if (is_first)
+      writer.add(frames_[node.frame]);
+    tree.first.push_back(static_cast<int32_t>(frame->second - frame_before));
+    frame_before = frame->second;
   }
   return order;
 }
@@ -356,6 +373,9 @@ Origin origin_of(const Profile& profile) {
 Event event_of(const Profile& profile, uint32_t index) {
   const RecordedEvent& event = profile.info.events[index];
   EventPart part = select_event(profile, index);
+  // Where it is not counted by CPU and event, there is one event.
+  if (profile.stats.cpus.empty())
+    part.stats = profile.stats;
   uint64_t unit = profile.period(index);
   bool is_time = measures_time(event);
   return {.name = printable(event.name),
@@ -481,9 +501,9 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
                     .weight = has_weight ? sample.weight : 0,
                     .skipped = sample.skipped});
   }
-  std::vector<uint32_t> order = paths.write(page.tree);
+  FrameWriter writer(profile, texts, page);
+  std::vector<uint32_t> order = paths.write(page.tree, writer);
   write_samples(std::move(rows), order, page);
-  std::move(frames).write(page);
   number_texts(texts, page);
   return page;
 }
