@@ -28,9 +28,9 @@ constexpr Format kFormats[] = {
      [](const Profile& p, const ViewOptions&, const Write& w) { write_folded(p, w); }},
     {"pprof", EventsWritten::kTogether, true, false, true, false, "go tool pprof -http=: {}",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
-    {"html", EventsWritten::kTogether, true, false, false, true, "xdg-open {}",
+    {"html", EventsWritten::kTogether, true, false, false, true, "open it in a browser",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_html(p, w); }},
-    {"svg", EventsWritten::kFirst, false, false, false, false, "xdg-open {}",
+    {"svg", EventsWritten::kFirst, false, false, false, false, "attach it to a ticket",
      [](const Profile& p, const ViewOptions&, const Write& w) { w(make_svg(p)); }},
 };
 

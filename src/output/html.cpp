@@ -27,7 +27,8 @@ void append_notes(std::string_view lines, std::vector<page::Note>& notes) {
 }
 
 void append_notes_of(const Profile& profile, std::vector<page::Note>& notes) {
-  append_notes(make_header(profile, Amounts(profile), SIZE_MAX, Screen()), notes);
+  constexpr size_t kProcesses = 50;  // named in the note; the page has them all
+  append_notes(make_header(profile, Amounts(profile), kProcesses, Screen()), notes);
   append_notes(make_notes(profile, /*is_verbose=*/true, /*top=*/0, Screen()), notes);
 }
 
