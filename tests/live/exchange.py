@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """Other programs take what report writes, and count the same."""
+import base64
 import functools
+import hashlib
 import json
 import re
+import xml.etree.ElementTree
 
 from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call, fetched, folded,
                     go, gosym, new_place, pprof, pprof_file, record, run, running)
@@ -11,7 +14,7 @@ from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call
 @functools.cache
 def recording():
     with running(build_demo("newest", "-ldflags=-s -w"), 600) as pid:
-        return record("-p", pid, seconds=1, hertz=1499)
+        return record("-p", pid)
 
 
 def go_pprof(*options):
@@ -115,6 +118,60 @@ func main() {
         assert "main.keep" in names, names
 
 
+@functools.cache
+def page():
+    file = recording().with_suffix(".html")
+    gosym("report", "-q", recording(), "--html", file)
+    return file
+
+
+def without_stacks(report):
+    """The order of what is equal is that of the stacks, which a page has in its own."""
+    del report["tree"]
+    report["functions"] = sorted(((one["name"], one["self"], one["total"], one.get("file"), one.get("package"))
+                                  for one in report["functions"]), key=str)
+    return report
+
+
+def pages_are_profiles():
+    """What is made of a page is what is made of the recording."""
+    for options in ([], ["--focus", "processRequest"], ["--no-inlines"], ["--hide", "^main.main$"],
+                    ["--demangle", "full"], ["--no-kernel"], ["--comm", "demo"], ["--time", "0.2,0.6"]):
+        of_page, of_recording = (gosym("report", "-q", one, "--folded", *options).out
+                                 for one in (page(), recording()))
+        assert of_page == of_recording and of_page, options
+    of_page, of_recording = (without_stacks(json.loads(gosym("report", "-q", one, "--json").out))
+                             for one in (page(), recording()))
+    assert of_page == of_recording
+    again = page().with_name("page.pb.gz")
+    gosym("report", "-q", page(), "--pprof", again)
+    for options in (["-top"], ["-tags"]):
+        of_page, of_recording = (call("/usr/bin/go", "tool", "pprof", *options, one, env=GO_ENVIRONMENT).out
+                                 for one in (again, pprof_file(recording())))
+        assert without_file(of_page) == without_file(of_recording), (options, of_page, of_recording)
+    same = page().with_name("again.html")
+    gosym("report", "-q", page(), "--html", same)
+    assert gosym("report", "-q", same, "--folded").out == gosym("report", "-q", recording(), "--folded").out
+
+
+def pages_load_nothing():
+    text = page().read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy.startswith("default-src 'none'"), policy
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy, policy
+    assert not re.search(r"(src|href)=|@import|url\(", text), "the page names another file"
+
+
+def picture_is_xml():
+    file = recording().with_suffix(".svg")
+    gosym("report", "-q", recording(), "--svg", file)
+    root = xml.etree.ElementTree.parse(file).getroot()
+    titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert any(title.startswith("main.fetchData: ") for title in titles), titles
+
+
 def flame_graph():
     file = recording().with_suffix(".folded")
     gosym("report", recording(), "--folded", "-o", file)
@@ -130,4 +187,7 @@ run([("go tool pprof takes the profile", every_view_of_pprof),
      ("go build -pgo takes the profile", go_build_optimises_by_it),
      ("a profile that was written is read", profiles_are_read_again),
      ("profiles of Go's heap are read", heap_profile),
+     ("a page is read as the recording is", pages_are_profiles),
+     ("a page loads nothing, and runs one script", pages_load_nothing),
+     ("a picture is XML", picture_is_xml),
      ("flamegraph.pl takes the folded stacks", flame_graph)])
