@@ -405,7 +405,7 @@ private:
     SampleCount sample = owners_[owner];
     sample.stack = stack;
     sample.step = static_cast<uint32_t>(step);
-    sample.count = std::max(at(table.count, next_sample_), uint32_t{1});
+    sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
     uint64_t amount = sample.weight + sample.skipped + sample.count;

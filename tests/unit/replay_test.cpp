@@ -507,7 +507,7 @@ TEST_CASE("replay: samples of different events are different, and skip their own
 TEST_CASE("replay: a wait lies in each step of its time") {
   const std::vector<uint64_t> user = {0x1000};
   RecordingInfo info;
-  info.events = {{"off-cpu", 0, 10, "waiting"}};
+  info.events = {{"off-cpu", 0, 10, "nanoseconds"}};
   Replay replay(info, {}, events(map(0, 1, 0x1000, "//anon")), {}, {.time_step = 1'000'000});
   replay.set_begin(5'000'000, 0);
   RecordedSample sample = sample_of(5'000'000 + 3'400'000, 1, user);

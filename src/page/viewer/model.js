@@ -88,6 +88,8 @@ function readSamples(samples, inRoot, counts, owners, events) {
     "its tree counts other samples than there are");
   const node = new Int32Array(count), step = new Uint32Array(count);
   const amount = new Float64Array(count), number = new Float64Array(count);
+  // An absent column says that each is one sample.
+  const areAllOne = samples.count.every((number) => number === 0);
   let i = 0, steps = 1;
   for (let at = -1; at < counts.length; at++) {
     for (let k = 0, now = 0; k < (at < 0 ? inRoot : counts[at]); k++, i++) {
@@ -95,7 +97,7 @@ function readSamples(samples, inRoot, counts, owners, events) {
       step[i] = now += samples.step[i];
       requireThat(now < 0xffffffff, `the time of sample ${i} is too late`);
       steps = Math.max(steps, now + 1);
-      number[i] = samples.count[i] || 1;
+      number[i] = areAllOne ? 1 : samples.count[i];
       // Of most events samples weigh the same, but for ticks of the clock that were skipped.
       amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
                                                                     : number[i] + samples.skipped[i];
