@@ -46,9 +46,13 @@ std::string_view UnwoundImage::name_at(ImageAddress address) {
 }
 
 bool UnwoundImage::is_root(ImageAddress address) {
-  constexpr uint64_t kMaxStartSize = 64;
+  constexpr uint64_t kMaxStartSize = 80;  // that of Free Pascal
   return to_integer(address) - to_integer(image.entry) < kMaxStartSize ||
          std::ranges::count(kRoots, name_at(address)) > 0;
+}
+
+bool UnwoundImage::is_kickoff(ImageAddress address) {
+  return image.find_section(".go_export") && name_at(address) == "runtime.kickoff";
 }
 
 bool UnwoundImage::is_root_returned_to(ImageAddress address) {
@@ -117,6 +121,8 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.is_return && elf::is_context_start(image.image, *location.image_address))
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   ImageAddress address = call_of(location);
+  if (image.is_kickoff(address))
+    return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
   auto rule = image.go_module ? go::unwind_rule(*image.go_module, address) : std::nullopt;
   if (!rule && image.call_frames)

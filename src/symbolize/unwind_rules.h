@@ -29,6 +29,8 @@ struct UnwoundImage {
   bool is_held = false;                     // one of those that the recording keeps
 
   void read(elf::Image parsed);
+  // Whether it is the first function of gccgo's goroutines, which returns to nothing.
+  bool is_kickoff(ImageAddress address);
   // Of code without a rule: whether a stack begins there, by its name, and by what it does
   // when it is returned to.
   bool is_root(ImageAddress address);

@@ -7,7 +7,8 @@ import math
 import re
 import shutil
 
-from common import FIXTURES, Skip, compiled, gosym, is_kernel, new_place, parse_folded, run
+from common import (FIXTURES, Skip, call, compiled, gosym, is_kernel, new_place, parse_folded, record,
+                    run, running)
 
 STACKS = FIXTURES / "stacks"
 HERTZ = 499
@@ -86,6 +87,32 @@ def musl(source, root, *flags):
     reach(recorded(program, 1), lambda frames: len(frames) > 1 and re.match(root, frames[1]))
 
 
+def assembly():
+    """Its instructions tell where the caller is."""
+    program = build("assembly.c", "gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls")
+    reach(recorded(program, 1),
+          lambda frames: has_root(frames) and ("mix" not in frames or frames[-3:-1] == ["main", "caller"]))
+
+
+def pascal():
+    """Its compiler writes no unwind tables. Stripped, as it leaves them, programs have no names."""
+    if not shutil.which("fpc"):
+        raise Skip("no fpc")
+    program = new_place("pascal")
+    call("fpc", "-O2", "-Xs", f"-FU{program.parent}", f"-o{program}", STACKS / "chain.pas")
+    reach(recorded(program), lambda frames: len(frames) > 3)
+
+
+def gccgo():
+    """Goroutines begin in a function that returns to nothing."""
+    if not shutil.which("gccgo"):
+        raise Skip("no gccgo")
+    program = compiled("gccgo", "-O1", FIXTURES / "go_stacks" / "main.go", output=new_place("gccgo"))
+    with running(program, "fib", 600000) as pid:
+        file = record("-p", pid, seconds=1)
+    reach(file, lambda frames: has_root(frames) or frames[0] == "runtime.kickoff")
+
+
 def handler(stack):
     """What a handler interrupted is its caller, whichever stack it runs on."""
     program = build("handler.c", "gcc", "-O2")
@@ -139,6 +166,9 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
                           ("chain!fun_", "-static", "-s")]] +
     [(f"musl, {flag}: threads begin where it calls their function",
       functools.partial(musl, "thread.c", "work$", flag)) for flag in ("-O2", "-static")] +
+    [("assembly without unwind tables: stacks reach the root", assembly),
+     ("Free Pascal: stacks reach the root", pascal),
+     ("gccgo: stacks reach the first function of goroutines", gccgo)] +
     [(f"handlers on {stack} stack lead to what they interrupted",
       functools.partial(handler, word))
      for stack, word in [("the same", "same"), ("another", "alternate")]] +
