@@ -62,7 +62,7 @@ _gosym() {
         --debuginfod --no-debuginfod"
       ;;
     goroutines)
-      options="-h --help --all --by --folded --json --pprof --system --state --focus --label --older --watch -n
+      options="-h --help --all --by --folded --html --json --pprof --system --state --focus --label --older --watch -n
         --iterations"
       ;;
     doctor) options="-h --help" ;;

@@ -1,5 +1,7 @@
 #include "commands/goroutine_profile.h"
 
+#include <sys/utsname.h>
+
 #include <map>
 #include <tuple>
 
@@ -11,9 +13,17 @@ namespace {
 
 class ProfileBuilder {
 public:
-  ProfileBuilder(const NamedGoroutines& named, uint32_t pid) : named_(named), pid_(pid) {
+  ProfileBuilder(const NamedGoroutines& named, const GoroutineSource& source)
+      : named_(named), pid_(source.pid) {
+    profile_.start_realtime_ns = source.realtime_ns;
+    utsname system{};
+    if (!source.is_core && uname(&system) == 0) {
+      profile_.info.host = system.nodename;
+      profile_.info.kernel_release = system.release;
+      profile_.info.machine = system.machine;
+    }
     profile_.info.events = {{"goroutine", 0, 1}};
-    profile_.info.command_line = fmt::format("gosym goroutines {}", pid);
+    profile_.info.command_line = fmt::format("gosym goroutines {}", pid_);
     profile_.images.resize(2);
     profile_.images[0].kind = ProfileImage::Kind::kAnonymous;
     profile_.images[1].kind = ProfileImage::Kind::kKernel;
@@ -34,6 +44,7 @@ public:
     sample.count = 1;
     sample.goid = goroutine.number;
     sample.label_set = label_set(goroutine);
+    sample.state = profile_.strings.intern(named_.state(goroutine));
     profile_.samples.push_back(sample);
   }
 
@@ -70,8 +81,7 @@ private:
   }
 
   uint32_t label_set(const Goroutine& goroutine) {
-    std::vector<GoroutineLabel> labels = named_.labels_of(goroutine);
-    labels.push_back({"state", named_.state(goroutine)});
+    const std::vector<GoroutineLabel>& labels = named_.labels_of(goroutine);
     auto next = static_cast<uint32_t>(profile_.label_sets.size());
     auto [known, is_new] = label_sets_.try_emplace(labels, next);
     if (is_new) {
@@ -89,13 +99,14 @@ private:
   StringId comm_{};
   std::map<std::pair<StringId, StringId>, FunctionId> functions_;  // by name and file
   std::map<std::pair<size_t, uint32_t>, LocationId> locations_;    // by function and line
-  std::map<std::vector<GoroutineLabel>, uint32_t> label_sets_;
+  std::map<std::vector<GoroutineLabel>, uint32_t> label_sets_ = {{{}, 0}};
 };
 
 }  // namespace
 
-Profile profile_of(const NamedGoroutines& named, const GoroutineView& view, uint32_t pid) {
-  ProfileBuilder builder(named, pid);
+Profile profile_of(const NamedGoroutines& named, const GoroutineView& view,
+                   const GoroutineSource& source) {
+  ProfileBuilder builder(named, source);
   for (const Goroutine* goroutine : view.shown)
     builder.add(*goroutine, view.has_system);
   return std::move(builder).finish();

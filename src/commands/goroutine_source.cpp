@@ -1,7 +1,9 @@
 #include "commands/goroutine_source.h"
 
+#include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
@@ -38,6 +40,7 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   GoroutineSource source;
   source.pid = core->pid;
   source.is_core = true;
+  source.realtime_ns = static_cast<uint64_t>(std::max<int64_t>((*file)->mtime_ns(), 0));
   source.crashed = core->first_thread;
   source.core = *std::move(file);
   source.memory = std::make_unique<CoreMemory>(*core);
@@ -73,6 +76,7 @@ Result<GoroutineSource> open_process_source(uint32_t pid) {
         .with_exit_status(kNoTarget);
   GoroutineSource source;
   source.pid = pid;
+  source.realtime_ns = clock_ns(CLOCK_REALTIME);
   source.code = *std::move(code);
   source.read_memory = [pid](std::span<proc::MemoryPiece> pieces) {
     return proc::read_memory(pid, pieces);

@@ -15,6 +15,7 @@ namespace gosym {
 struct GoroutineSource {
   uint32_t pid = 0;
   bool is_core = false;
+  uint64_t realtime_ns = 0;  // since 1970: now, or when the core file was written
   // Of a core file. The others borrow from these.
   std::unique_ptr<MappedFile> core;
   std::unique_ptr<CoreMemory> memory;

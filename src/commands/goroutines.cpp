@@ -10,6 +10,7 @@
 #include "commands/command.h"
 #include "commands/goroutine_profile.h"
 #include "commands/option_checks.h"
+#include "output/html.h"
 #include "output/output_file.h"
 #include "output/pprof.h"
 #include "record/target.h"
@@ -26,7 +27,8 @@ struct GoroutinesOptions {
   bool has_system = false;
   bool is_json = false;
   bool is_folded = false;
-  std::string pprof;  // a file; empty: none
+  std::string pprof;  // files; empty: none
+  std::string html;
   std::string by;     // empty: groups, or all
   std::string state;  // regular expressions; empty: any
   std::string focus;
@@ -137,16 +139,6 @@ std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
   return options.is_all ? traceback_of(named, view) : groups_of(named, view);
 }
 
-Result<> write_profile(const NamedGoroutines& named, const GoroutineView& view, uint32_t pid,
-                       const std::string& path) {
-  auto file = OutputFile::open(path);
-  if (!file)
-    return std::move(file).error();
-  write_pprof(profile_of(named, view, pid),
-              [&](std::string_view data) { return file->write(data); });
-  return file->finish();
-}
-
 // The texts are printable already.
 void write_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -158,6 +150,20 @@ struct Look {
   std::vector<NamedGoroutines> all;
   std::vector<GoroutineView> views;  // of each of these
 };
+
+// Of the first Go runtime.
+Result<> write_profile(const Look& look, const GoroutinesOptions& options) {
+  auto file = OutputFile::open(options.pprof.empty() ? options.html : options.pprof);
+  if (!file)
+    return std::move(file).error();
+  Profile profile = profile_of(look.all.front(), look.views.front(), look.source);
+  auto write = [&](std::string_view data) { return file->write(data); };
+  if (options.pprof.empty())
+    write_html(profile, write);
+  else
+    write_pprof(profile, write);
+  return file->finish();
+}
 
 Result<Look> look_at(Result<GoroutineSource> source, const GoroutineFilter& filter,
                      bool has_system) {
@@ -182,9 +188,8 @@ void tell_notes(const Look& look) {
 
 Result<int> show(const Look& look, const GoroutinesOptions& options) {
   uint32_t pid = look.source.pid;
-  if (!options.pprof.empty()) {
-    if (auto written = write_profile(look.all.front(), look.views.front(), pid, options.pprof);
-        !written)
+  if (!options.pprof.empty() || !options.html.empty()) {
+    if (auto written = write_profile(look, options); !written)
       return std::move(written).error();
   } else if (options.is_json) {
     write_text(json_of(look.all, look.views, pid));
@@ -304,12 +309,18 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .set = into(options.pprof),
          .check = check_given,
          .excludes = {"--all", "--by", "--folded", "--json"}},
+        {.names = "--html",
+         .value = "FILE",
+         .help = "Write a page for a browser, of the same",
+         .set = into(options.html),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof"}},
         {.names = "--watch",
          .value = "TIME",
          .help = "Look again after this time, and show what changed",
          .set = into(options.watch),
          .check = check_given,
-         .excludes = {"--all", "--by", "--folded", "--json", "--pprof"}},
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"}},
         {.names = "-n,--iterations",
          .value = "COUNT",
          .help = "With --watch, stop after N looks",

@@ -131,6 +131,10 @@ def other_forms():
         tags = call(go("1.27"), "tool", "pprof", "-tags", profile).out
         assert re.search(r"^ +3 \( *[\d.]+%\): chan send$", tags, re.M), tags
         assert any(line.startswith("chan send;main.send ") for line in folded), folded
+        page = new_place("goroutines.html")
+        gosym("goroutines", "--html", page, waiting.pid)
+        states = gosym("report", "--stdio", "--by", "state", page).out
+        assert re.search(r"^ *[\d.]+ +3 +[\d.]+ +3  chan send$", states, re.M), states
 
 
 def filters():
