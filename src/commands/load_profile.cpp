@@ -224,8 +224,9 @@ Result<> check_read(const ReadProfile& one, size_t count, const ReportOptions& o
   for (Dimension::Kind kind :
        {Dimension::Kind::kAddress, Dimension::Kind::kCpu, Dimension::Kind::kGoroutine})
     if (is_by(kind))
-      return errorf("{}: {} does not have it: --by {} is for recordings", name_of({one.name}),
-                    to_string(one.kind), to_string(Dimension{.kind = kind}))
+      return errorf("{}: {} does not say which {}: --by {} is for recordings",
+                    name_of({one.name}), to_string(one.kind),
+                    to_string(Dimension{.kind = kind}), to_string(Dimension{.kind = kind}))
           .with_exit_status(kUsage);
   return Ok{};
 }

@@ -150,7 +150,7 @@ Error mixed_kinds(const Inputs& inputs) {
   return errorf("'{}' is a recording, '{}' is {}: they do not add up",
                 printable(inputs.recordings.front().name),
                 printable(inputs.profiles.front().name),
-                inputs.profiles.front().profile.info.source)
+                to_string(inputs.profiles.front().kind))
       .with_hint("gosym report --pprof FILE makes a profile of a recording")
       .with_exit_status(kUsage);
 }

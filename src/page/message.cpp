@@ -165,7 +165,8 @@ void visit(auto& field, Either<Page> auto& page) {
 template <class Message>
 std::string encode_message(const Message& message);
 
-// Writes what is not 0, false or empty, and of columns those that do not hold zeros alone.
+// Writes what is not 0, false or empty, of columns those that do not hold zeros alone, and the
+// first of each table.
 class FieldWriter {
 public:
   explicit FieldWriter(pbf_writer& out) : out_(out) {}
@@ -181,7 +182,8 @@ public:
 
   template <std::unsigned_integral T>
   void operator()(uint32_t number, const std::vector<T>& values) {
-    if (std::ranges::any_of(values, [](T value) { return value != 0; }))
+    bool is_length_of_table = number == 1;
+    if (is_length_of_table || std::ranges::any_of(values, [](T value) { return value != 0; }))
       out_.add_packed_uint64(number, values.begin(), values.end());
   }
 

@@ -8,7 +8,7 @@
 #include "base/result.h"
 
 // The message Page of page.proto as plain values: its tables are columns here as there. A
-// column that holds nothing but zeros may be empty.
+// column but the first that holds nothing but zeros may be empty.
 
 namespace gosym::page {
 

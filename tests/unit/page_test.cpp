@@ -178,6 +178,15 @@ TEST_CASE("page: a profile is read back as it was") {
   CHECK(libc->file.gnu_build_id == "\x01\xab");
 }
 
+TEST_CASE("page: samples of which nothing is known are read back") {
+  Profile profile = make_demo_profile();
+  for (SampleCount& sample : profile.samples) {
+    sample.pid = sample.tid = 0;
+    sample.comm = {};
+  }
+  CHECK(samples_of(read_back(profile)) == samples_of(profile));
+}
+
 TEST_CASE("page: so is any other") {
   for (uint32_t seed = 0; seed < 50; seed++) {
     Profile profile = RandomProfile(seed).make();
