@@ -193,9 +193,10 @@ private:
   }
 
   void write_lines(const std::vector<std::string>& lines, double y) {
+    constexpr auto kRoom = static_cast<size_t>((kWidth - 2 * kMargin) / kCharacterWidth);
     for (const std::string& line : lines) {
       svg_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" xml:space=\"preserve\">{}</text>\n",
-                          kMargin, y, escaped(line));
+                          kMargin, y, escaped(cut_at_end(line, kRoom)));
       y += kLineHeight;
     }
   }
