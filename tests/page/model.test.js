@@ -3,6 +3,8 @@
 "use strict";
 
 const assert = require("assert");
+const fs = require("fs");
+const path = require("path");
 const test = require("node:test");
 const zlib = require("zlib");
 const {encodeMessage, base64, load} = require("./encode.js");
@@ -12,7 +14,7 @@ const v = load("readPage", "readTexts", "fromBase64", "inflate", "visible", "mak
   "selectStacks", "layOut", "selfOf", "keyTotals", "hottestFrames", "aroundKey", "matchedAmount",
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
-  "kInitialState", "TextMeasure");
+  "kInitialState", "boxColour", "kKindColours", "kHues");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -287,6 +289,33 @@ test("the state survives its way through the address", () => {
   assert.equal(v.stateToHash({...v.kInitialState, filters: {}}), "");
   const odd = v.stateFromHash("#view=__proto__&zoom=-1&range=9-3&event=x&by=constructor&foo=1");
   assert.deepEqual(odd, {...v.kInitialState, filters: {}});
+});
+
+// WCAG 2: the ratio of the luminances of text and what is behind it.
+function contrast(first, second) {
+  const luminance = (rgb) => rgb.map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const [less, more] = [luminance(first), luminance(second)].sort((a, b) => a - b);
+  return (more + 0.05) / (less + 0.05);
+}
+function ofHsl(text) {
+  const [hue, saturation, light] = text.match(/[\d.]+/g).map(Number);
+  const part = (n) => {
+    const k = (n + hue / 30) % 12, a = saturation / 100 * Math.min(light / 100, 1 - light / 100);
+    return light / 100 - a * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+  };
+  return [part(0), part(8), part(4)];
+}
+const ofHex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) / 255);
+
+test("names on boxes have the contrast that WCAG asks for, in the light and in the dark", () => {
+  const css = fs.readFileSync(path.join(__dirname, "../../src/page/viewer/viewer.css"), "utf8");
+  const [light, dark] = [...css.matchAll(/--text: (#[0-9a-f]{6})/g)].map(([, colour]) => ofHex(colour));
+  for (const colour of [...v.kKindColours, ...v.kHues.map((hue) => [hue, 50])])
+    for (const shade of [0, 0.5, 1]) {
+      assert.ok(contrast(light, ofHsl(v.boxColour(colour, shade, false))) >= 4.5, `light ${colour}`);
+      assert.ok(contrast(dark, ofHsl(v.boxColour(colour, shade, true))) >= 4.5, `dark ${colour}`);
+    }
 });
 
 test("a search that is no regular expression says so", () => {

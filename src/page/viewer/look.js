@@ -125,7 +125,7 @@ const kHues = [142, 212, 40, 282, 8, 178, 320, 75, 250, 100, 20, 195];
 
 // Boxes of one colour differ a little, so that neighbours are told apart.
 function boxColour([hue, saturation], shade, isDark) {
-  const light = isDark ? 29 + shade * 7 : 74 + shade * 9;
+  const light = isDark ? 26 + shade * 5 : 74 + shade * 9;
   return `hsl(${hue} ${isDark ? saturation * 0.8 : saturation}% ${light}%)`;
 }
 
