@@ -27,6 +27,7 @@ public:
     profile_ = &profile;
     locations_ = &locations;
     open_ = &open;
+    rules_.set_profile(profile);
     take_new();
   }
 
