@@ -14,10 +14,10 @@ void append_address(uint64_t address, std::string& text) {
 }
 
 // No formats, and no copies of names: these took an eighth of the time.
-void append_call(const Call& call, FrameSource source, NameForm form, std::string& text) {
+void append_call(const Call& call, FrameSource source, ShownNames& names, std::string& text) {
   std::string room;
   std::string printable_room;
-  text.append(printable(display_name(call.function, source, form, room), printable_room));
+  text.append(printable(names.of(call, source, room), printable_room));
   if (!call.file.empty()) {
     text.push_back(' ');
     text.append(printable(call.file, room));
@@ -39,10 +39,10 @@ std::string place(const Answer& answer) {
   return fmt::format(" {}+{:#x}", image, to_integer(*answer.image_address));
 }
 
-void write_frame(const Call& call, FrameSource source, NameForm form, JsonWriter& json) {
+void write_frame(const Call& call, FrameSource source, ShownNames& names, JsonWriter& json) {
   json.begin_object();
   std::string room;
-  json.field("function", display_name(call.function, source, form, room));
+  json.field("function", names.of(call, source, room));
   if (!call.file.empty())
     json.field("file", call.file);
   if (call.line != 0)
@@ -54,7 +54,21 @@ void write_frame(const Call& call, FrameSource source, NameForm form, JsonWriter
 
 }  // namespace
 
-void print_text(const Answer& answer, NameForm form) {
+std::string_view ShownNames::of(const Call& call, FrameSource source, std::string& room) {
+  constexpr size_t kMaxNames = 50'000;  // of some 200 bytes each
+  // Those of Go are shown as they are, most of them.
+  if (is_go(source) || form_ == NameForm::kNone)
+    return display_name(call.function, source, form_, room);
+  Names& names = names_[source];
+  if (names.shown.size() >= kMaxNames)
+    names = {};
+  auto number = static_cast<size_t>(names.linker_names.intern(call.function));
+  if (number == names.shown.size())
+    names.shown.push_back(display_name(call.function, source, form_));
+  return names.shown[number];
+}
+
+void print_text(const Answer& answer, ShownNames& names) {
   constexpr size_t kUsually = 512;
   std::string text;
   text.reserve(kUsually);
@@ -66,12 +80,12 @@ void print_text(const Answer& answer, NameForm form) {
     text += fmt::format(" ?? ({}){}\n", printable(answer.reason), place(answer));
   for (size_t i = 0; i < answer.calls.size(); i++) {
     text += i == 0 ? " " : "  (inlined by) ";
-    append_call(answer.calls[i], answer.source, form, text);
+    append_call(answer.calls[i], answer.source, names, text);
   }
   (void)std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void print_json(const Answer& answer, NameForm form, JsonWriter& json) {
+void print_json(const Answer& answer, ShownNames& names, JsonWriter& json) {
   json.clear();
   json.begin_object();
   if (!answer.name.empty())
@@ -87,7 +101,7 @@ void print_json(const Answer& answer, NameForm form, JsonWriter& json) {
   json.key("frames");
   json.begin_array();
   for (const Call& call : answer.calls)
-    write_frame(call, answer.source, form, json);
+    write_frame(call, answer.source, names, json);
   json.end_array();
   if (answer.calls.empty())
     json.field("reason", answer.reason);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "base/address.h"
 #include "base/call.h"
 #include "output/json.h"
+#include "profile/string_pool.h"
 #include "symbolize/names.h"
 
 namespace gosym {
@@ -24,9 +27,28 @@ struct Answer {
   std::optional<ImageAddress> image_address{};
 };
 
+// The names of functions in one form. Each of native code is demangled once, not once an
+// address.
+class ShownNames {
+public:
+  explicit ShownNames(NameForm form) : form_(form) {}
+
+  // Valid until the next call, and as long as `room` and the call's own name.
+  std::string_view of(const Call& call, FrameSource source, std::string& room);
+
+private:
+  struct Names {
+    StringPool linker_names;
+    std::deque<std::string> shown = {""};  // by the number of the linker's
+  };
+
+  NameForm form_;
+  std::map<FrameSource, Names> names_;
+};
+
 // A line for people, or more where calls were inlined.
-void print_text(const Answer& answer, NameForm form);
+void print_text(const Answer& answer, ShownNames& names);
 // A line with an object. The writer is used for one after the other.
-void print_json(const Answer& answer, NameForm form, JsonWriter& json);
+void print_json(const Answer& answer, ShownNames& names, JsonWriter& json);
 
 }  // namespace gosym

@@ -175,22 +175,23 @@ void choose_calls(const ResolveOptions& options, std::vector<Call>& calls) {
       call.file = base_name(call.file);
 }
 
-void print_answer(Answer& answer, const ResolveOptions& options, JsonWriter& json) {
-  choose_calls(options, answer.calls);
-  if (options.is_json)
-    print_json(answer, options.name_form.value_or(NameForm::kNone), json);
-  else
-    print_text(answer, options.name_form.value_or(NameForm::kShort));
-}
-
-Result<> resolve(std::span<const uint64_t> addresses, const Ask& ask,
-                 const ResolveOptions& options) {
-  JsonWriter json;
-  return ask(addresses, [&](Answer& answer) { print_answer(answer, options, json); });
+// Prints one answer after the other.
+Tell answer_printer(const ResolveOptions& options) {
+  NameForm usual = options.is_json ? NameForm::kNone : NameForm::kShort;
+  auto names = std::make_shared<ShownNames>(options.name_form.value_or(usual));
+  auto json = std::make_shared<JsonWriter>();
+  return [&options, names, json](Answer& answer) {
+    choose_calls(options, answer.calls);
+    if (options.is_json)
+      print_json(answer, *names, *json);
+    else
+      print_text(answer, *names);
+  };
 }
 
 Result<> resolve_input(const Ask& ask, const ResolveOptions& options) {
   AddressLines lines(STDIN_FILENO);
+  Tell tell = answer_printer(options);
   while (true) {
     std::fflush(stdout);
     auto addresses = lines.next();
@@ -198,7 +199,7 @@ Result<> resolve_input(const Ask& ask, const ResolveOptions& options) {
       return std::move(addresses).error();
     if (addresses->empty())
       return Ok{};
-    if (auto resolved = resolve(*addresses, ask, options); !resolved)
+    if (auto resolved = ask(*addresses, tell); !resolved)
       return resolved;
   }
 }
@@ -260,8 +261,7 @@ bool is_name(const std::string& word, Names* names) {
 // an address nor a name, which is said where it stands. Without `names` none is a name.
 Result<int> resolve_words(const Ask& ask, Names* names, const ResolveOptions& options) {
   int status = kSuccess;
-  JsonWriter json;
-  Tell tell = [&](Answer& answer) { print_answer(answer, options, json); };
+  Tell tell = answer_printer(options);
   std::vector<uint64_t> addresses;
   auto ask_addresses = [&]() -> Result<> {
     std::vector<uint64_t> asked = std::exchange(addresses, {});
