@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace gosym::browser {
 
@@ -84,17 +85,34 @@ std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t 
   return text;
 }
 
-void set_open(const PathTree& tree, uint32_t node, bool open, bool with_all_below,
-              OutlineState& state) {
-  uint32_t end = with_all_below ? node + tree.tree.nodes[node].size : node + 1;
-  for (uint32_t i = node; i < end; i++) {
-    if (!has_children(tree, i))
-      continue;
-    if (is_open_at_first(tree, i) == open)
-      state.toggled.erase(tree.paths[i]);
-    else
-      state.toggled.insert(tree.paths[i]);
-  }
+void set_open(const PathTree& tree, uint32_t node, bool open, OutlineState& state) {
+  if (!has_children(tree, node))
+    return;
+  if (is_open_at_first(tree, node) == open)
+    state.toggled.erase(tree.paths[node]);
+  else
+    state.toggled.insert(tree.paths[node]);
+}
+
+size_t open_all(const PathTree& tree, uint32_t node, OutlineState& state) {
+  std::vector<uint32_t> below;
+  for (uint32_t i = node; i < node + tree.tree.nodes[node].size; i++)
+    if (has_children(tree, i))
+      below.push_back(i);
+  size_t count = std::min(below.size(), kMostOpened);
+  // No node has more than its parent, and of equals the parent comes first.
+  std::ranges::nth_element(
+      below, below.begin() + static_cast<ptrdiff_t>(count), [&](uint32_t a, uint32_t b) {
+        return std::pair(tree.tree.nodes[b].total, a) < std::pair(tree.tree.nodes[a].total, b);
+      });
+  for (uint32_t i : std::span(below).first(count))
+    set_open(tree, i, true, state);
+  return below.size() - count;
+}
+
+void close_all(const PathTree& tree, uint32_t node, OutlineState& state) {
+  for (uint32_t i = node; i < node + tree.tree.nodes[node].size; i++)
+    set_open(tree, i, false, state);
 }
 
 }  // namespace gosym::browser

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <tsl/robin_set.h>
+
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@ namespace gosym::browser {
 // Which nodes are open, and where the cursor is, by paths (PathTree): so that they are found
 // again in a tree of other samples.
 struct OutlineState {
-  std::set<uint64_t> toggled;  // nodes that are open where others like them are not, or closed
-  uint64_t path = 0;           // of the node that has the cursor; 0: the first line
-  size_t row = 0;              // its line
-  size_t top = 0;              // the first line on the screen
+  tsl::robin_set<uint64_t>
+      toggled;        // nodes that are open where others like them are not, or closed
+  uint64_t path = 0;  // of the node that has the cursor; 0: the first line
+  size_t row = 0;     // its line
+  size_t top = 0;     // the first line on the screen
 };
 
 struct OutlineRow {
@@ -41,8 +43,13 @@ std::vector<OutlineRow> outline_rows(const PathTree& tree, const OutlineState& s
 // it takes more than `width` columns.
 std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t width);
 
-// Opens or closes the node; or all nodes below it as well.
-void set_open(const PathTree& tree, uint32_t node, bool open, bool with_all_below,
-              OutlineState& state);
+// Opens or closes the node.
+void set_open(const PathTree& tree, uint32_t node, bool open, OutlineState& state);
+
+// The same with all below it. No more than kMostOpened are opened, the largest: the millions of
+// a large recording would take seconds each time they are listed. Gives how many stay closed.
+size_t open_all(const PathTree& tree, uint32_t node, OutlineState& state);
+void close_all(const PathTree& tree, uint32_t node, OutlineState& state);
+inline constexpr size_t kMostOpened = 10'000;
 
 }  // namespace gosym::browser

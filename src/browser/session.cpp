@@ -188,6 +188,8 @@ private:
     Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
     uint64_t answered = 0;  // generation
     std::shared_ptr<const Answer> before;
+    // What the screen has shown before: freed here, for it may take longer than a key should.
+    std::shared_ptr<const Answer> replaced;
     while (wait(shared, recorded, due)) {
       bool has_more = !recorded.is_last && !is_frozen(shared);
       if (recorded.generation == 0 || (has_more && Clock::now() >= due)) {
@@ -204,7 +206,9 @@ private:
         continue;
       query->event = std::min(query->event, static_cast<uint32_t>(recorded.events.size()) - 1);
       bool is_same = answered == recorded.generation;
-      before = answer(recorded, *query, is_same ? before.get() : nullptr);
+      replaced.reset();
+      replaced =
+          std::exchange(before, answer(recorded, *query, is_same ? before.get() : nullptr));
       answered = recorded.generation;
       std::lock_guard lock(shared.mutex);
       shared.latest = before;

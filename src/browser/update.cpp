@@ -347,7 +347,7 @@ void find_in_outline(State& state, const Answer& answer, const Pattern& pattern,
     return;
   }
   for (uint32_t i = tree.parents[node]; i != 0; i = tree.parents[i])
-    set_open(tree, i, true, false, *outline.state);
+    set_open(tree, i, true, *outline.state);
   outline.state->path = tree.paths[node];
 }
 
@@ -612,21 +612,23 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     list.row = moved(list.row, *by, rows.size());
     list.path = tree.paths[rows[list.row].node];
   } else if (is('*')) {
-    set_open(tree, node, true, true, list);
+    if (size_t closed = open_all(tree, node, list); closed > 0)
+      state.message = fmt::format("opened the {} largest; {} smaller ones stay closed",
+                                  with_commas(kMostOpened), with_commas(closed));
   } else if (is('-')) {
-    set_open(tree, node, false, true, list);
+    close_all(tree, node, list);
   } else if (key.kind == Kind::kRight || is('l') || is('+')) {
     if (!open)
-      set_open(tree, node, true, false, list);
+      set_open(tree, node, true, list);
     else if (!is('+'))
       list.path = tree.paths[node + 1];
   } else if (key.kind == Kind::kLeft || is('h')) {
     if (open)
-      set_open(tree, node, false, false, list);
+      set_open(tree, node, false, list);
     else if (tree.parents[node] != 0)
       list.path = tree.paths[tree.parents[node]];
   } else if (key.kind == Kind::kEnter && state.page == Page::kTree) {
-    set_open(tree, node, !open, false, list);
+    set_open(tree, node, !open, list);
   }
 }
 

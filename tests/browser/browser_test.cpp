@@ -296,6 +296,51 @@ TEST_CASE("browser: the tree opens and closes") {
   CHECK(person.at_cursor() == "main.main");
 }
 
+TEST_CASE("browser: of a large tree the largest are opened") {
+  // The root calls 6,000 functions, each of another total; each calls two, which call one.
+  constexpr uint32_t kFunctions = 6000;
+  constexpr uint32_t kSize = 5;  // of the subtree of each
+  PathTree large;
+  auto add = [&](uint32_t depth, uint32_t size, uint64_t total, uint32_t parent) {
+    large.tree.nodes.push_back({KeyId{}, depth, size, 0, total});
+    large.parents.push_back(parent);
+    large.paths.push_back(large.paths.size() + 1);
+  };
+  large.tree.nodes.clear();
+  add(0, 1 + kSize * kFunctions, 1'000'000'000, 0);
+  for (uint64_t total = kFunctions * 10; total > 0; total -= 10) {
+    auto at = static_cast<uint32_t>(large.paths.size());
+    add(1, kSize, total, 0);
+    for (uint32_t child : {at + 1, at + 3}) {
+      add(2, 2, total / 2, at);
+      add(3, 1, total / 2, child);
+    }
+  }
+  OutlineState state;
+  CHECK(outline_rows(large, state).size() == kFunctions);
+  // All nodes but the leaves: 18,001.
+  CHECK(open_all(large, 0, state) == 1 + 3 * kFunctions - kMostOpened);
+  size_t open = 0;
+  uint64_t least_open = UINT64_MAX;
+  uint64_t most_closed = 0;
+  for (uint32_t i = 0; i < large.tree.nodes.size(); i++) {
+    const CallNode& node = large.tree.nodes[i];
+    if (node.size == 1)
+      continue;
+    open += is_open(large, i, state) ? 1 : 0;
+    if (is_open(large, i, state))
+      least_open = std::min(least_open, node.total);
+    else
+      most_closed = std::max(most_closed, node.total);
+    CHECK((!is_open(large, i, state) || is_open(large, large.parents[i], state)));
+  }
+  CHECK(open == kMostOpened);
+  CHECK(least_open >= most_closed);
+  close_all(large, 0, state);
+  for (uint32_t i = 1; i < large.tree.nodes.size(); i++)
+    CHECK_FALSE(is_open(large, i, state));
+}
+
 TEST_CASE("browser: callers and callees") {
   Person person(timed_profile());
   person.type("<Down><Enter>");
