@@ -11,9 +11,9 @@ namespace gosym {
 
 namespace {
 
-class ProfileBuilder {
+class GoroutineProfileBuilder {
 public:
-  ProfileBuilder(const NamedGoroutines& named, const GoroutineSource& source)
+  GoroutineProfileBuilder(const NamedGoroutines& named, const GoroutineSource& source)
       : named_(named), pid_(source.pid) {
     profile_.start_realtime_ns = source.realtime_ns;
     utsname system{};
@@ -106,7 +106,7 @@ private:
 
 Profile profile_of(const NamedGoroutines& named, const GoroutineView& view,
                    const GoroutineSource& source) {
-  ProfileBuilder builder(named, source);
+  GoroutineProfileBuilder builder(named, source);
   for (const Goroutine* goroutine : view.shown)
     builder.add(*goroutine, view.has_system);
   return std::move(builder).finish();

@@ -265,6 +265,31 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   return look ? show(*look, options) : Result<int>(std::move(look).error());
 }
 
+OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
+  return {
+      "Select goroutines",
+      {{.names = "--state",
+        .value = "RE",
+        .help = "Only those in a state that matches RE, such as 'chan receive'",
+        .set = into(options.state),
+        .check = check_given},
+       {.names = "--focus",
+        .value = "RE",
+        .help = "Only those with a function that matches RE in their stack or as their creator",
+        .set = into(options.focus),
+        .check = check_given},
+       {.names = "--label",
+        .value = "KEY[=VALUE]",
+        .help = "Only those with this label (set through runtime/pprof)",
+        .set = into(options.label),
+        .check = check_given},
+       {.names = "--older",
+        .value = "TIME",
+        .help = "Only those that have waited at least this long, such as 5m",
+        .set = into(options.older),
+        .check = check_given}}};
+}
+
 std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
   return {
       {"",
@@ -330,28 +355,7 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
         {.names = "--system",
          .help = "Show the runtime's own goroutines and functions as well",
          .set = into(options.has_system)}}},
-      {"Select goroutines",
-       {{.names = "--state",
-         .value = "RE",
-         .help = "Only those in a state that matches RE, such as 'chan receive'",
-         .set = into(options.state),
-         .check = check_given},
-        {.names = "--focus",
-         .value = "RE",
-         .help =
-             "Only those with a function that matches RE in their stack or as their creator",
-         .set = into(options.focus),
-         .check = check_given},
-        {.names = "--label",
-         .value = "KEY[=VALUE]",
-         .help = "Only those with this label (set through runtime/pprof)",
-         .set = into(options.label),
-         .check = check_given},
-        {.names = "--older",
-         .value = "TIME",
-         .help = "Only those that have waited at least this long, such as 5m",
-         .set = into(options.older),
-         .check = check_given}}},
+      selection_of_goroutines(options),
   };
 }
 

@@ -116,7 +116,7 @@ private:
         location.mapping = kKernelMapping;
       bool is_unnamed = is_stand_in(frame.name);
       if (is_unnamed)
-        location.unnamed = reason_of(frame.name);
+        location.unnamed = unnamed_by(frame.name);
       frames.push_back({.function = function_of(frame.name),
                         .source = is_unnamed ? FrameSource::kCallFrames : FrameSource::kGiven});
     }

@@ -12,13 +12,13 @@ namespace gosym {
 
 namespace {
 
-constexpr int kGzipFormat = 16;  // added to the window size: inflateInit2's way to ask for it
-constexpr size_t kStep = 1 << 16;
+constexpr int kGunzipFormat = 16;  // added to the window size: inflateInit2's way to ask for it
+constexpr size_t kRoomSize = 1 << 16;
 
 class Inflater {
 public:
   Inflater() {
-    if (inflateInit2(&stream_, MAX_WBITS + kGzipFormat) != Z_OK)
+    if (inflateInit2(&stream_, MAX_WBITS + kGunzipFormat) != Z_OK)
       throw std::bad_alloc();  // the only reason there is
   }
   ~Inflater() { inflateEnd(&stream_); }
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  std::string room_ = std::string(kStep, '\0');
+  std::string room_ = std::string(kRoomSize, '\0');
   z_stream stream_{};
 };
 

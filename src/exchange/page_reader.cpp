@@ -21,9 +21,9 @@ using page::Column;
 using page::Page;
 
 // As recordings have at the most (raw/format.h).
-constexpr size_t kMaxEvents = 64;
+constexpr size_t kMaxPageEvents = 64;
 // printable() makes four bytes of one of a name.
-constexpr size_t kMaxText = 4 * kMaxNameSize;
+constexpr size_t kMaxPageText = 4 * kMaxNameSize;
 // Frames of all stacks, one after the other: those of a day of a large host are some ten
 // million.
 constexpr uint64_t kMaxStackFrames = 500'000'000;
@@ -83,7 +83,7 @@ private:
     for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
       size_t shared = at(table.shared, i);
       size_t rest = at(table.rest, i);
-      if (shared > text.size() || rest > bytes.size() || shared + rest > kMaxText)
+      if (shared > text.size() || rest > bytes.size() || shared + rest > kMaxPageText)
         return errorf("text {} of {}: it has {} and {} bytes", i, *rows, shared, rest);
       text.resize(shared);
       text += bytes.substr(0, rest);
@@ -103,8 +103,9 @@ private:
 
   Result<> read_origin() {
     const page::Origin& origin = page_.origin;
-    if (page_.events.empty() || page_.events.size() > kMaxEvents)
-      return errorf("{} events, where 1 to {} are allowed", page_.events.size(), kMaxEvents);
+    if (page_.events.empty() || page_.events.size() > kMaxPageEvents)
+      return errorf("{} events, where 1 to {} are allowed", page_.events.size(),
+                    kMaxPageEvents);
     Profile& profile = builder_.profile();
     RecordingInfo& info = profile.info;
     info.gosym_version = origin.gosym_version;

@@ -28,7 +28,7 @@ constexpr auto kNumber = pbf_wire_type::varint;
 constexpr auto kBytes = pbf_wire_type::length_delimited;
 
 // Field numbers of the message Profile.
-namespace field {
+namespace pprof_field {
 enum {
   kSampleType = 1,
   kSample = 2,
@@ -42,7 +42,7 @@ enum {
   kComment = 13,
   kDefaultSampleType = 14,
 };
-}  // namespace field
+}  // namespace pprof_field
 
 // The fields of a message that are numbers, by field; others are skipped.
 template <size_t kFields>
@@ -174,7 +174,7 @@ private:
 
   Result<> read_texts() {
     return read_protobuf(as_bytes(data_), [&](pbf_reader message) {
-      while (texts_.size() <= max_texts_ && message.next(field::kStringTable, kBytes)) {
+      while (texts_.size() <= max_texts_ && message.next(pprof_field::kStringTable, kBytes)) {
         auto view = message.get_view();
         texts_.emplace_back(view.data(), view.size());
       }
@@ -189,15 +189,15 @@ private:
       return std::move(numbers).error();
     Profile& profile = builder_.profile();
     profile.info.source = "a pprof profile";
-    profile.start_realtime_ns = (*numbers)[field::kTimeNanos];
-    profile.duration_ns = (*numbers)[field::kDurationNanos];
+    profile.start_realtime_ns = (*numbers)[pprof_field::kTimeNanos];
+    profile.duration_ns = (*numbers)[pprof_field::kDurationNanos];
     if (auto read = read_comments(comments); !read)
       return read;
-    return read_events(types, (*numbers)[field::kPeriod],
-                       (*numbers)[field::kDefaultSampleType]);
+    return read_events(types, (*numbers)[pprof_field::kPeriod],
+                       (*numbers)[pprof_field::kDefaultSampleType]);
   }
 
-  using HeaderNumbers = std::array<uint64_t, field::kDefaultSampleType + 1>;
+  using HeaderNumbers = std::array<uint64_t, pprof_field::kDefaultSampleType + 1>;
   Result<HeaderNumbers> numbers_of_profile(std::vector<std::pair<uint64_t, uint64_t>>& types,
                                            std::vector<uint64_t>& comments) {
     constexpr size_t kMaxTypes = 100;  // each sample has a value of each
@@ -206,14 +206,14 @@ private:
     auto decoded = read_protobuf(as_bytes(data_), [&](pbf_reader message) {
       while (message.next())
         switch (message.tag_and_type()) {
-          case tag_and_type(field::kSampleType, kBytes): {
+          case tag_and_type(pprof_field::kSampleType, kBytes): {
             auto type = numbers_of<2>(message.get_message());
             if (types.size() <= kMaxTypes)
               types.emplace_back(type[1], type[2]);
             break;
           }
-          case tag_and_type(field::kComment, kNumber):
-          case tag_and_type(field::kComment, kBytes):
+          case tag_and_type(pprof_field::kComment, kNumber):
+          case tag_and_type(pprof_field::kComment, kBytes):
             append_numbers(message, comments);
             comments.resize(std::min(comments.size(), kMaxComments));
             break;
@@ -285,7 +285,7 @@ private:
   }
 
   Result<> read_functions() {
-    return each(field::kFunction, "function", [&](pbf_reader message) -> Result<> {
+    return each(pprof_field::kFunction, "function", [&](pbf_reader message) -> Result<> {
       auto [skip, id, name, system_name, file, start_line] = numbers_of<5>(message);
       auto name_id = intern(name);
       auto system_id = intern(system_name == 0 ? name : system_name);
@@ -310,7 +310,7 @@ private:
   }
 
   Result<> read_mappings() {
-    return each(field::kMapping, "mapping", [&](pbf_reader message) -> Result<> {
+    return each(pprof_field::kMapping, "mapping", [&](pbf_reader message) -> Result<> {
       auto [skip, id, start, limit, offset, file, build_id] = numbers_of<6>(message);
       auto path = text(file);
       auto build = text(build_id);
@@ -345,7 +345,7 @@ private:
 
   Result<> read_locations() {
     std::vector<Frame> frames;
-    return each(field::kLocation, "location", [&](pbf_reader message) -> Result<> {
+    return each(pprof_field::kLocation, "location", [&](pbf_reader message) -> Result<> {
       auto [skip, id, mapping, address] = numbers_of<3>(message);
       Location location;
       location.address = RuntimeAddress{address};
@@ -384,7 +384,7 @@ private:
       if (!is_stand_in(name) || !file.empty())
         continue;
       frame.source = FrameSource::kCallFrames;
-      location.unnamed = reason_of(name);
+      location.unnamed = unnamed_by(name);
     }
     if (frames.size() != 1)
       return;
@@ -400,7 +400,7 @@ private:
   Result<> read_samples() {
     std::vector<uint64_t> ids;
     std::vector<uint64_t> values;
-    return each(field::kSample, "sample", [&](pbf_reader message) -> Result<> {
+    return each(pprof_field::kSample, "sample", [&](pbf_reader message) -> Result<> {
       ids.clear();
       values.clear();
       SampleCount sample;

@@ -91,7 +91,7 @@ bool is_stand_in(std::string_view name) {
   return name.size() > 2 && name.starts_with('[') && name.ends_with(']');
 }
 
-Unnamed reason_of(std::string_view stand_in) {
+Unnamed unnamed_by(std::string_view stand_in) {
   if (stand_in == "[kernel]")
     return Unnamed::kNoKernelSymbols;
   for (auto reason = Unnamed::kUnmapped; reason < Unnamed::kLeftOut;

@@ -52,7 +52,7 @@ private:
 bool is_stand_in(std::string_view name);
 
 // Why code has no name, by what `gosym report` and others write in its place.
-Unnamed reason_of(std::string_view stand_in);
+Unnamed unnamed_by(std::string_view stand_in);
 
 // "… 4100 frames …", as Profile::unnamed_text() has it: how many; none for any other name.
 std::optional<uint64_t> left_out_frames(std::string_view name);

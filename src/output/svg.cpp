@@ -17,7 +17,7 @@ namespace gosym {
 namespace {
 
 // In pixels.
-constexpr double kWidth = 1200;
+constexpr double kPictureWidth = 1200;
 constexpr double kMargin = 10;
 constexpr double kRowHeight = 17;
 constexpr double kLeastWidth = 0.3;
@@ -102,7 +102,7 @@ public:
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, "
         "monospace\" font-size=\"12\" fill=\"#111\">\n<rect width=\"100%\" height=\"100%\" "
         "fill=\"#fff\"/>\n",
-        kWidth, height);
+        kPictureWidth, height);
     write_lines(above, kMargin + kLineHeight);
     for (const Box& box : boxes_)
       write_box(box);
@@ -131,8 +131,9 @@ private:
   void find_boxes() {
     const std::vector<CallNode>& nodes = tree_.nodes;
     std::vector<double> next_x;  // by depth: where the next node begins
-    double scale =
-        nodes[0].total == 0 ? 0 : (kWidth - 2 * kMargin) / static_cast<double>(nodes[0].total);
+    double scale = nodes[0].total == 0
+                       ? 0
+                       : (kPictureWidth - 2 * kMargin) / static_cast<double>(nodes[0].total);
     for (size_t i = 0; i < nodes.size();) {
       const CallNode& node = nodes[i];
       double width = scale * static_cast<double>(node.total);
@@ -193,7 +194,7 @@ private:
   }
 
   void write_lines(const std::vector<std::string>& lines, double y) {
-    constexpr auto kRoom = static_cast<size_t>((kWidth - 2 * kMargin) / kCharacterWidth);
+    constexpr auto kRoom = static_cast<size_t>((kPictureWidth - 2 * kMargin) / kCharacterWidth);
     for (const std::string& line : lines) {
       svg_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" xml:space=\"preserve\">{}</text>\n",
                           kMargin, y, escaped(cut_at_end(line, kRoom)));

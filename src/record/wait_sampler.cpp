@@ -255,9 +255,9 @@ void WaitSampler::add_waiting() {
 }
 
 std::string WaitSampler::read_open_waits() const {
-  constexpr size_t kStep = 256 << 10;  // several records
+  constexpr size_t kReadAtOnce = 256 << 10;  // several records
   std::string text;
-  std::string step(kStep, '\0');
+  std::string step(kReadAtOnce, '\0');
   while (true) {
     ssize_t size = ::read(open_waits_.get(), step.data(), step.size());
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
@@ -272,9 +272,9 @@ std::string WaitSampler::read_open_waits() const {
 // A record without a user stack, for which `outer` is the instruction pointer, becomes one
 // with.
 std::string WaitSampler::with_user_stack(std::string_view record) const {
-  constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
+  constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   auto header = std::make_unique<gosym_sample>();
-  std::memcpy(header.get(), record.data(), kHeaderSize);
+  std::memcpy(header.get(), record.data(), kSampleHeader);
   gosym_sample& sample = *header;
   std::vector<uint64_t> words;
   std::vector<uint64_t> stack;
@@ -285,23 +285,23 @@ std::string WaitSampler::with_user_stack(std::string_view record) const {
   sample.outer = 0;
   sample.user_depth = static_cast<uint32_t>(stack.size());
   sample.top_size = static_cast<uint32_t>(8 * words.size());
-  std::string result(reinterpret_cast<const char*>(&sample), kHeaderSize);
+  std::string result(reinterpret_cast<const char*>(&sample), kSampleHeader);
   result.append(reinterpret_cast<const char*>(stack.data()), 8 * stack.size());
-  result += record.substr(kHeaderSize);
+  result += record.substr(kSampleHeader);
   result.append(reinterpret_cast<const char*>(words.data()), 8 * words.size());
   return result;
 }
 
 std::vector<std::string> WaitSampler::stop() {
-  constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
+  constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   std::vector<std::string> records;
   std::string text = read_open_waits();
   bpf_->bss->is_on = 0;
   std::string_view rest = text;
-  while (rest.size() >= kHeaderSize) {
+  while (rest.size() >= kSampleHeader) {
     uint32_t depth = 0;
     std::memcpy(&depth, rest.data() + offsetof(gosym_sample, kernel_depth), sizeof(depth));
-    size_t size = kHeaderSize + 8 * size_t{depth};
+    size_t size = kSampleHeader + 8 * size_t{depth};
     if (size > rest.size())
       break;
     records.push_back(with_user_stack(rest.substr(0, size)));
