@@ -79,8 +79,11 @@ test("groups stand above stacks", () => {
   const profile = profileOf({samples: [sample("main a", {owner: {tid: 7, comm: "x"}}),
     sample("main a", {owner: {tid: 8, comm: "y"}, count: 2})]});
   const group = v.ownerDimensions(profile).find(({id}) => id === "thread");
-  for (const invert of [false, true])
-    assert.deepEqual(look(profile, {group, invert}).boxes.slice(0, 2), [" 3 0", ".y (8) 2 0"]);
+  for (const invert of [false, true]) {
+    const {boxes, structure: {tree}, layout} = look(profile, {group, invert});
+    assert.deepEqual(boxes.slice(0, 2), [" 3 0", ".y (8) 2 0"]);
+    assert.equal(tree.isPlain[layout.node[1]], 1);  // it is not drawn as an inlined call
+  }
 });
 
 test("filters by owner, time and stack", () => {

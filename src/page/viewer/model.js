@@ -451,6 +451,7 @@ function treeFromLeaf(root, bases) {
   const inverted = new PathTree(Math.min(all, tree.count) + 1);
   const ends = bases.map(([node, base]) => {
     let at = base < 0 ? 0 : inverted.child(0, base);
+    inverted.isPlain[at] = 1;
     for (let i = node, steps = 0; i > 0 && steps < cut; i = tree.parent[i], steps++) {
       at = inverted.child(at, tree.key[i]);
       inverted.isPlain[at] |= tree.isPlain[i];
@@ -497,6 +498,7 @@ function treeOfGroups(root, bases) {
     for (let i = node; i > 0; i = tree.parent[i])
       path.push(i);
     let at = grouped.child(0, base);
+    grouped.isPlain[at] = 1;
     while (path.length) {
       const step = path.pop();
       at = grouped.child(at, tree.key[step]);
