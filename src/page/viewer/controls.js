@@ -164,7 +164,7 @@ function goBack(page) {
 
 function listenToKeys(page) {
   document.addEventListener("keydown", (event) => {
-    const isTyped = event.target.closest("input, select, textarea, dialog");
+    const isTyped = event.target.closest("input, select, textarea, dialog[open]");
     if (isTyped || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
       return;
     const actions = keyActions(page);
