@@ -285,7 +285,7 @@ OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
         .check = check_given},
        {.names = "--older",
         .value = "TIME",
-        .help = "Only those that have waited at least this long, such as 5m",
+        .help = "Only those that have waited at least this long, in whole minutes, such as 5m",
         .set = into(options.older),
         .check = check_given}}};
 }

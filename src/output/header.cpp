@@ -213,8 +213,9 @@ std::string make_few_note(const Profile& profile) {
   if (profile.total_count() >= kFewSamples || has_intervals(profile.event()) ||
       !profile.info.has_counts)
     return {};
-  return fmt::format("few        {} samples: shares are rough; record longer, or with -F 999\n",
-                     with_commas(profile.total_count()));
+  return fmt::format(
+      "few        {} samples: shares are rough; record longer, or at a higher rate\n",
+      with_commas(profile.total_count()));
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace gosym {
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    SampleOwner whose = {sample.goid,      sample.comm,   sample.pid,   sample.tid,
-                         sample.label_set, sample.cgroup, sample.event, sample.cpu,
-                         sample.step,      sample.state,  sample.waker};
+    SampleOwner whose = {sample.goid, sample.recording, sample.comm,   sample.pid,
+                         sample.tid,  sample.label_set, sample.cgroup, sample.event,
+                         sample.cpu,  sample.step,      sample.state,  sample.waker};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
     if (!same) {
@@ -57,6 +57,7 @@ private:
 
   struct SampleOwner {
     uint64_t goid;
+    uint64_t recording;  // as wide as it is so that there is no padding
     StringId comm;
     uint32_t pid;
     uint32_t tid;

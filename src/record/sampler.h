@@ -30,7 +30,7 @@ inline constexpr uint32_t kDefaultStackSize = kMaxTopSize;
 // found in as many, in programs of Go 1.19 to 1.27.
 inline constexpr uint32_t kLeafTopSize = 1024;
 
-// SampleOwner code is sampled: that of everybody, or of whatever one of the lists names.
+// Whose code is sampled: that of everybody, or of whatever one of the lists names.
 struct Scope {
   bool is_system_wide = false;
   std::vector<uint32_t> pids;

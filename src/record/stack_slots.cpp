@@ -14,7 +14,7 @@ struct SampledAddress {
   bool operator==(const SampledAddress&) const = default;
 };
 
-// SampleOwner rule is asked for: behind a call another function may begin.
+// Whose rule is asked for: behind a call another function may begin.
 uint64_t place_of(SampledAddress address) {
   return address.value - (address.is_return ? 1 : 0);
 }

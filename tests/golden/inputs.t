@@ -18,7 +18,7 @@ Folded text and pprof profiles are read like recordings; their content tells whi
     40.00   30.00  └─ parse
     10.00   10.00     sys_read
 
-  few        100 samples: shares are rough; record longer, or with -F 999
+  few        100 samples: shares are rough; record longer, or at a higher rate
 
   $ gosym report a.folded --folded
   server;main;idle 60

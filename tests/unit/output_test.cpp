@@ -53,7 +53,7 @@ total %  self %  function
   25.00   25.00  │  └─ [stripped libc.so.6] > write
   12.50   12.50  └─ [no mapping] > main.loop > main.loop
 
-few        8 samples: shares are rough; record longer, or with -F 999
+few        8 samples: shares are rough; record longer, or at a higher rate
 )");
 }
 

@@ -204,6 +204,21 @@ TEST_CASE("call tree: pruned by total and depth, and to the largest nodes") {
         "2/2], [no mapping] > main.loop > main.loop 1/1]");
 }
 
+TEST_CASE("select: equal samples of two recordings stay two") {
+  Profile profile = make_demo_profile();
+  std::vector<SampleCount> others = profile.samples;
+  for (SampleCount& sample : others)
+    sample.recording = 1;
+  profile.samples.insert(profile.samples.end(), others.begin(), others.end());
+  select(profile, {.has_inlines = false});
+  uint64_t first = 0;
+  uint64_t second = 0;
+  for (const SampleCount& sample : profile.samples)
+    (sample.recording == 0 ? first : second) += sample.count;
+  CHECK(first == second);
+  CHECK(first > 0);
+}
+
 TEST_CASE("call tree: a hundred thousand calls deep") {
   Profile profile = make_demo_profile();
   profile.add_stack(std::vector(100'000, LocationId{6}));
