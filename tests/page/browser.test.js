@@ -78,6 +78,7 @@ func nested(depth, n int) {
 func main() {
 	var group sync.WaitGroup
 	for _, name := range []string{"read", "write"} {
+		name := name // before Go 1.22 a loop has one variable for all of its turns
 		group.Add(1)
 		go pprof.Do(context.Background(), pprof.Labels("handler", name), func(context.Context) {
 			defer group.Done()
