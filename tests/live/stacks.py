@@ -113,7 +113,7 @@ def deep_c(depth):
     library that has the register for other uses was called."""
     program = compiled("g++", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
                        FIXTURES / "words.cpp", output=new_place("framed"))
-    stacks = [stack for stack in folded(recording(program, depth, hertz=997))
+    stacks = [stack for stack in folded(recording(program, depth, hertz=997, seconds=3))
               if stack.frames[-1] in ("(anonymous namespace)::insert", "(anonymous namespace)::remove")]
     total = sum(stack.count for stack in stacks)
     both = sum(s.count for s in stacks if s.frames.count("main") == 1
