@@ -175,11 +175,11 @@ private:
 
   // Nested, as the calls are; by a stack of its own, for they may be deep.
   void write_tree() {
-    uint64_t least = amounts_.least(options_.least_percent);
-    CallTree tree = pruned(
-        call_tree(profile_, profile_.samples, FrameKeys(profile_, Dimension::Kind::kFunction),
-                  Direction::kFromRoot, {}, least),
-        least, options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
+    CallTree tree =
+        pruned(call_tree(profile_, profile_.samples,
+                         FrameKeys(profile_, Dimension::Kind::kFunction), Direction::kFromRoot),
+               amounts_.least(options_.least_percent),
+               options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet
     for (const CallNode& node : tree.nodes) {

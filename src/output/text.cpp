@@ -336,15 +336,12 @@ bool is_from_leaf(View view) {
   return view == View::kInverted || view == View::kCallers;
 }
 
-// A share of what a tree of such a total is of: of all samples, or of those of the functions it
-// is around, which may be few.
-uint64_t least_of(uint64_t total, const ViewOptions& options, const Amounts& amounts) {
-  return amounts.least(options.least_percent * amounts.percent(total) / kPercent);
-}
-
+// A share of what the tree is of: of all samples, or of those of the functions it is around,
+// which may be few.
 CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
-  uint64_t least = least_of(tree.nodes[0].total, options, amounts);
-  CallTree shown = pruned(tree, least, options.depth);
+  double percent_of_all =
+      options.least_percent * amounts.percent(tree.nodes[0].total) / kPercent;
+  CallTree shown = pruned(tree, amounts.least(percent_of_all), options.depth);
   bool is_of_tree = options.view != View::kSummary;
   return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
 }
@@ -425,7 +422,7 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
     return text;
   CallTree tree =
       call_tree(profile, profile.samples, FrameKeys(profile, Dimension::Kind::kFunction),
-                Direction::kFromRoot, {}, least_of(profile.total_amount(), options, amounts));
+                Direction::kFromRoot);
   tree = with_joined_chains(shown_tree(tree, options, amounts));
   CallTree shown = largest(tree, room.paths);
   if (shown.nodes.size() > 1)

@@ -116,107 +116,6 @@ private:
   uint64_t sample_ = 0;
 };
 
-// Makes the tree of paths from the root on, in preorder. The paths through a node lie together;
-// they are parted by where they go from there. So no node is looked for in a table, and what
-// lies below one that is too small is never touched: with a table, the tree of 800,000 samples
-// of compilers took a fifth of the time of a report.
-class PathParter {
-public:
-  // Steps have numbers below `key_count`.
-  explicit PathParter(size_t key_count) : end_{static_cast<uint32_t>(key_count)} {
-    child_of_key_.resize(key_count + 1, kNone);
-  }
-
-  // An amount that takes a path: the steps that were given since the last call.
-  void step(KeyId key) { steps_.push_back(key); }
-  void end_path(uint64_t amount) {
-    steps_.push_back(end_);
-    paths_.push_back({next_path_, amount});
-    next_path_ = steps_.size();
-  }
-
-  // Without nodes of less than `least`.
-  std::vector<CallNode> nodes(std::span<const ViewKey> keys, uint64_t least) && {
-    std::vector<CallNode> result;
-    Part all = {.begin = 0, .end = paths_.size()};
-    for (const Path& path : paths_)
-      all.total += path.amount;
-    std::vector<Part> open = {all};
-    while (!open.empty()) {
-      Part part = open.back();
-      open.pop_back();
-      uint64_t self = part_by_step(part);
-      result.push_back({part.key, part.depth, 1, self, part.total});
-      std::erase_if(children_, [&](const Part& child) { return child.total < least; });
-      std::ranges::sort(children_, [&](const Part& a, const Part& b) {
-        return a.total != b.total ? a.total < b.total
-                                  : keys[to_index(a.key)].text > keys[to_index(b.key)].text;
-      });
-      open.insert(open.end(), children_.begin(), children_.end());
-    }
-    return result;
-  }
-
-private:
-  struct Path {
-    size_t next;  // of its steps
-    uint64_t amount;
-  };
-  // The paths through a node: [begin, end).
-  struct Part {
-    size_t begin = 0;
-    size_t end = 0;
-    KeyId key{};
-    uint32_t depth = 0;
-    uint64_t total = 0;
-  };
-  static constexpr uint32_t kNone = UINT32_MAX;
-
-  // Takes each path one step further, and lays those that take the same step together. Gives
-  // the amount of those that end.
-  uint64_t part_by_step(const Part& part) {
-    children_.clear();
-    std::span<Path> paths = std::span(paths_).subspan(part.begin, part.end - part.begin);
-    for (Path& path : paths) {
-      KeyId key = steps_[path.next++];
-      uint32_t& child = child_of_key_[to_index(key)];
-      if (child == kNone) {
-        child = static_cast<uint32_t>(children_.size());
-        children_.push_back({.key = key, .depth = part.depth + 1});
-      }
-      children_[child].end++;
-      children_[child].total += path.amount;
-    }
-    size_t begin = part.begin;
-    for (Part& child : children_) {
-      child.begin = begin;
-      begin += std::exchange(child.end, begin);
-    }
-    moved_.assign(paths.begin(), paths.end());
-    for (const Path& path : moved_) {
-      Part& child = children_[child_of_key_[to_index(steps_[path.next - 1])]];
-      paths_[child.end++] = path;
-    }
-    for (const Part& child : children_)
-      child_of_key_[to_index(child.key)] = kNone;
-    auto ended = std::ranges::find(children_, end_, &Part::key);
-    if (ended == children_.end())
-      return 0;
-    uint64_t self = ended->total;
-    children_.erase(ended);
-    return self;
-  }
-
-  KeyId end_;  // the step that ends each path
-  std::vector<KeyId> steps_;
-  std::vector<Path> paths_;
-  size_t next_path_ = 0;
-  std::vector<uint32_t> child_of_key_;
-  // Scratch of part_by_step(), which gives the children there.
-  std::vector<Part> children_;
-  std::vector<Path> moved_;
-};
-
 void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) {
   for (KeyId key : path)
     node = builder.step(node, key);
@@ -266,7 +165,7 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
 
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
                    const FrameKeys& frames, Direction direction,
-                   std::span<const SampleKeys> groups, uint64_t least) {
+                   std::span<const SampleKeys> groups) {
   CallTree tree;
   tree.keys.assign(frames.all().begin(), frames.all().end());
   // Keys of groups are numbered behind those of frames.
@@ -276,21 +175,21 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
     tree.keys.insert(tree.keys.end(), group.keys.begin(), group.keys.end());
   }
 
-  PathParter parter(tree.keys.size());
+  TreeBuilder builder;
   std::vector<KeyId> path;
   for (size_t i = 0; i < samples.size(); i++) {
+    builder.begin_sample(profile.amount(samples[i]));
+    uint32_t node = builder.begin_path();
     for (size_t g = 0; g < groups.size(); g++)
-      parter.step(KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
+      node = builder.step(
+          node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
     path.clear();
     frames.append(profile.stack(samples[i].stack), path);
     if (direction == Direction::kFromRoot)
       std::ranges::reverse(path);
-    for (KeyId key : path)
-      parter.step(key);
-    parter.end_path(profile.amount(samples[i]));
+    add_path(builder, node, path);
   }
-  tree.nodes = std::move(parter).nodes(tree.keys, least);
-  set_sizes(tree.nodes);
+  tree.nodes = std::move(builder).finish(tree.keys);
   return tree;
 }
 

@@ -35,11 +35,10 @@ enum class Direction : uint8_t {
 };
 
 // Samples of a profile by their calls. Above them stand the keys that `groups` has for these
-// samples, the outermost first: may be empty. Without nodes of a total below `least`: that
-// takes less time than to prune them.
+// samples, the outermost first: may be empty.
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
                    const FrameKeys& frames, Direction direction,
-                   std::span<const SampleKeys> groups = {}, uint64_t least = 0);
+                   std::span<const SampleKeys> groups = {});
 
 // The calls around the functions that `is_wanted` says are meant, as if they were one.
 // kFromLeaf gives those that call it, kFromRoot those that it calls. Node 0 stands for the

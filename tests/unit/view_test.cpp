@@ -168,11 +168,6 @@ TEST_CASE("call tree: from the root, from the leaf, and by groups") {
         "all 0/8 [demo (42) 0/7 [demo 5/7 [libc.so.6 0/2 [[kernel] 2/2]]], "
         "a; b (7) 0/1 [[no mapping] 0/1 [demo 1/1]]]");
   CHECK(text_of(tree_of(Profile())) == "all 0/0");
-  for (Direction direction : {Direction::kFromRoot, Direction::kFromLeaf})
-    for (uint64_t least = 0; least < 10; least++)
-      CHECK(text_of(call_tree(profile, profile.samples, FrameKeys(profile, Kind::kFunction),
-                              direction, {}, least)) ==
-            text_of(pruned(tree_of(profile, direction), least)));
 }
 
 TEST_CASE("call tree: around a function each path counts a sample once") {
