@@ -27,6 +27,8 @@ constexpr size_t kMaxPageText = 4 * kMaxNameSize;
 // Frames of all stacks, one after the other: those of a day of a large host are some ten
 // million.
 constexpr uint64_t kMaxStackFrames = 500'000'000;
+// Each text is hashed whole, however little of the file it takes.
+constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
 // A byte of a message becomes a number of a column, which has up to 8 bytes and room to grow.
 constexpr uint64_t kMemoryPerByte = 16;
 
@@ -79,12 +81,16 @@ private:
     if (!rows)
       return std::move(rows).error();
     std::string text;
+    uint64_t text_bytes = 0;
     std::string_view bytes = table.bytes;
     for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
       size_t shared = at(table.shared, i);
       size_t rest = at(table.rest, i);
       if (shared > text.size() || rest > bytes.size() || shared + rest > kMaxPageText)
         return errorf("text {} of {}: it has {} and {} bytes", i, *rows, shared, rest);
+      text_bytes += shared + rest;
+      if (text_bytes > kMaxTextBytes)
+        return errorf("texts of more than {} in all", human_size(kMaxTextBytes));
       text.resize(shared);
       text += bytes.substr(0, rest);
       bytes.remove_prefix(rest);
@@ -410,7 +416,8 @@ private:
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
     uint64_t amount = sample.weight + sample.skipped + sample.count;
-    if (amount < sample.weight || amount > kMaxAmount - amount_)
+    bool has_sum = sample.weight <= kMaxAmount && sample.skipped <= kMaxAmount - sample.weight;
+    if (!has_sum || amount > kMaxAmount - amount_)
       return Error("amounts that have no sum of 63 bits");
     amount_ += amount;
     builder_.add_sample(sample);

@@ -44,6 +44,10 @@ enum {
 };
 }  // namespace pprof_field
 
+// Frames of all stacks, inlined calls included: those of a day of a large host are some ten
+// million, while a small file can name one location with many calls any number of times.
+constexpr uint64_t kMaxFrames = 100'000'000;
+
 // The fields of a message that are numbers, by field; others are skipped.
 template <size_t kFields>
 std::array<uint64_t, kFields + 1> numbers_of(pbf_reader message) {
@@ -465,6 +469,9 @@ private:
       if (found == locations_.end())
         return errorf("there is no location {}", id);
       stack.push_back(found->second);
+      frames_ += std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
+      if (frames_ > kMaxFrames)
+        return errorf("stacks of more than {} frames in all", with_commas(kMaxFrames));
     }
     sample.stack = builder_.add_stack(stack);
     return Ok{};
@@ -509,6 +516,7 @@ private:
   tsl::robin_map<uint64_t, FunctionId, BytesHash> functions_;
   tsl::robin_map<uint64_t, MappingId, BytesHash> mappings_;
   tsl::robin_map<uint64_t, LocationId, BytesHash> locations_;
+  uint64_t frames_ = 0;  // of all stacks
 };
 
 }  // namespace

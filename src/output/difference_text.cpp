@@ -184,10 +184,11 @@ std::string whole_text(const Difference& difference) {
     return {};
   const DifferenceRow& whole = *difference.whole;
   RateUnit unit = unit_of(difference);
-  return fmt::format("whole:    {:.2f} {} before, {:.2f} after, {:+.2f} +- {:.2f}: {}\n",
+  double interval = half_interval(whole, difference.options.confidence) / unit.size;
+  return fmt::format("whole:    {:.2f} {} before, {:.2f} after, {:+.2f} +- {}: {}\n",
                      whole.before.value / unit.size, unit.name, whole.after.value / unit.size,
                      whole.change.value / unit.size,
-                     half_interval(whole, difference.options.confidence) / unit.size,
+                     whole.change.freedom > 0 ? fmt::format("{:.2f}", interval) : "?",
                      verdict_text(whole, difference));
 }
 

@@ -277,7 +277,7 @@ std::string_view without_folder(std::string_view command_line) {
 // "2026-11-22T10:00:00Z on web-1, Linux 6.1.0 x86_64, by gosym record -a".
 std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
   if (!info.source.empty())
-    return info.source +
+    return printable(info.source) +
            (start_realtime_ns == 0 ? "" : fmt::format(" of {}", utc_time(start_realtime_ns))) +
            (info.command_line.empty()
                 ? ""

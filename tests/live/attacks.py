@@ -215,7 +215,7 @@ def hanging_file(*options):
         print(f"# {took:.2f} s from Ctrl-C to the end")
         assert recorder.returncode == 0, told
         assert took < ENDS_WITHIN, took
-        assert "not looked at: they did not answer in time" in told, told
+        assert "not read: they did not answer in time" in told, told
     if "-a" in options:
         assert named_share(file, "spin") > 0.9
     assert any(stack.comm == "program" for stack in folded(file))
