@@ -469,7 +469,8 @@ private:
       if (found == locations_.end())
         return errorf("there is no location {}", id);
       stack.push_back(found->second);
-      frames_ += std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
+      frames_ +=
+          std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
       if (frames_ > kMaxFrames)
         return errorf("stacks of more than {} frames in all", with_commas(kMaxFrames));
     }
