@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "exchange/gunzip.h"
 #include "exchange/profile_builder.h"
+#include "profile/pprof_fields.h"
 
 namespace gosym {
 
@@ -26,23 +27,6 @@ using protozero::tag_and_type;
 
 constexpr auto kNumber = pbf_wire_type::varint;
 constexpr auto kBytes = pbf_wire_type::length_delimited;
-
-// Field numbers of the message Profile.
-namespace pprof_field {
-enum {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kTimeNanos = 9,
-  kDurationNanos = 10,
-  kPeriod = 12,
-  kComment = 13,
-  kDefaultSampleType = 14,
-};
-}  // namespace pprof_field
 
 // Frames of all stacks, inlined calls included: those of a day of a large host are some ten
 // million, while a small file can name one location with many calls any number of times.

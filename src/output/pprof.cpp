@@ -14,47 +14,12 @@
 #include "output/unnamed.h"
 #include "profile/accumulated_profile.h"
 #include "profile/container.h"
+#include "profile/pprof_fields.h"
 #include "view/frame_keys.h"
 
 namespace gosym {
 
 namespace {
-
-// Field numbers of github.com/google/pprof, proto/profile.proto.
-namespace field {
-enum Profile {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kTimeNanos = 9,
-  kDurationNanos = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-  kComment = 13,
-  kDefaultSampleType = 14,
-};
-enum ValueType { kType = 1, kUnit = 2 };
-enum Sample { kSampleLocations = 1, kValues = 2, kLabel = 3 };
-enum Label { kKey = 1, kText = 2, kNumber = 3 };
-enum Mapping {
-  kMappingId = 1,
-  kStart = 2,
-  kLimit = 3,
-  kOffset = 4,
-  kFile = 5,
-  kBuildId = 6,
-  kHasFunctions = 7,
-  kHasFilenames = 8,
-  kHasLineNumbers = 9,
-  kHasInlineFrames = 10,
-};
-enum Location { kLocationId = 1, kLocationMapping = 2, kAddress = 3, kLine = 4 };
-enum Line { kLineFunction = 1, kLineNumber = 2 };
-enum Function { kFunctionId = 1, kName = 2, kSystemName = 3, kFilename = 4, kStartLine = 5 };
-}  // namespace field
 
 // What a mapping's locations have.
 struct Named {
@@ -164,7 +129,7 @@ public:
     write_comments();
     for (size_t i = 0; i < strings_.size(); i++) {
       std::string_view text = strings_[StringId(i)];
-      out_.add_string(field::kStringTable, text.data(), text.size());
+      out_.add_string(pprof_field::kStringTable, text.data(), text.size());
       flush(kStep);
     }
     flush(0);
@@ -183,23 +148,23 @@ private:
 
   void write_header() {
     if (has_counts(profile_))
-      write_value_type(field::kSampleType, {"samples", "count"});
+      write_value_type(pprof_field::kSampleType, {"samples", "count"});
     std::vector<ValueType> types = value_types(profile_.info.events);
     for (const ValueType& type : types)
-      write_value_type(field::kSampleType, type);
-    write_value_type(field::kPeriodType, types.front());
+      write_value_type(pprof_field::kSampleType, type);
+    write_value_type(pprof_field::kPeriodType, types.front());
     const RecordedEvent& first = profile_.info.events.front();
-    out_.add_int64(field::kPeriod,
+    out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
-    out_.add_int64(field::kDefaultSampleType, string(types.front().type));
-    out_.add_int64(field::kTimeNanos, signed_of(profile_.start_realtime_ns));
-    out_.add_int64(field::kDurationNanos, signed_of(recorded_ns()));
+    out_.add_int64(pprof_field::kDefaultSampleType, string(types.front().type));
+    out_.add_int64(pprof_field::kTimeNanos, signed_of(profile_.start_realtime_ns));
+    out_.add_int64(pprof_field::kDurationNanos, signed_of(recorded_ns()));
   }
 
-  void write_value_type(field::Profile where, const ValueType& type) {
+  void write_value_type(pprof_field::Profile where, const ValueType& type) {
     protozero::pbf_writer value(out_, where);
-    value.add_int64(field::kType, string(type.type));
-    value.add_int64(field::kUnit, string(type.unit));
+    value.add_int64(pprof_field::kType, string(type.type));
+    value.add_int64(pprof_field::kUnit, string(type.unit));
   }
 
   // Readers take the first for the program.
@@ -219,29 +184,30 @@ private:
     const Mapping& mapping = profile_.mappings[to_index(id)];
     const RecordedImage& file = profile_.image_of(id).file;
     const Named& named = named_[to_index(id)];
-    protozero::pbf_writer out(out_, field::kMapping);
-    out.add_uint64(field::kMappingId, to_index(id));
-    out.add_uint64(field::kStart, mapping.start);
-    out.add_uint64(field::kLimit, mapping.limit);
-    out.add_uint64(field::kOffset, mapping.file_offset);
-    out.add_int64(field::kFile, string(file.path));
-    out.add_int64(field::kBuildId, string(file.gnu_build_id.empty() ? file.go_build_id
-                                                                    : hex(file.gnu_build_id)));
-    out.add_bool(field::kHasFunctions, named.functions);
-    out.add_bool(field::kHasFilenames, named.files);
-    out.add_bool(field::kHasLineNumbers, named.lines);
-    out.add_bool(field::kHasInlineFrames, named.inlined);
+    protozero::pbf_writer out(out_, pprof_field::kMapping);
+    out.add_uint64(pprof_field::kMappingId, to_index(id));
+    out.add_uint64(pprof_field::kStart, mapping.start);
+    out.add_uint64(pprof_field::kLimit, mapping.limit);
+    out.add_uint64(pprof_field::kOffset, mapping.file_offset);
+    out.add_int64(pprof_field::kFile, string(file.path));
+    out.add_int64(
+        pprof_field::kBuildId,
+        string(file.gnu_build_id.empty() ? file.go_build_id : hex(file.gnu_build_id)));
+    out.add_bool(pprof_field::kHasFunctions, named.functions);
+    out.add_bool(pprof_field::kHasFilenames, named.files);
+    out.add_bool(pprof_field::kHasLineNumbers, named.lines);
+    out.add_bool(pprof_field::kHasInlineFrames, named.inlined);
   }
 
   void write_locations() {
     for (size_t i = 0; i < profile_.locations.size(); i++) {
       const Location& location = profile_.locations[i];
       uint64_t address = to_integer(location.address);
-      protozero::pbf_writer out(out_, field::kLocation);
-      out.add_uint64(field::kLocationId, i + 1);
-      out.add_uint64(field::kLocationMapping, to_index(location.mapping));
+      protozero::pbf_writer out(out_, pprof_field::kLocation);
+      out.add_uint64(pprof_field::kLocationId, i + 1);
+      out.add_uint64(pprof_field::kLocationMapping, to_index(location.mapping));
       if (location.unnamed != Unnamed::kLeftOut)
-        out.add_uint64(field::kAddress, location.call_of(address));
+        out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
         write_line(out, to_index(frame.function) + 1, frame.line);
       bool may_be_named_later =
@@ -252,9 +218,9 @@ private:
   }
 
   void write_line(protozero::pbf_writer& location, uint64_t function, uint32_t line) {
-    protozero::pbf_writer out(location, field::kLine);
-    out.add_uint64(field::kLineFunction, function);
-    out.add_int64(field::kLineNumber, line);
+    protozero::pbf_writer out(location, pprof_field::kLine);
+    out.add_uint64(pprof_field::kLineFunction, function);
+    out.add_int64(pprof_field::kLineNumber, line);
   }
 
   // The id of the function that stands for all code without a name for this reason.
@@ -280,12 +246,12 @@ private:
 
   void write_function(uint64_t id, int64_t name, int64_t system_name, int64_t file,
                       uint32_t start_line) {
-    protozero::pbf_writer out(out_, field::kFunction);
-    out.add_uint64(field::kFunctionId, id);
-    out.add_int64(field::kName, name);
-    out.add_int64(field::kSystemName, system_name);
-    out.add_int64(field::kFilename, file);
-    out.add_int64(field::kStartLine, start_line);
+    protozero::pbf_writer out(out_, pprof_field::kFunction);
+    out.add_uint64(pprof_field::kFunctionId, id);
+    out.add_int64(pprof_field::kName, name);
+    out.add_int64(pprof_field::kSystemName, system_name);
+    out.add_int64(pprof_field::kFilename, file);
+    out.add_int64(pprof_field::kStartLine, start_line);
   }
 
   // One for each of the sample types: 0 for events that it is no sample of.
@@ -314,21 +280,21 @@ private:
       for (LocationId id : profile_.stack(sample.stack))
         locations.push_back(to_index(id) + 1);
       set_values(sample, values);
-      protozero::pbf_writer out(out_, field::kSample);
-      out.add_packed_uint64(field::kSampleLocations, locations.begin(), locations.end());
-      out.add_packed_int64(field::kValues, values.begin(), values.end());
+      protozero::pbf_writer out(out_, pprof_field::kSample);
+      out.add_packed_uint64(pprof_field::kSampleLocations, locations.begin(), locations.end());
+      out.add_packed_int64(pprof_field::kValues, values.begin(), values.end());
       write_thread(out, sample);
       if (sample.goid != 0)
-        write_label(out, "goid", field::kNumber, signed_of(sample.goid));
+        write_label(out, "goid", pprof_field::kNumber, signed_of(sample.goid));
       if (profile_.recordings.size() > 1)
         write_text(out, "host", profile_.recordings[sample.recording].info.host);
       if (is_base(sample))
-        write_label(out, "pprof::base", field::kText, string("true"));
+        write_label(out, "pprof::base", pprof_field::kText, string("true"));
       write_cgroup(out, profile_.strings[sample.cgroup]);
       write_text(out, "state", profile_.strings[sample.state]);
       write_text(out, "waker", profile_.strings[sample.waker]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
-        write_label(out, profile_.strings[label.key], field::kText,
+        write_label(out, profile_.strings[label.key], pprof_field::kText,
                     string(profile_.strings[label.value]));
       out.commit();
       flush(kStep);
@@ -348,30 +314,30 @@ private:
   // A profile that was read may not know it.
   void write_thread(protozero::pbf_writer& out, const SampleCount& sample) {
     if (sample.comm != StringId{})
-      write_label(out, "thread", field::kText, string(profile_.strings[sample.comm]));
+      write_label(out, "thread", pprof_field::kText, string(profile_.strings[sample.comm]));
     if (profile_.info.source.empty() || sample.pid != 0)
-      write_label(out, "pid", field::kNumber, sample.pid);
+      write_label(out, "pid", pprof_field::kNumber, sample.pid);
     if (profile_.info.source.empty() || sample.tid != 0)
-      write_label(out, "tid", field::kNumber, sample.tid);
+      write_label(out, "tid", pprof_field::kNumber, sample.tid);
   }
 
   void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {
     if (path.empty() || path == "/")
       return;
-    write_label(sample, "cgroup", field::kText, string(path));
+    write_label(sample, "cgroup", pprof_field::kText, string(path));
     if (std::string_view id = container_id(path); !id.empty())
-      write_label(sample, "container_id", field::kText, string(id));
+      write_label(sample, "container_id", pprof_field::kText, string(id));
   }
 
   void write_text(protozero::pbf_writer& sample, std::string_view key, std::string_view text) {
     if (!text.empty())
-      write_label(sample, key, field::kText, string(text));
+      write_label(sample, key, pprof_field::kText, string(text));
   }
 
-  void write_label(protozero::pbf_writer& sample, std::string_view key, field::Label kind,
+  void write_label(protozero::pbf_writer& sample, std::string_view key, pprof_field::Label kind,
                    int64_t value) {
-    protozero::pbf_writer out(sample, field::kLabel);
-    out.add_int64(field::kKey, string(key));
+    protozero::pbf_writer out(sample, pprof_field::kLabel);
+    out.add_int64(pprof_field::kKey, string(key));
     out.add_int64(kind, value);
   }
 
@@ -388,7 +354,9 @@ private:
       write_comment(fmt::format("lost: {} of {} samples", lost, lost + profile_.stats.samples));
   }
 
-  void write_comment(std::string_view text) { out_.add_int64(field::kComment, string(text)); }
+  void write_comment(std::string_view text) {
+    out_.add_int64(pprof_field::kComment, string(text));
+  }
 
   // The wire format of a string is UTF-8; readers refuse a file with any other.
   int64_t string(std::string_view text) {
