@@ -358,10 +358,13 @@ test("a filter chosen in the dialog: by thread, as report --tid has it", async (
   await browser.key("t");
   const name = await inPage(`document.querySelector("#choose li span").textContent`);
   await browser.clickOn("#choose li input");
+  await browser.until("document.querySelector('#choose li input').checked");
   await browser.key("Escape");
   assert.deepEqual((await state()).filters, {thread: [name]});
   await samePage("--tid", name.match(/\((\d+)\)$/)[1]);
+  await browser.until("!document.getElementById('choose').open");
   await browser.key("c");
+  await browser.until("Object.keys(gosym.state().filters).length === 0");
   assert.deepEqual((await state()).filters, {});
 });
 
@@ -429,7 +432,7 @@ test("colours and legend: by kind, package, category, module", async () => {
     await browser.key("v");
     assert.equal((await state()).colour, colour);
     assert.match(await text("#legend"), {package: /crypto\/sha256/, category: /crypto and hashing/,
-      module: /work/}[colour]);
+      module: /work\b/}[colour]);
   }
 });
 

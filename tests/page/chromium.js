@@ -138,7 +138,10 @@ class Browser {
     return this.eval(`(() => { const box = document.querySelector(${JSON.stringify(selector)})
       .getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()`);
   }
+  // What has just opened has its place two frames later.
   async clickOn(selector) {
+    await this.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))" +
+        ".then(() => true)");
     await this.click(...await this.middle(selector));
   }
 
