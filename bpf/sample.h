@@ -94,7 +94,7 @@ struct gosym_label {
   char value[88];
 };
 
-// The values of StackEnd (profile/recording.h).
+// The values of StackEnd (model/recording.h).
 enum gosym_stack_end {
   GOSYM_END_ROOT = 0,
   GOSYM_END_UNREADABLE = 1,

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "base/address.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/address.h"
 
 namespace gosym::code {
 

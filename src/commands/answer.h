@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/address.h"
-#include "base/call.h"
+#include "model/address.h"
+#include "model/call.h"
 #include "output/json.h"
 #include "profile/string_pool.h"
 #include "symbolize/names.h"

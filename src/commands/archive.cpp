@@ -67,7 +67,7 @@ std::vector<RecordedImage> without_archived(std::vector<RecordedImage> files,
 Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& symfs) {
   UniqueFd found = find_file(image.path, symfs);
   RecordedBinary binary = check_recorded_binary(image, found);
-  if (!binary.file)
+  if (!binary.binary)
     return Error(binary.problem);
   auto file = open_found(found);
   if (!file)

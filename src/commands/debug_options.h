@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/command_line.h"
-#include "symbolize/debug_file.h"
+#include "images/debug_file.h"
 
 namespace gosym {
 

@@ -166,8 +166,8 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
   summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
   if (const auto& debug_file = symbols.debug_file()) {
     summary.debug_file = debug_file->path;
-    summary.debug_symtab_count = count_symbols(debug_file->image, SHT_SYMTAB);
-    summary.has_debug_dwarf = elf::kind_of(debug_file->image).has_dwarf;
+    summary.debug_symtab_count = count_symbols(debug_file->binary->image(), SHT_SYMTAB);
+    summary.has_debug_dwarf = elf::kind_of(debug_file->binary->image()).has_dwarf;
   } else if (!summary.table && (!summary.kind.has_dwarf || summary.symtab_count == 0)) {
     summary.looked_in = debug_file_places(image, path, files);
   }

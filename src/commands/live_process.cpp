@@ -134,10 +134,11 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
   RecordedSymbols recorded = {
       .kernel = kernel_symbols_ ? std::string_view(*kernel_symbols_) : "",
       .vdso = vdso_,
-      .perf_maps = moment->perf_maps,
-      .files = std::move(moment->files)};
+      .perf_maps = moment->perf_maps};
+  SymbolCache cache;
+  cache.images.held = std::move(moment->files);
   SymbolizerReport report =
-      symbolize(profile_, recorded, {NameForm::kNone, NameForm::kNone}, files);
+      symbolize(profile_, recorded, {NameForm::kNone, NameForm::kNone}, files, cache);
   problems_ = std::move(report.image_problems);
   for (const ProfileImage& image : profile_.images)
     if (!image.file.problem.empty())  // told as the reason of its answers

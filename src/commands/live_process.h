@@ -11,6 +11,7 @@
 #include "base/unique_fd.h"
 #include "commands/answer.h"
 #include "profile/profile.h"
+#include "symbolize/symbol_cache.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {

@@ -147,7 +147,7 @@ ProfiledRecording profiled(const NamedRecording& one) {
 Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
                                    const Wanted& wanted, const DebugFileOptions& files) {
   SymbolCache cache;
-  cache.numbers.emplace();
+  cache.images.numbers.emplace();
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
   NamedProfile result;
   uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
@@ -169,7 +169,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
   }
   result.profile = std::move(sum.profile());
   result.profile.filter = wanted.filter.to_string();
-  result.held = std::move(cache.held);
+  result.held = std::move(cache.images.held);
   if (result.profile.mappings.empty())
     result.profile.info = recordings.front().recording.info;
   join_infos(result.profile);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "commands/command_line.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym {
 

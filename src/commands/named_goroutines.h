@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/call.h"
 #include "commands/goroutine_source.h"
 #include "goroutine/goroutines.h"
 #include "goroutine/labels.h"
+#include "model/call.h"
 
 namespace gosym {
 

@@ -85,14 +85,12 @@ Result<SampledImages> find_sampled(const Profile& profile, std::span<const Sampl
 Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
                                  const HeldFiles& held) {
   RecordedBinary binary = open_recorded_binary(image, files, held);
-  if (!binary.file)
+  if (!binary.binary)
     return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
                                         : binary.problem);
-  RecordedFile file = open_recorded(image, files, held);
-  if (!file.symbols)
-    return Error(file.problem);
+  RecordedFile file = open_recorded(image, binary, files);
   Functions all = all_functions(*file.symbols);
-  return SampledFile{std::move(file.symbols), std::move(all), binary.file->mtime_ns()};
+  return SampledFile{std::move(file.symbols), std::move(all), binary.binary->mtime_ns()};
 }
 
 AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,

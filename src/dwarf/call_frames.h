@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/unwind_rule.h"
 #include "dwarf/frame_program.h"
 #include "elf/image.h"
+#include "model/unwind_rule.h"
 
 namespace gosym::dwarf {
 

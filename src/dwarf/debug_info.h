@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/call.h"
 #include "elf/image.h"
+#include "model/call.h"
 
 namespace gosym::dwarf {
 

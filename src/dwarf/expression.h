@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/reader.h"
-#include "base/unwind_rule.h"
+#include "model/unwind_rule.h"
 
 namespace gosym::dwarf {
 

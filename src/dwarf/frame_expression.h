@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "base/reader.h"
-#include "base/unwind_rule.h"
 #include "dwarf/frame_program.h"
+#include "model/unwind_rule.h"
 
 namespace gosym::dwarf {
 

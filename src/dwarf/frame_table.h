@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/address.h"
 #include "base/reader.h"
+#include "model/address.h"
 
 namespace gosym::dwarf {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/unwind_rule.h"
 #include "elf/image.h"
+#include "model/unwind_rule.h"
 
 namespace gosym::elf {
 

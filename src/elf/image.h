@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/address.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/address.h"
 
 namespace gosym::elf {
 

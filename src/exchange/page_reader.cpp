@@ -213,18 +213,17 @@ private:
 
   Result<> check_frame(size_t i) const {
     const page::Frames& table = page_.frames;
-    struct Number {
+    struct Cell {
       std::string_view what;
       uint64_t number;
       uint64_t count;
     };
     for (const auto& [what, number, count] :
-         {Number{"function", at(table.function, i), page_.functions.name.size() + 1},
-          Number{"module", at(table.module, i), mappings_.size() + 1},
-          Number{"source", at(table.source, i),
-                 static_cast<uint64_t>(FrameSource::kGivenGo) + 1},
-          Number{"kind", at(table.kind, i), static_cast<uint64_t>(FunctionKind::kInjected) + 1},
-          Number{"reason", at(table.unnamed, i), static_cast<uint64_t>(Unnamed::kLeftOut) + 1}})
+         {Cell{"function", at(table.function, i), page_.functions.name.size() + 1},
+          Cell{"module", at(table.module, i), mappings_.size() + 1},
+          Cell{"source", at(table.source, i), static_cast<uint64_t>(FrameSource::kGivenGo) + 1},
+          Cell{"kind", at(table.kind, i), static_cast<uint64_t>(FunctionKind::kInjected) + 1},
+          Cell{"reason", at(table.unnamed, i), static_cast<uint64_t>(Unnamed::kLeftOut) + 1}})
       if (auto checked = check_reference(what, number, count); !checked)
         return checked;
     return Ok{};

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/call.h"
 #include "go/pclntab.h"
+#include "model/call.h"
 
 namespace gosym::go {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/address.h"
 #include "base/bytes.h"
+#include "model/address.h"
 
 namespace gosym::go {
 

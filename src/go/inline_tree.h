@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/call.h"
 #include "go/module.h"
+#include "model/call.h"
 
 namespace gosym::go {
 

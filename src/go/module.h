@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/call.h"
 #include "elf/image.h"
 #include "go/module_data.h"
 #include "go/pclntab.h"
+#include "model/call.h"
 
 namespace gosym::go {
 

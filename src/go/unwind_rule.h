@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "base/unwind_rule.h"
 #include "go/module.h"
+#include "model/unwind_rule.h"
 
 namespace gosym::go {
 

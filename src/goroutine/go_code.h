@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "base/call.h"
 #include "base/mapped_file.h"
 #include "base/result.h"
-#include "base/unwind_rule.h"
 #include "elf/image.h"
 #include "go/module.h"
 #include "goroutine/core_memory.h"
+#include "model/call.h"
+#include "model/unwind_rule.h"
 #include "record/sideband_record.h"
 
 namespace gosym {

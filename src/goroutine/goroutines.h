@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/sequence_pool.h"
-#include "base/unwind_rule.h"
 #include "go/goroutine_layout.h"
+#include "model/unwind_rule.h"
 #include "proc/memory.h"
 
 namespace gosym {

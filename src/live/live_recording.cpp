@@ -86,7 +86,7 @@ Result<NamedProfile> LiveRecording::profile(uint64_t span) {
 
 RecordingWindow::Images LiveRecording::held_images() const {
   RecordingWindow::Images images;
-  for (const auto& [image, file] : cache_.held)
+  for (const auto& [image, file] : cache_.images.held)
     images.insert(image);
   return images;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym {
 

@@ -13,8 +13,8 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "base/width.h"
+#include "model/container.h"
 #include "output/unnamed.h"
-#include "profile/container.h"
 #include "view/processes.h"
 
 namespace gosym {

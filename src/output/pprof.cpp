@@ -10,10 +10,10 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/text.h"
+#include "model/container.h"
 #include "output/gzip.h"
 #include "output/unnamed.h"
 #include "profile/accumulated_profile.h"
-#include "profile/container.h"
 #include "profile/pprof_fields.h"
 #include "view/frame_keys.h"
 

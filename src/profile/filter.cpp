@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "profile/container.h"
+#include "model/container.h"
 #include "profile/rewrite_stacks.h"
 
 namespace gosym {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/recording.h"
 #include "profile/profile.h"
-#include "profile/recording.h"
 
 namespace gosym {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "model/recording.h"
 #include "profile/range_history.h"
-#include "profile/recording.h"
 
 namespace gosym {
 

@@ -1,15 +1,10 @@
 #include "profile/location_table.h"
 
-#include <elf.h>
-
 #include <algorithm>
 
 namespace gosym {
 
 namespace {
-
-// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
-constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
 
 ProfileImage::Kind kind_of(const RecordedImage& image) {
   bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
@@ -30,18 +25,6 @@ ProfileImage make_image(const MapEvent& event) {
 }
 
 }  // namespace
-
-std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
-                                             RuntimeAddress address) {
-  uint64_t offset = mapping.file_offset + (to_integer(address) - mapping.start);
-  size_t count = std::min(image.segments.size(), kMaxSegments);
-  for (const LoadSegment& segment : std::span(image.segments).first(count)) {
-    bool is_code = (segment.flags & PF_X) != 0;
-    if (is_code && offset - segment.file_offset < segment.file_size)
-      return ImageAddress{segment.address + (offset - segment.file_offset)};
-  }
-  return std::nullopt;
-}
 
 LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
                              std::span<const RecordedPerfMap> perf_maps)
@@ -102,7 +85,8 @@ LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
   const ProfileImage& image = profile.image_of(key.mapping);
   const Mapping& place = profile.mappings[to_index(key.mapping)];
   if (image.kind == ProfileImage::Kind::kFile)
-    location.image_address = to_image_address(place, image.file, location.address);
+    location.image_address =
+        code_at(image.file.segments, place.file_offset_of(location.address));
   else if (image.kind == ProfileImage::Kind::kVdso)
     location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
   profile.locations.push_back(location);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/sequence_pool.h"
+#include "model/recording.h"
 #include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "profile/profile.h"
-#include "profile/recording.h"
 
 namespace gosym {
 
@@ -85,10 +85,6 @@ private:
   tsl::robin_map<ImageId, uint32_t> images_;
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
 };
-
-// Where in its image the code lies that is mapped at `address`; none if no segment has it.
-std::optional<ImageAddress> to_image_address(const Mapping& mapping, const RecordedImage& image,
-                                             RuntimeAddress address);
 
 // In bytes, about.
 template <class Table>

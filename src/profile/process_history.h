@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/sequence_pool.h"
+#include "model/recording.h"
 #include "profile/range_history.h"
-#include "profile/recording.h"
 
 namespace gosym {
 

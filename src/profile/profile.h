@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/address.h"
-#include "base/call.h"
-#include "profile/recording.h"
+#include "model/address.h"
+#include "model/call.h"
+#include "model/recording.h"
 #include "profile/string_pool.h"
 #include "profile/timeline.h"
 
@@ -59,6 +59,9 @@ struct Mapping {
   uint64_t file_offset = 0;
   uint32_t perf_map = 0;  // number of the recording's perf map for it, from 1; 0: none
 
+  uint64_t file_offset_of(RuntimeAddress address) const {
+    return file_offset + (to_integer(address) - start);
+  }
   bool operator==(const Mapping&) const = default;
 };
 inline constexpr MappingId kNoMapping{0};

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/recording.h"
 #include "profile/profile.h"
-#include "profile/recording.h"
 #include "profile/stack_dumps.h"
 
 namespace gosym {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "raw/reader.h"
 
 namespace gosym::raw {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym::raw {
 

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 // The payloads of all chunks but those of samples, as raw.proto specifies them.
 

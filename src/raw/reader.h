@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "raw/input.h"
 
 namespace gosym::raw {

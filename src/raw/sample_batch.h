@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "raw/label_sets.h"
 #include "raw/stack_tree.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "raw/format.h"
 #include "raw/output_file.h"
 #include "raw/reader.h"

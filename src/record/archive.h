@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/image_pieces.h"
 #include "record/sideband_record.h"
 

@@ -11,7 +11,6 @@
 #include "elf/calls.h"
 #include "go/module.h"
 #include "go/unwind_rule.h"
-#include "profile/location_table.h"
 #include "record/file_contents.h"
 
 namespace gosym {
@@ -47,7 +46,7 @@ struct CodeRules::Program {
   elf::Image image;
   std::optional<go::Module> module;
   std::unique_ptr<dwarf::CallFrames> frames;
-  RecordedImage recorded;                   // its segments only
+  std::vector<LoadSegment> segments;
   tsl::robin_map<uint64_t, Rule> known;     // by address of the image
   tsl::robin_map<uint64_t, Rule> known_go;  // of Go's code
 
@@ -69,7 +68,7 @@ struct CodeRules::Program {
     if (is_go)
       module = go::read_module_of_section(image);
     frames = dwarf::CallFrames::open_by_header(image);
-    recorded.segments = load_segments(image);
+    segments = load_segments(image);
   }
 
   bool prepare(TimeBudget& budget) {
@@ -153,26 +152,24 @@ TimeBudget& CodeRules::budget_of(const Program& program) {
 
 void CodeRules::map(Places& places, const MapEvent& mapping, bool is_go, const UniqueFd& file) {
   std::erase_if(places, [&](const Place& place) {
-    return place.mapping.start < mapping.limit() && mapping.start < place.mapping.limit;
+    return place.start < mapping.limit() && mapping.start < place.limit;
   });
   auto opened = file ? program(mapping.image, is_go, file) : nullptr;
   if (!opened || places.size() == kMaxPlaces)
     return;
-  auto above = std::ranges::upper_bound(places, mapping.start, {},
-                                        [](const Place& place) { return place.mapping.start; });
-  places.insert(
-      above, {{0, mapping.start, mapping.limit(), mapping.file_offset, 0}, std::move(opened)});
+  auto above = std::ranges::upper_bound(places, mapping.start, {}, &Place::start);
+  places.insert(above,
+                {mapping.start, mapping.limit(), mapping.file_offset, std::move(opened)});
 }
 
 std::optional<CodeRules::Found> CodeRules::find(const Places& places, uint64_t address) {
-  auto above = std::ranges::upper_bound(places, address, {},
-                                        [](const Place& place) { return place.mapping.start; });
+  auto above = std::ranges::upper_bound(places, address, {}, &Place::start);
   if (above == places.begin())
     return std::nullopt;
   const Place& place = *std::prev(above);
-  if (address >= place.mapping.limit || !place.program->prepare(budget_of(*place.program)))
+  if (address >= place.limit || !place.program->prepare(budget_of(*place.program)))
     return std::nullopt;
-  auto at = to_image_address(place.mapping, place.program->recorded, RuntimeAddress{address});
+  auto at = code_at(place.program->segments, place.file_offset + (address - place.start));
   return at ? std::optional(Found{*place.program, *at}) : std::nullopt;
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "base/unwind_rule.h"
-#include "profile/profile.h"
+#include "model/recording.h"
+#include "model/unwind_rule.h"
 #include "record/time_budget.h"
 
 namespace gosym {
@@ -26,7 +26,9 @@ public:
 
   struct Program;
   struct Place {
-    Mapping mapping;
+    uint64_t start = 0;
+    uint64_t limit = 0;  // first address after it
+    uint64_t file_offset = 0;
     std::shared_ptr<Program> program;
   };
   // What one process has mapped where, by address. A program lives as long as a place of it.

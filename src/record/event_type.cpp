@@ -7,7 +7,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym {
 

@@ -6,7 +6,7 @@
 
 #include "base/unique_fd.h"
 #include "elf/image.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/go_program.h"
 
 namespace gosym {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "go/runtime_layout.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/sparse_copy.h"
 
 namespace gosym {

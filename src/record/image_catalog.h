@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/file_contents.h"
 #include "record/sideband_record.h"
 

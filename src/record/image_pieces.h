@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/archived_parts.h"
 
 namespace gosym {

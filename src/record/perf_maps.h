@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "record/event_type.h"
 #include "record/go_program.h"
 #include "record/sideband_record.h"

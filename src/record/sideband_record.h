@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "profile/recording.h"
+#include "model/recording.h"
 
 // A record as the kernel writes it into the ring of a perf event (linux/perf_event.h), for the
 // attributes that Sideband sets. Integers have the byte order of the machine.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profile/recording.h"
+#include "model/recording.h"
 #include "raw/writer.h"
 
 namespace gosym {

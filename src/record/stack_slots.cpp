@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profile/stack_walk.h"
+#include "unwind/stack_walk.h"
 
 namespace gosym {
 
@@ -126,14 +126,11 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   return chain;
 }
 
-StackState state_of(const RecordedSample& sample) {
+ChainState state_of(const RecordedSample& sample) {
   bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
   return {.frame_offset = sample.frame_offset,
-          .space = {},
-          .top = 0,
           .end = sample.user_end,
-          .goroutine_depth = 0,
-          .gap = is_of_goroutine ? 0 : sample.gap};
+          .ends_in_gap = sample.gap != 0 && !is_of_goroutine};
 }
 
 // Where the stack of the first function begins that has no known rule, or the words of another

@@ -5,15 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "base/unwind_rule.h"
-#include "profile/recording.h"
+#include "model/recording.h"
+#include "model/unwind_rule.h"
 #include "record/code_ranges.h"
 #include "record/code_rules.h"
 #include "record/sampler.h"
 
 namespace gosym {
 
-// The code of a sampled process: what a walk asks of it (profile/stack_walk.h), by runtime
+// The code of a sampled process: what a walk asks of it (unwind/stack_walk.h), by runtime
 // addresses.
 class SampledCode {
 public:
@@ -50,7 +50,7 @@ private:
 using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
 
 // Puts into `needed`, by offset, what of the top of a sample's stack report will look at to
-// find callers: it walks up the stack as report does (profile/stack_walk.h), and from the first
+// find callers: it walks up the stack as report does (unwind/stack_walk.h), and from the first
 // function on that it has no rule for takes whatever may be of use, return addresses and
 // frame pointers. `code` is where the process has code.
 //

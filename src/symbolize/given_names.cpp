@@ -55,7 +55,8 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
     if (!is_identified[mapping.image])
       identify(image.file, files);
     is_identified[mapping.image] = true;
-    location.image_address = to_image_address(mapping, image.file, location.address);
+    location.image_address =
+        code_at(image.file.segments, mapping.file_offset_of(location.address));
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "images/debug_file.h"
 #include "profile/profile.h"
-#include "symbolize/debug_file.h"
 #include "symbolize/names.h"
 #include "symbolize/symbolizer.h"
 

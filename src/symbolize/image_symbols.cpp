@@ -19,47 +19,46 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path
 Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedFile> file,
                                                          const std::string& path,
                                                          const DebugFileOptions& options) {
-  auto image = elf::parse(file->bytes());
-  if (!image)
-    return std::move(image).error();
-  std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
-  symbols->file_ = std::move(file);
-  symbols->file_name_ = base_name(path);
-  symbols->image_ = *std::move(image);
+  auto binary = Binary::open(std::move(file));
+  if (!binary)
+    return std::move(binary).error();
+  return open(*std::move(binary), path, options);
+}
 
-  auto module = go::read_module(symbols->image_, symbols->file_->writable_bytes());
-  symbols->has_damaged_table_ = !module;
-  if (!module)
-    symbols->add_problem(std::move(module).error().context("Go function table").message());
-  else
-    symbols->go_module_ = *std::move(module);
-  if (symbols->go_module_)
-    symbols->sources_.push_back(open_pclntab_source(*symbols->go_module_));
+std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,
+                                                 const std::string& path,
+                                                 const DebugFileOptions& options) {
+  std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
+  symbols->binary_ = std::move(binary);
+  symbols->file_name_ = base_name(path);
+  symbols->problem_ = symbols->binary_->go_problem();
+  if (symbols->go_module())
+    symbols->sources_.push_back(open_pclntab_source(*symbols->go_module()));
   symbols->open_native(path, options);
   for (auto* open_source : {open_dynsym_source, open_plt_source})
-    symbols->sources_.push_back(open_source(symbols->image_));
+    symbols->sources_.push_back(open_source(symbols->image()));
   return symbols;
 }
 
 // The separate debug file is asked for what this one lacks.
 void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
-  elf::Kind kind = elf::kind_of(image_);
+  elf::Kind kind = elf::kind_of(image());
   if (kind.is_packed)
     add_problem("packed by UPX: only what upx -d makes of it has code and names");
   bool has_dwarf = kind.has_dwarf;
-  auto symtab = open_symtab_source(image_);
+  auto symtab = open_symtab_source(image());
   if (!has_dwarf || !symtab) {
-    auto debug_file = open_debug_file(image_, path, options);
+    auto debug_file = open_debug_file(image(), path, options);
     if (!debug_file)
       add_problem(debug_file.error().message());
     else
       debug_file_ = *std::move(debug_file);
   }
-  const elf::Image* debug_image = debug_file_ ? &debug_file_->image : nullptr;
+  const elf::Image* debug_image = debug_file_ ? &debug_file_->binary->image() : nullptr;
   if (!has_dwarf && debug_image && elf::kind_of(*debug_image).has_dwarf)
     open_dwarf(*debug_image, debug_file_->path, options);
   else if (has_dwarf)
-    open_dwarf(image_, path, options);
+    open_dwarf(image(), path, options);
   if (!symtab && debug_image)
     symtab = open_symtab_source(*debug_image);
   if (!symtab)
@@ -70,7 +69,7 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
 
 // Has a part of what a .symtab has.
 void ImageSymbols::open_minidebuginfo() {
-  auto source = open_minidebuginfo_source(image_);
+  auto source = open_minidebuginfo_source(image());
   if (!source)
     add_problem(source.error().message());
   if (!source || !*source)
@@ -87,7 +86,7 @@ void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
   else
     alternate_file_ = *std::move(alternate);
   auto dwarf = std::make_unique<DwarfSource>(
-      image, alternate_file_ ? alternate_file_->file->bytes() : Bytes{},
+      image, alternate_file_ ? alternate_file_->binary->image().file : Bytes{},
       /*follows_split=*/options.symfs.empty());
   dwarf_ = dwarf.get();
   sources_.push_back(std::move(dwarf));
@@ -134,20 +133,13 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
 // Where symbols were taken out, the call frame information still tells functions from one
 // another.
 bool ImageSymbols::may_reach(const FunctionRange& label, ImageAddress address) const {
-  return !frames() || frames()->is_one_piece(label.address, address);
-}
-
-const dwarf::CallFrames* ImageSymbols::frames() const {
-  if (!has_looked_for_frames_) {
-    has_looked_for_frames_ = true;
-    frames_ = dwarf::CallFrames::open(image_);
-  }
-  return frames_.get();
+  const dwarf::CallFrames* frames = binary_->call_frames();
+  return !frames || frames->is_one_piece(label.address, address);
 }
 
 // Linkers describe all stubs of a section as one function.
 bool ImageSymbols::is_stub(ImageAddress address) const {
-  return std::ranges::any_of(image_.sections, [&](const elf::Section& section) {
+  return std::ranges::any_of(image().sections, [&](const elf::Section& section) {
     return to_integer(address) - to_integer(section.address) < section.size &&
            (section.name.starts_with(".plt") || section.name.starts_with(".iplt"));
   });
@@ -164,19 +156,20 @@ FunctionRange ImageSymbols::nameless(const elf::AddressRange& range) const {
 }
 
 std::optional<FunctionRange> ImageSymbols::find_nameless(ImageAddress address) const {
-  if (!may_guess(address) || !image_.is_executable_at(address) || !frames())
+  if (!may_guess(address) || !image().is_executable_at(address) || !binary_->call_frames())
     return std::nullopt;
-  auto range = frames()->function_at(address);
+  auto range = binary_->call_frames()->function_at(address);
   return range && !is_stub(ImageAddress{range->begin}) ? std::optional(nameless(*range))
                                                        : std::nullopt;
 }
 
 std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
   std::vector<FunctionRange> result;
-  if (!frames())
+  const dwarf::CallFrames* frames = binary_->call_frames();
+  if (!frames)
     return result;
   std::vector<Call> calls;
-  for (const elf::AddressRange& range : frames()->functions())
+  for (const elf::AddressRange& range : frames->functions())
     if (ImageAddress begin{range.begin}; !find(begin, calls) && find_nameless(begin))
       result.push_back(nameless(range));
   auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
@@ -189,10 +182,11 @@ std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
 
 // A few labels of C that survived in a Go program say nothing of the code of Go.
 bool ImageSymbols::may_guess(ImageAddress address) const {
-  if (!go_module_)
-    return !has_damaged_table_;
-  auto pc = go_module_->pc_of(address);
-  return !pc || !go_module_->table.find(*pc);
+  const std::optional<go::Module>& module = go_module();
+  if (!module)
+    return !has_damaged_table();
+  auto pc = module->pc_of(address);
+  return !pc || !module->table.find(*pc);
 }
 
 // Debugging information has the plain names of some constructors and of parts that the compiler
@@ -234,7 +228,7 @@ std::string ImageSymbols::search_problem() const {
 }
 
 bool ImageSymbols::has_code_names() const {
-  return go_module_ || dwarf_ || symtab_;
+  return go_module() || dwarf_ || symtab_;
 }
 
 }  // namespace gosym

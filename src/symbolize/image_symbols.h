@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "dwarf/call_frames.h"
-#include "elf/image.h"
-#include "go/module.h"
-#include "symbolize/debug_file.h"
+#include "images/binary.h"
+#include "images/debug_file.h"
 #include "symbolize/dwarf_source.h"
 #include "symbolize/symbol_source.h"
 
@@ -30,6 +27,10 @@ public:
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
                                                     const std::string& path,
                                                     const DebugFileOptions& options);
+  // Of a binary that is open, and that others may look into as well.
+  static std::unique_ptr<ImageSymbols> open(std::shared_ptr<Binary> binary,
+                                            const std::string& path,
+                                            const DebugFileOptions& options);
 
   // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
   // guess. None, and nothing appended, if nobody did.
@@ -45,9 +46,9 @@ public:
   // Those that nobody has a name for, by address.
   std::vector<FunctionRange> nameless_functions() const;
 
-  const elf::Image& image() const { return image_; }
+  const elf::Image& image() const { return binary_->image(); }
   const std::optional<DebugFile>& debug_file() const { return debug_file_; }
-  const std::optional<go::Module>& go_module() const { return go_module_; }
+  const std::optional<go::Module>& go_module() const { return binary_->go_module(); }
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
   bool has_code_names() const;
@@ -56,9 +57,9 @@ public:
   // What went wrong when addresses were looked for; empty if nothing did.
   std::string search_problem() const;
   // Whether there is a Go function table that cannot be used.
-  bool has_damaged_table() const { return has_damaged_table_; }
+  bool has_damaged_table() const { return !binary_->go_problem().empty(); }
   // What was taken for granted of the Go function table; empty if nothing was.
-  std::string assumption() const { return go_module_ ? go_module_->assumption : ""; }
+  std::string assumption() const { return go_module() ? go_module()->assumption : ""; }
 
 private:
   ImageSymbols() = default;
@@ -67,27 +68,20 @@ private:
                   const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
   bool may_reach(const FunctionRange& label, ImageAddress address) const;
-  const dwarf::CallFrames* frames() const;
   FunctionRange nameless(const elf::AddressRange& range) const;
   bool is_stub(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
   void open_minidebuginfo();
   void add_problem(std::string problem);
 
-  std::unique_ptr<MappedFile> file_;
+  std::shared_ptr<Binary> binary_;
   std::string file_name_;  // without folders
-  elf::Image image_;
   std::optional<DebugFile> debug_file_;
   std::optional<DebugFile> alternate_file_;  // of the debugging information
-  std::optional<go::Module> go_module_;
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo
   mutable std::map<uint64_t, std::string> nameless_;  // what functions are called, by begin
-  // Opened when a guess is to be judged, or code has no name.
-  mutable bool has_looked_for_frames_ = false;
-  mutable std::unique_ptr<dwarf::CallFrames> frames_;
-  bool has_damaged_table_ = false;
   std::string problem_;
 };
 

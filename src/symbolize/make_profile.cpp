@@ -8,7 +8,7 @@
 #include "raw/archived_files.h"
 #include "raw/replay_recording.h"
 #include "symbolize/symbol_cache.h"
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 
 namespace gosym {
 
@@ -41,7 +41,7 @@ void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
 // Files that the recording has kept, of images that have samples.
 class KeptFiles {
 public:
-  KeptFiles(raw::Recording& recording, SymbolCache& kept)
+  KeptFiles(raw::Recording& recording, ImageCache& kept)
       : recording_(recording), kept_(kept), pieces_(recording.piece_chunks) {}
 
   // How much memory there is, for the files and for what open() leaves of it. Gives what those
@@ -72,7 +72,7 @@ public:
 
 private:
   raw::Recording& recording_;
-  SymbolCache& kept_;
+  ImageCache& kept_;
   raw::ArchivedPieces pieces_;
   size_t opened_ = 0;  // images
   uint64_t size_ = 0;
@@ -85,14 +85,15 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
                                   GroupBy group_by, NameForms names,
                                   const DebugFileOptions& files, SymbolCache* cache) {
   SymbolCache own;
+  own.is_for_one = true;
   SymbolCache& kept = cache ? *cache : own;
   kept.begin_profile();
   // Addresses of processes become addresses in files, by what was mapped at that moment; equal
   // samples are counted. Callers that frame pointers leave out are found in the dumps of the
   // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
   // tables of the same files.
-  KeptFiles archived(recording, kept);
-  auto unwinder = std::make_unique<Unwinder>(recording.vdso, files, kept.held, cache);
+  KeptFiles archived(recording, kept.images);
+  auto unwinder = std::make_unique<Unwinder>(recording.vdso, files, kept.images);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
     return unwinder->walk(profile, dumps, archived.set_memory(memory),
                           [&](Profile& grown) { return archived.open(grown); });
@@ -111,13 +112,9 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   // Each distinct address is named once, file after file.
   RecordedSymbols recorded{.kernel = recording.kernel_symbols,
                            .vdso = recording.vdso,
-                           .perf_maps = recording.perf_maps,
-                           .files = std::move(kept.held),
-                           .file_problems = std::move(kept.file_problems)};
-  SymbolizerReport symbols = symbolize(profile, recorded, names, files, cache);
-  kept.held = std::move(recorded.files);
-  kept.file_problems = std::move(recorded.file_problems);
-  return NamedProfile{std::move(profile), std::move(symbols), std::move(own.held)};
+                           .perf_maps = recording.perf_maps};
+  SymbolizerReport symbols = symbolize(profile, recorded, names, files, kept);
+  return NamedProfile{std::move(profile), std::move(symbols), std::move(own.images.held)};
 }
 
 }  // namespace gosym

@@ -1,79 +1,14 @@
 #include "symbolize/recorded_file.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include "base/file_tree.h"
-#include "base/text.h"
-#include "elf/build_ids.h"
-
 namespace gosym {
 
 namespace {
-
-bool has_segments(const elf::Image& now, const std::vector<LoadSegment>& recorded) {
-  std::vector<LoadSegment> loaded;
-  for (const elf::Segment& segment : now.segments)
-    if (segment.type == PT_LOAD)
-      loaded.push_back({segment.offset, segment.file_size, to_integer(segment.address),
-                        segment.memory_size, segment.flags});
-  return loaded == recorded;
-}
-
-// Go's own ids have four parts; others, such as "redacted", may be those of any program.
-bool tells_files_apart(const elf::BuildIds& ids) {
-  return !ids.gnu.empty() || std::ranges::count(ids.go, '/') == 3;
-}
-
-std::string gnu_build_id_text(std::string_view id) {
-  return id.empty() ? "no GNU build id" : "GNU build id " + hex(id);
-}
-
-// What differs between the recorded file and this one; empty if nothing does.
-std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
-  elf::BuildIds ids = elf::build_ids(now);
-  if (recorded.gnu_build_id != ids.gnu)
-    return fmt::format("it has {}, the recorded one had {}", gnu_build_id_text(ids.gnu),
-                       gnu_build_id_text(recorded.gnu_build_id));
-  if (recorded.go_build_id != ids.go)
-    return fmt::format("Go build id is '{}', was '{}'", printable(ids.go),
-                       printable(recorded.go_build_id));
-  if (tells_files_apart(ids))
-    return {};
-  if (recorded.size != now.file.size())
-    return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
-  if (!has_segments(now, recorded.segments))
-    return "its segments differ, and it has no build id";
-  if (recorded.mtime_ns != mtime_ns)
-    return "it was written since, and has no build id to tell whether it is the same";
-  return {};
-}
-
-template <class Opened>
-Opened refuse(Unnamed unnamed, const std::string& problem) {
-  Opened opened;
-  opened.unnamed = unnamed;
-  opened.problem = problem;
-  return opened;
-}
 
 RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
   std::string problem = symbols->problem();
   return {.symbols = std::move(symbols),
           .unnamed = Unnamed::kNotSymbolized,
           .problem = std::move(problem)};
-}
-
-RecordedFile open_symbols(const RecordedImage& image, const DebugFileOptions& options,
-                          const HeldFiles& held) {
-  RecordedBinary binary = open_recorded_binary(image, options, held);
-  if (!binary.file)
-    return refuse<RecordedFile>(binary.unnamed, binary.problem);
-  auto symbols = ImageSymbols::open(std::move(binary.file), image.path, options);
-  if (!symbols)
-    return refuse<RecordedFile>(Unnamed::kChanged, symbols.error().message());
-  return accept(*std::move(symbols));
 }
 
 // Null if there is no debug file.
@@ -86,52 +21,18 @@ Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& imag
     return std::move(found).error();
   if (!*found)
     return std::unique_ptr<ImageSymbols>();
-  return ImageSymbols::open(std::move((*found)->file), (*found)->path, options);
+  return ImageSymbols::open((*found)->binary, (*found)->path, options);
 }
 
 }  // namespace
 
-RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
-                                    const HeldFiles& held) {
-  if (auto kept = held.find(image.id); kept != held.end())
-    return check_recorded_binary(image, kept->second, /*is_held=*/true);
-  return check_recorded_binary(image, find_file(image.path, options.symfs));
-}
-
-RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
-                                     bool is_held) {
-  int cause = errno;
-  if (!image.problem.empty())
-    return refuse<RecordedBinary>(Unnamed::kUnidentified,
-                                  "not identified when recorded: " + image.problem);
-  // Where it was deleted, another may have taken its place: then it is that which differs.
-  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
-  if (!found)
-    return refuse<RecordedBinary>(absent, std::strerror(cause));
-  // What a recording keeps of a file lacks its debugging information where that is large.
-  auto file = MappedFile::open(found, /*may_have_holes=*/is_held);
-  if (!file)
-    return refuse<RecordedBinary>(absent, file.error().message());
-  auto now = elf::parse((*file)->bytes());
-  if (!now)
-    return refuse<RecordedBinary>(Unnamed::kChanged, now.error().message());
-  std::string differs = difference(image, *now, (*file)->mtime_ns());
-  if (image.is_deleted && !is_held && differs.empty() &&
-      !tells_files_apart(elf::build_ids(*now)))
-    differs = "that was deleted, and has no build id";
-  if (!differs.empty())
-    return refuse<RecordedBinary>(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
-                                  "not the file that was recorded: " + differs);
-  RecordedBinary binary;
-  binary.file = *std::move(file);
-  binary.image = *std::move(now);
-  return binary;
-}
-
-RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
-                           const HeldFiles& held) {
-  RecordedFile file = open_symbols(image, options, held);
-  if (file.symbols || file.unnamed == Unnamed::kUnidentified)
+RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
+                           const DebugFileOptions& options) {
+  if (binary.binary)
+    return accept(ImageSymbols::open(binary.binary, image.path, options));
+  RecordedFile file = {
+      .symbols = nullptr, .unnamed = binary.unnamed, .problem = binary.problem};
+  if (file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
   auto symbols = open_by_build_id(image, options);
@@ -140,6 +41,11 @@ RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& o
   if (!symbols || !*symbols)
     return file;
   return accept(*std::move(symbols));
+}
+
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
+                           const HeldFiles& held) {
+  return open_recorded(image, open_recorded_binary(image, options, held), options);
 }
 
 }  // namespace gosym

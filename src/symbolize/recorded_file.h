@@ -1,25 +1,12 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
-#include "base/unique_fd.h"
-#include "profile/profile.h"
+#include "images/recorded_binary.h"
 #include "symbolize/image_symbols.h"
 
 namespace gosym {
-
-// Files that are open, of a running process or kept by a recording.
-using HeldFiles = std::map<ImageId, UniqueFd>;
-
-// The very file of a recording, found again; or why it was not.
-struct RecordedBinary {
-  std::unique_ptr<MappedFile> file;  // null: `unnamed` says why
-  elf::Image image;                  // borrows from the file
-  Unnamed unnamed = Unnamed::kNotSymbolized;
-  std::string problem;  // for the user
-};
 
 // What names the code of a file of a recording; or why nothing does.
 struct RecordedFile {
@@ -28,20 +15,11 @@ struct RecordedFile {
   std::string problem;  // for the user; also set where only a part of the file is unusable
 };
 
-// Opens the file at the recorded path, below --symfs if that is given, if it is the one that
-// was recorded: its build ids are equal, or, where it had none, its size and time of change.
-// Where the file is `held` it counts, and not what has its path.
-RecordedBinary open_recorded_binary(const RecordedImage& image,
-                                    const DebugFileOptions& options = {},
-                                    const HeldFiles& held = {});
-
-// The same of what find_file() gave, or of a file that is open; where nothing was found, errno
-// must still say why.
-RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
-                                     bool is_held = false);
-
-// Opens the symbols of that file. Without the file its debug file, found by the GNU build id
-// that was recorded, will do.
+// Opens the symbols of a recorded image's binary. Without the binary its debug file, found by
+// the GNU build id that was recorded, will do.
+RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
+                           const DebugFileOptions& options);
+// The same of open_recorded_binary().
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
                            const HeldFiles& held = {});
 

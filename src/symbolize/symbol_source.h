@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/address.h"
-#include "base/call.h"
+#include "model/address.h"
+#include "model/call.h"
 #include "profile/profile.h"
 
 namespace gosym {

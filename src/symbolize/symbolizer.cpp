@@ -128,32 +128,31 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
 }
 
 std::shared_ptr<NamedFile> open_named(const RecordedImage& image, const DebugFileOptions& files,
-                                      const HeldFiles& held, SymbolCache* cache) {
-  bool is_held = held.contains(image.id);
-  if (cache)
-    if (auto known = cache->named.find(image.id); known && known->is_held == is_held)
-      return known;
+                                      SymbolCache& cache) {
+  bool is_held = cache.images.held.contains(image.id);
+  if (auto known = cache.named.find(image.id); known && known->is_held == is_held)
+    return known;
   auto opened = std::make_shared<NamedFile>();
   opened->is_held = is_held;
-  opened->file = open_recorded(image, files, held);
-  if (cache)
-    cache->named.keep(image.id, opened);
+  opened->file = open_recorded(image, cache.images.open(image, files), files);
+  if (cache.is_for_one)
+    cache.images.forget(image.id);
+  else
+    cache.named.keep(image.id, opened);
   return opened;
 }
 
 std::string problem_of(const RecordedFile& file, const RecordedImage& image,
-                       const RecordedSymbols& recorded) {
+                       const std::map<ImageId, std::string>& file_problems) {
   std::string problem = file.problem;
-  if (auto known = recorded.file_problems.find(image.id); known != recorded.file_problems.end())
+  if (auto known = file_problems.find(image.id); known != file_problems.end())
     problem +=
         (problem.empty() ? "not all of it is in the recording: " : "; not in the recording: ") +
         known->second;
   return problem.empty() && file.symbols ? file.symbols->search_problem() : problem;
 }
 
-void symbolize_file(std::vector<Location*> locations, const RecordedImage& image,
-                    const RecordedSymbols& recorded, NamedFile& named, FrameWriter& frames,
-                    SymbolizerReport& report) {
+void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWriter& frames) {
   // By address, so that each unit of debugging information is read once.
   std::ranges::stable_sort(locations, {}, &Location::image_address);
   const RecordedFile& file = named.file;
@@ -170,8 +169,6 @@ void symbolize_file(std::vector<Location*> locations, const RecordedImage& image
     if (answer.source)
       frames.write(*location, answer.calls, *answer.source);
   }
-  if (std::string problem = problem_of(file, image, recorded); !problem.empty())
-    report.image_problems[image.path] = problem;
 }
 
 // A process of 32 bits has another vdso than the one recorded, which is that of the recorder.
@@ -250,13 +247,13 @@ const NamedFile::Answer& NamedFile::find(ImageAddress address) {
 // What a heap keeps of large files that were closed is more than all the rest.
 void SymbolCache::begin_profile() {
   bool has_closed = named.begin_profile();
-  has_closed |= unwound.begin_profile();
+  has_closed |= images.begin_profile();
   if (has_closed)
     malloc_trim(0);
 }
 
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
-                           const DebugFileOptions& files, SymbolCache* cache) {
+                           const DebugFileOptions& files, SymbolCache& cache) {
   SymbolizerReport report;
   FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
@@ -272,10 +269,14 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
     if (by_image[i].empty())
       continue;
     switch (image.kind) {
-      case ProfileImage::Kind::kFile:
-        symbolize_file(by_image[i], image.file, recorded,
-                       *open_named(image.file, files, recorded.files, cache), frames, report);
+      case ProfileImage::Kind::kFile: {
+        auto named = open_named(image.file, files, cache);
+        symbolize_file(by_image[i], *named, frames);
+        std::string problem = problem_of(named->file, image.file, cache.images.file_problems);
+        if (!problem.empty())
+          report.image_problems[image.file.path] = problem;
         break;
+      }
       case ProfileImage::Kind::kKernel:
         symbolize_kernel(profile, by_image[i], recorded.kernel, frames);
         break;
@@ -292,6 +293,13 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
       report.locations_by_source[profile.frames[location.first_frame].source]++;
   report.cut_names = frames.cut_names();
   return report;
+}
+
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
+                           const DebugFileOptions& files) {
+  SymbolCache cache;
+  cache.is_for_one = true;
+  return symbolize(profile, recorded, forms, files, cache);
 }
 
 }  // namespace gosym

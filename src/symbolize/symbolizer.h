@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "images/debug_file.h"
 #include "profile/profile.h"
-#include "symbolize/debug_file.h"
 #include "symbolize/names.h"
 #include "symbolize/recorded_file.h"
 
@@ -26,18 +26,16 @@ struct RecordedSymbols {
   std::string_view kernel;  // the text of /proc/kallsyms
   std::string_view vdso;    // the ELF image
   std::span<const RecordedPerfMap> perf_maps = {};
-  HeldFiles files = {};
-  std::map<ImageId, std::string> file_problems =
-      {};  // why a file is not among these, or not all
 };
 
 // Puts frames to each location of a profile that has none, or the reason why there are none.
-// Each distinct location is asked once, image after image, so that one file is open at a time.
-// A file that is not the one that was recorded, by its ids or else by size and time of change,
-// is not used.
-//
-// With a cache files are taken from there, and left there, as are their answers.
+// Each distinct location is asked once, image after image. A file that is not the one that was
+// recorded, by its ids or else by size and time of change, is not used. Files are taken from
+// the cache, and left there, as are their answers.
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
-                           const DebugFileOptions& files = {}, SymbolCache* cache = nullptr);
+                           const DebugFileOptions& files, SymbolCache& cache);
+// The same with a cache for this one profile, so that one file is open at a time.
+SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
+                           const DebugFileOptions& files = {});
 
 }  // namespace gosym

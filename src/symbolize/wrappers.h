@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/call.h"
+#include "model/call.h"
 
 namespace gosym {
 

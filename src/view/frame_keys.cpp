@@ -9,7 +9,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
-#include "profile/container.h"
+#include "model/container.h"
 #include "view/category.h"
 #include "view/processes.h"
 

@@ -33,7 +33,7 @@
 #include "record/code_rules.h"
 #include "record/file_contents.h"
 #include "record/stack_slots.h"
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 
 using namespace gosym;
 

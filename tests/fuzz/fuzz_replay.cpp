@@ -7,7 +7,7 @@
 #include "profile/replay.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 #include "view/selection.h"
 
 using namespace gosym;

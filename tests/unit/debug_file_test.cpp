@@ -7,7 +7,7 @@
 #include "base/file_tree.h"
 #include "elf/debug_link.h"
 #include "image_builder.h"
-#include "symbolize/debug_file.h"
+#include "images/debug_file.h"
 #include "temporary_directory.h"
 
 using namespace gosym;

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "symbolize/debuginfod.h"
+#include "images/debuginfod.h"
 #include "temporary_directory.h"
 
 using namespace gosym;

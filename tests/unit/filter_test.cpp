@@ -1,5 +1,5 @@
 #include "profile/filter.h"
-#include "profile/container.h"
+#include "model/container.h"
 
 #include <doctest/doctest.h>
 

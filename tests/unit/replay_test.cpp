@@ -9,7 +9,7 @@
 
 #include "profile/kernel_history.h"
 #include "profile/process_history.h"
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 
 using namespace gosym;
 
@@ -199,7 +199,8 @@ TEST_CASE("image address: by the code segment that holds the byte of the file") 
                     {0x1800, 0x100, 0x700000, 0x9000, PF_R | PF_W}};
   Mapping mapping = {2, 0x555500000000, 0x555500002000, 0x0};
   auto at = [&](uint64_t offset) {
-    return to_image_address(mapping, image, RuntimeAddress{mapping.start + offset});
+    return code_at(image.segments,
+                   mapping.file_offset_of(RuntimeAddress{mapping.start + offset}));
   };
   CHECK_FALSE(at(0x7ff));
   CHECK(at(0x800) == ImageAddress{0x401800});  // the data segment before it has this byte, too

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/unwind_rule.h"
+#include "model/unwind_rule.h"
 
 namespace gosym {
 

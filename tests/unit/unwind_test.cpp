@@ -225,10 +225,10 @@ TEST_CASE("unwind: stacks walked part by part are those walked at once") {
       {{0, caller(kByRbx)}, {8, caller(kRoot)}}, {{24, caller(kRoot)}}, {{0, caller(kRoot)}}};
   constexpr size_t kOrder[] = {0, 1, 2, 0, 1, 2};
   const DebugFileOptions files;
-  const HeldFiles held;
+  ImageCache images;
   auto walked = [&](bool is_in_parts) {
     Replay replay({}, {}, events);
-    Unwinder unwinder(unwind_vdso(), files, held);
+    Unwinder unwinder(unwind_vdso(), files, images);
     size_t parts = 0;
     for (size_t i : kOrder) {
       RecordedSample sample;
@@ -270,7 +270,7 @@ TEST_CASE("unwind: stacks walked part by part are those walked at once") {
   sample.user_stack = stacks[0];
   sample.words = words[0];
   replay.add(sample);
-  Unwinder unwinder(unwind_vdso(), files, held);
+  Unwinder unwinder(unwind_vdso(), files, images);
   CHECK(!replay.find_callers(1, [&](Profile& profile, const StackDumps& dumps) {
     return unwinder.walk(profile, dumps, 1);
   }));

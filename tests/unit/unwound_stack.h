@@ -6,7 +6,7 @@
 
 #include "frame_builder.h"
 #include "profile/replay.h"
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 
 namespace gosym {
 

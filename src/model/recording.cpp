@@ -1,7 +1,9 @@
-#include "profile/recording.h"
+#include "model/recording.h"
 
+#include <elf.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/percent.h"
@@ -19,6 +21,9 @@ std::string time_text(uint64_t nanoseconds) {
   return nanoseconds % 1000 == 0 ? fmt::format("{} us", nanoseconds / 1000)
                                  : fmt::format("{} ns", nanoseconds);
 }
+
+// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
+constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
 
 }  // namespace
 
@@ -54,6 +59,16 @@ uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
   for (const CpuCounts& counts : cpus)
     sum += counts.*what;
   return sum;
+}
+
+std::optional<ImageAddress> code_at(std::span<const LoadSegment> segments,
+                                    uint64_t file_offset) {
+  for (const LoadSegment& segment : segments.first(std::min(segments.size(), kMaxSegments))) {
+    bool is_code = (segment.flags & PF_X) != 0;
+    if (is_code && file_offset - segment.file_offset < segment.file_size)
+      return ImageAddress{segment.address + (file_offset - segment.file_offset)};
+  }
+  return std::nullopt;
 }
 
 uint64_t RecordingStats::due_ticks() const {

@@ -5,49 +5,19 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "base/unwind_rule.h"
-#include "dwarf/call_frames.h"
-#include "elf/symbol_table.h"
-#include "go/module.h"
+#include "images/image_cache.h"
+#include "model/unwind_rule.h"
 #include "profile/profile.h"
-#include "symbolize/debug_file.h"
-#include "symbolize/recorded_file.h"
 
 namespace gosym {
-
-struct SymbolCache;
-
-// What an image has to say of its frames; nothing if it cannot be opened, which the symbolizer
-// tells.
-struct UnwoundImage {
-  std::unique_ptr<MappedFile> file;
-  elf::Image image;
-  std::optional<go::Module> go_module;
-  std::unique_ptr<dwarf::CallFrames> call_frames;
-  std::optional<elf::SymbolTable> symbols;  // read when they are asked for
-  bool is_held = false;                     // one of those that the recording keeps
-
-  void read(elf::Image parsed);
-  // Whether it is the first function of gccgo's goroutines, which returns to nothing.
-  bool is_kickoff(ImageAddress address);
-  // Of code without a rule: whether a stack begins there, by its name, and by what it does
-  // when it is returned to.
-  bool is_root(ImageAddress address);
-  bool is_root_returned_to(ImageAddress address);
-  std::string_view name_at(ImageAddress address);  // empty: none
-  bool is_of_go(ImageAddress address) const;
-};
 
 // How to get from the functions of a profile to their callers. The files are opened when they
 // are first asked about, and stay open.
 class UnwindRules {
 public:
-  // `vdso` is the ELF image that the recording has of it. All of them must outlive this. With a
-  // cache files are taken from there, and left there.
-  UnwindRules(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
-              SymbolCache* cache = nullptr);
-  ~UnwindRules();
+  // `vdso` is the ELF image that the recording has of it. All of them must outlive this.
+  UnwindRules(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
+      : vdso_(vdso), files_(files), cache_(cache) {}
 
   // The profile whose locations are asked for. One that follows has all that the one before
   // had.
@@ -75,15 +45,16 @@ public:
   bool is_context_start(const Location& location);
 
 private:
-  UnwoundImage& open(const Location& location);
-  std::shared_ptr<UnwoundImage> open_image(const ProfileImage& image);
+  Binary& open(const Location& location);
+  std::shared_ptr<Binary> open_image(const ProfileImage& image) const;
 
   const Profile* profile_ = nullptr;
   std::string_view vdso_;
   const DebugFileOptions& files_;
-  const HeldFiles& held_;
-  SymbolCache* cache_;                                 // null: none
-  std::vector<std::shared_ptr<UnwoundImage>> images_;  // as in the profile
+  ImageCache& cache_;
+  // As in the profile; null: not asked about yet. One without anything stands for a file that
+  // cannot be used, which the symbolizer tells.
+  std::vector<std::shared_ptr<Binary>> images_;
 };
 
 }  // namespace gosym

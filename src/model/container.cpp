@@ -1,4 +1,4 @@
-#include "profile/container.h"
+#include "model/container.h"
 
 #include <algorithm>
 

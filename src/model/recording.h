@@ -5,11 +5,14 @@
 // them; times are nanoseconds of CLOCK_MONOTONIC.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "model/address.h"
 
 namespace gosym {
 
@@ -88,6 +91,11 @@ struct LoadSegment {
 
   bool operator==(const LoadSegment&) const = default;
 };
+
+// Where in its image the code lies that is mapped from this byte of the file; none if no
+// segment of code has it.
+std::optional<ImageAddress> code_at(std::span<const LoadSegment> segments,
+                                    uint64_t file_offset);
 
 // Number of an image within one recording; 0 is no image.
 enum class ImageId : uint32_t {};

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "profile/recording.h"
+#include "model/recording.h"
 
 namespace gosym {
 

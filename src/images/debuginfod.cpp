@@ -1,4 +1,4 @@
-#include "symbolize/debuginfod.h"
+#include "images/debuginfod.h"
 
 #include <dlfcn.h>
 #include <poll.h>

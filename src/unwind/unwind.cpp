@@ -1,4 +1,4 @@
-#include "symbolize/unwind.h"
+#include "unwind/unwind.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,8 +6,8 @@
 
 #include "profile/location_table.h"
 #include "profile/rewrite_stacks.h"
-#include "profile/stack_walk.h"
-#include "symbolize/unwind_rules.h"
+#include "unwind/stack_walk.h"
+#include "unwind/unwind_rules.h"
 
 namespace gosym {
 
@@ -16,9 +16,8 @@ namespace unwinding {
 // What unwinding asks of the code, remembered for each location.
 class Code {
 public:
-  Code(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
-       SymbolCache* cache)
-      : rules_(vdso, files, held, cache) {}
+  Code(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
+      : rules_(vdso, files, cache) {}
 
   // Words are of `locations`. `open` is called when the profile has got images, before their
   // files are opened.
@@ -228,9 +227,8 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
   ChainPart other(goroutine,
                   state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
-  StackState own_state = state;
-  own_state.gap = own.gap ? state.gap : 0;
-  StackWalk walk(code, Words(code, state.space, words), own.before, own_state);
+  StackWalk walk(code, Words(code, state.space, words), own.before,
+                 ChainState{state.frame_offset, state.end, own.gap.has_value()});
   if (!other.before.empty())
     walk.expect(other.before.front());
   walk.run();
@@ -256,9 +254,8 @@ struct Unwinder::Walked {
   std::vector<uint8_t> outcomes = {};
 };
 
-Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
-                   SymbolCache* cache)
-    : walked_(new Walked{.code = Code(vdso, files, held, cache)}) {}
+Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
+    : walked_(new Walked{.code = Code(vdso, files, cache)}) {}
 
 Unwinder::~Unwinder() = default;
 
@@ -295,8 +292,9 @@ void Unwinder::finish(Profile& profile) && {
 }
 
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
-            const DebugFileOptions& files, const HeldFiles& held, SymbolCache* cache) {
-  Unwinder unwinder(vdso, files, held, cache);
+            const DebugFileOptions& files) {
+  ImageCache cache;
+  Unwinder unwinder(vdso, files, cache);
   if (!unwinder.walk(profile, dumps, profile.memory_limit))
     return false;
   std::move(unwinder).finish(profile);

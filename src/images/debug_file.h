@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "elf/image.h"
-#include "symbolize/debuginfod.h"
+#include "images/binary.h"
+#include "images/debuginfod.h"
 
 namespace gosym {
 
@@ -19,8 +18,7 @@ struct DebugFileOptions {
 };
 
 struct DebugFile {
-  std::unique_ptr<MappedFile> file;
-  elf::Image image;  // borrows from `file`
+  std::shared_ptr<Binary> binary;
   std::string path;  // without links; below --symfs, unless it was fetched
 };
 

@@ -4,22 +4,19 @@
 #include <memory>
 #include <string_view>
 
+#include "images/image_cache.h"
 #include "profile/stack_dumps.h"
-#include "symbolize/debug_file.h"
-#include "symbolize/recorded_file.h"
 
 namespace gosym {
-
-struct SymbolCache;
 
 // Looks for the callers that the chain of frame pointers leaves out, and puts them into the
 // stacks of a profile, by the dumps that replay made of them.
 //
-// A stack is walked from its leaf by the unwind rules of the functions (base/unwind_rule.h), as
-// far as the words of it that were recorded lead; what the chain has of the callers is known by
-// the place of its first return address. From where the words end the chain goes on. So a leaf
-// that has no frame gets its caller, and code without frame pointers all of its callers if the
-// words reach up to the root.
+// A stack is walked from its leaf by the unwind rules of the functions (model/unwind_rule.h),
+// as far as the words of it that were recorded lead; what the chain has of the callers is known
+// by the place of its first return address. From where the words end the chain goes on. So a
+// leaf that has no frame gets its caller, and code without frame pointers all of its callers if
+// the words reach up to the root.
 //
 // On a stack of a Go thread's own the walk ends where the thread left the goroutine's stack;
 // that goes on with its part of the chain.
@@ -31,8 +28,7 @@ struct SymbolCache;
 class Unwinder {
 public:
   // `vdso` is the ELF image that the recording has of it. All must outlive this.
-  Unwinder(std::string_view vdso, const DebugFileOptions& files, const HeldFiles& held,
-           SymbolCache* cache = nullptr);
+  Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache);
   ~Unwinder();
 
   // What there is to do for images that the profile has got, before they are asked for callers;
@@ -55,7 +51,6 @@ private:
 // The same of a profile that has all of its stacks. False if they come to more than its limit
 // of memory: then they are as they were.
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
-            const DebugFileOptions& files, const HeldFiles& held = {},
-            SymbolCache* cache = nullptr);
+            const DebugFileOptions& files);
 
 }  // namespace gosym

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/unwind_rule.h"
-#include "profile/stack_dumps.h"
+#include "model/recording.h"
+#include "model/unwind_rule.h"
 
 namespace gosym {
 
@@ -17,6 +17,13 @@ struct WalkedWord {
   std::optional<uint64_t> place{};
   std::optional<uint64_t> number{};
   Address address{};  // unless it is one of these
+};
+
+// What the frame pointers of a stack led to.
+struct ChainState {
+  uint64_t frame_offset = kNoFrame;  // as in RecordedSample
+  StackEnd end{};
+  bool ends_in_gap = false;  // frames are left out behind it
 };
 
 // The walk up one stack, by the rules of its functions. The recorder does it to see which words
@@ -43,11 +50,11 @@ public:
 
   // `chain` is what the frame pointers led to: the leaf, and return addresses, as far as none
   // are left out. It must outlive this, and so must `code`.
-  StackWalk(Code& code, Words words, std::span<const Address> chain, const StackState& state)
+  StackWalk(Code& code, Words words, std::span<const Address> chain, ChainState state)
       : code_(code),
         words_(std::move(words)),
         chain_(chain.subspan(1)),
-        ends_in_gap_(state.gap != 0),
+        ends_in_gap_(state.ends_in_gap),
         end_(state.end) {
     if (state.frame_offset != kNoFrame)
       frame_ = state.frame_offset;

@@ -1,4 +1,4 @@
-#include "symbolize/debug_file.h"
+#include "images/debug_file.h"
 
 #include <zlib.h>
 
@@ -57,12 +57,12 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
   auto file = MappedFile::open(found);
   if (!file)
     return std::move(file).error();
-  auto image = elf::parse((*file)->bytes());
-  if (!image)
-    return std::move(image).error();
-  if (std::string differs = difference(*image, wanted); !differs.empty())
+  auto binary = Binary::open(*std::move(file));
+  if (!binary)
+    return std::move(binary).error();
+  if (std::string differs = difference((*binary)->image(), wanted); !differs.empty())
     return Error(differs);
-  return DebugFile{*std::move(file), *std::move(image), std::move(path)};
+  return DebugFile{*std::move(binary), std::move(path)};
 }
 
 // The path as given if the file is not there.

@@ -1,0 +1,60 @@
+#include "images/binary.h"
+
+namespace gosym {
+
+Result<std::shared_ptr<Binary>> Binary::open(std::unique_ptr<MappedFile> file) {
+  auto opened = open(file->bytes());
+  if (opened)
+    (*opened)->file_ = std::move(file);
+  return opened;
+}
+
+Result<std::shared_ptr<Binary>> Binary::open(Bytes image) {
+  auto parsed = elf::parse(image);
+  if (!parsed)
+    return std::move(parsed).error();
+  auto binary = std::make_shared<Binary>();
+  binary->image_ = *std::move(parsed);
+  return binary;
+}
+
+// Some tables have to be relocated first, which takes bytes that may be changed.
+void Binary::read_module() {
+  if (has_read_module_ || !file_)
+    return;
+  has_read_module_ = true;
+  auto module = go::read_module(image_, file_->writable_bytes());
+  if (module)
+    go_module_ = *std::move(module);
+  else
+    go_problem_ = std::move(module).error().context("Go function table").message();
+}
+
+const std::optional<go::Module>& Binary::go_module() {
+  read_module();
+  return go_module_;
+}
+
+const std::string& Binary::go_problem() {
+  read_module();
+  return go_problem_;
+}
+
+const dwarf::CallFrames* Binary::call_frames() {
+  if (!has_read_frames_) {
+    has_read_frames_ = true;
+    call_frames_ = dwarf::CallFrames::open(image_);
+  }
+  return call_frames_.get();
+}
+
+const elf::SymbolTable* Binary::symbols() {
+  const elf::Section* section = image_.find_section(SHT_SYMTAB);
+  if (!section)
+    section = image_.find_section(SHT_DYNSYM);
+  if (!symbols_ && section)
+    symbols_ = elf::SymbolTable::read(image_, *section);
+  return symbols_ ? &*symbols_ : nullptr;
+}
+
+}  // namespace gosym

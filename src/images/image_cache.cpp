@@ -1,0 +1,15 @@
+#include "images/image_cache.h"
+
+namespace gosym {
+
+RecordedBinary ImageCache::open(const RecordedImage& image, const DebugFileOptions& options) {
+  bool is_held = held.contains(image.id);
+  if (auto known = opened_.find(image.id); known && known->is_held == is_held)
+    return known->binary;
+  RecordedBinary opened = open_recorded_binary(image, options, held);
+  if (image.id != ImageId{})
+    opened_.keep(image.id, std::make_shared<Opened>(Opened{opened, is_held}));
+  return opened;
+}
+
+}  // namespace gosym

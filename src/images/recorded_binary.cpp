@@ -1,0 +1,96 @@
+#include "images/recorded_binary.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/file_tree.h"
+#include "base/text.h"
+#include "elf/build_ids.h"
+
+namespace gosym {
+
+namespace {
+
+bool has_segments(const elf::Image& now, const std::vector<LoadSegment>& recorded) {
+  std::vector<LoadSegment> loaded;
+  for (const elf::Segment& segment : now.segments)
+    if (segment.type == PT_LOAD)
+      loaded.push_back({segment.offset, segment.file_size, to_integer(segment.address),
+                        segment.memory_size, segment.flags});
+  return loaded == recorded;
+}
+
+// Go's own ids have four parts; others, such as "redacted", may be those of any program.
+bool tells_files_apart(const elf::BuildIds& ids) {
+  return !ids.gnu.empty() || std::ranges::count(ids.go, '/') == 3;
+}
+
+std::string gnu_build_id_text(std::string_view id) {
+  return id.empty() ? "no GNU build id" : "GNU build id " + hex(id);
+}
+
+// What differs between the recorded file and this one; empty if nothing does.
+std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
+  elf::BuildIds ids = elf::build_ids(now);
+  if (recorded.gnu_build_id != ids.gnu)
+    return fmt::format("it has {}, the recorded one had {}", gnu_build_id_text(ids.gnu),
+                       gnu_build_id_text(recorded.gnu_build_id));
+  if (recorded.go_build_id != ids.go)
+    return fmt::format("Go build id is '{}', was '{}'", printable(ids.go),
+                       printable(recorded.go_build_id));
+  if (tells_files_apart(ids))
+    return {};
+  if (recorded.size != now.file.size())
+    return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
+  if (!has_segments(now, recorded.segments))
+    return "its segments differ, and it has no build id";
+  if (recorded.mtime_ns != mtime_ns)
+    return "it was written since, and has no build id to tell whether it is the same";
+  return {};
+}
+
+RecordedBinary refuse(Unnamed unnamed, const std::string& problem) {
+  RecordedBinary opened;
+  opened.unnamed = unnamed;
+  opened.problem = problem;
+  return opened;
+}
+
+}  // namespace
+
+RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
+                                    const HeldFiles& held) {
+  if (auto kept = held.find(image.id); kept != held.end())
+    return check_recorded_binary(image, kept->second, /*is_held=*/true);
+  return check_recorded_binary(image, find_file(image.path, options.symfs));
+}
+
+RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
+                                     bool is_held) {
+  int cause = errno;
+  if (!image.problem.empty())
+    return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
+  // Where it was deleted, another may have taken its place: then it is that which differs.
+  Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
+  if (!found)
+    return refuse(absent, std::strerror(cause));
+  // What a recording keeps of a file lacks its debugging information where that is large.
+  auto file = MappedFile::open(found, /*may_have_holes=*/is_held);
+  if (!file)
+    return refuse(absent, file.error().message());
+  auto binary = Binary::open(*std::move(file));
+  if (!binary)
+    return refuse(Unnamed::kChanged, binary.error().message());
+  const elf::Image& now = (*binary)->image();
+  std::string differs = difference(image, now, (*binary)->mtime_ns());
+  if (image.is_deleted && !is_held && differs.empty() &&
+      !tells_files_apart(elf::build_ids(now)))
+    differs = "that was deleted, and has no build id";
+  if (!differs.empty())
+    return refuse(image.is_deleted ? Unnamed::kDeleted : Unnamed::kChanged,
+                  "not the file that was recorded: " + differs);
+  return {.binary = *std::move(binary)};
+}
+
+}  // namespace gosym

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "images/binary.h"
+#include "images/debug_file.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// Files that are open, of a running process or kept by a recording.
+using HeldFiles = std::map<ImageId, UniqueFd>;
+
+// The very file of a recording, found again; or why it was not.
+struct RecordedBinary {
+  std::shared_ptr<Binary> binary;  // null: `unnamed` says why
+  Unnamed unnamed = Unnamed::kNotSymbolized;
+  std::string problem = {};  // for the user
+};
+
+// Opens the file at the recorded path, below --symfs if that is given, if it is the one that
+// was recorded: its build ids are equal, or, where it had none, its size and time of change.
+// Where the file is `held` it counts, and not what has its path.
+RecordedBinary open_recorded_binary(const RecordedImage& image,
+                                    const DebugFileOptions& options = {},
+                                    const HeldFiles& held = {});
+
+// The same of what find_file() gave, or of a file that is open; where nothing was found, errno
+// must still say why.
+RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
+                                     bool is_held = false);
+
+}  // namespace gosym

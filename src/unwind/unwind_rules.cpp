@@ -1,0 +1,160 @@
+#include "unwind/unwind_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "elf/calls.h"
+#include "elf/return_path.h"
+#include "go/unwind_rule.h"
+
+namespace gosym {
+
+namespace {
+
+// Functions of C libraries that begin a stack, where they have no unwind tables.
+constexpr auto kRoots = std::to_array<std::string_view>(
+    {"_FPC_proc_start", "__clone", "__libc_start_main", "__start_context", "_dlstart", "_start",
+     "_start_c", "clone", "libc_start_main_stage2"});
+
+// They are called with what the function of a program or thread returned.
+constexpr auto kExits =
+    std::to_array<std::string_view>({"__pthread_exit", "exit", "pthread_exit", "thrd_exit"});
+
+// The function at an address; empty if nothing names it.
+std::string_view name_at(Binary& binary, ImageAddress address) {
+  const elf::SymbolTable* symbols = binary.symbols();
+  if (!symbols)
+    return {};
+  auto symbol = symbols->find(address);
+  if (!symbol)
+    symbol = symbols->guess(address);
+  return symbol ? symbol->name : std::string_view();
+}
+
+// Whether it is the first function of gccgo's goroutines, which returns to nothing.
+bool is_kickoff(Binary& binary, ImageAddress address) {
+  return binary.image().find_section(".go_export") &&
+         name_at(binary, address) == "runtime.kickoff";
+}
+
+// Of code without a rule: whether a stack begins there, by its name, and by what it does when
+// it is returned to.
+bool is_root(Binary& binary, ImageAddress address) {
+  constexpr uint64_t kMaxStartSize = 80;  // that of Free Pascal
+  return to_integer(address) - to_integer(binary.image().entry) < kMaxStartSize ||
+         std::ranges::count(kRoots, name_at(binary, address)) > 0;
+}
+
+bool is_root_returned_to(Binary& binary, ImageAddress address) {
+  if (elf::is_thread_end(binary.image(), address))
+    return true;
+  auto call = elf::call_with_result(binary.image(), address);
+  return call &&
+         (call->is_last || std::ranges::count(kExits, name_at(binary, call->target)) > 0);
+}
+
+bool is_of_go(Binary& binary, ImageAddress address) {
+  const std::optional<go::Module>& module = binary.go_module();
+  auto pc = module ? module->pc_of(address) : std::nullopt;
+  return pc && module->table.find(*pc);
+}
+
+}  // namespace
+
+Binary& UnwindRules::open(const Location& location) {
+  uint32_t index = profile_->mappings[to_index(location.mapping)].image;
+  std::shared_ptr<Binary>& opened = images_[index];
+  if (!opened)
+    opened = open_image(profile_->images[index]);
+  if (!opened)
+    opened = std::make_shared<Binary>();
+  return *opened;
+}
+
+// Null if it cannot be used.
+std::shared_ptr<Binary> UnwindRules::open_image(const ProfileImage& image) const {
+  if (image.kind == ProfileImage::Kind::kFile)
+    return cache_.open(image.file, files_).binary;
+  if (image.kind != ProfileImage::Kind::kVdso)
+    return nullptr;
+  auto vdso = Binary::open(as_bytes(vdso_));
+  return vdso ? *vdso : nullptr;
+}
+
+namespace {
+
+// `location` is of an image.
+ImageAddress call_of(const Location& location) {
+  return ImageAddress{location.call_of(to_integer(*location.image_address))};
+}
+
+}  // namespace
+
+std::optional<UnwindRule> UnwindRules::find(const Location& location) {
+  if (!location.image_address)
+    return std::nullopt;
+  Binary& binary = open(location);
+  const elf::Image& image = binary.image();
+  if (!location.is_return && elf::is_signal_return(image, *location.image_address))
+    return kSignalReturn;
+  if (!location.is_return && elf::is_context_start(image, *location.image_address))
+    return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+  ImageAddress address = call_of(location);
+  if (is_kickoff(binary, address))
+    return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+  // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
+  const std::optional<go::Module>& module = binary.go_module();
+  auto rule = module ? go::unwind_rule(*module, address) : std::nullopt;
+  if (!rule && binary.call_frames())
+    rule = binary.call_frames()->find(address);
+  if (!rule)
+    rule = elf::rule_at_jump(image, address);
+  if (rule || is_of_go(binary, address))
+    return rule;
+  bool begins_stack =
+      is_root(binary, address) ||
+      (location.is_return && is_root_returned_to(binary, *location.image_address));
+  return begins_stack ? UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone}
+                      : elf::rule_by_code(image, *location.image_address);
+}
+
+std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,
+                                                 MachineState& state) {
+  const dwarf::CallFrames* frames =
+      location.image_address ? open(location).call_frames() : nullptr;
+  return frames ? frames->evaluate(call_of(location), state) : std::nullopt;
+}
+
+CallerRegister UnwindRules::caller_register(const Location& location, uint64_t number,
+                                            uint64_t cfa, MachineState& state) {
+  if (!location.image_address)
+    return {};
+  Binary& binary = open(location);
+  const std::optional<go::Module>& module = binary.go_module();
+  bool is_go = module && go::unwind_rule(*module, call_of(location));
+  if (is_go || !binary.call_frames())
+    return {};
+  return binary.call_frames()->caller_register(call_of(location), number, cfa, state);
+}
+
+bool UnwindRules::is_signal_return(const Location& location) {
+  return location.image_address &&
+         elf::is_signal_return(open(location).image(), *location.image_address);
+}
+
+bool UnwindRules::is_context_start(const Location& location) {
+  return location.image_address &&
+         elf::is_context_start(open(location).image(), *location.image_address);
+}
+
+bool UnwindRules::is_return_address(const Location& location) {
+  if (!location.image_address)
+    return true;
+  Binary& binary = open(location);
+  const std::optional<go::Module>& module = binary.go_module();
+  return binary.image().file.empty() ||
+         elf::may_follow_call(binary.image(), *location.image_address) ||
+         (module && go::is_call_of_deferreturn(*module, *location.image_address));
+}
+
+}  // namespace gosym
