@@ -32,8 +32,8 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"
 bad = 0
-for file in sorted(source.glob("*/*.[hc]*")):
-    layer = file.parent.name
+for file in sorted(source.glob("*/**/*.[hc]*")):
+    layer = file.relative_to(source).parts[0]
     if layer not in SEES:
         print(f"src/{layer}: a layer that is not in the table of {pathlib.Path(__file__).name}")
         bad += 1
@@ -42,6 +42,6 @@ for file in sorted(source.glob("*/*.[hc]*")):
     for number, line in enumerate(file.read_text().splitlines(), 1):
         found = re.match(r'#include "(\w+)/', line)
         if found and found[1] in SEES and found[1] not in allowed:
-            print(f"src/{layer}/{file.name}:{number}: {layer} may not include {found[1]}")
+            print(f"src/{file.relative_to(source)}:{number}: {layer} may not include {found[1]}")
             bad += 1
 sys.exit(bad > 0)

@@ -13,8 +13,8 @@
 #include "raw/reader.h"
 #include "raw/sample_batch.h"
 #include "raw/writer.h"
-#include "record/found_file.h"
-#include "record/image_pieces.h"
+#include "record/files/found_file.h"
+#include "record/files/image_pieces.h"
 #include "symbolize/recorded_file.h"
 
 namespace gosym {

@@ -9,7 +9,7 @@
 #include "base/print.h"
 #include "base/result.h"
 #include "commands/command_line.h"
-#include "record/archive.h"
+#include "record/files/archive.h"
 #include "record/sampler.h"
 
 namespace gosym {

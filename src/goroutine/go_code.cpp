@@ -11,8 +11,8 @@
 #include "go/build_info.h"
 #include "go/inline_tree.h"
 #include "go/unwind_rule.h"
-#include "record/found_file.h"
-#include "record/image_file.h"
+#include "record/files/found_file.h"
+#include "record/files/image_file.h"
 #include "record/snapshot.h"
 
 namespace gosym {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "record/sideband_record.h"
+#include "record/perf/sideband_record.h"
 
 namespace gosym {
 

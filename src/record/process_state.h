@@ -4,10 +4,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "record/archive.h"
-#include "record/code_ranges.h"
-#include "record/code_rules.h"
-#include "record/perf_maps.h"
+#include "record/files/archive.h"
+#include "record/files/perf_maps.h"
+#include "record/stacks/code_ranges.h"
+#include "record/stacks/code_rules.h"
 
 namespace gosym {
 

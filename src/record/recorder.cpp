@@ -11,9 +11,9 @@
 #include "proc/process.h"
 #include "raw/format.h"
 #include "raw/sample_batch.h"
-#include "record/perf_event.h"
+#include "record/perf/perf_event.h"
 #include "record/snapshot.h"
-#include "record/stack_slots.h"
+#include "record/stacks/stack_slots.h"
 
 namespace gosym {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "record/file_helper.h"
+#include "record/files/file_helper.h"
+#include "record/files/image_catalog.h"
 #include "record/held_events.h"
-#include "record/image_catalog.h"
 #include "record/kernel_symbols.h"
 #include "record/process_state.h"
 #include "record/sampler.h"

@@ -7,8 +7,8 @@
 #include "base/exit_status.h"
 #include "base/file_limit.h"
 #include "proc/cpus.h"
-#include "record/bpf_sampler.h"
-#include "record/call_chain_sampler.h"
+#include "record/bpf/bpf_sampler.h"
+#include "record/perf/call_chain_sampler.h"
 
 namespace gosym {
 

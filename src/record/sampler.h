@@ -12,8 +12,8 @@
 #include "base/result.h"
 #include "model/recording.h"
 #include "record/event_type.h"
-#include "record/go_program.h"
-#include "record/sideband_record.h"
+#include "record/files/go_program.h"
+#include "record/perf/sideband_record.h"
 
 namespace gosym {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "record/sideband_record.h"
+#include "record/perf/sideband_record.h"
 
 // What holds at this moment, of which no event tells any more.
 

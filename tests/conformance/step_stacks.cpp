@@ -29,10 +29,10 @@
 #include "native_walk.h"
 #include "proc/maps.h"
 #include "profile/replay.h"
-#include "record/bpf_sampler.h"
-#include "record/code_rules.h"
-#include "record/file_contents.h"
-#include "record/stack_slots.h"
+#include "record/bpf/bpf_sampler.h"
+#include "record/files/file_contents.h"
+#include "record/stacks/code_rules.h"
+#include "record/stacks/stack_slots.h"
 #include "unwind/unwind.h"
 
 using namespace gosym;

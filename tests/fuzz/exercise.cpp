@@ -3,7 +3,7 @@
 #include <cassert>
 #include <functional>
 
-#include "commands/inspect_function_view.h"
+#include "commands/inspect/function_view.h"
 #include "elf/build_ids.h"
 #include "elf/kind.h"
 #include "elf/plt.h"

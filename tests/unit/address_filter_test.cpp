@@ -1,4 +1,4 @@
-#include "commands/address_filter.h"
+#include "commands/resolve/address_filter.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

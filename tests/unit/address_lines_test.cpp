@@ -1,4 +1,4 @@
-#include "commands/address_lines.h"
+#include "commands/resolve/address_lines.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

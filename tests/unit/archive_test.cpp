@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "image_builder.h"
-#include "record/archive.h"
-#include "record/archived_parts.h"
-#include "record/file_helper.h"
-#include "record/image_pieces.h"
+#include "record/files/archive.h"
+#include "record/files/archived_parts.h"
+#include "record/files/file_helper.h"
+#include "record/files/image_pieces.h"
 #include "temporary_directory.h"
 
 using namespace gosym;

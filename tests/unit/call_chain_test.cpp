@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bytes.h"
-#include "record/call_chain_record.h"
+#include "record/perf/call_chain_record.h"
 
 using namespace gosym;
 

@@ -1,4 +1,4 @@
-#include "record/code_ranges.h"
+#include "record/stacks/code_ranges.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "record/code_rules.h"
+#include "record/stacks/code_rules.h"
 
 #include <fcntl.h>
 
@@ -9,7 +9,7 @@
 #include "dwarf/call_frames.h"
 #include "elf/image.h"
 #include "pclntab_builder.h"
-#include "record/time_budget.h"
+#include "record/stacks/time_budget.h"
 #include "temporary_directory.h"
 #include "unwind_rule_text.h"
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "proc/process.h"
-#include "record/file_helper.h"
-#include "record/image_file.h"
+#include "record/files/file_helper.h"
+#include "record/files/image_file.h"
 #include "record/snapshot.h"
 #include "temporary_directory.h"
 

@@ -11,9 +11,9 @@
 #include "base/exit_status.h"
 #include "proc/process.h"
 #include "record/event_type.h"
-#include "record/image_catalog.h"
-#include "record/image_file.h"
-#include "record/perf_maps.h"
+#include "record/files/image_catalog.h"
+#include "record/files/image_file.h"
+#include "record/files/perf_maps.h"
 #include "record/recorder.h"
 #include "record/target.h"
 

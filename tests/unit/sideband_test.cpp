@@ -2,8 +2,8 @@
 #include <sys/sysmacros.h>
 
 #include "bytes.h"
-#include "record/perf_ring.h"
-#include "record/sideband_record.h"
+#include "record/perf/perf_ring.h"
+#include "record/perf/sideband_record.h"
 
 using namespace gosym;
 

@@ -1,4 +1,4 @@
-#include "commands/source_files.h"
+#include "commands/annotate/source_files.h"
 
 #include <doctest/doctest.h>
 

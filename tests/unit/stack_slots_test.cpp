@@ -1,4 +1,4 @@
-#include "record/stack_slots.h"
+#include "record/stacks/stack_slots.h"
 
 #include <random>
 #include <set>

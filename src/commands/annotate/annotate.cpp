@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/exit_status.h"
+#include "base/pattern.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/annotate/annotated_code.h"
+#include "commands/annotate/sampled_code.h"
+#include "commands/command.h"
+#include "commands/debug_options.h"
+#include "commands/load_profile.h"
+#include "commands/name_option.h"
+#include "commands/report_notes.h"
+#include "commands/terminal.h"
+#include "raw/format.h"
+#include "symbolize/find_functions.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+namespace {
+
+struct AnnotateOptions {
+  std::string input;
+  std::string function;
+  std::string event;  // empty: the first
+  std::string source_directory;
+  std::optional<NameForm> name_form;
+  std::string syntax = "att";
+  ColourMode colour = ColourMode::kAuto;
+  bool has_pager = true;
+  DebugOptions debug;
+};
+
+// More is not kept for a pager: it is written as it comes.
+constexpr uint64_t kMostPaged = 4 << 20;
+
+void write_functions(const Functions& functions, const AmountByAddress& self,
+                     const AnnotateView& view, code::Disassembler& disassembler,
+                     bool has_pager) {
+  uint64_t size = 0;
+  for (const FunctionRange& function : functions)
+    size += std::min(function.size, kMostPaged);
+  bool is_paged = has_pager && view.screen.has_width() && size <= kMostPaged;
+  std::string text;
+  for (const FunctionRange& range : functions) {
+    AnnotatedFunction function = annotate_sampled(*view.symbols, range, disassembler, self);
+    text += &range == functions.data() ? "" : "\n";
+    text += text_of(function, view);
+    if (!is_paged) {
+      (void)std::fwrite(text.data(), 1, text.size(), stdout);
+      text.clear();
+    }
+    if (std::ferror(stdout))
+      return;
+  }
+  if (is_paged && !show_in_pager(text, view.screen))
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void tell_changed(const SourceFiles& sources, int64_t built) {
+  std::fflush(stdout);
+  for (const std::string& path : sources.changed_after(built))
+    print(stderr,
+          "gosym: warning: '{}' was changed after the program was built: lines may be wrong\n",
+          path);
+}
+
+// What is shown of an image.
+struct ShownImage {
+  const ImageSymbols& symbols;
+  const Functions& all;
+  const Functions& found;       // of these, those to show
+  const AmountByAddress& self;  // of samples; empty where there are none
+  const Amounts* amounts;       // null where there are none
+  int64_t built;                // when the file was last written, ns since 1970
+};
+
+Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options) {
+  const ImageSymbols& symbols = shown.symbols;
+  auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
+  auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
+  if (!disassembler)
+    return std::move(disassembler).error();
+  SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
+  AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
+                    .screen = standard_output(options.colour),
+                    .amounts = shown.amounts,
+                    .sources = &sources,
+                    .symbols = &symbols,
+                    .functions = shown.all};
+  write_functions(shown.found, shown.self, view, *disassembler, options.has_pager);
+  tell_changed(sources, shown.built);
+  return kSuccess;
+}
+
+Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptions& files) {
+  auto file = MappedFile::open(options.input, options.debug.symfs);
+  if (!file)
+    return std::move(file).error();
+  int64_t built = (*file)->mtime_ns();
+  auto symbols = ImageSymbols::open(*std::move(file), options.input, files);
+  if (!symbols)
+    return std::move(symbols).error();
+  for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
+    if (!note.empty())
+      print(stderr, "gosym: warning: '{}': {}\n", options.input, note);
+  Functions all = all_functions(**symbols);
+  auto found = find_functions(**symbols, all, options.function);
+  if (!found)
+    return std::move(found).error();
+  if (found->functions.empty())
+    return errorf("no function matches '{}'", printable(options.function))
+        .with_hint(all.empty() ? "it has no symbols: gosym inspect tells what there is"
+                               : "gosym inspect --functions lists all")
+        .with_exit_status(kNoTarget);
+  return write_image({.symbols = **symbols,
+                      .all = all,
+                      .found = found->functions,
+                      .self = {},
+                      .amounts = nullptr,
+                      .built = built},
+                     options);
+}
+
+uint64_t largest(const SampledImages& images) {
+  uint64_t result = 0;
+  for (const auto& [index, code] : images)
+    for (const auto& [address, self] : code.self)
+      result = std::max(result, self);
+  return result;
+}
+
+Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
+                           const SamplesOfCode& code, const Amounts& amounts,
+                           const DebugFileOptions& files, const HeldFiles& held) {
+  auto file = open_sampled(image, files, held);
+  if (!file)
+    return std::move(file).error();
+  return write_image({.symbols = *file->symbols,
+                      .all = file->functions,
+                      .found = functions_at(file->functions, code),
+                      .self = code.self,
+                      .amounts = &amounts,
+                      .built = file->built},
+                     options);
+}
+
+Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {
+  ReportOptions report;
+  report.inputs = {options.input};
+  report.event = options.event;
+  report.keeps_wrappers = true;  // their code is shown as well
+  report.name_form = options.name_form;
+  auto loaded = load_profile(report, *find_format("text"), files);
+  if (!loaded)
+    return std::move(loaded).error();
+  Profile& profile = loaded->profile;
+  if (profile.info.events.size() > 1) {
+    warn(report, "only {} is shown; --event chooses another", profile.event().name);
+    EventPart part = select_event(profile, 0);
+    exchange(part, profile);
+  }
+  auto images = find_sampled(profile, profile.samples, options.function);
+  if (!images)
+    return std::move(images).error();
+  if (images->empty())
+    return errorf("{}: no function of a file that was sampled matches '{}'",
+                  name_of({options.input}), printable(options.function))
+        .with_hint(
+            "one that is inlined everywhere is shown within its callers: "
+            "gosym report --callers names them")
+        .with_exit_status(kNoTarget);
+  tell_loss(profile.stats, report);
+  Amounts amounts(profile, largest(*images));
+  bool is_first = true;
+  for (const auto& [index, code] : *images) {
+    const RecordedImage& image = profile.images[index].file;
+    (void)std::fputs(std::exchange(is_first, false) ? "" : "\n", stdout);
+    auto written = annotate_image(options, image, code, amounts, files, loaded->held);
+    if (!written)
+      return std::move(written).error().context(fmt::format("'{}'", printable(image.path)));
+  }
+  return kSuccess;
+}
+
+bool is_recording(const std::string& path) {
+  if (path == "-")
+    return true;
+  auto file = MappedFile::open(path);
+  return file && as_text((*file)->bytes()).starts_with(raw::kMagic);
+}
+
+Result<int> run_annotate(AnnotateOptions options) {
+  auto files = find_debug_files(options.debug, stderr);
+  if (!files)
+    return std::move(files).error();
+  bool has_input = !options.function.empty();
+  if (!has_input)
+    options.function = std::exchange(options.input, "cpu.raw");
+  if (!has_input || is_recording(options.input))
+    return annotate_recording(options, *files);
+  auto status = annotate_binary(options, *files);
+  if (!status)
+    return std::move(status).error().context(fmt::format("'{}'", printable(options.input)));
+  return status;
+}
+
+}  // namespace
+
+Command make_annotate() {
+  auto options = std::make_shared<AnnotateOptions>();
+  std::vector<Option> common = {
+      {.names = "FILE",
+       .help = "Recording, or an ELF file, which may be stripped (default: cpu.raw)",
+       .set = into(options->input),
+       .is_required = true},
+      {.names = "FUNC",
+       .help = "Name of a function, address of one in an ELF file, or a regular expression "
+               "for several",
+       .set = into(options->function)},
+      {.names = "--event",
+       .value = "NAME",
+       .help = "Only samples of this event, if there are several",
+       .set = into(options->event)},
+      {.names = "--source",
+       .value = "DIR",
+       .help = "Look for source files below DIR first, by the ends of their paths",
+       .set = into(options->source_directory)},
+      {.names = "--syntax",
+       .value = "NAME",
+       .help = "Syntax of x86-64 instructions: att or intel (default: att)",
+       .set = into(options->syntax),
+       .choices = {"att", "intel"}},
+      name_option(options->name_form),
+      colour_option(options->colour),
+      pager_option(options->has_pager)};
+  return {.name = "annotate",
+          .summary = "Show a function's instructions and source lines",
+          .usage = "[OPTIONS] [FILE] FUNC",
+          .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
+          .examples =
+              "  gosym annotate main.handle              of cpu.raw, with samples\n"
+              "  gosym annotate old.raw main.handle\n"
+              "  gosym annotate ./server main.main       of a binary\n"
+              "  gosym annotate ./server 'encoding/json.*Encode'\n"
+              "  gosym annotate --source ~/src/server ./server main.handle\n",
+          .run = [options] { return run_annotate(*options); }};
+}
+
+}  // namespace gosym

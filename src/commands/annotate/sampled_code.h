@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "code/disassembler.h"
+#include "commands/annotate/annotated_code.h"
+#include "profile/profile.h"
+#include "symbolize/find_functions.h"
+#include "symbolize/recorded_file.h"
+
+// What of the code of images was sampled.
+
+namespace gosym {
+
+using Functions = std::vector<FunctionRange>;
+
+// The amount of samples (Profile::amount) at each address.
+using AmountByAddress = std::map<uint64_t, uint64_t>;
+
+// What of an image was sampled.
+struct SamplesOfCode {
+  std::vector<ImageAddress> wanted;  // in functions that are to be shown
+  AmountByAddress self;
+};
+using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the profile
+
+// The code of the functions of this name, or of those that it was inlined into where it has
+// none of its own; or else of those that it matches as a regular expression. Fails if it is
+// none. Samples are of the profile.
+Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                                   const std::string& wanted);
+
+// The file whose code was sampled. A debug file would have the names, but not the code.
+struct SampledFile {
+  std::unique_ptr<ImageSymbols> symbols;  // never null
+  Functions functions;                    // all of them
+  int64_t built = 0;                      // when it was last changed, in ns since 1970
+};
+Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
+                                 const HeldFiles& held);
+
+// The instructions of a function, with their samples.
+AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
+                                   code::Disassembler& disassembler,
+                                   const AmountByAddress& self);
+
+// Those of an image that have the addresses, the one with the most samples first.
+Functions functions_at(const Functions& all, const SamplesOfCode& code);
+
+}  // namespace gosym

@@ -1,0 +1,139 @@
+#include "commands/annotate/source_files.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// Longer ones are no source that a person wrote, and the paths come from the binary.
+constexpr size_t kMaxFile = 64 << 20;
+constexpr size_t kMaxLine = 4096;
+
+// Paths come from the binary: none leads out of the directory that it is looked for in.
+bool has_dots(std::string_view path) {
+  std::vector<std::string_view> parts = split(path, '/');
+  return std::ranges::find(parts, "..") != parts.end();
+}
+
+// Go keeps modules in directories without capitals: "github.com/!azure/sdk@v1.2.3".
+std::string in_module_cache(std::string_view path) {
+  size_t version = path.find('@');
+  size_t end = version == path.npos ? path.size() : path.find('/', version);
+  std::string result;
+  for (char c : path.substr(0, end)) {
+    bool is_capital = c >= 'A' && c <= 'Z';
+    if (is_capital)
+      result.push_back('!');
+    result.push_back(is_capital ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return result + std::string(end == path.npos ? "" : path.substr(end));
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty())
+    lines.push_back(take_line(text));
+  return lines;
+}
+
+std::string shown_line(std::string_view line) {
+  constexpr size_t kTab = 4;
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  std::string spaced;
+  for (char c : line.substr(0, kMaxLine))
+    if (c == '\t')
+      spaced.append(kTab - spaced.size() % kTab, ' ');
+    else
+      spaced.push_back(c);
+  return printable(spaced);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::vector<std::string> SourceFiles::candidates(std::string_view path) const {
+  std::vector<std::string> found;
+  for (std::string_view rest = path; !places_.directory.empty() && !rest.empty();) {
+    if (!rest.starts_with('/'))
+      found.push_back(places_.directory + "/" + std::string(rest));
+    size_t slash = rest.find('/');
+    rest = slash == rest.npos ? "" : rest.substr(slash + 1);
+  }
+  if (path.starts_with('/'))
+    return found;
+  if (!places_.go_root.empty())
+    found.push_back(places_.go_root + "/src/" + std::string(path));
+  for (const std::string& directory : places_.module_directories)
+    found.push_back(directory + "/" + in_module_cache(path));
+  return found;
+}
+
+bool SourceFiles::open(const std::string& path, const std::string& root, File& file) const {
+  auto mapped = MappedFile::open(path, root);
+  if (!mapped || (*mapped)->bytes().size() > kMaxFile)
+    return false;
+  std::string_view text = as_text((*mapped)->bytes());
+  if (text.find('\0') != text.npos)
+    return false;
+  file = {.mapped = *std::move(mapped), .path = path, .lines = lines_of(text)};
+  return true;
+}
+
+const SourceFiles::File& SourceFiles::find(std::string_view path) {
+  auto known = files_.find(path);
+  if (known != files_.end())
+    return known->second;
+  File& file = files_[std::string(path)];
+  if (path.empty() || has_dots(path))
+    return file;
+  for (const std::string& candidate : candidates(path))
+    if (open(candidate, "", file))
+      return file;
+  if (path.starts_with('/'))
+    open(std::string(path), places_.root, file);
+  return file;
+}
+
+std::optional<std::string> SourceFiles::line(std::string_view path, uint32_t number) {
+  const File& file = find(path);
+  if (number == 0 || number > file.lines.size())
+    return std::nullopt;
+  return shown_line(file.lines[number - 1]);
+}
+
+std::vector<std::string> SourceFiles::changed_after(int64_t time_ns) const {
+  std::vector<std::string> changed;
+  for (const auto& [path, file] : files_)
+    if (file.mapped && file.mapped->mtime_ns() > time_ns)
+      changed.push_back(file.path);
+  return changed;
+}
+
+SourceFiles::Places source_places(const std::string& directory, const std::string& root) {
+  SourceFiles::Places places{.directory = directory,
+                             .root = root,
+                             .go_root = variable("GOROOT"),
+                             .module_directories = {}};
+  if (std::string cache = variable("GOMODCACHE"); !cache.empty())
+    places.module_directories.push_back(cache);
+  std::string go_path = variable("GOPATH");
+  if (go_path.empty() && !variable("HOME").empty())
+    go_path = variable("HOME") + "/go";
+  for (std::string_view part : split(go_path, ':'))
+    if (!part.empty()) {
+      places.module_directories.push_back(std::string(part) + "/pkg/mod");
+      places.module_directories.push_back(std::string(part) + "/src");
+    }
+  return places;
+}
+
+}  // namespace gosym

@@ -1,0 +1,381 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "base/exit_status.h"
+#include "base/pattern.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/goroutines/profile.h"
+#include "commands/option_checks.h"
+#include "output/html.h"
+#include "output/output_file.h"
+#include "output/pprof.h"
+#include "record/target.h"
+
+namespace gosym {
+
+namespace {
+
+// What the command line of `gosym goroutines` says.
+struct GoroutinesOptions {
+  std::string process;  // or a core file
+  std::string program;  // of a core file; empty: at its path
+  bool is_all = false;
+  bool has_system = false;
+  bool is_json = false;
+  bool is_folded = false;
+  std::string pprof;  // files; empty: none
+  std::string html;
+  std::string by;     // empty: groups, or all
+  std::string state;  // regular expressions; empty: any
+  std::string focus;
+  std::string label;  // "KEY" or "KEY=VALUE"
+  std::string older;  // durations; empty: none
+  std::string watch;
+  size_t count = 0;  // of looks; 0: no limit
+};
+
+// The same, understood.
+struct GoroutineFilter {
+  std::optional<Pattern> state;
+  std::optional<Pattern> focus;
+  std::string label_key;
+  std::optional<std::string> label_value;
+  uint64_t least_minutes = 0;
+};
+
+Result<std::optional<Pattern>> parse_pattern(const char* option, const std::string& text) {
+  if (text.empty())
+    return std::optional<Pattern>();
+  auto pattern = Pattern::parse(text);
+  if (!pattern)
+    return std::move(pattern).error().context(option).with_exit_status(kUsage);
+  return std::optional(*std::move(pattern));
+}
+
+Result<GoroutineFilter> make_filter(const GoroutinesOptions& options) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  GoroutineFilter filter;
+  auto state = parse_pattern("--state", options.state);
+  if (!state)
+    return std::move(state).error();
+  auto focus = parse_pattern("--focus", options.focus);
+  if (!focus)
+    return std::move(focus).error();
+  filter.state = *std::move(state);
+  filter.focus = *std::move(focus);
+  size_t equals = options.label.find('=');
+  filter.label_key = options.label.substr(0, equals);
+  if (equals != options.label.npos)
+    filter.label_value = options.label.substr(equals + 1);
+  if (!options.older.empty()) {
+    auto age = parse_duration(options.older);
+    if (!age || *age < kMinute)
+      return errorf(
+                 "--older: '{}' is not a duration of 1m or more: Go's runtime records whole "
+                 "minutes only",
+                 printable(options.older))
+          .with_exit_status(kUsage);
+    filter.least_minutes = *age / kMinute;
+  }
+  return filter;
+}
+
+bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t index,
+            bool has_system) {
+  const Goroutine& goroutine = named.goroutines.all[index];
+  if (!has_system && named.is_system(goroutine))
+    return false;
+  if (filter.state && !filter.state->matches(named.state(goroutine)))
+    return false;
+  if (named.minutes(goroutine) < filter.least_minutes)
+    return false;
+  auto has_label = [&](const GoroutineLabel& label) {
+    return label.key == filter.label_key &&
+           (!filter.label_value || label.value == *filter.label_value);
+  };
+  if (!filter.label_key.empty() && std::ranges::none_of(named.labels[index], has_label))
+    return false;
+  auto is_focus = [&](const Call& call) { return filter.focus->matches(call.function); };
+  return !filter.focus || is_focus(named.creator(goroutine, has_system)) ||
+         std::ranges::any_of(named.stack(goroutine, true), is_focus);
+}
+
+GoroutineView choose(const NamedGoroutines& named, const GoroutineFilter& filter,
+                     bool has_system) {
+  GoroutineView view;
+  view.has_system = has_system;
+  for (size_t i = 0; i < named.goroutines.all.size(); i++)
+    if (passes(filter, named, i, has_system))
+      view.shown.push_back(&named.goroutines.all[i]);
+  return view;
+}
+
+Result<uint32_t> find_process(const std::string& text) {
+  if (auto pid = parse_decimal(text))
+    return static_cast<uint32_t>(*pid);
+  std::vector<uint32_t> found = processes_named(text);
+  if (found.empty())
+    return errorf("no process runs '{}'", printable(text)).with_exit_status(kNoTarget);
+  if (found.size() == 1)
+    return found.front();
+  std::vector<std::string> pids;
+  for (uint32_t pid : found)
+    pids.push_back(std::to_string(pid));
+  return errorf("{} processes run '{}'", found.size(), printable(text))
+      .with_hint("name one of them: " + joined(pids, ", "))
+      .with_exit_status(kUsage);
+}
+
+std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
+                    const GoroutinesOptions& options) {
+  if (options.is_folded)
+    return folded_of(named, view);
+  if (!options.by.empty())
+    return counts_of(named, view, options.by);
+  return options.is_all ? traceback_of(named, view) : groups_of(named, view);
+}
+
+// The texts are printable already.
+void write_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+// What one look at the process found.
+struct Look {
+  GoroutineSource source;
+  std::vector<NamedGoroutines> all;
+  std::vector<GoroutineView> views;  // of each of these
+};
+
+// Of the first Go runtime.
+Result<> write_profile(const Look& look, const GoroutinesOptions& options) {
+  auto file = OutputFile::open(options.pprof.empty() ? options.html : options.pprof);
+  if (!file)
+    return std::move(file).error();
+  Profile profile = profile_of(look.all.front(), look.views.front(), look.source);
+  auto write = [&](std::string_view data) { return file->write(data); };
+  if (options.pprof.empty())
+    write_html(profile, write);
+  else
+    write_pprof(profile, write);
+  return file->finish();
+}
+
+Result<Look> look_at(Result<GoroutineSource> source, const GoroutineFilter& filter,
+                     bool has_system) {
+  if (!source)
+    return std::move(source).error();
+  auto all = read_named_goroutines(*source);
+  if (!all)
+    return std::move(all).error();
+  Look look = {.source = *std::move(source), .all = *std::move(all), .views = {}};
+  for (const NamedGoroutines& named : look.all)
+    look.views.push_back(choose(named, filter, has_system));
+  return look;
+}
+
+void tell_notes(const Look& look) {
+  for (const std::string& note : look.source.notes)
+    print(stderr, "gosym: note: {}\n", note);
+  for (const NamedGoroutines& named : look.all)
+    for (const std::string& note : named.goroutines.notes)
+      print(stderr, "gosym: note: {}\n", note);
+}
+
+Result<int> show(const Look& look, const GoroutinesOptions& options) {
+  uint32_t pid = look.source.pid;
+  if (!options.pprof.empty() || !options.html.empty()) {
+    if (auto written = write_profile(look, options); !written)
+      return std::move(written).error();
+  } else if (options.is_json) {
+    write_text(json_of(look.all, look.views, pid));
+  } else {
+    for (size_t i = 0; i < look.all.size(); i++)
+      write_text((i > 0 ? "\n" : "") + text_of(look.all[i], look.views[i], options));
+  }
+  tell_notes(look);
+  return kSuccess;
+}
+
+// Until the process ends, or so many looks were taken; 0: no limit.
+Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesOptions& options,
+                  uint64_t interval_ns) {
+  std::vector<GoroutineCounts> before;
+  for (size_t count = 0; options.count == 0 || count < options.count; count++) {
+    if (count > 0)
+      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+    auto look = look_at(open_process_source(pid), filter, options.has_system);
+    if (!look && count > 0 && look.error().exit_status() == kNoTarget)
+      return kSuccess;  // it has ended
+    if (!look)
+      return std::move(look).error();
+    if (count == 0)
+      tell_notes(*look);
+    std::vector<GoroutineCounts> now;
+    for (size_t i = 0; i < look->all.size(); i++) {
+      now.push_back(count_places(look->all[i], look->views[i]));
+      write_text((count + i > 0 ? "\n" : "") +
+                 changes_of(i < before.size() ? &before[i] : nullptr, now[i]));
+    }
+    std::fflush(stdout);
+    if (std::ferror(stdout) != 0)
+      return kSuccess;  // nobody reads it any more; what else is wrong main() tells
+    before = std::move(now);
+  }
+  return kSuccess;
+}
+
+Result<int> run_goroutines(const GoroutinesOptions& options) {
+  auto filter = make_filter(options);
+  if (!filter)
+    return std::move(filter).error();
+  constexpr uint64_t kLeastInterval = 10'000'000;
+  auto interval = parse_duration(options.watch);
+  if (!options.watch.empty() && (!interval || *interval < kLeastInterval))
+    return errorf("--watch: '{}' is not a duration of 10ms or more, such as 1s",
+                  printable(options.watch))
+        .with_exit_status(kUsage);
+  bool is_core = !parse_decimal(options.process) && names_core_file(options.process);
+  if (is_core && interval)
+    return Error("--watch: a core file does not change").with_exit_status(kUsage);
+  if (!is_core && !options.program.empty())
+    return errorf("'{}': a program is named only with a core file", printable(options.program))
+        .with_exit_status(kUsage);
+  if (is_core) {
+    auto look = look_at(open_core_source(options.process, options.program), *filter,
+                        options.has_system);
+    return look ? show(*look, options) : Result<int>(std::move(look).error());
+  }
+  auto pid = find_process(options.process);
+  if (!pid)
+    return std::move(pid).error();
+  auto process = open_process(*pid);
+  if (!process)
+    return std::move(process).error();
+  if (interval)
+    return watch(*pid, *filter, options, *interval);
+  auto look = look_at(open_process_source(*pid), *filter, options.has_system);
+  // Else all this might be of another process that was given the number.
+  if (has_ended(*process))
+    return errorf("process {} has ended", *pid).with_exit_status(kNoTarget);
+  return look ? show(*look, options) : Result<int>(std::move(look).error());
+}
+
+OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
+  return {
+      "Select goroutines",
+      {{.names = "--state",
+        .value = "RE",
+        .help = "Only those in a state that matches RE, such as 'chan receive'",
+        .set = into(options.state),
+        .check = check_given},
+       {.names = "--focus",
+        .value = "RE",
+        .help = "Only those with a function that matches RE in their stack or as their creator",
+        .set = into(options.focus),
+        .check = check_given},
+       {.names = "--label",
+        .value = "KEY[=VALUE]",
+        .help = "Only those with this label (set through runtime/pprof)",
+        .set = into(options.label),
+        .check = check_given},
+       {.names = "--older",
+        .value = "TIME",
+        .help = "Only those that have waited at least this long, in whole minutes, such as 5m",
+        .set = into(options.older),
+        .check = check_given}}};
+}
+
+std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
+  return {
+      {"",
+       {{.names = "PID|NAME|CORE",
+         .help = "Process of a Go program, by PID or name, or its core file",
+         .set = into(options.process),
+         .check = check_process,
+         .is_required = true},
+        {.names = "PROGRAM",
+         .help = "Program of the core file, if it is not at its path",
+         .set = into(options.program),
+         .check = check_given}}},
+      {"What to show",
+       {{.names = "--all",
+         .help = "Show each goroutine by itself, in the form of Go's tracebacks",
+         .set = into(options.is_all)},
+        {.names = "--by",
+         .value = "KEY",
+         .help = "Count by state, function (the innermost), creator, or label:KEY",
+         .set = into(options.by),
+         .check =
+             [](const std::string& key) {
+               return is_goroutine_key(key)
+                          ? std::string()
+                          : fmt::format("'{}' is none of state, function, creator, label:KEY",
+                                        printable(key));
+             },
+         .excludes = {"--all"}},
+        {.names = "--folded",
+         .help = "Write stacks for flamegraph.pl, below what they wait for",
+         .set = into(options.is_folded),
+         .excludes = {"--all", "--by"}},
+        {.names = "--json",
+         .help = "Write one JSON document",
+         .set = into(options.is_json),
+         .excludes = {"--all", "--by", "--folded"}},
+        {.names = "--pprof",
+         .value = "FILE",
+         .help =
+             "Write a profile for go tool pprof; with several Go runtimes in the process, of "
+             "the first",
+         .set = into(options.pprof),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json"}},
+        {.names = "--html",
+         .value = "FILE",
+         .help = "Write a page for a browser, of the same",
+         .set = into(options.html),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof"}},
+        {.names = "--watch",
+         .value = "TIME",
+         .help = "Look again after this time, and show what changed",
+         .set = into(options.watch),
+         .check = check_given,
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"}},
+        {.names = "-n,--iterations",
+         .value = "COUNT",
+         .help = "With --watch, stop after N looks",
+         .set = into(options.count),
+         .check = check_count,
+         .needs = "--watch"},
+        {.names = "--system",
+         .help = "Show the runtime's own goroutines and functions as well",
+         .set = into(options.has_system)}}},
+      selection_of_goroutines(options),
+  };
+}
+
+}  // namespace
+
+Command make_goroutines() {
+  auto options = std::make_shared<GoroutinesOptions>();
+  return {.name = "goroutines",
+          .summary = "Show where the goroutines of a program wait",
+          .groups = goroutines_options(*options),
+          .examples =
+              "  gosym goroutines 4242                    all, grouped by stack\n"
+              "  gosym goroutines --by state prometheus   how many wait for what\n"
+              "  gosym goroutines --older 5m 4242         what may be stuck\n"
+              "  gosym goroutines --watch 10s 4242        what grows: a leak\n"
+              "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
+              "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n"
+              "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n"
+              "  gosym goroutines core ./server           where they were when it crashed\n",
+          .run = [options] { return run_goroutines(*options); }};
+}
+
+}  // namespace gosym

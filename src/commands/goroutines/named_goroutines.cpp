@@ -1,0 +1,164 @@
+#include "commands/goroutines/named_goroutines.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/text.h"
+#include "goroutine/go_runtime.h"
+#include "symbolize/wrappers.h"
+
+namespace gosym {
+
+namespace {
+
+// Whether a part of a name, "(*Func)" or "Callers", is one that other packages may use.
+bool is_exported(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of("(*"), name.size()));
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
+}
+
+// As showfuncinfo() of the runtime decides. `shows_callee`: what it calls is shown.
+bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
+  constexpr std::string_view kRuntime = "runtime.";
+  std::string_view name = call.function;
+  if (name == "runtime.gopanic")
+    return !is_innermost;
+  // They call functions of the program, and are shown where they do.
+  if (name == "runtime.runFinalizers" || name == "runtime.runCleanups")
+    return shows_callee;
+  if (!name.starts_with(kRuntime))
+    return name.find('.') != name.npos;
+  name.remove_prefix(kRuntime.size());
+  size_t dot = name.rfind('.');
+  return dot == name.npos
+             ? is_exported(name)
+             : is_exported(name.substr(0, dot)) && is_exported(name.substr(dot + 1));
+}
+
+std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
+  std::set<uint64_t> addresses;
+  for (uint32_t i = 0; i < goroutines.stacks.size(); i++)
+    addresses.insert(goroutines.stacks[i].begin(), goroutines.stacks[i].end());
+  for (const Goroutine& goroutine : goroutines.all) {
+    addresses.insert(goroutine.start);
+    addresses.insert(goroutine.created_at - 1);
+  }
+  return {addresses.begin(), addresses.end()};
+}
+
+// A core file does not tell its time: it was written after each of these.
+uint64_t latest_wait(const Goroutines& goroutines) {
+  uint64_t latest = 0;
+  for (const Goroutine& goroutine : goroutines.all)
+    latest = std::max(latest, goroutine.waits_since);
+  return latest;
+}
+
+Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& source) {
+  if (file.image->pointer_size != 8)
+    return errorf("'{}' is a 32-bit program: gosym reads goroutines of 64-bit programs only",
+                  printable(file.path))
+        .with_exit_status(kUnsupported);
+  if (auto minor = go::minor_of_release(file.version);
+      minor && *minor < go::kFirstGoroutineMinor)
+    return errorf("'{}' was built by {}: gosym reads goroutines of Go 1.{} and later",
+                  printable(file.path), file.version, go::kFirstGoroutineMinor)
+        .with_exit_status(kUnsupported);
+  NamedGoroutines named;
+  named.program = file.path;
+  named.go_version = file.version;
+  GoRuntime runtime = make_runtime(file, source.code);
+  runtime.threads = source.threads;
+  named.time = monotonic_ns();
+  named.wait_reasons = runtime.layout.wait_reasons;
+  auto goroutines = read_goroutines(runtime, source.read_memory);
+  if (!goroutines)
+    return std::move(goroutines).error();
+  if (source.is_core)
+    named.time = latest_wait(*goroutines);
+  named.crashed = source.crashed;
+  named.goroutines = *std::move(goroutines);
+  if (!is_known_runtime(file))
+    named.goroutines.notes.insert(
+        named.goroutines.notes.begin(),
+        fmt::format(
+            "{} is not known: goroutines are read as those of Go 1.27, and not told what "
+            "they wait for",
+            file.version.empty() ? "the version of Go" : file.version));
+  auto labels = read_labels(named.goroutines.all, runtime.layout.runtime, source.read_memory);
+  if (!labels)
+    return std::move(labels).error();
+  named.labels = *std::move(labels);
+  return named;
+}
+
+}  // namespace
+
+std::vector<Call> NamedGoroutines::stack(const Goroutine& goroutine, bool has_system) const {
+  std::vector<Call> stack;
+  for (uint64_t address : goroutines.stacks[goroutine.stack]) {
+    auto known = calls.find(address);
+    if (known != calls.end())
+      stack.insert(stack.end(), known->second.begin(), known->second.end());
+  }
+  if (has_system)
+    return stack;
+  hide_wrappers(stack);
+  bool is_innermost = true;
+  bool is_last_shown = false;
+  std::erase_if(stack, [&](const Call& call) {
+    is_last_shown = is_shown(call, std::exchange(is_innermost, false), is_last_shown);
+    return !is_last_shown;
+  });
+  return stack;
+}
+
+Call NamedGoroutines::creator(const Goroutine& goroutine, bool has_system) const {
+  auto known = calls.find(goroutine.created_at - 1);
+  bool is_known = goroutine.created_at != 0 && known != calls.end() && !known->second.empty();
+  bool is_told = is_known && (has_system || is_shown(known->second.front(), false, false));
+  return is_told ? known->second.front() : Call{};
+}
+
+bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
+  auto known = calls.find(goroutine.start);
+  if (known == calls.end() || known->second.empty())
+    return false;
+  std::string_view start = known->second.back().function;
+  return is_of_runtime(start) && stack(goroutine, false).empty();
+}
+
+std::string NamedGoroutines::state(const Goroutine& goroutine) const {
+  return state_text(goroutine, wait_reasons);
+}
+
+uint64_t NamedGoroutines::minutes(const Goroutine& goroutine) const {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  bool waits = goroutine.status == go::GoroutineStatus::kWaiting ||
+               goroutine.status == go::GoroutineStatus::kSyscall;
+  bool is_told = waits && goroutine.waits_since != 0 && goroutine.waits_since <= time;
+  return is_told ? (time - goroutine.waits_since) / kMinute : 0;
+}
+
+Result<std::vector<NamedGoroutines>> read_named_goroutines(const GoroutineSource& source) {
+  std::vector<NamedGoroutines> all;
+  std::optional<Error> problem;
+  for (const GoFile& file : source.code.files()) {
+    auto named = read_one(file, source);
+    if (!named) {
+      problem = std::move(named).error();
+      continue;
+    }
+    for (uint64_t address : addresses_of(named->goroutines))
+      named->calls[address] = source.code.calls_at(address);
+    all.push_back(*std::move(named));
+  }
+  if (!all.empty())
+    return all;
+  return problem ? *std::move(problem)
+                 : Error("it runs no Go code").with_exit_status(kNoTarget);
+}
+
+}  // namespace gosym

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands/goroutines/source.h"
+#include "goroutine/goroutines.h"
+#include "goroutine/labels.h"
+#include "model/call.h"
+
+namespace gosym {
+
+// The goroutines of a process, with names. Views live as long as the code that they are of.
+struct NamedGoroutines {
+  std::string program;     // path of the file whose goroutines these are
+  std::string go_version;  // "go1.23.4"; empty: unknown
+  std::span<const std::string_view> wait_reasons;
+  uint32_t crashed = 0;  // of a core file: the thread that the signal came to; 0: unknown
+  uint64_t time = 0;     // CLOCK_MONOTONIC; of a core file, some time before it was written
+  Goroutines goroutines;
+  std::vector<std::vector<GoroutineLabel>> labels;  // as goroutines.all
+  std::map<uint64_t, std::vector<Call>> calls;      // at each address; none: nobody knows
+
+  // Those of a stack, innermost first. As Go's tracebacks have it the functions of the runtime
+  // are left out, except those that programs call and runtime.gopanic, unless `has_system`.
+  std::vector<Call> stack(const Goroutine& goroutine, bool has_system) const;
+  // Where the go statement is that made it; empty function: not known, or in the runtime,
+  // unless `has_system`.
+  Call creator(const Goroutine& goroutine, bool has_system) const;
+  // Whether it is one of the runtime's own, and runs nothing but that: tracebacks leave it out.
+  bool is_system(const Goroutine& goroutine) const;
+
+  const std::vector<GoroutineLabel>& labels_of(const Goroutine& goroutine) const {
+    return labels[static_cast<size_t>(&goroutine - goroutines.all.data())];
+  }
+
+  // What it does or waits for: "chan receive", "running", "syscall".
+  std::string state(const Goroutine& goroutine) const;
+  // Whole minutes that it has waited, or more: the collector looks at it now and then.
+  uint64_t minutes(const Goroutine& goroutine) const;
+};
+
+// Of each Go runtime in the process: a library of Go brings its own.
+Result<std::vector<NamedGoroutines>> read_named_goroutines(const GoroutineSource& source);
+
+}  // namespace gosym

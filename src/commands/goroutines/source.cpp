@@ -1,0 +1,102 @@
+#include "commands/goroutines/source.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/file_tree.h"
+#include "base/text.h"
+#include "record/files/found_file.h"
+
+namespace gosym {
+
+namespace {
+
+Result<std::unique_ptr<MappedFile>> map_file(const std::string& path) {
+  UniqueFd found = find_file(path);
+  if (!found)
+    return system_error("cannot open the core file", errno);
+  auto file = open_found(found);
+  if (!file)
+    return std::move(file).error();
+  return MappedFile::open(*file, /*may_have_holes=*/true);
+}
+
+Error no_go_code(const GoroutineSource& source) {
+  return source.notes.empty() ? Error("no Go code is mapped in it").with_exit_status(kNoTarget)
+                              : Error(source.notes.front())
+                                    .with_hint("name the program behind the core file")
+                                    .with_exit_status(kUnsupported);
+}
+
+Result<GoroutineSource> open_core(const std::string& path, const std::string& program) {
+  auto file = map_file(path);
+  if (!file)
+    return std::move(file).error();
+  auto core = elf::parse_core((*file)->bytes());
+  if (!core)
+    return std::move(core).error();
+  GoroutineSource source;
+  source.pid = core->pid;
+  source.is_core = true;
+  source.realtime_ns = static_cast<uint64_t>(std::max<int64_t>((*file)->mtime_ns(), 0));
+  source.crashed = core->first_thread;
+  source.core = *std::move(file);
+  source.memory = std::make_unique<CoreMemory>(*core);
+  if (core->missing > 0)
+    source.notes.push_back(
+        fmt::format("the core file is cut short: {:#x} bytes are missing", core->missing));
+  auto code = GoCode::open(*core, program, *source.memory);
+  if (!code)
+    return std::move(code).error();
+  source.code = *std::move(code);
+  const std::vector<std::string>& problems = source.code.problems();
+  source.notes.insert(source.notes.end(), problems.begin(), problems.end());
+  if (source.code.files().empty())
+    return no_go_code(source);
+  source.read_memory = [memory = source.memory.get()](std::span<proc::MemoryPiece> pieces) {
+    memory->read(pieces);
+    return Result<>(Ok{});
+  };
+  for (const auto& [id, registers] : core->threads)
+    source.threads[id] = {registers.pc, registers.stack_pointer, registers.frame_pointer};
+  return source;
+}
+
+}  // namespace
+
+Result<GoroutineSource> open_process_source(uint32_t pid) {
+  auto code = GoCode::open(pid);
+  if (!code)
+    return std::move(code).error();
+  if (code->files().empty())
+    return errorf("process {} runs no Go code", pid)
+        .with_hint("'gosym record' samples programs of any language")
+        .with_exit_status(kNoTarget);
+  GoroutineSource source;
+  source.pid = pid;
+  source.realtime_ns = clock_ns(CLOCK_REALTIME);
+  source.code = *std::move(code);
+  source.read_memory = [pid](std::span<proc::MemoryPiece> pieces) {
+    return proc::read_memory(pid, pieces);
+  };
+  return source;
+}
+
+Result<GoroutineSource> open_core_source(const std::string& path, const std::string& program) {
+  auto source = open_core(path, program);
+  if (!source)
+    return std::move(source).error().context(fmt::format("'{}'", printable(path)));
+  return source;
+}
+
+bool names_core_file(const std::string& word) {
+  if (word.find('/') != word.npos)
+    return true;
+  auto file = map_file(word);
+  auto type = file ? load<uint16_t>((*file)->bytes(), EI_NIDENT) : std::nullopt;
+  return type == ET_CORE && as_text((*file)->bytes()).starts_with(ELFMAG);
+}
+
+}  // namespace gosym

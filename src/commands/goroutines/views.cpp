@@ -1,0 +1,402 @@
+#include "commands/goroutines/views.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+#include "base/text.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "symbolize/names.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr std::string_view kLabelKey = "label:";
+constexpr std::string_view kNone = "(none)";
+// At either end of a deep stack, as tracebacks have them from Go 1.21 on.
+constexpr size_t kMostFrames = 50;
+
+// A name as tracebacks have it.
+std::string shown_name(std::string_view function) {
+  if (function == "runtime.gopanic")
+    return "panic";
+  return printable(display_name(function, FrameSource::kPclntab, NameForm::kShort));
+}
+
+void append_place(const Call& call, std::string& text) {
+  text += fmt::format("\t{}:{}\n", call.file.empty() ? "?" : printable(call.file), call.line);
+}
+
+void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                  std::string& text) {
+  switch (goroutine.stack_state) {
+    case GoroutineStack::kRunning:
+      text += "\tgoroutine running on other thread; stack unavailable\n";
+      break;
+    case GoroutineStack::kMoving:
+      text += "\tgoroutine ran whenever it was looked at; stack unavailable\n";
+      break;
+    default:
+      break;
+  }
+  std::vector<Call> stack = named.stack(goroutine, has_system);
+  size_t left_out = stack.size() > 2 * kMostFrames ? stack.size() - 2 * kMostFrames : 0;
+  for (size_t i = 0; i < stack.size(); i++) {
+    if (left_out > 0 && i == kMostFrames) {
+      text += fmt::format("...{} frames elided...\n", left_out);
+      i += left_out;
+    }
+    text += shown_name(stack[i].function) + "(...)\n";
+    append_place(stack[i], text);
+  }
+  if (goroutine.stack_state == GoroutineStack::kCut)
+    text += "...additional frames elided...\n";
+}
+
+// `parent`: 0 is not told.
+void append_creator(const NamedGoroutines& named, const Goroutine& goroutine, uint64_t parent,
+                    bool has_system, std::string& text) {
+  Call creator = named.creator(goroutine, has_system);
+  if (creator.function.empty() || goroutine.number == 1)
+    return;
+  text += "created by " + shown_name(creator.function);
+  if (parent != 0)
+    text += fmt::format(" in goroutine {}", parent);
+  text += '\n';
+  append_place(creator, text);
+}
+
+std::string labels_text(const std::vector<GoroutineLabel>& labels) {
+  std::vector<std::string> pairs;
+  for (const GoroutineLabel& label : labels)
+    pairs.push_back(fmt::format("{}: {}", printable(label.key), printable(label.value)));
+  return pairs.empty() ? "" : fmt::format(" {{{}}}", joined(pairs, ", "));
+}
+
+std::string minutes_text(uint64_t least, uint64_t most) {
+  if (most == 0)
+    return "";
+  if (least == most)
+    return fmt::format(", {} minutes", most);
+  return least == 0 ? fmt::format(", up to {} minutes", most)
+                    : fmt::format(", {} to {} minutes", least, most);
+}
+
+// Goroutines that a reader takes for the same.
+struct GroupKey {
+  std::string state;
+  bool is_locked;
+  GoroutineStack stack_state;
+  uint32_t stack;
+  uint64_t created_at;
+
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+using Group = std::vector<const Goroutine*>;
+
+std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view) {
+  std::map<GroupKey, Group> groups;
+  for (const Goroutine* goroutine : view.shown)
+    groups[{named.state(*goroutine), goroutine->is_locked, goroutine->stack_state,
+            goroutine->stack, goroutine->created_at}]
+        .push_back(goroutine);
+  std::vector<Group> sorted;
+  for (auto& [key, members] : groups)
+    sorted.push_back(std::move(members));
+  auto is_crashed = [&](const Group& members) {
+    return named.crashed != 0 &&
+           std::ranges::count(members, named.crashed,
+                              [](const Goroutine* one) { return one->thread; }) > 0;
+  };
+  std::ranges::sort(sorted, [&](const Group& one, const Group& other) {
+    return std::tuple(!is_crashed(one), other.size(), one.front()->number) <
+           std::tuple(!is_crashed(other), one.size(), other.front()->number);
+  });
+  return sorted;
+}
+
+std::string numbers_text(const Group& group) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> numbers;
+  for (size_t i = 0; i < std::min(group.size(), kMost); i++)
+    numbers.push_back(std::to_string(group[i]->number));
+  return joined(numbers, " ") + (group.size() > kMost ? " ..." : "");
+}
+
+void append_header(const NamedGoroutines& named, const Goroutine& goroutine,
+                   std::string& text) {
+  uint64_t minutes = named.minutes(goroutine);
+  text += fmt::format("goroutine {} [{}{}{}]{}:\n", goroutine.number, named.state(goroutine),
+                      minutes_text(minutes, minutes),
+                      goroutine.is_locked ? ", locked to thread" : "",
+                      labels_text(named.labels_of(goroutine)));
+}
+
+void append_group(const NamedGoroutines& named, const Group& group, bool has_system,
+                  std::string& text) {
+  const Goroutine& first = *group.front();
+  auto by_minutes = [&](const Goroutine* one, const Goroutine* other) {
+    return named.minutes(*one) < named.minutes(*other);
+  };
+  auto [least, most] = std::ranges::minmax_element(group, by_minutes);
+  bool has_one_parent = std::ranges::all_of(
+      group, [&](const Goroutine* one) { return one->parent == first.parent; });
+  bool has_same_labels = std::ranges::all_of(group, [&](const Goroutine* one) {
+    return named.labels_of(*one) == named.labels_of(first);
+  });
+  if (group.size() == 1)
+    append_header(named, first, text);
+  else
+    text += fmt::format(
+        "{} goroutines [{}{}{}]{}: {}\n", with_commas(group.size()), named.state(first),
+        minutes_text(named.minutes(**least), named.minutes(**most)),
+        first.is_locked ? ", locked to thread" : "",
+        has_same_labels ? labels_text(named.labels_of(first)) : "", numbers_text(group));
+  append_stack(named, first, has_system, text);
+  append_creator(named, first, has_one_parent ? first.parent : 0, has_system, text);
+}
+
+// Whether a function is there to wait for others, so that its caller tells more.
+bool is_of_waiting(std::string_view function) {
+  constexpr std::string_view kPackages[] = {"internal/", "runtime.", "sync.", "syscall.",
+                                            "time."};
+  return std::ranges::any_of(
+      kPackages, [&](std::string_view package) { return function.starts_with(package); });
+}
+
+std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                     std::string_view key) {
+  if (key == "state")
+    return named.state(goroutine);
+  if (key == "creator") {
+    Call creator = named.creator(goroutine, has_system);
+    return creator.function.empty() ? std::string(kNone) : shown_name(creator.function);
+  }
+  if (key == "function") {
+    std::vector<Call> stack = named.stack(goroutine, has_system);
+    auto waits = std::ranges::find_if_not(stack, is_of_waiting, &Call::function);
+    if (waits == stack.end())
+      waits = stack.begin();
+    return stack.empty() ? std::string(kNone) : shown_name(waits->function);
+  }
+  key.remove_prefix(kLabelKey.size());
+  for (const GoroutineLabel& label : named.labels_of(goroutine))
+    if (label.key == key)
+      return printable(label.value);
+  return std::string(kNone);
+}
+
+using ValueCounts = std::vector<std::pair<std::string, uint64_t>>;
+
+ValueCounts count_values(const NamedGoroutines& named, const GoroutineView& view,
+                         std::string_view key) {
+  std::map<std::string, uint64_t> counts;
+  for (const Goroutine* goroutine : view.shown)
+    counts[value_of(named, *goroutine, view.has_system, key)]++;
+  ValueCounts sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &ValueCounts::value_type::second);
+  return sorted;
+}
+
+void write_call(const Call& call, JsonWriter& json) {
+  json.begin_object();
+  json.field("function", call.function);
+  json.field("file", call.file);
+  json.field("line", call.line);
+  if (call.is_inlined)
+    json.field("inlined", true);
+  json.end_object();
+}
+
+std::string_view state_word(GoroutineStack state) {
+  switch (state) {
+    case GoroutineStack::kWhole:
+      return "whole";
+    case GoroutineStack::kCut:
+      return "cut";
+    case GoroutineStack::kRunning:
+      return "running";
+    case GoroutineStack::kMoving:
+      return "moving";
+  }
+  return "";
+}
+
+void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
+                     JsonWriter& json) {
+  json.begin_object();
+  json.field("id", goroutine.number);
+  json.field("state", named.state(goroutine));
+  json.field("status", go::to_string(goroutine.status));
+  if (uint64_t minutes = named.minutes(goroutine); minutes > 0)
+    json.field("minutes", minutes);
+  if (goroutine.is_locked)
+    json.field("locked", true);
+  if (goroutine.thread != 0)
+    json.field("thread", goroutine.thread);
+  if (!named.labels_of(goroutine).empty()) {
+    json.key("labels");
+    json.begin_object();
+    for (const GoroutineLabel& label : named.labels_of(goroutine))
+      json.field(label.key, label.value);
+    json.end_object();
+  }
+  json.field("stack_state", state_word(goroutine.stack_state));
+  json.key("stack");
+  json.begin_array();
+  for (const Call& call : named.stack(goroutine, has_system))
+    write_call(call, json);
+  json.end_array();
+  if (Call creator = named.creator(goroutine, has_system); !creator.function.empty()) {
+    json.key("created_by");
+    write_call(creator, json);
+  }
+  if (goroutine.parent != 0)
+    json.field("parent", goroutine.parent);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::string text;
+  for (const Goroutine* goroutine : view.shown) {
+    if (!text.empty())
+      text += '\n';
+    append_header(named, *goroutine, text);
+    append_stack(named, *goroutine, view.has_system, text);
+    append_creator(named, *goroutine, goroutine->parent, view.has_system, text);
+  }
+  return text;
+}
+
+std::string groups_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::vector<std::string> states;
+  for (const auto& [state, number] : count_values(named, view, "state"))
+    states.push_back(fmt::format("{} {}", with_commas(number), state));
+  std::string text = fmt::format(
+      "{} goroutine{} of {} ({}){}{}\n", with_commas(view.shown.size()),
+      view.shown.size() == 1 ? "" : "s", printable(base_name(named.program)),
+      named.go_version.empty() ? "unknown version of Go" : printable(named.go_version),
+      states.empty() ? "" : ": ", joined(states, ", "));
+  for (const Group& members : group(named, view)) {
+    text += '\n';
+    append_group(named, members, view.has_system, text);
+  }
+  return text;
+}
+
+std::string folded_of(const NamedGoroutines& named, const GoroutineView& view) {
+  std::map<std::string, uint64_t> lines;
+  for (const Group& members : group(named, view)) {
+    std::vector<std::string> frames = {named.state(*members.front())};
+    std::vector<Call> stack = named.stack(*members.front(), view.has_system);
+    for (auto call = stack.rbegin(); call != stack.rend(); ++call)
+      frames.push_back(shown_name(call->function));
+    for (std::string& frame : frames)
+      std::ranges::replace(frame, ';', ':');
+    lines[joined(frames, ";")] += members.size();
+  }
+  std::string text;
+  for (const auto& [line, number] : lines)
+    text += fmt::format("{} {}\n", line, number);
+  return text;
+}
+
+bool is_goroutine_key(std::string_view key) {
+  return key == "state" || key == "creator" || key == "function" ||
+         (key.starts_with(kLabelKey) && key.size() > kLabelKey.size());
+}
+
+std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
+                      std::string_view key) {
+  std::string text = fmt::format("{:>10}  {:>7}  {}\n", "GOROUTINES", "SHARE", printable(key));
+  for (const auto& [value, number] : count_values(named, view, key))
+    text += fmt::format(
+        "{:>10}  {:>6.1f}%  {}\n", with_commas(number),
+        100.0 * static_cast<double>(number) / static_cast<double>(view.shown.size()), value);
+  return text;
+}
+
+GoroutineCounts count_places(const NamedGoroutines& named, const GoroutineView& view) {
+  GoroutineCounts counts;
+  for (const Goroutine* goroutine : view.shown)
+    counts[{named.state(*goroutine), value_of(named, *goroutine, view.has_system, "function"),
+            value_of(named, *goroutine, view.has_system, "creator")}]++;
+  return counts;
+}
+
+std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now) {
+  constexpr size_t kMostRows = 20;
+  struct Row {
+    std::array<std::string, 3> place;
+    uint64_t count;
+    int64_t change;
+  };
+  std::vector<Row> rows;
+  int64_t total = 0;
+  int64_t total_change = 0;
+  auto add = [&](const std::array<std::string, 3>& place, uint64_t count, uint64_t old) {
+    int64_t change = static_cast<int64_t>(count) - static_cast<int64_t>(old);
+    total += static_cast<int64_t>(count);
+    total_change += change;
+    if (!before || change != 0)
+      rows.push_back({place, count, change});
+  };
+  for (const auto& [place, count] : now) {
+    auto old = before ? before->find(place) : now.end();
+    add(place, count, before && old != before->end() ? old->second : 0);
+  }
+  if (before)
+    for (const auto& [place, count] : *before)
+      if (!now.contains(place))
+        add(place, 0, count);
+  std::ranges::stable_sort(rows, [](const Row& one, const Row& other) {
+    return std::abs(one.change) > std::abs(other.change);
+  });
+  std::string text = fmt::format("{} goroutines{}\n", with_commas(static_cast<uint64_t>(total)),
+                                 before ? fmt::format(" ({:+})", total_change) : "");
+  if (!rows.empty())
+    text += fmt::format("{:>10} {:>8}  {:<22} {}\n", "NOW", before ? "CHANGE" : "", "STATE",
+                        "FUNCTION, CREATED BY");
+  for (const Row& row : std::span(rows).first(std::min(rows.size(), kMostRows)))
+    text += fmt::format("{:>10} {:>8}  {:<22} {}, {}\n", with_commas(row.count),
+                        before ? fmt::format("{:+}", row.change) : "", row.place[0],
+                        row.place[1], row.place[2]);
+  if (rows.size() > kMostRows)
+    text += fmt::format("{:>10} more\n", with_commas(rows.size() - kMostRows));
+  return text;
+}
+
+std::string json_of(const std::vector<NamedGoroutines>& all,
+                    const std::vector<GoroutineView>& views, uint32_t pid) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("pid", pid);
+  json.key("programs");
+  json.begin_array();
+  for (size_t i = 0; i < all.size(); i++) {
+    json.begin_object();
+    json.field("file", all[i].program);
+    json.field("go_version", all[i].go_version);
+    json.key("notes");
+    json.begin_array();
+    for (const std::string& note : all[i].goroutines.notes)
+      json.value(note);
+    json.end_array();
+    json.key("goroutines");
+    json.begin_array();
+    for (const Goroutine* goroutine : views[i].shown)
+      write_goroutine(all[i], *goroutine, views[i].has_system, json);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return fmt::format("{}\n", json.text());
+}
+
+}  // namespace gosym

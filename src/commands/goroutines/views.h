@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "commands/goroutines/named_goroutines.h"
+
+namespace gosym {
+
+// What is shown of goroutines.
+struct GoroutineView {
+  bool has_system = false;  // the runtime's own goroutines and functions as well
+  // Those that are shown, in the order of `all`; empty is none of them.
+  std::vector<const Goroutine*> shown;
+};
+
+// As Go's tracebacks are: one after the other. Programs that read those read these.
+std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// Those with the same stack, state and place of birth together, the most first; a line before
+// tells how many wait for what.
+std::string groups_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// A line for each stack that flamegraph.pl and its like read: "STATE;FRAME;... COUNT",
+// outermost frame first.
+std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);
+
+// How many there are of each value of a key: "state", "function" (the innermost that is shown
+// and is not there to wait for others: of sync, time or the like), "creator", "label:KEY".
+bool is_goroutine_key(std::string_view key);
+std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
+                      std::string_view key);
+
+// How many there are of each state, function and creator.
+using GoroutineCounts = std::map<std::array<std::string, 3>, uint64_t>;
+GoroutineCounts count_places(const NamedGoroutines& named, const GoroutineView& view);
+
+// What changed from one look to the next, the largest change first: leaks grow. Without a look
+// before, what there is most of.
+std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now);
+
+// One JSON document; gosym-goroutines(1) has its keys.
+std::string json_of(const std::vector<NamedGoroutines>& all,
+                    const std::vector<GoroutineView>& views, uint32_t pid);
+
+}  // namespace gosym

@@ -1,0 +1,179 @@
+#include "commands/resolve/address_filter.h"
+
+#include <optional>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// Lines of logs that hold a whole stack are shorter. A longer one is copied without names, so
+// that memory stays small whatever comes in.
+constexpr size_t kLongestFilteredLine = 1 << 20;
+// Of functions, and of paths. To look for longer ones would take time that no name is worth.
+constexpr size_t kLongestName = 4096;
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// "0x4a1b20" at `begin` of a line.
+struct Number {
+  size_t begin = 0;
+  size_t end = 0;
+  uint64_t value = 0;
+};
+
+// None if it is a part of a longer word.
+std::optional<Number> number_at(std::string_view line, size_t begin) {
+  if (!line.substr(begin).starts_with("0x") || (begin > 0 && is_word(line[begin - 1])))
+    return std::nullopt;
+  size_t end = begin + 2;
+  while (end < line.size() && is_word(line[end]))
+    end++;
+  auto value = parse_hex(line.substr(begin, end - begin));
+  return value ? std::optional(Number{begin, end, *value}) : std::nullopt;
+}
+
+// Where "[0x7f3a5c024a1b]" ends that follows at `begin`; `begin` if it does not.
+size_t skip_bracket(std::string_view line, size_t begin) {
+  size_t bracket = line.substr(begin).starts_with(' ') ? begin + 1 : begin;
+  auto number =
+      line.substr(bracket).starts_with('[') ? number_at(line, bracket + 1) : std::nullopt;
+  return number && line.substr(number->end).starts_with(']') ? number->end + 1 : begin;
+}
+
+// "main.run" of "main.run(0x1, 0x2)" and of "created by main.run in goroutine 1".
+std::string_view go_function(std::string_view line) {
+  constexpr std::string_view kCreated = "created by ";
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  if (line.starts_with(kCreated)) {
+    line.remove_prefix(kCreated.size());
+    return line.substr(0, line.find(' '));
+  }
+  if (!line.ends_with(')') || line.size() > kLongestName)
+    return {};
+  return line.substr(0, line.rfind('('));
+}
+
+// "main.go:12" of "\t/src/main.go:12 "; empty if it is of another form.
+std::string_view go_position(std::string_view before) {
+  if (!before.starts_with('\t') || !before.ends_with(' '))
+    return {};
+  before.remove_suffix(1);
+  size_t colon = before.rfind(':');
+  if (colon == before.npos || !parse_decimal(before.substr(colon + 1)))
+    return {};
+  return base_name(before);
+}
+
+// What a text says of an offset, and up to where.
+struct NamedAddress {
+  std::string name;
+  size_t end = 0;
+};
+
+// The address that is kept of a call is that behind it.
+uint64_t call_before(const Number& number) {
+  return number.value - (number.value > 0 ? 1 : 0);
+}
+
+// Behind the "[" of "prog[0x4a1b20]".
+std::string name_in_brackets(std::string_view line, size_t word, const Number& number,
+                             const CodeNames& names) {
+  std::string_view file = line.substr(word, number.begin - 1 - word);
+  if (file.empty() || file.size() > kLongestName || !line.substr(number.end).starts_with(']'))
+    return {};
+  return names.in_file(file, {}, call_before(number));
+}
+
+// Behind the "+" of an offset. `word` is where the word begins that it stands in.
+NamedAddress name_offset(std::string_view line, size_t word, const Number& number,
+                         const CodeNames& names) {
+  size_t plus = number.begin - 1;
+  std::string_view before = line.substr(word, plus - word);
+  if (before.empty() || before.size() > kLongestName)
+    return {{}, number.end};
+  size_t open = before.rfind('(');
+  if (open != before.npos && open > 0 && line.substr(number.end).starts_with(')'))
+    return {names.in_file(before.substr(0, open), before.substr(open + 1), call_before(number)),
+            skip_bracket(line, number.end + 1)};
+  size_t end = number.end;
+  if (line.substr(end).starts_with('/'))
+    if (auto size = number_at(line, end + 1))
+      end = size->end;
+  std::string name = names.in_function(before, number.value, {});
+  // "[sym+0x20]"
+  size_t mark = before.find_last_of("([<{\"'=,");
+  if (name.empty() && mark != before.npos)
+    name = names.in_function(before.substr(mark + 1), number.value, {});
+  return {std::move(name), end};
+}
+
+}  // namespace
+
+void AddressFilter::annotate(std::string_view line, std::string& output) {
+  size_t copied = 0;
+  size_t word = 0;  // where the last word begins
+  size_t seen = 0;  // what has been looked through for words
+  for (size_t at = line.find("0x"); at != line.npos; at = line.find("0x", seen)) {
+    for (; seen < at; seen++)
+      if (line[seen] == ' ' || line[seen] == '\t')
+        word = seen + 1;
+    seen = at + 2;
+    auto number = number_at(line, at);
+    if (!number)
+      continue;
+    NamedAddress named{{}, number->end};
+    char mark = at == 0 ? ' ' : line[at - 1];
+    if (mark == '+' && word == at - 1 && !line_function_.empty())
+      if (auto position = go_position(line.substr(0, word)); !position.empty())
+        named.name = names_.in_function(line_function_, number->value, position);
+    if (mark == '+' && named.name.empty())
+      named = name_offset(line, word, *number, names_);
+    if (mark == '[')
+      named.name = name_in_brackets(line, word, *number, names_);
+    if (mark != '+' && mark != '/' && named.name.empty())
+      named.name = names_.at(number->value);
+    seen = named.end;
+    if (named.name.empty())
+      continue;
+    output += line.substr(copied, named.end - copied);
+    copied = named.end;
+    output += " <" + named.name + ">";
+  }
+  output += line.substr(copied);
+  line_function_ = go_function(line);
+}
+
+void AddressFilter::add(std::string_view input, std::string& output) {
+  while (!input.empty()) {
+    size_t newline = input.find('\n');
+    std::string_view part = input.substr(0, newline);
+    input.remove_prefix(newline == input.npos ? input.size() : newline + 1);
+    if (is_too_long_)
+      output += part;
+    else
+      pending_ += part;
+    if (pending_.size() > kLongestFilteredLine) {
+      output += pending_;
+      pending_.clear();
+      is_too_long_ = true;
+    }
+    if (newline == part.npos)
+      return;
+    finish(output);
+    output += '\n';
+  }
+}
+
+void AddressFilter::finish(std::string& output) {
+  if (!is_too_long_)
+    annotate(pending_, output);
+  pending_.clear();
+  is_too_long_ = false;
+}
+
+}  // namespace gosym

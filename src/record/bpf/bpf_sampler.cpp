@@ -1,0 +1,518 @@
+#include "record/bpf/bpf_sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sample.h>
+#include <sampler.skel.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "proc/cgroups.h"
+#include "proc/cpus.h"
+#include "proc/process.h"
+#include "record/bpf/bpf_settings.h"
+#include "record/perf/perf_event.h"
+#include "record/rights.h"
+
+namespace gosym {
+
+static_assert(GOSYM_END_ROOT == static_cast<int>(StackEnd::kRoot));
+static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
+static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
+static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
+static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
+static_assert(GOSYM_MAX_EVENTS == kMaxEventTypes);
+
+namespace {
+
+// A power of two, as the kernel wants it: for a second without a reader, who has no priority
+// over what is sampled. At 10 kHz of stacks of 32 KiB the largest holds 50 ms; a quarter of it
+// lost 44 of 200,000 samples while 20 processes wanted two CPUs.
+uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
+  constexpr uint64_t kMaxFramesSize = 2048;  // of all but the deepest stacks
+  // Waits of a CPU in a second that all have samples, with a threshold of a millisecond or
+  // less.
+  constexpr uint64_t kSwitchesLookedAfter = 1000;
+  // Of all rings, save that each has the least size; and of what a cgroup may take, an eighth.
+  constexpr uint64_t kMaxMemory = 256 << 20;
+  uint64_t memory = std::min(kMaxMemory, proc::memory_limit() / 8);
+  uint64_t stack_size =
+      options.stack_mode == StackMode::kFramePointers ? kLeafTopSize : options.stack_size;
+  uint64_t share = std::bit_floor(memory / std::max<size_t>(cpu_count, 1));
+  uint64_t limit = std::clamp<uint64_t>(share, GOSYM_MIN_RING_SIZE, GOSYM_MAX_RING_SIZE);
+  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
+  for (const EventType& event : options.events)
+    if (event.source == EventSource::kOffCpu)
+      rate += kSwitchesLookedAfter * 1'000'000 / std::max<uint64_t>(event.period, 1'000'000);
+  uint64_t wanted = std::bit_ceil(rate * (kMaxFramesSize + stack_size));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));
+}
+
+Result<UniqueFd> create_ring(uint32_t size) {
+  UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, size, nullptr));
+  if (!map)
+    return denied_bpf_memory("cannot create a ring buffer", errno);
+  return map;
+}
+
+// The frames of the user as the stack has them: the outer ones were kept in a ring.
+std::vector<uint64_t> unrolled(std::span<const uint64_t> frames, uint32_t missing) {
+  std::vector<uint64_t> stack(frames.begin(), frames.end());
+  if (missing > 0 && stack.size() == GOSYM_MAX_USER_FRAMES) {
+    auto outer = stack.begin() + GOSYM_INNER_FRAMES;
+    std::rotate(outer, outer + missing % GOSYM_OUTER_FRAMES, stack.end());
+  }
+  return stack;
+}
+
+// The index of a frame that was the n-th of a walk; of one that is missing that of the next.
+uint32_t index_of(uint32_t number, uint32_t missing) {
+  if (missing == 0 || number <= GOSYM_INNER_FRAMES)
+    return number;
+  return std::max<uint32_t>(number - std::min(number, missing), GOSYM_INNER_FRAMES);
+}
+
+// From the stack pointer; none if it lies elsewhere.
+uint64_t frame_offset(const gosym_sample& sample, const StackTop& top) {
+  uint64_t offset = top.offset_of(sample.frame_pointer);
+  return sample.user_depth > 0 && offset <= kMaxFrameDistance && offset % 8 == 0 ? offset
+                                                                                 : kNoFrame;
+}
+
+// By the numbers that DWARF gives them; none on a machine where no rule asks for one.
+std::vector<uint64_t> general_registers(const gosym_sample& sample) {
+  constexpr std::array kNumbers = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
+  std::vector<uint64_t> registers;
+  if constexpr (GOSYM_REGISTERS == kNumbers.size()) {
+    registers.resize(16);
+    for (size_t i = 0; i < kNumbers.size(); i++)
+      registers[static_cast<size_t>(kNumbers[i])] = sample.registers[i];
+  }
+  return registers;
+}
+
+std::string text_of(const char* text, uint32_t size, size_t max_size) {
+  return {text, std::min<size_t>(size, max_size)};
+}
+
+std::vector<Label> labels_of(const gosym_sample& sample) {
+  const auto* first = reinterpret_cast<const gosym_label*>(sample.stack + sample.user_depth +
+                                                           sample.kernel_depth);
+  std::vector<Label> labels;
+  for (const gosym_label& label : std::span(first, sample.label_count))
+    labels.push_back({text_of(label.key, label.key_size, sizeof(label.key)),
+                      text_of(label.value, label.value_size, sizeof(label.value))});
+  std::ranges::sort(labels);
+  return labels;
+}
+
+// As proc(5) has them, where it does.
+std::string_view text_of_state(uint32_t state) {
+  constexpr std::array<std::string_view, GOSYM_STATE_COUNT> kTexts = {
+      "",     "sleeping", "disk sleep",        "stopped",  "tracing stop",
+      "idle", "parked",   "waiting for a CPU", "throttled"};
+  return state < kTexts.size() ? kTexts[state] : std::string_view();
+}
+
+std::string waker_of(const gosym_sample& sample) {
+  if (sample.state == GOSYM_STATE_NONE || sample.waker == 0)
+    return {};
+  if (sample.waker == GOSYM_INTERRUPT)
+    return "[interrupt]";
+  const char* comm = sample.waker_comm;
+  return fmt::format("{} ({})", std::string_view(comm, strnlen(comm, GOSYM_COMM_SIZE)),
+                     sample.waker);
+}
+
+std::array<bpf_program*, GOSYM_MAX_EVENTS> programs_of_events(const sampler_bpf& bpf) {
+  return {bpf.progs.take_sample_0, bpf.progs.take_sample_1, bpf.progs.take_sample_2,
+          bpf.progs.take_sample_3};
+}
+
+// Keys and values for maps that are sets.
+Result<> insert(const bpf_map* map, uint32_t key) {
+  uint8_t present = 1;
+  if (bpf_map_update_elem(bpf_map__fd(map), &key, &present, BPF_ANY) != 0)
+    return system_error(fmt::format("cannot sample {}", key), errno);
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options) {
+  if (auto usable = check_kernel(); !usable)
+    return std::move(usable).error();
+  std::unique_ptr<BpfSampler> sampler(new BpfSampler(options));
+  if (auto loaded = sampler->load(); !loaded)
+    return std::move(loaded).error();
+  auto events = choose_events(options);
+  if (!events)
+    return std::move(events).error();
+  sampler->events_ = *std::move(events);
+  for (size_t i = 0; i < sampler->events_.size(); i++) {
+    const EventType& event = sampler->events_[i];
+    uint64_t tick = sampler->bpf_->bss->tick_ns[i] = tick_of(event, options);
+    sampler->have_weights_.push_back(tick != 0 || is_weighted(to_recorded(event, options)));
+  }
+  if (auto opened = sampler->open_waits(); !opened)
+    return std::move(opened).error();
+  if (auto opened = sampler->open_sideband(); !opened)
+    return std::move(opened).error();
+  sampler->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  for (uint32_t cpu : sampler->wanted_cpus())
+    if (auto opened = sampler->open_events(cpu); !opened)
+      return std::move(opened).error();
+  return std::unique_ptr<Sampler>(std::move(sampler));
+}
+
+BpfSampler::~BpfSampler() = default;
+
+Result<> BpfSampler::load() {
+  // The kernel wants all of it to fit; what is not written takes no memory.
+  constexpr uint32_t kLogSize = 16 << 20;
+  auto log = std::make_unique_for_overwrite<char[]>(kLogSize);
+  log[0] = '\0';
+  bpf_object_open_opts open_options{};
+  open_options.sz = sizeof(open_options);
+  open_options.kernel_log_buf = log.get();
+  open_options.kernel_log_size = kLogSize;
+  bpf_ = {sampler_bpf__open_opts(&open_options), sampler_bpf__destroy};
+  if (!bpf_)
+    return system_error("cannot open the BPF program", errno);
+  configure();
+  // Kernels before 5.10 take only rings as large as the one that the map was made with.
+  auto ring = create_ring(ring_size_);
+  if (!ring)
+    return std::move(ring).error();
+  bpf_map__set_inner_map_fd(bpf_->maps.rings, ring->get());
+  auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch})
+    bpf_map__set_max_entries(map, cpu_count);
+  bpf_map__set_max_entries(bpf_->maps.counters,
+                           cpu_count * static_cast<uint32_t>(event_count()));
+  if (int status = sampler_bpf__load(bpf_.get()); status != 0)
+    return log[0] != '\0' ? refused_by_verifier(log.get())
+                          : denied_or_failed("cannot load the BPF program", -status);
+  // The perf event programs are not among those that this attaches.
+  if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
+    return denied_or_failed("cannot attach to the scheduler's trace points", -status);
+  return add_targets();
+}
+
+void BpfSampler::configure() {
+  const Scope& scope = options_.scope;
+  ring_size_ = ring_size_for(options_, wanted_cpus().size());
+  gosym::configure(*bpf_->rodata, options_, ring_size_);
+  bool follows = scope.follows_children && !scope.pids.empty();
+  bpf_program__set_autoload(bpf_->progs.follow_child, follows);
+  std::array programs = programs_of_events(*bpf_);
+  for (size_t i = event_count(); i < programs.size(); i++)
+    bpf_program__set_autoload(programs[i], false);
+}
+
+Result<> BpfSampler::open_waits() {
+  auto event = std::ranges::find(options_.events, EventSource::kOffCpu, &EventType::source);
+  if (event == options_.events.end())
+    return Ok{};
+  auto index = static_cast<uint32_t>(event - options_.events.begin());
+  auto waits = WaitSampler::open(*bpf_, options_, index, ring_size_);
+  if (!waits)
+    return std::move(waits).error();
+  waits_ = *std::move(waits);
+  return Ok{};
+}
+
+Result<> BpfSampler::add_targets() {
+  for (uint32_t pid : options_.scope.pids)
+    if (auto added = insert(bpf_->maps.target_pids, pid); !added)
+      return added;
+  for (uint32_t tid : options_.scope.tids)
+    if (auto added = insert(bpf_->maps.target_tids, tid); !added)
+      return added;
+  for (uint32_t i = 0; i < options_.scope.cgroups.size(); i++)
+    if (auto added = add_cgroup(i, options_.scope.cgroups[i]); !added)
+      return added;
+  return Ok{};
+}
+
+Result<> BpfSampler::add_cgroup(uint32_t index, const std::string& path) {
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int fd = directory.get();
+  if (!directory ||
+      bpf_map_update_elem(bpf_map__fd(bpf_->maps.target_cgroups), &index, &fd, BPF_ANY) != 0)
+    return system_error(fmt::format("cannot sample cgroup '{}'", path), errno);
+  return Ok{};
+}
+
+std::vector<uint32_t> BpfSampler::wanted_cpus() const {
+  std::vector<uint32_t> cpus = proc::online_cpus();
+  const std::vector<uint32_t>& wanted = options_.scope.cpus;
+  std::erase_if(cpus, [&](uint32_t cpu) {
+    return !wanted.empty() && std::ranges::find(wanted, cpu) == wanted.end();
+  });
+  return cpus;
+}
+
+// What a process mapped before it came into a cgroup is read when it has samples.
+Result<> BpfSampler::open_sideband() {
+  const Scope& scope = options_.scope;
+  std::vector<uint32_t> pids = scope.pids;
+  for (uint32_t tid : scope.tids)
+    if (auto status = proc::status_of(tid))
+      pids.push_back(status->pid);
+  std::ranges::sort(pids);
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  bool has_cgroups_only = !scope.cgroups.empty() && pids.empty();
+  bool is_for_all = scope.is_system_wide || (!scope.cgroups.empty() && !pids.empty());
+  auto sideband = is_for_all         ? Sideband::open_for_all()
+                  : has_cgroups_only ? Sideband::open_for_cgroups(scope.cgroups)
+                                     : Sideband::open_for(pids);
+  if (!sideband)
+    return std::move(sideband).error();
+  sideband_ = *std::move(sideband);
+  return Ok{};
+}
+
+Result<> BpfSampler::open_events(uint32_t cpu) {
+  std::vector<UniqueFd> opened;
+  for (uint32_t i = 0; i < events_.size(); i++) {
+    if (events_[i].source != EventSource::kPerf)
+      continue;
+    auto event = open_event(i, cpu);
+    if (!event)
+      return std::move(event).error();
+    if (!*event)  // the CPU has just gone offline
+      return Ok{};
+    opened.push_back(*std::move(event));
+  }
+  opened_[cpu] = std::move(opened);
+  return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
+}
+
+// None if the CPU is not online.
+Result<UniqueFd> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
+  perf_event_attr attr = sampling_event(events_[index], options_);
+  if (tick_of(events_[index], options_) != 0) {
+    // The program is to see all ticks, to miss those that are not.
+    attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
+    forget_tick(bpf_map__fd(bpf_->maps.counters), counter_index(index, cpu));
+  }
+  UniqueFd event = open_perf_event(attr, cpu);
+  if (!event && errno == ENODEV)
+    return event;
+  if (!event)
+    return denied_or_failed(fmt::format("cannot open a {} event", events_[index].name), errno);
+  // Without a link: it would start the event at once, and need Linux 5.15.
+  int program = bpf_program__fd(programs_of_events(*bpf_)[index]);
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0)
+    return denied_or_failed("cannot attach the BPF program", errno);
+  if (auto adopted = sideband_->adopt(event, cpu); !adopted)
+    return std::move(adopted).error();
+  return event;
+}
+
+// It was while the CPU was there the last time.
+void BpfSampler::forget_tick(int counters, uint32_t index) {
+  gosym_counters counts{};
+  if (bpf_map_lookup_elem(counters, &index, &counts) != 0 || counts.last_tick == 0)
+    return;
+  counts.last_tick = 0;
+  bpf_map_update_elem(counters, &index, &counts, BPF_ANY);
+}
+
+uint32_t BpfSampler::counter_index(uint32_t event, uint32_t cpu) {
+  return event * static_cast<uint32_t>(libbpf_num_possible_cpus()) + cpu;
+}
+
+Result<> BpfSampler::open_ring(uint32_t cpu) {
+  auto map = create_ring(ring_size_);
+  if (!map)
+    return std::move(map).error();
+  int fd = map->get();
+  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &cpu, &fd, BPF_ANY) != 0)
+    return system_error("cannot install a ring buffer", errno);
+  Ring& ring = rings_[cpu];
+  ring.map = *std::move(map);
+  ring.reader = {ring_buffer__new(fd, on_sample, this, nullptr), ring_buffer__free};
+  if (!ring.reader)
+    return system_error("cannot map a ring buffer", errno);
+  return watch(fd);
+}
+
+gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
+  const go::RuntimeLayout& layout = *program.layout;
+  return {.offset = static_cast<uint64_t>(program.offset),
+          .offset_at = offset_at,
+          .g_m = layout.g_m,
+          .g_sched_sp = layout.g_sched_sp,
+          .g_sched_bp = layout.g_sched_bp,
+          .g_goid = layout.g_goid,
+          .g_labels = layout.g_labels,
+          .m_gsignal = layout.m_gsignal,
+          .m_curg = layout.m_curg,
+          .has_label_map = layout.has_label_map,
+          .callback_frame = layout.callback_frame};
+}
+
+void BpfSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+  gosym_go_program value = to_bpf(program, offset_at);
+  bpf_map_update_elem(bpf_map__fd(bpf_->maps.go_programs), &pid, &value, BPF_ANY);
+}
+
+void BpfSampler::forget_go_program(uint32_t pid) {
+  bpf_map_delete_elem(bpf_map__fd(bpf_->maps.go_programs), &pid);
+}
+
+Result<> BpfSampler::start() {
+  if (!is_started_ && waits_)
+    waits_->start();
+  is_started_ = true;
+  for (const auto& [cpu, events] : opened_)
+    for (const UniqueFd& event : events)
+      if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+        return system_error("cannot start sampling", errno);
+  return Ok{};
+}
+
+void BpfSampler::stop() {
+  is_started_ = false;
+  for (const auto& [cpu, events] : opened_)
+    for (const UniqueFd& event : events)
+      ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  if (waits_)
+    open_waits_ = waits_->stop();
+}
+
+// An event of a CPU that has gone stays silent for good, also when the CPU comes back.
+Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
+  std::vector<uint32_t> online = proc::online_cpus();
+  if (std::ranges::equal(online, online_))
+    return Ok{};
+  online_ = online;
+  if (auto followed = sideband_->follow_cpus(online, records); !followed)
+    return followed;
+  std::vector<uint32_t> wanted = wanted_cpus();
+  std::erase_if(opened_, [&](const auto& entry) {
+    return std::ranges::find(wanted, entry.first) == wanted.end();
+  });
+  for (uint32_t cpu : wanted)
+    if (!opened_.contains(cpu))
+      if (auto opened = open_events(cpu); !opened)
+        return opened;
+  return is_started_ ? start() : Ok{};
+}
+
+Result<> BpfSampler::watch(int ring) {
+  epoll_event interest{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring, &interest) != 0)
+    return system_error("cannot watch a ring", errno);
+  return Ok{};
+}
+
+// No more than a ring can hold at once: one that fills as fast as it is read would keep us here
+// for good.
+void BpfSampler::drain_samples(const Handler& handler) {
+  handler_ = &handler;
+  for (const auto& [cpu, ring] : rings_) {
+    left_to_drain_ = ring_size_;
+    ring_buffer__consume(ring.reader.get());
+  }
+  for (const std::string& record : std::exchange(open_waits_, {}))
+    hand_over(as_bytes(record));
+  handler_ = nullptr;
+}
+
+void BpfSampler::drain_events(std::vector<SidebandRecord>& records) {
+  sideband_->drain(records);
+}
+
+// Called by libbpf: a C frame lies below, so nothing may be thrown across it. A negative result
+// ends the reading.
+int BpfSampler::on_sample(void* context, void* data, size_t size) noexcept {
+  auto& sampler = *static_cast<BpfSampler*>(context);
+  sampler.hand_over({static_cast<std::byte*>(data), size});
+  sampler.left_to_drain_ -= std::min<uint64_t>(size, sampler.left_to_drain_);
+  return sampler.left_to_drain_ == 0 ? -EAGAIN : 0;
+}
+
+void BpfSampler::hand_over(Bytes record) const {
+  constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
+  const auto& sample = *reinterpret_cast<const gosym_sample*>(record.data());
+  if (record.size() < kHeaderSize)
+    return;
+  uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
+  uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
+  if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size ||
+      sample.event >= events_.size())
+    return;
+  // __u64 and uint64_t are different types of the same shape.
+  std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
+                  depth + (labels_size + sample.top_size) / 8);
+  StackTop top = {.stack_pointer = sample.stack_pointer,
+                  .words = stack.subspan(depth + labels_size / 8),
+                  .inner_size = sample.inner_size,
+                  .outer = sample.outer};
+  std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
+  std::vector<Label> labels = labels_of(sample);
+  std::string waker = waker_of(sample);
+  std::vector<uint64_t> registers = general_registers(sample);
+  top.registers = registers;
+  (*handler_)(
+      {
+          .time = sample.time,
+          .pid = sample.pid,
+          .tid = sample.tid,
+          .cpu = sample.cpu,
+          .user_end = static_cast<StackEnd>(sample.user_end),
+          .kernel_stack = stack.subspan(sample.user_depth, sample.kernel_depth),
+          .user_stack = user_stack,
+          .frame_offset = frame_offset(sample, top),
+          .words = {},
+          .goid = sample.goid,
+          .labels = labels,
+          .goroutine_start = index_of(sample.goroutine_start, sample.missing),
+          .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
+          .missing = sample.missing,
+          .event = sample.event,
+          .weight = have_weights_[sample.event] ? sample.weight : 0,
+          .cgroup = sample.cgroup,
+          .state = text_of_state(sample.state),
+          .waker = waker,
+      },
+      top);
+}
+
+BpfSampler::Counters BpfSampler::counters() const {
+  Counters counters{{},
+                    bpf_->bss->unfollowed,
+                    sideband_->limits().refused_count(),
+                    waits_ ? waits_->untracked() : 0};
+  for (const auto& [cpu, ring] : rings_) {
+    for (uint32_t i = 0; i < events_.size(); i++) {
+      gosym_counters counts{};
+      uint32_t index = counter_index(i, cpu);
+      bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+      Sideband::Counts of_cpu = i == 0 ? sideband_->counts(cpu) : Sideband::Counts{};
+      counters.cpus.push_back({.cpu = cpu,
+                               .samples = counts.stored,
+                               .lost_samples = counts.lost,
+                               .lost_events = of_cpu.lost,
+                               .throttled_ns = of_cpu.throttled_ns,
+                               .skipped = counts.skipped,
+                               .lost_ns = counts.lost_ns,
+                               .event = i});
+    }
+  }
+  return counters;
+}
+
+}  // namespace gosym

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/unique_fd.h"
+#include "record/bpf/wait_sampler.h"
+#include "record/perf/perf_event.h"
+#include "record/perf/sideband.h"
+#include "record/sampler.h"
+
+struct gosym_go_program;
+struct ring_buffer;
+struct sampler_bpf;
+
+namespace gosym {
+
+// As the BPF program has it; the layout is known. For `offset_at` see bpf/sample.h.
+gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at);
+
+// Samples by the BPF program of bpf/sampler.bpf.c: a perf event on each online CPU runs it, and
+// it writes to a ring of that CPU.
+class BpfSampler : public Sampler {
+public:
+  static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options);
+  ~BpfSampler() override;
+
+  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) override;
+  void forget_go_program(uint32_t pid) override;
+  Result<> start() override;
+  void stop() override;
+  int poll_fd() const override { return epoll_.get(); }
+  void drain_samples(const Handler& handler) override;
+  void drain_events(std::vector<SidebandRecord>& records) override;
+  bool follow(uint32_t pid) override { return sideband_->follow(pid); }
+  uint64_t lost_events() const override { return sideband_->lost_count(); }
+  std::set<uint32_t> take_refused() override { return sideband_->limits().take_refused(); }
+  Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
+  Counters counters() const override;
+  std::span<const EventType> events() const override { return events_; }
+  uint32_t cpu_count() const override { return static_cast<uint32_t>(opened_.size()); }
+
+private:
+  explicit BpfSampler(const SamplerOptions& options) : options_(options) {}
+  Result<> load();
+  void configure();
+  Result<> open_waits();
+  Result<> add_targets();
+  Result<> add_cgroup(uint32_t index, const std::string& path);
+  std::vector<uint32_t> wanted_cpus() const;
+  Result<> open_sideband();
+  Result<> open_events(uint32_t cpu);
+  Result<UniqueFd> open_event(uint32_t index, uint32_t cpu);
+  static void forget_tick(int counters, uint32_t index);
+  Result<> open_ring(uint32_t cpu);
+  Result<> watch(int ring);
+  size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
+  // Of counters in their map.
+  static uint32_t counter_index(uint32_t event, uint32_t cpu);
+  static int on_sample(void* context, void* data, size_t size) noexcept;
+  void hand_over(Bytes record) const;
+
+  struct Ring {
+    UniqueFd map;
+    std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> reader{nullptr, nullptr};
+  };
+
+  SamplerOptions options_;
+  std::vector<EventType> events_;   // as the options have them, with what was chosen
+  std::vector<bool> have_weights_;  // those events, in the recording
+  // In order of dependence: each may use those before it.
+  std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
+  std::map<uint32_t, Ring> rings_;       // by CPU, as the perf events
+  std::unique_ptr<WaitSampler> waits_;   // none: no event asks for them
+  std::vector<std::string> open_waits_;  // records of threads that waited at the end
+  std::unique_ptr<Sideband> sideband_;
+  std::map<uint32_t, std::vector<UniqueFd>> opened_;  // one for each event
+  UniqueFd epoll_;                                    // of the rings of samples
+  std::vector<uint32_t> online_;                      // CPUs when they were last looked at
+  bool is_started_ = false;
+  uint32_t ring_size_ = 0;  // in bytes, of each CPU
+  // Only while drain_samples() runs:
+  const Handler* handler_ = nullptr;
+  uint64_t left_to_drain_ = 0;  // bytes
+};
+
+}  // namespace gosym

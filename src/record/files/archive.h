@@ -1,0 +1,89 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "model/recording.h"
+#include "record/files/image_pieces.h"
+#include "record/perf/sideband_record.h"
+
+namespace gosym {
+
+class FileHelper;
+
+enum class ArchiveMode : uint8_t {
+  kNone,
+  kAuto,  // what will be gone when the recording is read
+  kAll,
+};
+
+// Chooses which files of a recording are kept in it, and gives their pieces. Kept are those
+// that processes map of which there are samples. By kAuto only if they vanish: if they are
+// deleted, replaced or memfds, now or later, or lie where only the processes see them, as in a
+// container.
+//
+// Files are held open from when their images are identified, as many as the limit of
+// descriptors allows.
+class Archive {
+public:
+  // What is not open any more is looked for by the helper, which must outlive the archive.
+  Archive(ArchiveMode mode, FileHelper& helper) : mode_(mode), helper_(helper) {}
+
+  // Of an image that is new. `path` is that which its process sees; `is_at_path`: it leads to
+  // the file from here, too.
+  void hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path);
+
+  // Of one process, those that it has mapped and that are not wanted yet.
+  using Images = std::set<ImageId>;
+  void map(Images& images, ImageId image) const;
+  // The process has samples.
+  void want(Images& images);
+
+  // Looks which of the wanted files have to be kept by now.
+  void choose();
+  // The next piece of what was chosen, or why a file is not kept; none if there is no more. A
+  // file that is larger than `room`, in bytes, is not begun.
+  std::optional<ImagePiece> next(uint64_t room);
+
+  // "'/opt/server': more files than could be held open"; one for each file that was chosen and
+  // is not kept, or not all of it that names its code.
+  const std::vector<std::string>& problems() const { return problems_; }
+
+private:
+  struct Held {
+    UniqueFd file;  // none: there were too many
+    FileKey key;
+    std::string path;
+    bool is_vanishing = false;
+  };
+  struct Chosen {
+    ImageId image{};
+    UniqueFd file;
+    std::string path;
+  };
+  bool is_due(const Held& held) const;
+  void close_one();
+  std::optional<Result<ImagePiece>> next_of_first(uint64_t room);
+  Result<> make_room(uid_t owner, uint64_t size, uint64_t room);
+  void drop_first();
+
+  UniqueFd find_again(const Held& held) const;
+
+  ArchiveMode mode_;
+  FileHelper& helper_;
+  std::map<ImageId, Held> held_;
+  size_t open_count_ = 0;
+  std::set<ImageId> wanted_;
+  std::deque<Chosen> chosen_;
+  std::optional<ImagePieces> pieces_;  // of the first chosen
+  std::map<uid_t, uint64_t> sizes_;    // of what is kept, by the owner of the files
+  uint64_t size_ = 0;                  // of all together
+  std::vector<std::string> problems_;
+};
+
+}  // namespace gosym

@@ -1,0 +1,438 @@
+#include "record/files/file_helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/mapped_file.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "raw/messages.h"
+
+namespace gosym {
+
+namespace {
+
+// A disk that is busy takes tens of milliseconds. Samples wait that long, for which the rings
+// have room; and one who waits for his turn, not for a file, is given a second.
+constexpr uint64_t kPatience = 100'000'000;
+constexpr uint64_t kPatienceForTurn = 1'000'000'000;
+
+constexpr uint64_t kMaxHung = 8;
+
+// Their messages fit into the buffers of the socket, with any paths.
+constexpr size_t kMaxAhead = 16;
+
+// The kernel's PATH_MAX, which no path of a mapping exceeds.
+constexpr size_t kMaxPath = 4096;
+// What is recorded of a file: a hundred segments and a few hundred bytes, as a rule.
+constexpr size_t kMaxImage = 48 << 10;
+constexpr size_t kMaxText = 256;
+constexpr size_t kMaxVersion = 64;
+constexpr size_t kMaxMaps = 64 << 20;
+
+template <size_t N>
+void put(char (&place)[N], std::string_view text) {
+  size_t size = std::min(text.size(), N - 1);
+  memcpy(place, text.data(), size);
+  place[size] = '\0';
+}
+
+template <size_t N>
+std::string text_in(const char (&place)[N]) {
+  return {place, strnlen(place, N)};
+}
+
+// Disks have numbers of their own, other file systems those of nobody: major 0.
+bool is_unnamed(uint64_t device) {
+  return major(device) == 0 && device != 0;
+}
+
+bool asks_same(const RawMapping& a, const RawMapping& b) {
+  return a.pid == b.pid && a.start == b.start && a.length == b.length && a.file == b.file &&
+         a.path == b.path;
+}
+
+}  // namespace
+
+enum class FileHelper::Look : uint32_t { kMapped, kFile, kTmp, kMaps };
+
+struct FileHelper::Request {
+  Look look;
+  uint32_t pid;
+  uint64_t start;
+  uint64_t length;
+  uint64_t device;
+  uint64_t inode;
+  char path[kMaxPath];
+};
+
+struct FileHelper::Reply {
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;
+  int64_t mtime_ns;
+  int64_t go_offset;
+  uint64_t go_offset_at;
+  uint32_t image_size;
+  bool is_at_path;
+  bool has_image;
+  bool has_go_program;
+  bool has_go_offset_at;
+  char problem[kMaxText];  // empty: it worked
+  char go_version[kMaxVersion];
+  char image[kMaxImage];  // as a recording has it
+};
+
+namespace {
+
+// One message, without the part of its last field that is not used; a descriptor goes with it
+// if there is one.
+template <class Message>
+bool send_message(int channel, const Message& message, size_t size, int fd) {
+  iovec part = {const_cast<Message*>(&message), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  }
+  return sendmsg(channel, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+// What is not sent of its last field is zero.
+template <class Message>
+bool receive_message(int channel, Message& message, size_t least, UniqueFd& fd) {
+  memset(&message, 0, sizeof(message));
+  iovec part = {&message, sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  ssize_t size = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
+  const cmsghdr* rights = size >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
+  if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int received = -1;
+    memcpy(&received, CMSG_DATA(rights), sizeof(received));
+    fd = UniqueFd(received);
+  }
+  return size >= static_cast<ssize_t>(least);
+}
+
+UniqueFd in_memory(const std::string& text) {
+  UniqueFd file(memfd_create("maps", MFD_CLOEXEC));
+  size_t written = 0;
+  while (file && written < text.size()) {
+    ssize_t size = write(file.get(), text.data() + written, text.size() - written);
+    if (size <= 0)
+      return {};
+    written += static_cast<size_t>(size);
+  }
+  if (file && lseek(file.get(), 0, SEEK_SET) != 0)
+    return {};
+  return file;
+}
+
+}  // namespace
+
+FileHelper::~FileHelper() {
+  stop();
+}
+
+bool FileHelper::start() {
+  if (pid_ != 0)
+    return true;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return false;
+  channel_ = UniqueFd(ends[0]);
+  UniqueFd theirs(ends[1]);
+  int parent = getpid();
+  int pid = fork();
+  if (pid < 0)
+    return false;
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1);
+    // What the user sends to end a recording is for the recorder.
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      ::signal(signal, SIG_IGN);
+    dup2(theirs.get(), 0);
+    close_range(1, UINT32_MAX, 0);
+    serve(0);
+    _exit(0);
+  }
+  pid_ = pid;
+  return true;
+}
+
+// Where it waits in the kernel for one who does not answer, it stays.
+void FileHelper::stop() {
+  channel_ = UniqueFd();
+  asked_.clear();
+  if (pid_ == 0)
+    return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, WNOHANG);
+  pid_ = 0;
+}
+
+void FileHelper::serve(int channel) {
+  static Request request;
+  static Reply reply;
+  UniqueFd none;
+  while (receive_message(channel, request, offsetof(Request, path), none)) {
+    memset(&reply, 0, sizeof(reply));
+    UniqueFd found = answer(request, reply);
+    if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, found.get()))
+      return;
+  }
+}
+
+UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
+  RawMapping mapping = {.time = 0,
+                        .pid = request.pid,
+                        .start = request.start,
+                        .length = request.length,
+                        .file_offset = 0,
+                        .file = {.device = request.device, .inode = request.inode},
+                        .path = text_in(request.path)};
+  if (request.look == Look::kFile)
+    return look_for_file(mapping.path, mapping.file);
+  if (request.look == Look::kTmp)
+    return look_for_tmp(request.pid);
+  if (request.look == Look::kMaps) {
+    auto text = look_at_maps(request.pid);
+    if (!text)
+      put(reply.problem, text.error().message());
+    return text ? in_memory(*text) : UniqueFd();
+  }
+  return answer_mapped(mapping, reply);
+}
+
+UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, Reply& reply) {
+  auto opened = look_at_mapped_file(mapping);
+  if (!opened) {
+    put(reply.problem, opened.error().message());
+    return {};
+  }
+  reply.device = opened->device;
+  reply.inode = opened->inode;
+  reply.size = opened->size;
+  reply.mtime_ns = opened->mtime_ns;
+  reply.is_at_path = opened->is_at_path;
+  if (!opened->contents)
+    return std::move(opened->file);
+  std::string image = raw::encode(opened->contents->image);
+  if (image.size() > sizeof(reply.image)) {
+    put(reply.problem, "its headers are too large");
+    return {};
+  }
+  memcpy(reply.image, image.data(), image.size());
+  reply.image_size = static_cast<uint32_t>(image.size());
+  reply.has_image = true;
+  if (const auto& program = opened->contents->go_program) {
+    reply.has_go_program = true;
+    put(reply.go_version, program->version);
+    reply.go_offset = program->offset;
+    reply.has_go_offset_at = program->offset_at.has_value();
+    reply.go_offset_at = program->offset_at.value_or(0);
+  }
+  return {};
+}
+
+void FileHelper::hurry(uint64_t nanoseconds) {
+  end_ = std::min(end_, monotonic_ns() + nanoseconds);
+}
+
+// Not one that only waits for its turn on a CPU.
+bool FileHelper::is_held_up() const {
+  auto status = proc::status_of(static_cast<uint32_t>(pid_));
+  return !status || status->state != 'R';
+}
+
+bool FileHelper::wait_for_reply() {
+  uint64_t begin = monotonic_ns();
+  uint64_t limit = kPatience;
+  while (true) {
+    uint64_t now = monotonic_ns();
+    uint64_t end = std::min(begin + limit, end_);
+    if (now >= end) {
+      if (now >= end_ || limit == kPatienceForTurn || is_held_up())
+        return false;
+      limit = kPatienceForTurn;
+      continue;
+    }
+    pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
+    int left_ms = static_cast<int>((end - now) / 1'000'000 + 1);
+    if (poll(&entry, 1, left_ms) > 0)
+      return true;
+  }
+}
+
+std::optional<Error> FileHelper::refusal(uint64_t device) const {
+  if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
+    return Error("on a file system that takes too long to answer");
+  if (monotonic_ns() >= end_)
+    return Error("not read: the recording had ended");
+  return std::nullopt;
+}
+
+void FileHelper::fill(Request& request, const RawMapping& mapping) {
+  request.look = Look::kMapped;
+  request.pid = mapping.pid;
+  request.start = mapping.start;
+  request.length = mapping.length;
+  request.device = mapping.file.device;
+  request.inode = mapping.file.inode;
+  put(request.path, mapping.path);
+}
+
+bool FileHelper::send(const Request& request) {
+  size_t size = offsetof(Request, path) + strnlen(request.path, kMaxPath);
+  return start() && send_message(channel_.get(), request, size, -1);
+}
+
+void FileHelper::ask_ahead(const RawMapping& mapping) {
+  static Request request;
+  if (asked_.size() >= kMaxAhead || refusal(mapping.file.device))
+    return;
+  fill(request, mapping);
+  if (send(request))
+    asked_.push_back(mapping);
+  else
+    stop();
+}
+
+// Of what was asked ahead and is not wanted after all.
+void FileHelper::forget_asked() {
+  static Request request;
+  static Reply reply;
+  while (!asked_.empty()) {
+    fill(request, asked_.front());
+    asked_.pop_front();
+    (void)take_reply(request, reply);
+  }
+}
+
+Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
+  if (auto refused = refusal(request.device))
+    return *refused;
+  forget_asked();
+  if (!send(request)) {
+    stop();
+    return Error("cannot be read: no helper process");
+  }
+  return take_reply(request, reply);
+}
+
+Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
+  UniqueFd found;
+  if (wait_for_reply()) {
+    if (receive_message(channel_.get(), reply, offsetof(Reply, image), found)) {
+      if (reply.problem[0] != '\0')
+        return Error(printable(text_in(reply.problem)));
+      return found;
+    }
+    stop();
+    return Error("cannot be read: the helper process has ended");
+  }
+  stop();
+  hung_count_++;
+  if (is_unnamed(request.device))
+    slow_.insert(request.device);
+  return Error("on a file system that takes too long to answer");
+}
+
+Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
+  static Request request;
+  static Reply reply;
+  fill(request, mapping);
+  bool is_asked = !asked_.empty() && asks_same(asked_.front(), mapping);
+  if (is_asked)
+    asked_.pop_front();
+  auto file = is_asked ? take_reply(request, reply) : ask(request, reply);
+  if (!file)
+    return std::move(file).error();
+  OpenedFile opened = {.file = *std::move(file),
+                       .device = reply.device,
+                       .inode = reply.inode,
+                       .size = reply.size,
+                       .mtime_ns = reply.mtime_ns,
+                       .is_at_path = reply.is_at_path,
+                       .contents = {}};
+  if (reply.has_image)
+    if (auto read = read_contents_of(reply, opened); !read)
+      return std::move(read).error();
+  if (!opened.file && !opened.contents)
+    return Error("cannot be read");
+  return opened;
+}
+
+// It was made by who parses files of strangers.
+Result<> FileHelper::read_contents_of(const Reply& reply, OpenedFile& opened) {
+  auto image = raw::decode_image(
+      std::as_bytes(std::span(reply.image, std::min<size_t>(reply.image_size, kMaxImage))));
+  if (!image)
+    return std::move(image).error();
+  opened.contents = FileContents{*std::move(image), std::nullopt};
+  if (!reply.has_go_program)
+    return Ok{};
+  std::string version = text_in(reply.go_version);
+  opened.contents->go_program = {
+      version, go::runtime_layout(version), reply.go_offset,
+      reply.has_go_offset_at ? std::optional(reply.go_offset_at) : std::nullopt};
+  return Ok{};
+}
+
+// What has a descriptor as its whole answer.
+Result<UniqueFd> FileHelper::ask_for(Look look, const RawMapping& of) {
+  static Request request;
+  static Reply reply;
+  fill(request, of);
+  request.look = look;
+  return ask(request, reply);
+}
+
+UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
+  auto file = ask_for(Look::kFile, {.file = key, .path = path});
+  return file ? *std::move(file) : UniqueFd();
+}
+
+UniqueFd FileHelper::open_tmp(uint32_t pid) {
+  auto directory = ask_for(Look::kTmp, {.pid = pid});
+  return directory ? *std::move(directory) : UniqueFd();
+}
+
+Result<std::string> FileHelper::read_maps(uint32_t pid) {
+  auto file = ask_for(Look::kMaps, {.pid = pid});
+  if (!file)
+    return std::move(file).error();
+  if (!*file)
+    return std::string();
+  return read_file(file->get(), kMaxMaps);
+}
+
+}  // namespace gosym

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <deque>
+#include <set>
+
+#include "record/files/file_looks.h"
+
+namespace gosym {
+
+// Takes the looks of file_looks.h in a process of its own, one after the other. What takes
+// longer than it may is an answer as well, an error or none: then that process is ended, or
+// left behind where the kernel does not let it end, and there is another one for the next look.
+//
+// A file system that once took too long is not looked at again, and after a few nothing is that
+// no disk holds. The process has none of our descriptors: what of the recording it would keep
+// open is nobody's.
+//
+// The messages between the two have a fixed size, and what comes back is checked as what comes
+// from outside: it was made where files of strangers are parsed.
+class FileHelper {
+public:
+  FileHelper() = default;
+  ~FileHelper();
+  FileHelper(const FileHelper&) = delete;
+  FileHelper& operator=(const FileHelper&) = delete;
+
+  // What open_mapped() will be called for next, in this order: to wait once for all of them is
+  // enough. Of many only the first are asked for.
+  void ask_ahead(const RawMapping& mapping);
+
+  // As the functions of file_looks.h.
+  Result<OpenedFile> open_mapped(const RawMapping& mapping);
+  UniqueFd open_at(const std::string& path, const FileKey& key);
+  UniqueFd open_tmp(uint32_t pid);
+  Result<std::string> read_maps(uint32_t pid);
+
+  // The recording ends: all looks from now on have so long together.
+  void hurry(uint64_t nanoseconds);
+
+  uint64_t hung_count() const { return hung_count_; }
+
+private:
+  enum class Look : uint32_t;
+  struct Request;
+  struct Reply;
+
+  bool start();
+  bool send(const Request& request);
+  void stop();
+  Result<UniqueFd> ask(const Request& request, Reply& reply);
+  Result<UniqueFd> ask_for(Look look, const RawMapping& of);
+  Result<UniqueFd> take_reply(const Request& request, Reply& reply);
+  std::optional<Error> refusal(uint64_t device) const;
+  void forget_asked();
+  static void fill(Request& request, const RawMapping& mapping);
+  bool wait_for_reply();
+  bool is_held_up() const;
+  static void serve(int channel);
+  static UniqueFd answer(const Request& request, Reply& reply);
+  static UniqueFd answer_mapped(const RawMapping& mapping, Reply& reply);
+  static Result<> read_contents_of(const Reply& reply, OpenedFile& opened);
+
+  int pid_ = 0;                   // 0: none runs
+  std::deque<RawMapping> asked_;  // ahead; their replies come first
+  UniqueFd channel_;
+  uint64_t end_ = UINT64_MAX;  // of all looks
+  std::set<uint64_t> slow_;    // devices
+  uint64_t hung_count_ = 0;
+};
+
+}  // namespace gosym

@@ -1,0 +1,301 @@
+#include "record/perf/sideband.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "proc/cpus.h"
+#include "proc/process.h"
+#include "record/perf/perf_event.h"
+#include "record/perf/perf_ring.h"
+#include "record/rights.h"
+
+namespace gosym {
+
+namespace {
+
+// A process costs about 900 bytes from start to end, so this holds some 580 of them per CPU
+// between two drains. It is also what a user without CAP_IPC_LOCK may lock
+// (kernel.perf_event_mlock_kb is 516, the control page included).
+constexpr size_t kRingSize = 512 * 1024;
+
+// For what the kernel tells of its own code and of cgroups only.
+constexpr size_t kSystemRingSize = 128 * 1024;
+
+perf_event_attr silent_event() {
+  return timed_event(
+      {.name = "dummy", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY});
+}
+
+UniqueFd open_event_of_system(uint32_t cpu, bool is_for_all) {
+  perf_event_attr attr = silent_event();
+  if (is_for_all)
+    tell_of_processes(attr);
+  attr.ksymbol = 1;
+  attr.cgroup = 1;
+  return open_perf_event(attr, cpu);
+}
+
+// Of what runs there on a CPU.
+UniqueFd open_event_of_cgroup(uint32_t cpu, const UniqueFd& directory) {
+  perf_event_attr attr = silent_event();
+  tell_of_processes(attr);
+  return open_perf_event(attr, cpu, directory.get(), PERF_FLAG_PID_CGROUP);
+}
+
+UniqueFd open_event_of_thread(uint32_t cpu, uint32_t tid) {
+  perf_event_attr attr = silent_event();
+  tell_of_processes(attr);
+  attr.inherit = 1;
+  return open_perf_event(attr, cpu, static_cast<pid_t>(tid));
+}
+
+Result<std::unique_ptr<PerfRing>> map_ring(UniqueFd event, size_t size) {
+  if (!event)
+    return denied_or_failed("cannot open an event for mappings", errno);
+  return PerfRing::map(std::move(event), size);
+}
+
+}  // namespace
+
+Sideband::Sideband(bool is_for_all) : is_for_all_(is_for_all) {}
+Sideband::~Sideband() = default;
+
+Result<std::unique_ptr<Sideband>> Sideband::open(bool is_for_all) {
+  std::unique_ptr<Sideband> sideband(new Sideband(is_for_all));
+  for (uint32_t cpu : proc::online_cpus())
+    if (auto opened = sideband->open_rings(cpu, is_for_all); !opened)
+      return std::move(opened).error();
+  return sideband;
+}
+
+Result<std::unique_ptr<Sideband>> Sideband::open_for_all() {
+  return open(true);
+}
+
+Result<std::unique_ptr<Sideband>> Sideband::open_for(std::span<const uint32_t> pids) {
+  size_t thread_count = 0;
+  for (uint32_t pid : pids)
+    thread_count += proc::thread_ids(pid).size();
+  auto sideband = open(false);
+  if (!sideband || !(*sideband)->has_room_for(thread_count))
+    return open_for_all();
+  for (uint32_t pid : pids)
+    (*sideband)->follow(pid);
+  return sideband;
+}
+
+Result<std::unique_ptr<Sideband>> Sideband::open_for_cgroups(
+    std::span<const std::string> paths) {
+  auto sideband = open(false);
+  if (!sideband)
+    return open_for_all();
+  (*sideband)->is_for_cgroups_ = true;
+  for (const std::string& path : paths)
+    if (!(*sideband)->follow_cgroup(path))
+      return open_for_all();
+  return sideband;
+}
+
+// On all CPUs, or the account would not be whole.
+bool Sideband::follow_cgroup(const std::string& path) {
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory && has_room_for(1) && std::ranges::all_of(cpus_, [&](const auto& entry) {
+           const auto& [number, cpu] = entry;
+           return !cpu.targets || add_target(open_event_of_cgroup(number, directory), cpu);
+         });
+}
+
+bool Sideband::add_target(UniqueFd event, const CpuState& cpu) {
+  if (!event || ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.targets->fd()) != 0)
+    return false;
+  events_.push_back(std::move(event));
+  return true;
+}
+
+// Half of the descriptors, for others have a use for them too. Threads that begin from now on
+// cost none.
+bool Sideband::has_room_for(size_t thread_count) const {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         events_.size() + cpus_.size() * thread_count <= limit.rlim_cur / 2;
+}
+
+// A CPU that comes later has no events of threads that are there by now; so its event is of all
+// processes.
+Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
+                               std::vector<SidebandRecord>& records) {
+  last_names_.clear();
+  for (auto& [number, cpu] : cpus_)
+    if (cpu.ring && std::ranges::find(cpus, number) == cpus.end()) {
+      drain_cpu(cpu, records);
+      cpu.ring.reset();
+      cpu.targets.reset();
+    }
+  for (uint32_t cpu : cpus)
+    if (!cpus_[cpu].ring)
+      if (auto opened = open_rings(cpu, /*is_for_all=*/true); !opened)
+        return opened;
+  return Ok{};
+}
+
+Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
+  UniqueFd event = open_event_of_system(cpu, is_for_all);
+  if (!event && errno == ENODEV)  // it has just gone offline
+    return Ok{};
+  auto ring = map_ring(std::move(event), is_for_all ? kRingSize : kSystemRingSize);
+  if (!ring)
+    return std::move(ring).error();
+  cpus_[cpu].ring = *std::move(ring);
+  if (is_for_all)
+    return Ok{};
+  // Its own event tells nothing; those of threads share the ring.
+  auto targets = map_ring(open_perf_event(silent_event(), cpu), kRingSize);
+  if (!targets)
+    return std::move(targets).error();
+  cpus_[cpu].targets = *std::move(targets);
+  return Ok{};
+}
+
+// Threads that begin meanwhile either inherit the events of the one that made them, or are
+// there the next time.
+bool Sideband::follow(uint32_t pid) {
+  if (is_for_all_ || is_for_cgroups_)
+    return true;
+  bool is_there = false;
+  bool has_new = true;
+  while (std::exchange(has_new, false)) {
+    std::vector<uint32_t> tids = proc::thread_ids(pid);
+    drain(early_);
+    for (uint32_t tid : tids)
+      if (!threads_.contains(tid) && !has_inherited(tid) && follow_thread(tid))
+        has_new = is_there = true;
+  }
+  return is_there;
+}
+
+bool Sideband::has_inherited(uint32_t tid) const {
+  return std::ranges::any_of(early_, [tid](const SidebandRecord& record) {
+    const auto* fork = std::get_if<ForkEvent>(&record);
+    return fork && fork->tid == tid;
+  });
+}
+
+// Where one of its events cannot be had the thread is not followed on that CPU, and what is
+// missing is found when its process has samples.
+bool Sideband::follow_thread(uint32_t tid) {
+  if (!has_room_for(1))
+    return false;
+  bool is_followed = false;
+  for (const auto& [number, cpu] : cpus_)
+    if (cpu.targets)
+      is_followed |= add_target(open_event_of_thread(number, tid), cpu);
+  if (is_followed)
+    threads_.insert(tid);
+  return is_followed;
+}
+
+Result<> Sideband::adopt(const UniqueFd& event, uint32_t cpu) {
+  auto known = cpus_.find(cpu);
+  if (known == cpus_.end() || !known->second.ring)
+    return Ok{};
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, known->second.ring->fd()) != 0)
+    return system_error("cannot let two events share a ring", errno);
+  return Ok{};
+}
+
+Sideband::Counts Sideband::counts(uint32_t cpu) const {
+  auto known = cpus_.find(cpu);
+  return known == cpus_.end() ? Counts{} : known->second.counts;
+}
+
+uint64_t Sideband::lost_count() const {
+  uint64_t lost = 0;
+  for (const auto& [number, cpu] : cpus_)
+    lost += cpu.counts.lost;
+  return lost;
+}
+
+void Sideband::drain(std::vector<SidebandRecord>& records) {
+  if (&records != &early_)
+    std::ranges::move(std::exchange(early_, {}), std::back_inserter(records));
+  last_names_.clear();
+  size_t known = records.size();
+  for (auto& [number, cpu] : cpus_)
+    if (cpu.ring)
+      drain_cpu(cpu, records);
+  for (const SidebandRecord& record : std::span(records).subspan(known))
+    if (const auto* exit = std::get_if<ExitEvent>(&record))
+      threads_.erase(exit->tid);
+}
+
+void Sideband::drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records) {
+  drain_ring(*cpu.ring, cpu, records);
+  if (cpu.targets)
+    drain_ring(*cpu.targets, cpu, records);
+}
+
+void Sideband::drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records) {
+  take(ring.read(), cpu, records);
+  ring.consume();
+}
+
+void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records) {
+  while (!data.empty()) {
+    auto bytes = first_record(data);
+    if (!bytes) {  // not a record: nothing behind it can be found either
+      cpu.counts.lost++;
+      return;
+    }
+    data = tail(data, bytes->size());
+    auto record = parse_sideband_record(*bytes);
+    if (!record)
+      cpu.counts.lost++;
+    else if (auto* lost = std::get_if<LostRecords>(&*record))
+      cpu.counts.lost += lost->count;
+    else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
+      note(*throttle, cpu);
+    else if (!std::holds_alternative<OtherRecord>(*record))
+      add(*std::move(record), records);
+  }
+}
+
+void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) {
+  if (auto* comm = std::get_if<CommEvent>(&record))
+    return add(*comm, records);
+  const auto* mapping = std::get_if<RawMapping>(&record);
+  if (mapping && !limits_.admit_mapping(mapping->pid, mapping->time))
+    return;
+  if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
+    limits_.fork(fork->parent_pid, fork->pid);
+  if (const auto* exit = std::get_if<ExitEvent>(&record); exit && exit->tid == exit->pid)
+    limits_.forget(exit->pid);
+  records.push_back(std::move(record));
+}
+
+// A thread may name itself a million times a second.
+void Sideband::add(CommEvent& event, std::vector<SidebandRecord>& records) {
+  if (event.is_exec) {
+    limits_.exec(event.pid);
+    records.emplace_back(std::move(event));
+    return;
+  }
+  auto [known, is_new] = last_names_.try_emplace(event.tid, records.size());
+  if (is_new) {
+    records.emplace_back(std::move(event));
+    return;
+  }
+  auto& last = std::get<CommEvent>(records[known->second]);
+  if (event.time >= last.time)
+    last = std::move(event);
+}
+
+void Sideband::note(const ThrottleRecord& throttle, CpuState& cpu) {
+  cpu.counts.throttled_ns += cpu.throttling.ended_by(throttle);
+}
+
+}  // namespace gosym

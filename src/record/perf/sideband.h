@@ -1,0 +1,103 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "record/event_limits.h"
+#include "record/perf/sideband_record.h"
+
+namespace gosym {
+
+class PerfRing;
+
+// The kernel's own account of what is mapped, named, forked, executed and ended, on the clock
+// of the samples. It begins when open() returns.
+//
+// Of all processes it has an event on each CPU. Of some it has one for each of their threads on
+// each CPU, which threads and children inherit: what strangers do, who can fill any ring, does
+// not come near theirs. So it is of cgroups, with one for each of them. What the kernel tells
+// of nobody's, code of its own and new cgroups, is told of everybody and has a ring of its own
+// then.
+//
+// Nobody is woken for it: who makes events as fast as he can would keep the reader at work. To
+// be drained every 50 ms or so.
+class Sideband {
+public:
+  static Result<std::unique_ptr<Sideband>> open_for_all();
+  // Of these processes, with all their threads. Where descriptors do not suffice for an event
+  // for each, it is of all processes.
+  static Result<std::unique_ptr<Sideband>> open_for(std::span<const uint32_t> pids);
+  // Of what runs in these directories of cgroup v2, and below them; of all processes where the
+  // kernel has no such events: with cgroup v1 for perf_event.
+  static Result<std::unique_ptr<Sideband>> open_for_cgroups(std::span<const std::string> paths);
+  ~Sideband();
+
+  bool is_for_all() const { return is_for_all_; }
+
+  // A process that is not followed, or no longer: the kernel ends this for a thread that
+  // executes a program of more rights than its user's. False if it is gone.
+  bool follow(uint32_t pid);
+
+  // Appends what happened, in order of time on each CPU but not across them. Of the names that
+  // a thread had since the last call only the last is told, and of mappings what EventLimits
+  // admits.
+  void drain(std::vector<SidebandRecord>& records);
+
+  // From now on the account is of these CPUs; what happened on others and was not yet drained
+  // is appended.
+  Result<> follow_cpus(std::span<const uint32_t> cpus, std::vector<SidebandRecord>& records);
+
+  // What the kernel has to say of this event on a CPU, goes to the ring of that CPU.
+  Result<> adopt(const UniqueFd& event, uint32_t cpu);
+
+  // Events the kernel had no room for, or that could not be read; and the time that it took no
+  // samples.
+  struct Counts {
+    uint64_t lost = 0;
+    uint64_t throttled_ns = 0;
+  };
+  Counts counts(uint32_t cpu) const;
+  uint64_t lost_count() const;  // of all CPUs
+  EventLimits& limits() { return limits_; }
+
+private:
+  struct CpuState {
+    std::unique_ptr<PerfRing> ring;     // null while the CPU is offline
+    std::unique_ptr<PerfRing> targets;  // null where the first is of all processes
+    Counts counts;
+    Throttling throttling;
+  };
+  explicit Sideband(bool is_for_all);
+  static Result<std::unique_ptr<Sideband>> open(bool is_for_all);
+  Result<> open_rings(uint32_t cpu, bool is_for_all);
+  bool has_room_for(size_t thread_count) const;
+  bool has_inherited(uint32_t tid) const;
+  bool follow_thread(uint32_t tid);
+  bool follow_cgroup(const std::string& path);
+  bool add_target(UniqueFd event, const CpuState& cpu);
+  void drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records);
+  void drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records);
+  void take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records);
+  void add(SidebandRecord record, std::vector<SidebandRecord>& records);
+  void add(CommEvent& event, std::vector<SidebandRecord>& records);
+  static void note(const ThrottleRecord& throttle, CpuState& cpu);
+
+  bool is_for_all_;
+  bool is_for_cgroups_ = false;
+  std::map<uint32_t, CpuState> cpus_;
+  std::set<uint32_t> threads_;  // that were followed from outside, not from their beginning
+  // Theirs. To close one would end those of the threads and children that inherited it.
+  std::vector<UniqueFd> events_;
+  std::vector<SidebandRecord> early_;  // drained while threads were looked for
+  EventLimits limits_;
+  // Where among what is drained now the last name of a thread is, by thread.
+  std::unordered_map<uint32_t, size_t> last_names_;
+};
+
+}  // namespace gosym

@@ -1,0 +1,155 @@
+#include "record/perf/sideband_record.h"
+
+#include <linux/perf_event.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+
+#include "base/reader.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr size_t kHeaderSize = sizeof(perf_event_header);
+constexpr size_t kTrailerSize = 24;
+
+LostRecords read_lost(Reader& in, uint64_t time) {
+  in.u64();  // the event's id
+  return {.time = time, .count = in.u64()};
+}
+
+CommEvent read_comm(Reader& in, uint64_t time, uint16_t misc) {
+  CommEvent event;
+  event.time = time;
+  event.pid = in.u32();
+  event.tid = in.u32();
+  event.comm = in.cstring();
+  event.is_exec = (misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+  return event;
+}
+
+ForkEvent read_fork(Reader& in, uint64_t time) {
+  ForkEvent event{.time = time};
+  event.pid = in.u32();
+  event.parent_pid = in.u32();
+  event.tid = in.u32();
+  event.parent_tid = in.u32();
+  return event;
+}
+
+ExitEvent read_exit(Reader& in, uint64_t time) {
+  ForkEvent same_layout = read_fork(in, time);
+  return {.time = time, .pid = same_layout.pid, .tid = same_layout.tid};
+}
+
+RawMapping read_mapping(Reader& in, uint64_t time) {
+  RawMapping mapping;
+  mapping.time = time;
+  mapping.pid = in.u32();
+  in.u32();  // tid
+  mapping.start = in.u64();
+  mapping.length = in.u64();
+  mapping.file_offset = in.u64();
+  uint32_t major = in.u32();
+  uint32_t minor = in.u32();
+  mapping.file.device = makedev(major, minor);
+  mapping.file.inode = in.u64();
+  mapping.file.generation = in.u64();
+  in.u64();  // protection, flags
+  mapping.path = in.cstring();
+  return mapping;
+}
+
+KernelCodeEvent read_kernel_code(Reader& in, uint64_t time) {
+  KernelCodeEvent event;
+  event.time = time;
+  event.address = in.u64();
+  event.length = in.u32();
+  in.u16();  // kind
+  event.is_removed = (in.u16() & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0;
+  event.name = in.cstring();
+  return event;
+}
+
+CgroupEvent read_cgroup(Reader& in, uint64_t time) {
+  CgroupEvent event;
+  event.time = time;
+  event.id = in.u64();
+  event.path = in.cstring();
+  return event;
+}
+
+ThrottleRecord read_throttle(Reader& in, uint64_t time, bool is_over) {
+  in.u64();  // the time once more
+  in.u64();  // the event's id
+  in.u64();  // and that of its stream
+  return {.time = time, .is_over = is_over};
+}
+
+SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc) {
+  switch (type) {
+    case PERF_RECORD_LOST:
+      return read_lost(in, time);
+    case PERF_RECORD_COMM:
+      return read_comm(in, time, misc);
+    case PERF_RECORD_EXIT:
+      return read_exit(in, time);
+    case PERF_RECORD_FORK:
+      return read_fork(in, time);
+    case PERF_RECORD_MMAP2:
+      return read_mapping(in, time);
+    case PERF_RECORD_KSYMBOL:
+      return read_kernel_code(in, time);
+    case PERF_RECORD_CGROUP:
+      return read_cgroup(in, time);
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+      return read_throttle(in, time, type == PERF_RECORD_UNTHROTTLE);
+    default:
+      return OtherRecord{.time = time};
+  }
+}
+
+// The size of a KSYMBOL record grows by a trailer with each event that was given it before: the
+// kernel's perf_event_ksymbol_output() adds to one header and never takes off. What lies behind
+// the trailer means nothing then, so it is found from the front.
+size_t trailer_of_kernel_code(Bytes record) {
+  constexpr size_t kName = kHeaderSize + 16;
+  size_t last = record.size() - kTrailerSize;
+  auto name = load_cstring(record, kName);
+  return name ? std::min(last, (kName + name->size() + 1 + 7) / 8 * 8) : last;
+}
+
+}  // namespace
+
+std::optional<Bytes> first_record(Bytes data) {
+  auto size = load<uint16_t>(data, offsetof(perf_event_header, size));
+  if (!size || *size < kHeaderSize)
+    return std::nullopt;
+  return slice(data, 0, *size);
+}
+
+uint64_t time_of(const SidebandRecord& record) {
+  return std::visit([](const auto& r) { return r.time; }, record);
+}
+
+Result<SidebandRecord> parse_sideband_record(Bytes data) {
+  Reader header(data);
+  uint32_t type = header.u32();
+  uint16_t misc = header.u16();
+  uint16_t size = header.u16();
+  if (!header.ok() || size != data.size() || size < kHeaderSize + kTrailerSize)
+    return errorf("side-band record: {:#x} bytes, its header says {:#x}", data.size(), size);
+
+  size_t trailer =
+      type == PERF_RECORD_KSYMBOL ? trailer_of_kernel_code(data) : size - kTrailerSize;
+  uint64_t time = load<uint64_t>(data, trailer + 8).value();
+  Reader body(data.first(trailer).subspan(kHeaderSize));
+  SidebandRecord record = read_body(body, time, type, misc);
+  if (!body.ok())
+    return body.error(fmt::format("side-band record of type {}", type));
+  return record;
+}
+
+}  // namespace gosym

@@ -1,0 +1,245 @@
+#include "record/stacks/stack_slots.h"
+
+#include <algorithm>
+
+#include "unwind/stack_walk.h"
+
+namespace gosym {
+
+namespace {
+
+struct SampledAddress {
+  uint64_t value = 0;
+  bool is_return = true;
+  bool operator==(const SampledAddress&) const = default;
+};
+
+// Whose rule is asked for: behind a call another function may begin.
+uint64_t place_of(SampledAddress address) {
+  return address.value - (address.is_return ? 1 : 0);
+}
+
+// The code of the functions, as far as rules are known.
+class KnownCode {
+public:
+  using Address = SampledAddress;
+
+  explicit KnownCode(const RuleOf& rule_of) : rule_of_(rule_of) {}
+
+  std::optional<UnwindRule> rule(Address address) {
+    auto rule = rule_of_(place_of(address));
+    has_unknown_ |= !rule;
+    return rule;
+  }
+  // Report also sees whether a call lies before: that ends its walk earlier at most, and it
+  // asks for no other word.
+  bool is_return_address(Address) const { return true; }
+  Address returned_to(Address address) const { return address; }
+  Address interrupted(Address address) const { return {address.value, false}; }
+  // No rule of Go's has to be evaluated.
+  std::optional<CallerFrame> evaluate(Address, MachineState&) const { return std::nullopt; }
+  CallerRegister caller_register(Address, uint64_t, uint64_t, MachineState&) const {
+    return {};
+  }
+
+  // A rule was asked for that is not known.
+  bool has_unknown() const { return has_unknown_; }
+
+private:
+  const RuleOf& rule_of_;
+  bool has_unknown_ = false;
+};
+
+// The words of a top that may be of use. Where it was taken up to the frame that the frame
+// pointer leads to, that is all there is to know of frame pointers: of places only this one may
+// be saved, by a function that has not set up its frame yet. Others were saved below the place
+// that they point to.
+class UsefulWords {
+public:
+  UsefulWords(const StackTop& top, const CodeRanges& code, uint64_t frame_offset)
+      : top_(top), code_(code), ends_at_frame_(frame_offset == 8 * top.words.size()) {}
+
+  std::optional<StackWord> at(uint64_t offset) const {
+    if (offset % 8 != 0 || offset / 8 >= top_.words.size())
+      return std::nullopt;
+    uint64_t value = top_.words[offset / 8];
+    uint64_t place = top_.offset_of(value);
+    if (contains(code_, value))
+      return StackWord{offset, value};
+    bool may_be_frame = !ends_at_frame_ || place == 8 * top_.words.size();
+    if (may_be_frame && place <= kMaxTopSize && place > offset)
+      return StackWord{offset, place};
+    return std::nullopt;
+  }
+
+  // What a register may be used for, as it is recorded.
+  std::optional<uint64_t> useful(uint64_t value) const {
+    uint64_t place = top_.offset_of(value);
+    if (place <= kMaxTopSize)
+      return place;
+    if (value < StackWord::kNumber && contains(code_, value))
+      return value;
+    return value <= UINT32_MAX ? std::optional(StackWord::kNumber + value) : std::nullopt;
+  }
+
+private:
+  const StackTop& top_;
+  const CodeRanges& code_;
+  bool ends_at_frame_;
+};
+
+WalkedWord<SampledAddress> walked(const StackWord& word) {
+  if (word.is_place())
+    return {.place = word.value};
+  if (word.is_number())
+    return {.number = word.value - StackWord::kNumber};
+  return {.address = {word.value}};
+}
+
+// Notes what a walk asks for.
+class NotedWords {
+public:
+  NotedWords(const UsefulWords& words, std::vector<StackWord>& noted)
+      : words_(words), noted_(noted) {}
+
+  std::optional<WalkedWord<SampledAddress>> at(uint64_t offset) const {
+    auto word = words_.at(offset);
+    if (!word)
+      return std::nullopt;
+    noted_.push_back(*word);
+    return walked(*word);
+  }
+  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t) const { return std::nullopt; }
+
+private:
+  const UsefulWords& words_;
+  std::vector<StackWord>& noted_;
+};
+
+std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
+  std::vector<SampledAddress> chain;
+  size_t own = sample.user_stack.size();
+  for (size_t end : {sample.goroutine_start, sample.gap})
+    own = end != 0 ? std::min(own, end) : own;
+  for (uint64_t address : sample.user_stack.first(own))
+    chain.push_back({address, !chain.empty()});
+  return chain;
+}
+
+ChainState state_of(const RecordedSample& sample) {
+  bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
+  return {.frame_offset = sample.frame_offset,
+          .end = sample.user_end,
+          .ends_in_gap = sample.gap != 0 && !is_of_goroutine};
+}
+
+// Where the stack of the first function begins that has no known rule, or the words of another
+// stack may, of a goroutine's; or `none`.
+uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
+              uint64_t none, std::vector<StackWord>& needed) {
+  std::vector<SampledAddress> chain = chain_of(sample);
+  if (chain.empty())
+    return none;
+  KnownCode code(rule_of);
+  StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
+                 state_of(sample));
+  while (true) {
+    uint64_t begin = walk.stack_pointer();
+    bool goes_on = walk.step();
+    if (code.has_unknown())
+      return begin;
+    if (!goes_on)
+      return sample.goroutine_start == 0 ? none : begin;
+  }
+}
+
+// All code, as far as rules are known.
+class AllCode {
+public:
+  using Address = SampledAddress;
+
+  explicit AllCode(SampledCode& code) : code_(code) {}
+
+  std::optional<UnwindRule> rule(Address address) { return code_.rule(place_of(address)); }
+  bool is_return_address(Address) const { return true; }
+  Address returned_to(Address address) const { return address; }
+  Address interrupted(Address address) const { return {address.value, false}; }
+  std::optional<CallerFrame> evaluate(Address address, MachineState& state) {
+    return code_.evaluate(place_of(address), state);
+  }
+  CallerRegister caller_register(Address address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) {
+    return code_.caller_register(place_of(address), number, cfa, state);
+  }
+
+private:
+  SampledCode& code_;
+};
+
+// Notes the registers that a walk asks for.
+class NotedRegisters {
+public:
+  NotedRegisters(const UsefulWords& words, const StackTop& top, std::vector<StackWord>& noted)
+      : words_(words), top_(top), noted_(noted) {}
+
+  std::optional<WalkedWord<SampledAddress>> at(uint64_t offset) const {
+    auto word = words_.at(offset);
+    return word ? std::optional(walked(*word)) : std::nullopt;
+  }
+
+  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t number) const {
+    constexpr uint64_t kAlignmentMask = 0xfff;
+    std::optional<uint64_t> value;
+    if (number == kStackAlignment && !top_.registers.empty())
+      value = StackWord::kNumber + (top_.stack_pointer & kAlignmentMask);
+    else if (number < top_.registers.size())
+      value = words_.useful(top_.registers[number]);
+    if (!value)
+      return std::nullopt;
+    noted_.push_back({offset_of_register(number), *value});
+    return walked(noted_.back());
+  }
+
+private:
+  const UsefulWords& words_;
+  const StackTop& top_;
+  std::vector<StackWord>& noted_;
+};
+
+void put_in_order(std::vector<StackWord>& words) {
+  std::ranges::sort(words, {}, &StackWord::offset);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+}
+
+}  // namespace
+
+void find_needed_registers(const RecordedSample& sample, const StackTop& top,
+                           const CodeRanges& ranges, SampledCode& code,
+                           std::vector<StackWord>& needed) {
+  // A rule that has to be evaluated is not far from where the registers were used.
+  constexpr int kMaxFunctions = 64;
+  std::vector<SampledAddress> chain = chain_of(sample);
+  if (chain.empty() || top.registers.empty())
+    return;
+  UsefulWords words(top, ranges, sample.frame_offset);
+  AllCode all(code);
+  StackWalk walk(all, NotedRegisters(words, top, needed),
+                 std::span<const SampledAddress>(chain), state_of(sample));
+  for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
+  }
+  put_in_order(needed);
+}
+
+void select_stack_slots(const RecordedSample& sample, const StackTop& top,
+                        const CodeRanges& code, const RuleOf& rule_of,
+                        std::vector<StackWord>& needed) {
+  needed.clear();
+  UsefulWords words(top, code, sample.frame_offset);
+  uint64_t end = 8 * top.words.size();
+  for (uint64_t offset = walk(sample, words, rule_of, end, needed); offset < end; offset += 8)
+    if (auto word = words.at(offset))
+      needed.push_back(*word);
+  put_in_order(needed);
+}
+
+}  // namespace gosym

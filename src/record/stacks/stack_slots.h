@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/recording.h"
+#include "model/unwind_rule.h"
+#include "record/sampler.h"
+#include "record/stacks/code_ranges.h"
+#include "record/stacks/code_rules.h"
+
+namespace gosym {
+
+// The code of a sampled process: what a walk asks of it (unwind/stack_walk.h), by runtime
+// addresses.
+class SampledCode {
+public:
+  virtual ~SampledCode() = default;
+  virtual std::optional<UnwindRule> rule(uint64_t address) = 0;
+  virtual std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) = 0;
+  virtual CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                         MachineState& state) = 0;
+};
+
+// That of one process.
+class ProcessCode : public SampledCode {
+public:
+  ProcessCode(CodeRules& rules, const CodeRules::Places& places)
+      : rules_(rules), places_(places) {}
+
+  std::optional<UnwindRule> rule(uint64_t address) override {
+    return rules_.rule(places_, address);
+  }
+  std::optional<CallerFrame> evaluate(uint64_t address, MachineState& state) override {
+    return rules_.evaluate(places_, address, state);
+  }
+  CallerRegister caller_register(uint64_t address, uint64_t number, uint64_t cfa,
+                                 MachineState& state) override {
+    return rules_.caller_register(places_, address, number, cfa, state);
+  }
+
+private:
+  CodeRules& rules_;
+  const CodeRules::Places& places_;
+};
+
+// How to find the caller of the function at an address; none where nobody can tell yet.
+using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
+
+// Puts into `needed`, by offset, what of the top of a sample's stack report will look at to
+// find callers: it walks up the stack as report does (unwind/stack_walk.h), and from the first
+// function on that it has no rule for takes whatever may be of use, return addresses and
+// frame pointers. `code` is where the process has code.
+//
+// Most samples need no word, for the leaf is Go code that has a frame. What else lies in its
+// stack differs from sample to sample where stacks do not: with all that may be of use a
+// recording of prometheus at 999 Hz takes 39 bytes a sample, and with this 23.
+void select_stack_slots(const RecordedSample& sample, const StackTop& top,
+                        const CodeRanges& code, const RuleOf& rule_of,
+                        std::vector<StackWord>& needed);
+
+// Appends what of the registers of a sample the rules of its functions ask for: of native code,
+// whose words are all kept.
+void find_needed_registers(const RecordedSample& sample, const StackTop& top,
+                           const CodeRanges& ranges, SampledCode& code,
+                           std::vector<StackWord>& needed);
+
+}  // namespace gosym
