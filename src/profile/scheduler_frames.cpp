@@ -24,25 +24,50 @@ bool is_way_to_scheduler(std::string_view name) {
                              [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
+// Of the innermost function there; empty: it has no name.
 std::string_view name_of(const Profile& profile, LocationId id) {
   const Location& location = profile.locations[to_index(id)];
-  if (!profile.is_kernel(location) || location.frame_count == 0)
+  if (location.frame_count == 0)
     return {};
   const Frame& frame = profile.frames[location.first_frame];
   return profile.strings[profile.functions[to_index(frame.function)].name];
 }
 
+std::string_view kernel_name_of(const Profile& profile, LocationId id) {
+  bool is_kernel = profile.is_kernel(profile.locations[to_index(id)]);
+  return is_kernel ? name_of(profile, id) : std::string_view();
+}
+
 // How many of the innermost frames are the scheduler's; 0 if it is not there.
 size_t count_scheduler(const Profile& profile, std::span<const LocationId> stack) {
   std::span<const LocationId> innermost = stack.first(std::min(stack.size(), kMaxAbove));
-  auto scheduler = std::ranges::find(innermost, kScheduler,
-                                     [&](LocationId id) { return name_of(profile, id); });
+  auto scheduler = std::ranges::find(
+      innermost, kScheduler, [&](LocationId id) { return kernel_name_of(profile, id); });
   if (scheduler == innermost.end())
     return 0;
   auto count = static_cast<size_t>(scheduler - innermost.begin()) + 1;
-  while (count < stack.size() && is_way_to_scheduler(name_of(profile, stack[count])))
+  while (count < stack.size() && is_way_to_scheduler(kernel_name_of(profile, stack[count])))
     count++;
   return count;
+}
+
+// "runtime.chanrecv1": a function of Go's runtime that programs cannot name.
+bool is_inside_go_runtime(const Profile& profile, LocationId id) {
+  constexpr std::string_view kRuntime = "runtime.";
+  std::string_view name = name_of(profile, id);
+  return name.starts_with(kRuntime) && name.size() > kRuntime.size() &&
+         name[kRuntime.size()] >= 'a' && name[kRuntime.size()] <= 'z';
+}
+
+// How many of the innermost frames are those by which a goroutine waits; 0 if it does not.
+size_t count_parking(const Profile& profile, std::span<const LocationId> stack) {
+  constexpr std::array<std::string_view, 2> kParking = {"runtime.gopark",
+                                                        "runtime.notetsleepg"};
+  if (stack.empty() || std::ranges::count(kParking, name_of(profile, stack.front())) == 0)
+    return 0;
+  auto caller = std::ranges::find_if_not(
+      stack, [&](LocationId id) { return is_inside_go_runtime(profile, id); });
+  return static_cast<size_t>(caller - stack.begin());
 }
 
 }  // namespace
@@ -56,7 +81,9 @@ void hide_scheduler(Profile& profile) {
     return;
   rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
     std::span<const LocationId> stack = profile.stack(id);
-    size_t hidden = has_waited[to_index(id)] ? count_scheduler(profile, stack) : 0;
+    size_t hidden = 0;
+    if (has_waited[to_index(id)])
+      hidden = std::max(count_scheduler(profile, stack), count_parking(profile, stack));
     if (hidden == stack.size())
       hidden = 0;
     locations.assign(stack.begin() + static_cast<ptrdiff_t>(hidden), stack.end());

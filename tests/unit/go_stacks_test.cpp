@@ -178,4 +178,17 @@ TEST_CASE(
   CHECK(shown_of({"f", "g"}, {"__schedule", "main"}, "sleeping") == "f g __schedule main ");
   CHECK(shown_of({"__schedule"}, {}, "sleeping") == "__schedule ");
   CHECK(shown_of({}, {"main"}, "sleeping") == "main ");
+  // What Go's runtime does to let a goroutine wait.
+  const List parked = {"runtime.gopark", "runtime.chanrecv", "runtime.chanrecv1", "main.f"};
+  CHECK(shown_of({}, parked, "chan receive") == "main.f ");
+  CHECK(shown_of({}, parked, "") ==
+        "runtime.gopark runtime.chanrecv runtime.chanrecv1 main.f ");
+  CHECK(shown_of({}, {"runtime.notetsleepg", "os/signal.signal_recv", "runtime.goexit"},
+                 "syscall") == "os/signal.signal_recv runtime.goexit ");
+  CHECK(shown_of({}, {"runtime.gopark", "runtime.GC", "main.f"}, "wait for GC cycle") ==
+        "runtime.GC main.f ");
+  CHECK(shown_of({}, {"runtime.newobject", "main.f"}, "runnable") ==
+        "runtime.newobject main.f ");
+  CHECK(shown_of({}, {"runtime.gopark", "runtime.bgsweep"}, "GC sweep wait") ==
+        "runtime.gopark runtime.bgsweep ");
 }
