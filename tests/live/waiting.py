@@ -168,7 +168,8 @@ STUCK = {
     "leak": ["1,000 chan send", "1,000 goroutines [chan send]", "main.ask(...)",
              "created by main.handle in goroutine 1"],
     "convoy": ["199 sync.Mutex.Lock", "199 goroutines [sync.Mutex.Lock]", "main.lookUp(...)"],
-    "pool": ["96 chan receive", "96 goroutines [chan receive]", "main.connect(...)"],
+    "pool": ["96 chan receive", "96 goroutines [chan receive] {pool: db, tenant: 3 values, urgent: yes in 2",
+             "main.connect(...)"],
 }
 
 
