@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from common import FIXTURES, GOSYM, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
-from common import new_place, run
+from common import new_place, run, wait_for
 
 VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
 STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
@@ -227,6 +227,26 @@ def growth():
         watch.stdout.close()
 
 
+def difference():
+    """Of two profiles the numbers of goroutines are compared."""
+    with subprocess.Popen([build("1.27", fixture="stuck"), "drip"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            before, after = new_place("before.pb.gz"), new_place("after.pb.gz")
+            gosym("goroutines", "--pprof", before, process.pid)
+            process.stdin.write("." * 15)
+            process.stdin.flush()
+            wait_for(lambda: len(parse(gosym("goroutines", "--all", process.pid).out)) == 31, "leak")
+            gosym("goroutines", "--pprof", after, process.pid)
+            text = gosym("diff", "--per", "run", before, after).out
+            assert re.search(r"^ +0\.00 +30\.00 +\+30\.00 .* main\.ask ", text, re.M), text
+            states = gosym("diff", "--per", "run", "--by", "state", before, after).out
+            assert re.search(r"^ +0\.00 +30\.00 +\+30\.00 .* chan send", states, re.M), states
+        finally:
+            process.kill()
+
+
 # Which function may call which in the fixture; None is where a goroutine begins.
 CALLS = {(None, "main.even"), ("main.even", "main.evenDown"), ("main.evenDown", "main.evenDown"),
          ("main.evenDown", "main.evenTurn"), (None, "main.odd"), ("main.odd", "main.oddDown"),
@@ -287,5 +307,6 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
-    [("a deep stack", depth), ("what grows is seen", growth), ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
+    [("a deep stack", depth), ("what grows is seen", growth), ("two profiles are compared", difference),
+     ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)
