@@ -29,8 +29,8 @@ constexpr size_t kMaxPageText = 4 * kMaxNameSize;
 constexpr uint64_t kMaxStackFrames = 500'000'000;
 // Each text is hashed whole, however little of the file it takes.
 constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
-// A byte of a message becomes a number of a column, which has up to 8 bytes and room to grow.
-constexpr uint64_t kMemoryPerByte = 16;
+// A byte of a message becomes a row of Frames, which has 11 numbers of 4 bytes.
+constexpr uint64_t kMemoryPerByte = 48;
 
 // A column that has nothing is all zeros.
 template <class T>
@@ -294,7 +294,7 @@ private:
 
   Result<> read_tree() {
     const page::Tree& tree = page_.tree;
-    auto rows = rows_of("tree", tree.up, tree.next, tree.samples);
+    auto rows = rows_of("tree", tree.up, tree.added, tree.samples);
     if (!rows)
       return std::move(rows).error();
     const page::Samples& samples = page_.samples;
@@ -306,29 +306,42 @@ private:
     followers_.resize(frame_count_ + 1);
     if (auto read = read_samples(tree.root_samples); !read)
       return read;
-    for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
-      if (auto read = read_node(at(tree.up, i), at(tree.next, i)); !read)
-        return std::move(read).error().context(fmt::format("node {}", i));
-      if (auto read = read_samples(at(tree.samples, i)); !read)
-        return std::move(read).error().context(fmt::format("node {}", i));
-    }
-    if (next_sample_ != sample_count_ && !builder_.is_full())
-      return errorf("{} samples are of no node", sample_count_ - next_sample_);
+    for (size_t i = 0; i < *rows && !builder_.is_full(); i++)
+      if (auto read = read_stack(i); !read)
+        return std::move(read).error().context(fmt::format("stack {}", i));
+    if (builder_.is_full())
+      return Ok{};
+    if (next_sample_ != sample_count_)
+      return errorf("{} samples are of no stack", sample_count_ - next_sample_);
+    if (next_node_ != tree.next.size())
+      return errorf("{} nodes are of no stack", tree.next.size() - next_node_);
     return Ok{};
   }
 
-  Result<> read_node(uint32_t up, uint32_t next) {
+  Result<> read_stack(size_t i) {
+    const page::Tree& tree = page_.tree;
+    uint32_t up = at(tree.up, i);
+    uint32_t added = at(tree.added, i);
     if (up > path_.size())
       return errorf("{} up from depth {}", up, path_.size());
+    if (added == 0 || added > tree.next.size() - next_node_)
+      return errorf("{} nodes, where {} are left", added, tree.next.size() - next_node_);
     path_.resize(path_.size() - up);
+    for (uint32_t k = 0; k < added; k++)
+      if (auto read = read_node(tree.next[next_node_++]); !read)
+        return read;
+    return read_samples(at(tree.samples, i));
+  }
+
+  Result<> read_node(uint32_t next) {
     std::vector<uint32_t>& followers = followers_[path_.empty() ? 0 : path_.back().frame + 1];
     if (next == 0) {
       if (next_first_ == page_.tree.first.size())
         return Error("its frame is missing");
-      last_first_ += page_.tree.first[next_first_++];
-      if (last_first_ < 0 || static_cast<uint64_t>(last_first_) >= frame_count_)
-        return errorf("frame {} of {}", last_first_, frame_count_);
-      followers.push_back(static_cast<uint32_t>(last_first_));
+      uint32_t first = page_.tree.first[next_first_++];
+      if (auto checked = check_reference("frame", first, frame_count_); !checked)
+        return checked;
+      followers.push_back(first);
       next = static_cast<uint32_t>(followers.size());
     }
     if (next > followers.size())
@@ -392,25 +405,23 @@ private:
       if (depth + 1 == path_.size() || !path_[depth + 1].is_part)
         stack_.push_back(path_[depth].location);
     StackId stack = builder_.add_stack(stack_);
-    uint64_t step = 0;
     for (uint32_t i = 0; i < count; i++, next_sample_++)
-      if (auto added = add_sample(stack, step); !added)
+      if (auto added = add_sample(stack); !added)
         return added;
     return Ok{};
   }
 
-  // `step` is that of the sample before.
-  Result<> add_sample(StackId stack, uint64_t& step) {
+  Result<> add_sample(StackId stack) {
     const page::Samples& table = page_.samples;
     uint32_t owner = at(table.owner, next_sample_);
     if (auto checked = check_reference("owner", owner, owners_.size()); !checked)
       return checked;
-    step += at(table.step, next_sample_);
+    uint32_t step = at(table.step, next_sample_);
     if (step > last_step())
       return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
     SampleCount sample = owners_[owner];
     sample.stack = stack;
-    sample.step = static_cast<uint32_t>(step);
+    sample.step = step;
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
@@ -474,7 +485,7 @@ private:
   std::vector<SampleCount> owners_;
   std::vector<std::vector<uint32_t>> followers_;  // of frame i at i + 1; of the root at 0
   size_t next_first_ = 0;
-  int64_t last_first_ = 0;
+  size_t next_node_ = 0;
   std::vector<Step> path_;
   tsl::robin_map<uint64_t, LocationId, BytesHash>
       locations_;  // by the outer one + 1, and the frame

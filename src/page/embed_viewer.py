@@ -2,8 +2,8 @@
 """Writes the viewer of the page as C++: embed_viewer.py FOLDER SOURCE
 
 FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--VIEWER-->, <!--SCRIPT--> and <!--DATA--> each: for the
-policy, for viewer.css, for the scripts that files.txt lists, which become one and are compressed, for loader.js, which
-runs them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
+policy, for viewer.css, for the scripts that files.txt lists, which become one and are compressed, for unpack.js and loader.js,
+which run them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
 nothing.
 """
 import base64
@@ -54,11 +54,22 @@ def without_comments(script):
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
+# As packing.h says.
+DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "&<>")
+
+
 def packed(text):
-    """Base64 of raw DEFLATE: a third of the text."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     deflated = compressor.compress(text.encode()) + compressor.flush()
-    return base64.b64encode(deflated).decode()
+    bits, count = int.from_bytes(deflated, "little"), 8 * len(deflated)
+    digits = []
+    while count > 6:
+        digits += divmod(bits & 8191, 91)
+        bits, count = bits >> 13, count - 13
+    if count > 0:
+        digits.append(bits)
+    text = "".join(DIGITS[digit] for digit in digits)
+    return "\n".join(text[i:i + 1000] for i in range(0, len(text), 1000))
 
 
 def literal(text):
@@ -73,7 +84,8 @@ def main(folder, source):
     folder = pathlib.Path(folder)
     scripts = [(folder / name).read_text() for name in (folder / "files.txt").read_text().split()]
     style = checked("style", (folder / "viewer.css").read_text().strip())
-    loader = checked("script", without_comments((folder / "loader.js").read_text()))
+    loader = checked("script", without_comments("\n".join((folder / name).read_text()
+                                                          for name in ["unpack.js", "loader.js"])))
     viewer = '"use strict";\n(() => {\n' + without_comments("\n".join(scripts)) + "\n})();\n"
     policy = "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'",
                         f"script-src {hash_of(in_element(loader))} {hash_of(viewer)}",

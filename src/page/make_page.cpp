@@ -234,6 +234,7 @@ public:
   // The numbers of the nodes in preorder: what has more samples comes first. Frames are
   // numbered anew, by where they come first.
   std::vector<uint32_t> write(Tree& tree, FrameWriter& writer);
+  void write_stacks(std::span<const uint32_t> order, const Column& ending, Tree& tree) const;
 
 private:
   struct Node {
@@ -290,18 +291,11 @@ std::vector<uint32_t> StackPaths::in_preorder() {
 
 std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   std::vector<uint32_t> order = in_preorder();
-  std::vector<uint32_t> depth(nodes_.size(), 0);
   tsl::robin_map<uint64_t, uint32_t, BytesHash> ranks;  // by the frame above, and the frame
   tsl::robin_map<uint32_t, uint32_t, BytesHash> followers;
   tsl::robin_map<uint32_t, uint32_t, BytesHash> new_frames;
-  uint32_t depth_before = 0;
-  int64_t frame_before = 0;
   for (uint32_t id : std::span(order).subspan(1)) {
     const Node& node = nodes_[id];
-    depth[id] = depth[node.parent] + 1;
-    tree.up.push_back(depth_before + 1 - depth[id]);
-    depth_before = depth[id];
-
     uint32_t above = nodes_[node.parent].frame;
     auto [rank, is_new] = ranks.try_emplace(uint64_t{above} << 32 | node.frame, 0);
     tree.next.push_back(rank->second);
@@ -312,10 +306,32 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
         new_frames.try_emplace(node.frame, static_cast<uint32_t>(new_frames.size()));
     if (is_first)
       writer.add(frames_[node.frame]);
-    tree.first.push_back(static_cast<int32_t>(frame->second - frame_before));
-    frame_before = frame->second;
+    tree.first.push_back(frame->second);
   }
   return order;
+}
+
+// `ending`: how many samples end in each node.
+void StackPaths::write_stacks(std::span<const uint32_t> order, const Column& ending,
+                              Tree& tree) const {
+  std::vector<uint32_t> depth(nodes_.size(), 0);
+  uint32_t depth_before = 0;  // of the node before
+  uint32_t up = 0;
+  uint32_t added = 0;
+  for (size_t place = 1; place < order.size(); place++) {
+    uint32_t id = order[place];
+    depth[id] = depth[nodes_[id].parent] + 1;
+    up += depth_before + 1 - depth[id];
+    depth_before = depth[id];
+    added++;
+    if (ending[place] == 0)
+      continue;
+    tree.up.push_back(up);
+    tree.added.push_back(added);
+    tree.samples.push_back(ending[place]);
+    up = added = 0;
+  }
+  tree.root_samples = ending[0];
 }
 
 // Numbers whose samples are.
@@ -333,6 +349,27 @@ public:
     for (size_t i = 0; is_new && i < key.size(); i++)
       columns_[i]->push_back(key[i]);
     return known->second;
+  }
+
+  // Numbers them anew, by when their first sample was.
+  void sort(std::span<SampleRow> rows) {
+    std::vector<uint32_t> begin(owners_.event.size(), UINT32_MAX);
+    for (const SampleRow& row : rows)
+      begin[row.owner] = std::min(begin[row.owner], row.step);
+    std::vector<uint32_t> order(begin.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](uint32_t owner) { return begin[owner]; });
+    std::vector<uint32_t> numbers(order.size());
+    for (size_t i = 0; i < order.size(); i++)
+      numbers[order[i]] = static_cast<uint32_t>(i);
+    for (SampleRow& row : rows)
+      row.owner = numbers[row.owner];
+    for (Column* column : columns_) {
+      Column sorted;
+      for (uint32_t owner : order)
+        sorted.push_back((*column)[owner]);
+      *column = std::move(sorted);
+    }
   }
 
 private:
@@ -410,13 +447,15 @@ std::vector<Recording> recordings_of(const Profile& profile) {
   return recordings;
 }
 
-// Equal ones of a step are added up, though their CPUs or goroutines differ.
-void write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> order, Page& page) {
+// Equal ones of a step are added up, though their CPUs or goroutines differ. How many end in
+// each node, by its place in `order`.
+Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> order,
+                     Samples& samples) {
   std::vector<uint32_t> place(order.size());  // of a node
   for (size_t i = 0; i < order.size(); i++)
     place[order[i]] = static_cast<uint32_t>(i);
   auto key = [&](const SampleRow& row) {
-    return std::tuple(place[row.node], row.step, row.owner);
+    return std::tuple(place[row.node], row.owner, row.step);
   };
   std::ranges::sort(rows, {}, key);
 
@@ -424,24 +463,22 @@ void write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> order,
   const SampleRow* before = nullptr;
   for (const SampleRow& row : rows) {
     if (before && key(*before) == key(row)) {
-      page.samples.count.back() += static_cast<uint32_t>(row.count);
-      page.samples.weight.back() += row.weight;
-      page.samples.skipped.back() += row.skipped;
+      samples.count.back() += static_cast<uint32_t>(row.count);
+      samples.weight.back() += row.weight;
+      samples.skipped.back() += row.skipped;
       continue;
     }
-    bool is_first = !before || before->node != row.node;
-    page.samples.owner.push_back(row.owner);
-    page.samples.step.push_back(row.step - (is_first ? 0 : before->step));
-    page.samples.count.push_back(static_cast<uint32_t>(row.count));
-    page.samples.weight.push_back(row.weight);
-    page.samples.skipped.push_back(row.skipped);
+    samples.owner.push_back(row.owner);
+    samples.step.push_back(row.step);
+    samples.count.push_back(static_cast<uint32_t>(row.count));
+    samples.weight.push_back(row.weight);
+    samples.skipped.push_back(row.skipped);
     ending[place[row.node]]++;
     before = &row;
   }
-  if (std::ranges::all_of(page.samples.count, [](uint32_t count) { return count == 1; }))
-    page.samples.count.clear();
-  page.tree.root_samples = ending[0];
-  page.tree.samples.assign(ending.begin() + 1, ending.end());
+  if (std::ranges::all_of(samples.count, [](uint32_t count) { return count == 1; }))
+    samples.count.clear();
+  return ending;
 }
 
 void renumber(std::span<const uint32_t> numbers, std::initializer_list<Column*> columns) {
@@ -503,7 +540,9 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
   }
   FrameWriter writer(profile, texts, page);
   std::vector<uint32_t> order = paths.write(page.tree, writer);
-  write_samples(std::move(rows), order, page);
+  owners.sort(rows);
+  Column ending = write_samples(std::move(rows), order, page.samples);
+  paths.write_stacks(order, ending, page.tree);
   number_texts(texts, page);
   return page;
 }

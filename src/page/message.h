@@ -7,8 +7,9 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-// The message Page of page.proto as plain values: its tables are columns here as there. A
-// column but the first that holds nothing but zeros may be empty.
+// The message Page of page.proto as plain values: its tables are columns here as there, but of
+// the values themselves where the message has differences. A column but the first that holds
+// nothing but zeros may be empty.
 
 namespace gosym::page {
 
@@ -103,9 +104,10 @@ struct Frames {
 
 struct Tree {
   Column up;
-  Column next;
-  std::vector<int32_t> first;
+  Column added;
   Column samples;
+  Column next;
+  Column first;
   uint32_t root_samples = 0;
 };
 
@@ -157,7 +159,7 @@ struct Page {
 
 inline constexpr uint32_t kVersion = 1;
 
-std::string encode(const Page& page);
+std::string encode(Page page);
 
 // What the bytes say, whether it fits together or not. An error: malformed bytes, another
 // version.

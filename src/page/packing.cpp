@@ -14,8 +14,15 @@ namespace gosym::page {
 
 namespace {
 
+// What is printable of ASCII, without space and what is special in HTML.
 constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    "!\"#$%'()*+,-./"
+    "0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+constexpr uint32_t kBase = 91;
+static_assert(kDigits.size() == kBase);
+// Of two digits: 13 bits, as 91 * 91 is 8,281; and of a single one at the end.
+constexpr uint32_t kPairBits = 13;
+constexpr uint32_t kSingleBits = 6;
 
 // Whoever opens the file in an editor has no line that is too long for it.
 constexpr size_t kLineDigits = 1000;
@@ -45,59 +52,86 @@ std::string deflated(std::string_view bytes) {
   return result;
 }
 
-std::string in_base64(std::string_view bytes) {
+std::string in_digits(std::string_view bytes) {
   std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    std::string_view part = bytes.substr(i, 3);
-    uint32_t bits = 0;
-    for (size_t k = 0; k < 3; k++)
-      bits = bits << 8 | (k < part.size() ? static_cast<uint8_t>(part[k]) : 0);
-    for (size_t k = 0; k < 4; k++)
-      text += k <= part.size() ? kDigits[bits >> (18 - 6 * k) & 63] : '=';
+  auto add = [&](uint32_t digit) {
+    text += kDigits[digit];
     if (text.size() % (kLineDigits + 1) == kLineDigits)
       text += '\n';
+  };
+  uint32_t bits = 0;
+  uint32_t count = 0;
+  auto add_pair = [&] {
+    uint32_t value = bits & ((1 << kPairBits) - 1);
+    add(value / kBase);
+    add(value % kBase);
+    bits >>= kPairBits;
+  };
+  for (char byte : bytes) {
+    bits |= static_cast<uint32_t>(static_cast<uint8_t>(byte)) << count;
+    count += 8;
+    if (count < kPairBits)
+      continue;
+    add_pair();
+    count -= kPairBits;
   }
+  if (count > kSingleBits)
+    add_pair();
+  else if (count > 0)
+    add(bits);
   return text;
 }
 
 // White space between the digits means nothing.
-std::optional<std::string> from_base64(std::string_view text) {
+std::optional<std::string> from_digits(std::string_view text) {
   std::array<int8_t, 256> values{};
   values.fill(-1);
   for (size_t i = 0; i < kDigits.size(); i++)
     values[static_cast<uint8_t>(kDigits[i])] = static_cast<int8_t>(i);
   std::string bytes;
   uint32_t bits = 0;
-  size_t digits = 0;
-  size_t padding = 0;
+  uint32_t count = 0;
+  auto add = [&](uint32_t value, uint32_t size) {
+    bits |= value << count;
+    for (count += size; count >= 8; count -= 8, bits >>= 8)
+      bytes += static_cast<char>(bits & 0xff);
+  };
+  std::optional<uint32_t> first;  // of a pair
   for (char c : text) {
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
       continue;
     int8_t value = values[static_cast<uint8_t>(c)];
-    if (c == '=')
-      padding++;
-    else if (value < 0 || padding > 0)
+    if (value < 0)
       return std::nullopt;
-    bits = bits << 6 | static_cast<uint32_t>(c == '=' ? 0 : value);
-    if (++digits % 4 == 0)
-      for (size_t i = 0; i + padding < 3; i++)
-        bytes += static_cast<char>(bits >> (16 - 8 * i));
+    if (!first) {
+      first = static_cast<uint32_t>(value);
+      continue;
+    }
+    uint32_t pair = *first * kBase + static_cast<uint32_t>(value);
+    if (pair >> kPairBits)
+      return std::nullopt;
+    add(pair, kPairBits);
+    first.reset();
   }
-  if (digits % 4 != 0 || padding > 2)
+  if (first && *first >> kSingleBits)
     return std::nullopt;
+  if (first)
+    add(*first, kSingleBits);
   return bytes;
 }
 
 }  // namespace
 
 std::string packed(std::string_view bytes) {
-  return in_base64(deflated(bytes));
+  return in_digits(deflated(bytes));
 }
 
 Result<std::string> unpacked(std::string_view text, uint64_t max_size) {
-  auto bytes = from_base64(text);
+  auto bytes = from_digits(text);
   if (!bytes)
-    return Error("the profile in it is not base64: the file is damaged or cut short");
+    return Error(
+        "the profile in it has other characters than a page has: the file is damaged or cut "
+        "short");
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
     throw std::bad_alloc();  // the only reason there is

@@ -7,7 +7,10 @@
 
 namespace gosym::page {
 
-// Base64 of the raw DEFLATE of some bytes, in lines.
+// The raw DEFLATE of some bytes as text, in lines. Bits, the lowest of the first byte first,
+// are taken 13 at a time, and are two digits of base 91, the higher one first; up to 6 at the
+// end are one. That is 1.23 times as long as the bytes (base64: 1.33), of characters that mean
+// nothing to HTML.
 std::string packed(std::string_view bytes);
 
 // The bytes. An error: what is no such text, or more than so many bytes.

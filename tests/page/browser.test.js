@@ -12,7 +12,7 @@ const path = require("path");
 const test = require("node:test");
 const {Browser} = require("./chromium.js");
 const {Firefox} = require("./firefox.js");
-const {encodeMessage, base64} = require("./encode.js");
+const {encodeMessage, pack} = require("./encode.js");
 
 const kGosym = path.resolve(process.argv[2]);
 const kWork = fs.mkdtempSync(path.join(os.tmpdir(), "gosym-page-"));
@@ -34,7 +34,7 @@ function pageOf(name, data) {
   fs.writeFileSync(file, template.replace(/(id="profile">)[^<]*/, (_, tag) => `${tag}\n${data}\n`));
   return file;
 }
-const profilePage = (name, profile) => pageOf(name, base64(encodeMessage(profile)));
+const profilePage = (name, profile) => pageOf(name, pack(encodeMessage(profile)));
 
 // Threads with names and labels of their own, recursion, and phases that differ in time.
 const kProgram = `package main
@@ -547,9 +547,9 @@ test("hostile names are text", async () => {
 });
 
 test("a damaged page says what is wrong", async () => {
-  const good = base64(encodeMessage({samples: [{stack: [{name: "main"}]}]}));
-  for (const [name, data] of Object.entries({cut: good.slice(0, -12), empty: "", other: "%%%%",
-    version: base64(encodeMessage({version: 9, samples: []})), noise: base64(Buffer.alloc(99, 0xa5))})) {
+  const good = pack(encodeMessage({samples: [{stack: [{name: "main"}]}]}));
+  for (const [name, data] of Object.entries({cut: good.slice(0, -12), empty: "", other: "&&&&",
+    version: pack(encodeMessage({version: 9, samples: []})), noise: pack(Buffer.alloc(99, 0xa5))})) {
     await browser.open(pageOf(name, data));
     assert.match(await text(".broken"), /cannot show its profile: .{20,}/, name);
   }

@@ -31,7 +31,30 @@ function column(number, values) {
   }
   return bytesField(number, Buffer.from(parts));
 }
-const zigzag = (value) => value < 0 ? -2 * value - 1 : 2 * value;
+// Differences to what likely(row) says, as page.proto has them.
+function differences(values, likely) {
+  return values.map((value, row) => {
+    const difference = (value - likely(row)) | 0;
+    return ((difference << 1) ^ (difference >> 31)) >>> 0;
+  });
+}
+const asBefore = (values) => differences(values, (row) => values[row - 1] ?? 0);
+function asNext(values) {
+  let next = 0;
+  return differences(values, (row) => {
+    const likely = next;
+    next = Math.max(next, values[row] + 1);
+    return likely;
+  });
+}
+function asLastOf(values, by, first) {
+  const last = new Map();
+  return differences(values, (row) => {
+    const likely = last.get(by[row]) ?? first?.[by[row] - 1] ?? values[row - 1] ?? 0;
+    last.set(by[row], values[row]);
+    return likely;
+  });
+}
 const message = (number, ...parts) => bytesField(number, Buffer.concat(parts));
 
 class Table {
@@ -87,36 +110,37 @@ function encodeMessage(profile) {
   const idOf = new Map(sorted.map((bytes, i) => [bytes.toString("latin1"), i]));
   const id = (value) => idOf.get(Buffer.from(value).toString("latin1"));
 
-  const tree = {up: [], next: [], first: [], samples: []}, followers = new Map();
-  const samples = [];
-  let lastDepth = 0, lastFirst = 0;
-  const take = (node) => {
-    node.samples.sort((a, b) => a.step - b.step).forEach((each, i) => samples.push({...each,
-      step: each.step - (i ? node.samples[i - 1].step : 0)}));
-  };
-  take(root);
+  const tree = {up: [], added: [], samples: [], next: [], first: []}, followers = new Map();
+  const samples = [...root.samples];
+  let lastDepth = 0, up = 0, added = 0;
   const visit = [...root.children].map(([frame, node]) => [frame, node, 1, -1]).reverse();
   while (visit.length) {
     const [frame, node, depth, above] = visit.pop();
-    tree.up.push(tree.up.length ? lastDepth - depth + 1 : 0);
+    up += lastDepth + 1 - depth;
     lastDepth = depth;
+    added++;
     if (!followers.has(above))
       followers.set(above, []);
     const known = followers.get(above), at = known.indexOf(frame);
     tree.next.push(at + 1);
     if (at < 0) {
       known.push(frame);
-      tree.first.push(zigzag(frame - lastFirst));
-      lastFirst = frame;
+      tree.first.push(frame);
     }
-    tree.samples.push(node.samples.length);
-    take(node);
+    if (node.samples.length) {
+      tree.up.push(up);
+      tree.added.push(added);
+      tree.samples.push(node.samples.length);
+      samples.push(...node.samples);
+      up = added = 0;
+    }
     visit.push(...[...node.children].map(([child, of]) => [child, of, depth + 1, frame]).reverse());
   }
 
   const columns = (rows, first, of) => rows.length === 0 ? []
     : rows[0].map((_, i) => column(first + i, rows.map((row) => of(row[i]))));
   const number = (value) => typeof value === "string" ? id(value) : value;
+  const of = (table, i) => table.rows.map((row) => number(row[i]));
   let before = Buffer.alloc(0);
   const shared = [], rest = [], tails = [];
   for (const bytes of sorted) {
@@ -142,29 +166,48 @@ function encodeMessage(profile) {
     message(5, column(1, shared), column(2, rest), bytesField(3, Buffer.concat(tails))),
     ...(profile.modules ?? [{path: "/bin/prog"}]).map((each) => message(6,
       numberField(1, id(each.path)), numberField(2, each.kind ?? 0))),
-    message(7, ...functions.rows.length ? [column(1, functions.rows.map((row) => id(row[0]))),
-      column(3, functions.rows.map((row) => id(row[1]))),
-      column(5, functions.rows.map((row) => id(row[2])))] : []),
-    message(8, ...columns(frames.rows, 1, number)),
-    message(9, column(1, tree.up), column(2, tree.next), column(3, tree.first),
-      column(4, tree.samples), numberField(5, root.samples.length)),
+    message(7, column(1, of(functions, 0)), column(3, asBefore(of(functions, 1))),
+      column(5, asLastOf(of(functions, 2), of(functions, 1)))),
+    message(8, column(1, asNext(of(frames, 0))), column(2, asLastOf(of(frames, 1), of(frames, 0), [])),
+      ...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((i) => column(i + 1, asLastOf(of(frames, i), of(frames, 0))))),
+    message(9, column(1, tree.up), column(2, tree.added), column(3, tree.samples), column(4, tree.next),
+      column(5, asNext(tree.first)), numberField(6, root.samples.length)),
     message(10, ...columns(owners.rows, 1, number)),
     ...(profile.labels ?? []).map((set) => message(11, column(1, set.map(([key]) => id(key))),
       column(2, set.map(([, value]) => id(value))))),
-    message(12, column(1, samples.map((each) => each.owner)), column(2, samples.map((each) => each.step)),
+    message(12, column(1, asBefore(samples.map((each) => each.owner))),
+      column(2, asLastOf(samples.map((each) => each.step), samples.map((each) => each.owner))),
       column(3, samples.map((each) => each.count)), column(4, samples.map((each) => each.weight))),
     ...(profile.notes ?? []).map(([title, note]) => message(13, textField(1, title),
       textField(2, note))),
   ]);
 }
 
-const base64 = (bytes) => zlib.deflateRawSync(bytes).toString("base64").replace(/.{1000}/g, "$&\n");
+// The text that a page has of bytes, as packing.h says.
+const kDigits = Array.from({length: 94}, (_, i) => String.fromCharCode(33 + i)).filter((c) => !"&<>".includes(c));
+function pack(bytes) {
+  let text = "", bits = 0, count = 0;
+  for (const byte of zlib.deflateRawSync(bytes)) {
+    bits |= byte << count;
+    count += 8;
+    if (count >= 13) {
+      text += kDigits[Math.floor((bits & 8191) / 91)] + kDigits[(bits & 8191) % 91];
+      bits >>= 13;
+      count -= 13;
+    }
+  }
+  if (count > 6)
+    text += kDigits[Math.floor(bits / 91)] + kDigits[bits % 91];
+  else if (count > 0)
+    text += kDigits[bits];
+  return text.replace(/.{1000}/g, "$&\n");
+}
 
 // What is named of those of the viewer's files that need no browser.
 function load(...names) {
-  const files = ["wire.js", "model.js", "look.js", "state.js"].map((file) =>
+  const files = ["unpack.js", "wire.js", "model.js", "look.js", "state.js"].map((file) =>
     fs.readFileSync(path.join(kViewer, file), "utf8"));
   return new Function(`"use strict";\n${files.join("\n")}\nreturn {${names.join(", ")}};`)();
 }
 
-module.exports = {encodeMessage, base64, load};
+module.exports = {encodeMessage, pack, load};

@@ -7,9 +7,9 @@ const fs = require("fs");
 const path = require("path");
 const test = require("node:test");
 const zlib = require("zlib");
-const {encodeMessage, base64, load} = require("./encode.js");
+const {encodeMessage, pack, load} = require("./encode.js");
 
-const v = load("readPage", "readTexts", "fromBase64", "inflate", "visible", "makeProfile", "makeKeys",
+const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "makeProfile", "makeKeys",
   "ownerDimensions", "treeFromRoot", "makeStructure", "selectAmounts", "selectOwners",
   "selectStacks", "layOut", "selfOf", "keyTotals", "hottestFrames", "aroundKey", "matchedAmount",
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
@@ -252,12 +252,12 @@ test("names that share too much are refused", () => {
   assert.throws(() => v.readTexts({shared, rest, bytes: new Uint8Array(60000).fill(97)}), /damaged/);
 });
 
-test("data that is no base64, no DEFLATE, cut short", async () => {
-  assert.throws(() => v.fromBase64("%%%"), /cut short/);
+test("data that is no such text, no DEFLATE, cut short", async () => {
+  assert.throws(() => v.fromDigits("a<b"), /cut short/);
   await assert.rejects(v.inflate(new Uint8Array([7, 7, 7])), /cannot be decompressed/);
   const good = zlib.deflateRawSync(Buffer.alloc(5000, "abc"));
   await assert.rejects(v.inflate(good.subarray(0, good.length - 4)), /cannot be decompressed/);
-  assert.equal((await v.inflate(v.fromBase64(base64(Buffer.alloc(3000, "abc"))))).length, 3000);
+  assert.equal((await v.inflate(v.fromDigits(pack(Buffer.alloc(3000, "abc"))))).length, 3000);
 });
 
 test("invisible characters are shown", () => {

@@ -365,18 +365,10 @@ function makeHandle(page) {
   };
 }
 
-function showBroken(error) {
-  const text = make("p", {className: "broken", textContent: `This page cannot show its profile: ${
-    error.message}.`, role: "alert"});
-  document.body.replaceChildren(text);
-  window.gosym = {error: error.message};
-  console.error(error);
-}
-
 async function begin() {
   const began = performance.now();
   try {
-    const bytes = await inflate(fromBase64(byId("profile").textContent));
+    const bytes = await unpacked("profile");
     const inflated = performance.now();
     const page = new Page(makeProfile(readPage(bytes)));
     Object.assign(page.viewer.timings, {inflate: inflated - began, all: performance.now() - began,

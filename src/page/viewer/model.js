@@ -49,54 +49,55 @@ function checkedTable(table, title, limits, least = 0) {
 }
 
 // Paths of the tree: for each node its parent (-1: none), its frame, and the first node behind its
-// subtree.
-function readTree({up, next, first}, frameCount) {
-  const count = up.length;
+// subtree; and of each stack the node that it ends in.
+function readTree({up, added, next, first}, frameCount) {
+  const count = next.length;
   const parent = new Int32Array(count), frame = new Int32Array(count), end = new Int32Array(count);
+  const ends = new Int32Array(up.length);
   const followers = [];  // frames that have followed one, in the order of their first time
-  let firsts = 0, lastFirst = 0;
-  for (let i = 0; i < count; i++) {
-    let above = i - 1;
-    for (let steps = up[i]; steps > 0; steps--) {
+  let i = 0, firsts = 0, above = -1;
+  for (let stack = 0; stack < up.length; stack++) {
+    for (let steps = up[stack]; steps > 0; steps--) {
       if (above < 0)
-        requireThat(false, `node ${i} of its tree goes up too far`);
+        requireThat(false, `stack ${stack} of its tree goes up too far`);
       end[above] = i;
       above = parent[above];
     }
-    parent[i] = above;
-    const context = above < 0 ? frameCount : frame[above];
-    const known = followers[context] ??= [];
-    if (next[i] === 0) {
-      lastFirst += first[firsts++] ?? NaN;
-      known.push(lastFirst);
+    requireThat(added[stack] > 0 && added[stack] <= count - i, "its tree counts other nodes");
+    for (let k = added[stack]; k > 0; k--, above = i++) {
+      parent[i] = above;
+      const known = followers[above < 0 ? frameCount : frame[above]] ??= [];
+      if (next[i] === 0)
+        known.push(first[firsts++] ?? frameCount);
+      const found = known[next[i] === 0 ? known.length - 1 : next[i] - 1];
+      if (!(found < frameCount))
+        requireThat(false, `node ${i} of its tree has no frame`);
+      frame[i] = found;
     }
-    const found = next[i] === 0 ? lastFirst : known[next[i] - 1];
-    if (!(found >= 0 && found < frameCount))
-      requireThat(false, `node ${i} of its tree has no frame`);
-    frame[i] = found;
+    ends[stack] = above;
   }
-  for (let i = count - 1; i >= 0; i = parent[i])
-    end[i] = count;
-  return {count, parent, frame, end};
+  requireThat(i === count, "its tree has nodes of no stack");
+  for (; above >= 0; above = parent[above])
+    end[above] = count;
+  return {count, parent, frame, end, ends};
 }
 
 // One entry a sample: the node it ends in (the number of nodes for the root, which is an empty
 // stack), owner, step of time, how many, and its amount.
-function readSamples(samples, inRoot, counts, owners, events) {
-  const count = samples.owner.length;
+function readSamples(samples, inRoot, counts, tree, owners, events) {
+  const count = samples.owner.length, {step} = samples;
   requireThat(counts.reduce((a, b) => a + b, inRoot) === count,
     "its tree counts other samples than there are");
-  const node = new Int32Array(count), step = new Uint32Array(count);
+  const node = new Int32Array(count);
   const amount = new Float64Array(count), number = new Float64Array(count);
   // An absent column says that each is one sample.
   const areAllOne = samples.count.every((number) => number === 0);
   let i = 0, steps = 1;
   for (let at = -1; at < counts.length; at++) {
-    for (let k = 0, now = 0; k < (at < 0 ? inRoot : counts[at]); k++, i++) {
-      node[i] = at < 0 ? counts.length : at;
-      step[i] = now += samples.step[i];
-      requireThat(now < 0xffffffff, `the time of sample ${i} is too late`);
-      steps = Math.max(steps, now + 1);
+    for (let k = 0; k < (at < 0 ? inRoot : counts[at]); k++, i++) {
+      node[i] = at < 0 ? tree.count : tree.ends[at];
+      requireThat(step[i] < 0xffffffff, `the time of sample ${i} is too late`);
+      steps = Math.max(steps, step[i] + 1);
       number[i] = areAllOne ? 1 : samples.count[i];
       // Of most events samples weigh the same, but for ticks of the clock that were skipped.
       amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
@@ -132,16 +133,16 @@ function makeProfile(page) {
   }, 1);
   for (const set of page.labelSets)
     checkedTable(set, "labels", all("key", "value"));
-  const {up, next, samples: counts} = checkedTable({up: page.tree.up, next: page.tree.next,
+  const {up, added, samples: counts} = checkedTable({up: page.tree.up, added: page.tree.added,
     samples: page.tree.samples}, "tree", {});
-  const tree = readTree({up, next, first: page.tree.first}, frames.size);
+  const tree = readTree({up, added, next: page.tree.next, first: page.tree.first}, frames.size);
   const sampleCount = counts.reduce((a, b) => a + b, page.tree.rootSamples);
   requireThat(sampleCount <= kMaxSamples, "it counts too many samples");
   const columns = checkedTable(page.samples, "samples", {owner: owners.size}, sampleCount);
   return {
     origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
     texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
-    tree, samples: readSamples(columns, page.tree.rootSamples, counts, owners, page.events),
+    tree, samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events),
     stepNs: page.origin.timeStep,
   };
 }

@@ -1,9 +1,9 @@
-// Reads the profile that the page holds: base64 of raw DEFLATE of a protobuf message, as page.proto
-// says. All bytes may be damaged: whatever does not fit is an Error with words for people.
+// Reads the profile that the page holds, unpacked: a protobuf message, as page.proto says. All bytes
+// may be damaged: whatever does not fit is an Error with words for people.
 
 // Fields by number: [name, type]. "number" is a varint, "fixed" a fixed64, "text" UTF-8, "bytes"
-// raw; "numbers", "signed" (zigzag) and "large" (64 bits, as doubles) are packed columns; a schema
-// is a message, and a list of one schema is a repeated message.
+// raw; "numbers" and "large" (64 bits, as doubles) are packed columns; a schema is a message, and a
+// list of one schema is a repeated message.
 const kSchema = (() => {
   const origin = {
     1: ["version", "text"], 2: ["host", "text"], 3: ["kernel", "text"], 4: ["machine", "text"],
@@ -40,8 +40,8 @@ const kSchema = (() => {
     10: ["category", "numbers"], 11: ["categoryKind", "numbers"],
   };
   const tree = {
-    1: ["up", "numbers"], 2: ["next", "numbers"], 3: ["first", "signed"], 4: ["samples", "numbers"],
-    5: ["rootSamples", "number"],
+    1: ["up", "numbers"], 2: ["added", "numbers"], 3: ["samples", "numbers"],
+    4: ["next", "numbers"], 5: ["first", "numbers"], 6: ["rootSamples", "number"],
   };
   const owners = {
     1: ["event", "numbers"], 2: ["pid", "numbers"], 3: ["tid", "numbers"], 4: ["comm", "numbers"],
@@ -125,14 +125,13 @@ class WireReader {
     let count = 0;
     for (let i = this.at; i < end; i++)
       count += this.bytes[i] < 128 ? 1 : 0;
-    const make = {numbers: Uint32Array, signed: Int32Array, large: Float64Array}[type];
-    const column = new make(count);
+    const column = new (type === "large" ? Float64Array : Uint32Array)(count);
     const part = new WireReader(this.bytes, this.at, end);
     for (let i = 0; i < count; i++) {
       const value = part.varint();
       if (type !== "large" && value > 0xffffffff)
         part.fail();
-      column[i] = type === "signed" ? (value >>> 1) ^ -(value & 1) : value;
+      column[i] = value;
     }
     if (part.at !== end)
       part.fail();
@@ -238,59 +237,70 @@ function readTexts({shared, rest, bytes}) {
   return texts;
 }
 
+// ---- Columns that are differences
+
+// A column of the values themselves: each is likely(row) and a difference, zigzag, modulo 2^32.
+function restored(column, rows, likely, learn) {
+  if (column.length === 0)
+    column = new Uint32Array(rows);
+  if (column.length !== rows)
+    throw new Error("the profile in this page is damaged: columns differ in length");
+  for (let row = 0; row < rows; row++) {
+    const coded = column[row];
+    column[row] = likely(row) + ((coded >>> 1) ^ -(coded & 1));
+    learn(row, column[row]);
+  }
+  return column;
+}
+
+// A number that has not been there is likely: numbers are given in the order of their first time.
+function asNext(column, rows) {
+  let next = 0;
+  return restored(column, rows, () => next, (row, value) => {
+    next = Math.max(next, value + 1);
+  });
+}
+
+function asBefore(column, rows) {
+  let before = 0;
+  return restored(column, rows, () => before, (row, value) => {
+    before = value;
+  });
+}
+
+// As in the last row that has the same in `by`; the first time as in the row before, or as `first`
+// says, which has a row for each number of `by` from 1 on.
+function asLastOf(column, by, first = kNoColumn) {
+  const last = new Map();
+  let before = 0;
+  return restored(column, by.length, (row) => last.get(by[row]) ?? first[by[row] - 1] ?? before,
+    (row, value) => {
+      last.set(by[row], value);
+      before = value;
+    });
+}
+
+function restoreColumns({functions, frames, tree, samples}) {
+  functions.file = asBefore(functions.file, functions.name.length);
+  functions.package = asLastOf(functions.package, functions.file);
+  frames.function = asNext(frames.function, frames.function.length);
+  frames.line = asLastOf(frames.line, frames.function, functions.startLine);
+  for (const name of ["module", "source", "kind", "isInlined", "unnamed", "text", "leftOut",
+    "category", "categoryKind"])
+    frames[name] = asLastOf(frames[name], frames.function);
+  tree.first = asNext(tree.first, tree.first.length);
+  samples.owner = asBefore(samples.owner, samples.owner.length);
+  samples.step = asLastOf(samples.step, samples.owner);
+}
+
 // The message Page of its bytes, texts decoded; references are not yet checked.
 function readPage(bytes) {
   const page = new WireReader(bytes, 0, bytes.length).message(kSchema);
   if (page.version !== 1)
     throw new Error(`this page holds a profile of version ${page.version}, its viewer knows 1`);
+  restoreColumns(page);
   page.texts = readTexts(page.texts);
   if (page.texts.length === 0)
     page.texts = [""];
   return page;
-}
-
-function fromBase64(text) {
-  let decoded;
-  try {
-    decoded = atob(text.trim());
-  } catch {
-    throw new Error("the profile in this page is damaged: it is no base64. Was the file cut short?");
-  }
-  const bytes = new Uint8Array(decoded.length);
-  for (let i = 0; i < bytes.length; i++)
-    bytes[i] = decoded.charCodeAt(i);
-  return bytes;
-}
-
-// Ten times what the largest recordings need: more is an attack on the reader's memory.
-const kMaxInflated = 1 << 30;
-
-async function inflate(bytes) {
-  if (typeof DecompressionStream === "undefined")
-    throw new Error("this browser cannot decompress the profile: Chrome 103, Firefox 113, Safari " +
-                    "16.4 and later can");
-  const chunks = [];
-  let size = 0;
-  try {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    for (const reader = stream.getReader();;) {
-      const {done, value} = await reader.read();
-      if (done)
-        break;
-      chunks.push(value);
-      size += value.length;
-      if (size > kMaxInflated)
-        throw new RangeError("too large");
-    }
-  } catch (error) {
-    throw new Error("the profile in this page cannot be decompressed. Was the file cut short or " +
-                    `changed? (${error.message})`);
-  }
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }
