@@ -1,11 +1,8 @@
 #include "raw/messages.h"
 
 #include <algorithm>
-#include <concepts>
-#include <protozero/pbf_writer.hpp>
-#include <type_traits>
 
-#include "base/protobuf.h"
+#include "base/protobuf_fields.h"
 #include "raw/format.h"
 
 namespace gosym::raw {
@@ -24,265 +21,142 @@ struct End {
   uint64_t time = 0;
 };
 
-// The fields of each message, for writing and for reading alike: `field` takes the number and
-// the value. The numbers are those of raw.proto.
-
-template <class T, class Message>
-concept Either = std::same_as<std::remove_const_t<T>, Message>;
-
-void visit(auto& field, Either<RecordedEvent> auto& event) {
-  field(1, event.name);
-  field(2, event.frequency);
-  field(3, event.period);
-  field(4, event.unit);
-}
-
-void visit(auto& field, Either<RecordingInfo> auto& info) {
-  field(1, info.gosym_version);
-  field(2, info.host);
-  field(3, info.kernel_release);
-  field(4, info.machine);
-  field(5, info.command_line);
-  field(6, info.events);
-  field(7, info.cpu_count);
-  field(8, info.has_user);
-  field(9, info.has_kernel);
-  field(10, info.is_system_wide);
-  field(11, info.targets);
-  field(12, info.sampler);
-}
-
-void visit(auto& field, Either<LoadSegment> auto& segment) {
-  field(1, segment.file_offset);
-  field(2, segment.file_size);
-  field(3, segment.address);
-  field(4, segment.memory_size);
-  field(5, segment.flags);
-}
-
-void visit(auto& field, Either<RecordedImage> auto& image) {
-  field(1, image.id);
-  field(2, image.path);
-  field(3, image.device);
-  field(4, image.inode);
-  field(5, image.size);
-  field(6, image.mtime_ns);
-  field(7, image.is_deleted);
-  field(8, image.gnu_build_id);
-  field(9, image.go_build_id);
-  field(10, image.segments);
-  field(11, image.problem);
-}
-
-void visit(auto& field, Either<MapEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.pid);
-  field(3, event.start);
-  field(4, event.length);
-  field(5, event.file_offset);
-  field(6, event.image);
-  field(7, event.path);
-}
-
-void visit(auto& field, Either<CommEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.pid);
-  field(3, event.tid);
-  field(4, event.comm);
-  field(5, event.is_exec);
-}
-
-void visit(auto& field, Either<ForkEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.pid);
-  field(3, event.tid);
-  field(4, event.parent_pid);
-  field(5, event.parent_tid);
-}
-
-void visit(auto& field, Either<ExitEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.pid);
-  field(3, event.tid);
-}
-
-void visit(auto& field, Either<KernelCodeEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.address);
-  field(3, event.length);
-  field(4, event.name);
-  field(5, event.is_removed);
-}
-
-void visit(auto& field, Either<CgroupEvent> auto& event) {
-  field(1, event.time);
-  field(2, event.id);
-  field(3, event.path);
-}
-
-void visit(auto& field, Either<RecordedPerfMap> auto& map) {
-  field(1, map.time);
-  field(2, map.pid);
-  field(3, map.path);
-  field(4, map.text);
-  field(5, map.problem);
-}
-
-void visit(auto& field, Either<ImagePiece> auto& piece) {
-  field(1, piece.image);
-  field(2, piece.offset);
-  field(3, piece.bytes);
-  field(4, piece.total);
-  field(5, piece.problem);
-}
-
-void visit(auto& field, Either<Contents> auto& contents) {
-  field(1, contents.bytes);
-}
-
-void visit(auto& field, Either<CpuCounts> auto& counts) {
-  field(1, counts.cpu);
-  field(2, counts.samples);
-  field(3, counts.lost_samples);
-  field(4, counts.lost_events);
-  field(5, counts.throttled_ns);
-  field(6, counts.skipped);
-  field(7, counts.lost_ns);
-  field(8, counts.event);
-}
-
-void visit(auto& field, Either<RecordingStats> auto& stats) {
-  field(1, stats.time);
-  field(2, stats.samples);
-  field(3, stats.lost_samples);
-  field(4, stats.lost_events);
-  field(5, stats.cpus);
-}
-
-void visit(auto& field, Either<End> auto& end) {
-  field(1, end.time);
-}
-
-template <class Message>
-std::string encode_message(const Message& message);
-
-// Writes the fields that are not 0, false or empty. (Nested messages are encoded on their own:
-// a pbf_writer for a part of another one drops it when it is empty.)
-class FieldWriter {
-public:
-  explicit FieldWriter(pbf_writer& out) : out_(out) {}
-
-  void operator()(uint32_t number, const std::string& value) {
-    if (!value.empty())
-      out_.add_bytes(number, value);
+// The numbers are those of raw.proto.
+struct Fields {
+  static void visit(auto& field, Either<RecordedEvent> auto& event) {
+    field(1, event.name);
+    field(2, event.frequency);
+    field(3, event.period);
+    field(4, event.unit);
   }
 
-  void operator()(uint32_t number, const std::vector<uint32_t>& values) {
-    out_.add_packed_uint32(number, values.begin(), values.end());
+  static void visit(auto& field, Either<RecordingInfo> auto& info) {
+    field(1, info.gosym_version);
+    field(2, info.host);
+    field(3, info.kernel_release);
+    field(4, info.machine);
+    field(5, info.command_line);
+    field(6, info.events);
+    field(7, info.cpu_count);
+    field(8, info.has_user);
+    field(9, info.has_kernel);
+    field(10, info.is_system_wide);
+    field(11, info.targets);
+    field(12, info.sampler);
   }
 
-  template <class Message>
-  void operator()(uint32_t number, const std::vector<Message>& messages) {
-    for (const Message& message : messages)
-      out_.add_message(number, encode_message(message));
+  static void visit(auto& field, Either<LoadSegment> auto& segment) {
+    field(1, segment.file_offset);
+    field(2, segment.file_size);
+    field(3, segment.address);
+    field(4, segment.memory_size);
+    field(5, segment.flags);
   }
 
-  // Numbers, bools and ids.
-  template <class T>
-  void operator()(uint32_t number, const T& value) {
-    if (value == T{})
-      return;
-    if constexpr (std::is_signed_v<T>)
-      out_.add_sint64(number, value);
-    else
-      out_.add_uint64(number, static_cast<uint64_t>(value));
+  static void visit(auto& field, Either<RecordedImage> auto& image) {
+    field(1, image.id);
+    field(2, image.path);
+    field(3, image.device);
+    field(4, image.inode);
+    field(5, image.size);
+    field(6, image.mtime_ns);
+    field(7, image.is_deleted);
+    field(8, image.gnu_build_id);
+    field(9, image.go_build_id);
+    field(10, image.segments);
+    field(11, image.problem);
   }
 
-private:
-  pbf_writer& out_;
+  static void visit(auto& field, Either<MapEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.pid);
+    field(3, event.start);
+    field(4, event.length);
+    field(5, event.file_offset);
+    field(6, event.image);
+    field(7, event.path);
+  }
+
+  static void visit(auto& field, Either<CommEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.pid);
+    field(3, event.tid);
+    field(4, event.comm);
+    field(5, event.is_exec);
+  }
+
+  static void visit(auto& field, Either<ForkEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.pid);
+    field(3, event.tid);
+    field(4, event.parent_pid);
+    field(5, event.parent_tid);
+  }
+
+  static void visit(auto& field, Either<ExitEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.pid);
+    field(3, event.tid);
+  }
+
+  static void visit(auto& field, Either<KernelCodeEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.address);
+    field(3, event.length);
+    field(4, event.name);
+    field(5, event.is_removed);
+  }
+
+  static void visit(auto& field, Either<CgroupEvent> auto& event) {
+    field(1, event.time);
+    field(2, event.id);
+    field(3, event.path);
+  }
+
+  static void visit(auto& field, Either<RecordedPerfMap> auto& map) {
+    field(1, map.time);
+    field(2, map.pid);
+    field(3, map.path);
+    field(4, map.text);
+    field(5, map.problem);
+  }
+
+  static void visit(auto& field, Either<ImagePiece> auto& piece) {
+    field(1, piece.image);
+    field(2, piece.offset);
+    field(3, piece.bytes);
+    field(4, piece.total);
+    field(5, piece.problem);
+  }
+
+  static void visit(auto& field, Either<Contents> auto& contents) { field(1, contents.bytes); }
+
+  static void visit(auto& field, Either<CpuCounts> auto& counts) {
+    field(1, counts.cpu);
+    field(2, counts.samples);
+    field(3, counts.lost_samples);
+    field(4, counts.lost_events);
+    field(5, counts.throttled_ns);
+    field(6, counts.skipped);
+    field(7, counts.lost_ns);
+    field(8, counts.event);
+  }
+
+  static void visit(auto& field, Either<RecordingStats> auto& stats) {
+    field(1, stats.time);
+    field(2, stats.samples);
+    field(3, stats.lost_samples);
+    field(4, stats.lost_events);
+    field(5, stats.cpus);
+  }
+
+  static void visit(auto& field, Either<End> auto& end) { field(1, end.time); }
 };
-
-template <class Message>
-std::string encode_message(const Message& message) {
-  std::string payload;
-  pbf_writer out(payload);
-  FieldWriter field(out);
-  visit(field, message);
-  return payload;
-}
-
-template <class Message>
-void read(pbf_reader in, Message& message);
-
-// Takes the value at which `in` stands, if it is that of the field.
-class FieldReader {
-public:
-  explicit FieldReader(pbf_reader& in) : in_(in) {}
-
-  bool has_read() const { return has_read_; }
-
-  void operator()(uint32_t number, std::string& value) {
-    if (is_at(number, pbf_wire_type::length_delimited))
-      value = in_.get_string();
-  }
-
-  void operator()(uint32_t number, std::vector<uint32_t>& values) {
-    if (!is_at(number, pbf_wire_type::length_delimited))
-      return;
-    for (uint32_t value : in_.get_packed_uint32())
-      values.push_back(value);
-  }
-
-  template <class Message>
-  void operator()(uint32_t number, std::vector<Message>& messages) {
-    if (is_at(number, pbf_wire_type::length_delimited))
-      read(in_.get_message(), messages.emplace_back());
-  }
-
-  template <class T>
-  void operator()(uint32_t number, T& value) {
-    if (!is_at(number, pbf_wire_type::varint))
-      return;
-    if constexpr (std::is_signed_v<T>)
-      value = in_.get_sint64();
-    else
-      value = static_cast<T>(in_.get_uint64());
-  }
-
-private:
-  bool is_at(uint32_t number, pbf_wire_type type) {
-    if (in_.tag_and_type() != protozero::tag_and_type(number, type))
-      return false;
-    has_read_ = true;
-    return true;
-  }
-
-  pbf_reader& in_;
-  bool has_read_ = false;
-};
-
-template <class Message>
-void read(pbf_reader in, Message& message) {
-  while (in.next()) {
-    FieldReader field(in);
-    visit(field, message);
-    if (!field.has_read())
-      in.skip();
-  }
-}
-
-template <class Message>
-Result<Message> decode(Bytes payload, Message message = {}) {
-  auto done = read_protobuf(payload, [&](pbf_reader in) { read(in, message); });
-  if (!done)
-    return std::move(done).error();
-  return message;
-}
 
 template <class T>
 Event read_event(pbf_reader& in) {
   T event;
-  read(in.get_message(), event);
+  read_message<Fields>(in.get_message(), event);
   return event;
 }
 
@@ -327,37 +201,38 @@ void read_events(pbf_reader in, const TakeEvent& take) {
 }  // namespace
 
 std::string encode(const RecordingInfo& info) {
-  return encode_message(info);
+  return encode_message<Fields>(info);
 }
 
 std::string encode(const RecordedImage& image) {
-  return encode_message(image);
+  return encode_message<Fields>(image);
 }
 
 std::string encode(const RecordedPerfMap& map) {
-  return encode_message(map);
+  return encode_message<Fields>(map);
 }
 
 std::string encode(const ImagePiece& piece) {
-  return encode_message(piece);
+  return encode_message<Fields>(piece);
 }
 
 std::string encode(const RecordingStats& stats) {
-  return encode_message(stats);
+  return encode_message<Fields>(stats);
 }
 
 std::string encode_contents(std::string_view contents) {
-  return encode_message(Contents{std::string(contents)});
+  return encode_message<Fields>(Contents{std::string(contents)});
 }
 
 std::string encode_end(uint64_t time) {
-  return encode_message(End{time});
+  return encode_message<Fields>(End{time});
 }
 
 void append(const Event& event, std::string& payload) {
   // Field 1 is the first alternative of Event, and so on.
   auto number = static_cast<uint32_t>(event.index() + 1);
-  std::string message = std::visit([](const auto& e) { return encode_message(e); }, event);
+  std::string message =
+      std::visit([](const auto& e) { return encode_message<Fields>(e); }, event);
   pbf_writer(payload).add_message(number, message);
 }
 
@@ -365,7 +240,7 @@ Result<RecordingInfo> decode_info(Bytes payload) {
   RecordingInfo info;
   info.has_user = info.has_kernel = false;  // unless the message says it
   info.events.clear();
-  auto decoded = decode(payload, std::move(info));
+  auto decoded = decode_message<Fields>(payload, std::move(info));
   if (decoded && decoded->events.size() > kMaxEvents)
     return errorf("{} events, where {} are allowed", decoded->events.size(), kMaxEvents);
   if (decoded && decoded->events.empty())
@@ -374,30 +249,30 @@ Result<RecordingInfo> decode_info(Bytes payload) {
 }
 
 Result<RecordedImage> decode_image(Bytes payload) {
-  return decode<RecordedImage>(payload);
+  return decode_message<Fields, RecordedImage>(payload);
 }
 
 Result<RecordedPerfMap> decode_perf_map(Bytes payload) {
-  return decode<RecordedPerfMap>(payload);
+  return decode_message<Fields, RecordedPerfMap>(payload);
 }
 
 Result<ImagePiece> decode_piece(Bytes payload) {
-  return decode<ImagePiece>(payload);
+  return decode_message<Fields, ImagePiece>(payload);
 }
 
 Result<RecordingStats> decode_stats(Bytes payload) {
-  return decode<RecordingStats>(payload);
+  return decode_message<Fields, RecordingStats>(payload);
 }
 
 Result<std::string> decode_contents(Bytes payload) {
-  auto contents = decode<Contents>(payload);
+  auto contents = decode_message<Fields, Contents>(payload);
   if (!contents)
     return std::move(contents).error();
   return std::move(contents->bytes);
 }
 
 Result<uint64_t> decode_end(Bytes payload) {
-  auto end = decode<End>(payload);
+  auto end = decode_message<Fields, End>(payload);
   if (!end)
     return std::move(end).error();
   return end->time;
