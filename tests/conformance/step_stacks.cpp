@@ -6,8 +6,9 @@
 // ADDRESS is that of the function, in hex, in a program that lies where the linker put it; one
 // thread alone may come there. Prints the steps, and of them those with a caller that is none
 // (wrong), with fewer callers than there are (missing), and whose stack does not go on to the
-// root as that of the function does (rootless), each with an example; and those beside at which
-// the calls and returns do not tell what lies on the stack (unsure).
+// root as that of the function does, or to the scheduler's (rootless); and those beside at which the calls and returns do
+// not tell what lies on the stack (unsure). Then, of each fault, where the stacks end that have it,
+// with their number and an example.
 
 #include <fcntl.h>
 #include <sys/personality.h>
@@ -38,6 +39,9 @@
 using namespace gosym;
 
 namespace {
+
+// Of a thread's stack, by default (ulimit -s).
+constexpr uint64_t kMaxStack = 8 << 20;
 
 pid_t stepped = 0;
 
@@ -120,6 +124,9 @@ bool is_call(uint64_t address) {
 // goroutine's stack lies elsewhere than that of its thread, and may be moved while that runs.
 class ShadowStack {
 public:
+  // `thread` is the range of the thread's stack.
+  explicit ShadowStack(CodeRange thread) : thread_(thread) {}
+
   void call(uint64_t place) {
     frames_.push_back({place, word_at(place)});
     follow(place);
@@ -141,10 +148,15 @@ public:
     last_ = stack_pointer;
   }
 
-  // Innermost first. None if the memory says otherwise: then the judge is not sure.
-  std::optional<std::vector<uint64_t>> callers() const {
+  bool is_on_goroutine() const { return is_goroutine(last_); }
+
+  // Innermost first; of all stacks, or only of that of the thread. None if the memory says
+  // otherwise: then the judge is not sure.
+  std::optional<std::vector<uint64_t>> callers(bool has_goroutine) const {
     std::vector<uint64_t> found;
     for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      if (!has_goroutine && is_goroutine(frame->place))
+        break;
       if (word_at(frame->place) != frame->address)
         return std::nullopt;
       found.push_back(frame->address);
@@ -158,8 +170,10 @@ private:
     uint64_t address;
   };
 
-  // Go's arenas begin at 0xc000000000, far below all stacks that Linux makes.
-  static bool is_goroutine(uint64_t place) { return place >> 40 == 0; }
+  // All but the stack of the program's first thread is a goroutine's.
+  bool is_goroutine(uint64_t place) const {
+    return place < thread_.begin || place >= thread_.end;
+  }
 
   // It comes back as it left, or by a return from the function that left, or further up when a
   // panic is recovered. Otherwise it is another stack, with the same words.
@@ -173,6 +187,7 @@ private:
       frame.place += by - 8;
   }
 
+  CodeRange thread_;
   std::vector<Frame> frames_;
   uint64_t last_ = 0;
   uint64_t left_ = 0;
@@ -187,6 +202,7 @@ struct Program {
   CodeRules::Places places;
   std::string vdso;
   std::unique_ptr<gosym_go_program> go;
+  CodeRange stack{};  // of the first thread
 };
 
 void add_mapping(const proc::MapsEntry& entry, Program& program) {
@@ -225,10 +241,20 @@ std::unique_ptr<Program> read_program() {
   auto entries = proc::parse_maps(*text);
   if (!entries)
     fail(entries.error().message());
-  for (const proc::MapsEntry& entry : *entries)
+  for (const proc::MapsEntry& entry : *entries) {
     if (entry.is_executable)
       add_mapping(entry, *program);
+    if (entry.path == "[stack]")
+      program->stack = {entry.end - kMaxStack, entry.end};
+  }
   return program;
+}
+
+// Whether the goroutine whose stack the thread has left is no longer its own: the scheduler looks
+// for another one.
+bool has_left_goroutine(const Thread& thread, const gosym_go_program& go) {
+  uint64_t m = word_at(word_at(thread.registers.fs_base + go.offset) + go.g_m);
+  return m != 0 && word_at(m + go.m_curg) == 0;
 }
 
 // As the recorder makes it of what the BPF program has found.
@@ -267,6 +293,7 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
 
 struct Step {
   uint64_t address;
+  bool is_of_scheduler;  // which works for no goroutine
   std::vector<uint64_t> callers;
 };
 
@@ -278,14 +305,20 @@ std::string text_of(std::span<const uint64_t> addresses) {
 }
 
 struct Score {
-  std::map<std::string_view, size_t> counts;
-  std::map<std::string_view, std::string> examples;
+  struct End {
+    size_t count = 0;
+    std::string example{};
+  };
 
   void add(std::string_view fault, const Step& step, std::span<const uint64_t> found) {
-    if (counts[fault]++ < 5)
-      examples[fault] += fmt::format("# {} at {:x}: {}, not {}\n", fault, step.address,
-                                     text_of(found), text_of(step.callers));
+    counts[fault]++;
+    End& end = ends[{fault, found.empty() ? 0 : found.back()}];
+    if (end.count++ == 0)
+      end.example = fmt::format("{} not {:x}{}", text_of(found), step.address, text_of(step.callers));
   }
+
+  std::map<std::string_view, size_t> counts;
+  std::map<std::pair<std::string_view, uint64_t>, End> ends;
 };
 
 std::string_view fault_of(const Step& step, std::span<const uint64_t> found,
@@ -299,6 +332,8 @@ std::string_view fault_of(const Step& step, std::span<const uint64_t> found,
   if (known < step.callers.size())
     return "missing";
   found = found.subspan(known);
+  if (step.is_of_scheduler)
+    root = {};
   known = std::min(found.size(), root.size());
   if (found.size() > root.size() || !std::ranges::equal(found, root.first(known)))
     return "wrong";
@@ -345,14 +380,16 @@ int main(int argc, char** argv) {
   run_to(std::strtoull(argv[1], nullptr, 16), thread);
   auto program = read_program();
   Replay replay({}, program->images, program->events);
-  ShadowStack shadow;
+  ShadowStack shadow(program->stack);
   std::vector<Step> steps;
   size_t unsure = 0;
   shadow.follow(thread.registers.rsp);
   uint64_t top = thread.registers.rsp;
   for (uint64_t left = std::strtoull(argv[2], nullptr, 10); left > 0; left--) {
-    if (auto callers = shadow.callers()) {
-      steps.push_back({thread.registers.rip, *std::move(callers)});
+    bool is_of_scheduler =
+        program->go && !shadow.is_on_goroutine() && has_left_goroutine(thread, *program->go);
+    if (auto callers = shadow.callers(!is_of_scheduler)) {
+      steps.push_back({thread.registers.rip, is_of_scheduler, *std::move(callers)});
       add_sample(static_cast<uint32_t>(steps.size()), thread, *program, replay);
     } else {
       unsure++;
@@ -372,7 +409,7 @@ int main(int argc, char** argv) {
   Score score = compare(steps, std::move(replay), program->vdso);
   print(stdout, "steps {} wrong {} missing {} rootless {} unsure {}\n", steps.size(),
         score.counts["wrong"], score.counts["missing"], score.counts["rootless"], unsure);
-  for (const auto& [fault, example] : score.examples)
-    print(stdout, "{}", example);
+  for (const auto& [place, end] : score.ends)
+    print(stdout, "{} {} at {:x}:{}\n", place.first, end.count, place.second, end.example);
   return 0;
 }

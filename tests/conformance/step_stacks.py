@@ -4,6 +4,7 @@ and what their calls and returns have put on the stack is the judge.
 
     step_stacks.py STEP_STACKS [COUNT [VERSION...]]
 """
+import bisect
 import functools
 import pathlib
 import re
@@ -21,9 +22,25 @@ def address_of(program, function):
     return re.search(rf"^([0-9a-f]+) [tT] {function}$", call("nm", program).out, re.MULTILINE)[1]
 
 
+def names_of(program):
+    """What the functions of its addresses are called, by nm."""
+    lines = [line.split(" ", 2) for line in call("nm", "-n", "--defined-only", program).out.splitlines()]
+    functions = [(int(address, 16), name) for address, kind, name in lines if kind in "tT"]
+    starts = [address for address, _ in functions]
+
+    def name(found):
+        address = int(found[0], 16)
+        at = bisect.bisect_right(starts, address) - 1
+        inside = 0 <= at and address < starts[-1] + 4096
+        return functions[at][1] if inside else found[0]
+    return name
+
+
 def scores(program, function):
     told = call(STEP, address_of(program, function), COUNT, program).out
-    print("".join(f"# {line}\n" for line in told.splitlines()), end="")
+    name = names_of(program)
+    for line in told.splitlines():
+        print("#", re.sub(r"(?<= )[0-9a-f]{6,}", name, line))
     found = re.search(r"^steps (\d+) wrong (\d+) missing (\d+) rootless (\d+) unsure (\d+)$", told,
                       re.MULTILINE)
     return [int(number) for number in found.groups()]
@@ -40,10 +57,9 @@ def go_program(version):
     program = WORK / f"stepped-{version}"
     call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "stepped",
          env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
-    # Stepped so slowly, a goroutine is preempted again and again: where its thread then runs the
-    # scheduler its stack is no longer the thread's, and while its stack is copied the frame
-    # pointers lead from one copy to the other.
-    holds(program, "main.work", 0.5)
+    # Stepped so slowly, a goroutine is preempted again and again: what the scheduler does while it
+    # comes and goes is a hundred times as frequent as elsewhere.
+    holds(program, "main.work", 0.02)
 
 
 def native_program():
