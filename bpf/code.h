@@ -65,3 +65,8 @@ static __always_inline bool is_goexit(__u64 address) {
          (code[1] & 0xfc000000) == 0x94000000;
 #endif
 }
+
+// Whether a frame may return there.
+__noinline bool may_be_returned_to(__u64 address) {
+  return follows_call(address) || is_goexit(address);
+}

@@ -15,13 +15,19 @@ static __always_inline __u64 push_top(struct gosym_sample* sample,
   return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high, top);
 }
 
+// Whether the word on top of a stack is a frame pointer that the function saved which left it.
+static __always_inline bool is_saved_frame(const struct goroutine* goroutine, __u64 top,
+                                           __u64 sp) {
+  return top > sp && top < goroutine->high;
+}
+
 // Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
 // after the return address has been appended if it is not in the chain. In Go 1.21 and later
 // the function that was called has pushed the frame pointer, before it has not.
 static __always_inline __u64 resume(struct gosym_sample* sample,
                                     const struct goroutine* goroutine, __u64 sp, __u64 bp) {
   __u64 top = read_word(sp);
-  if (sp == bp || (top > sp && top < goroutine->high))
+  if (sp == bp || is_saved_frame(goroutine, top, sp))
     return sp;
   return push_top(sample, goroutine, top, sp, bp);
 }
@@ -44,6 +50,8 @@ static __always_inline __u64 cross_callback(struct gosym_sample* sample,
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
   if (before >= goroutine->high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
+    return 0;
+  if (!is_saved_frame(goroutine, top, before) && !follows_call(top))
     return 0;
   walk_part(read_word(last), 0, goroutine->g0_high);
   sample->has_gap = 1;
