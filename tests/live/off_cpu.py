@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, gosym, new_place,
-                    pprof_file, recording, run, wait_for)
+                    pprof_file, recording, run, running, wait_for)
 
 SECONDS = 4
 CALLERS = ["--call-graph", "auto,4096"]  # so that the rings have room for all
@@ -295,6 +295,15 @@ def what_cannot_be_is_refused():
     assert "more than 4 events" in refused("--off-cpu", "-e", "cpu-clock,cs,faults,migrations")
 
 
+def one_wait_from_before_to_after_is_a_sample():
+    with running("sh", "-c", "while read line; do :; done", stdin=subprocess.PIPE) as pid:
+        file = new_place("cpu.raw")
+        told = gosym("record", "--off-cpu", "-p", pid, "-d", "1s", "-o", file).err
+    assert "no samples" not in told and told.startswith("recorded 1 sample of 1 process"), told
+    waits = waits_of(file, event=1)
+    assert len(waits) == 1 and waits[0].weight > 5e8, waits
+
+
 run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off_cpu_is_elapsed_time),
      ("waiting for a CPU is what the kernel counts", waiting_for_a_cpu_is_what_the_kernel_counts),
      ("states are those of what threads do", states_are_those_of_what_threads_do),
@@ -303,6 +312,8 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      ("a threshold keeps the sums", a_threshold_keeps_the_sums),
      ("threads that wait from before the recording until after it",
       of_running_threads_that_wait_from_before_to_after),
+     ("one wait from before the recording until after it is a sample",
+      one_wait_from_before_to_after_is_a_sample),
      ("a part of the time has its part of the waits", a_part_of_the_time_has_its_part_of_the_waits),
      ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
      ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),

@@ -427,7 +427,7 @@ void BpfSampler::drain_samples(const Handler& handler) {
     ring_buffer__consume(ring.reader.get());
   }
   for (const std::string& record : std::exchange(open_waits_, {}))
-    hand_over(as_bytes(record));
+    open_wait_count_ += hand_over(as_bytes(record)) ? 1 : 0;
   handler_ = nullptr;
 }
 
@@ -444,16 +444,16 @@ int BpfSampler::on_sample(void* context, void* data, size_t size) noexcept {
   return sampler.left_to_drain_ == 0 ? -EAGAIN : 0;
 }
 
-void BpfSampler::hand_over(Bytes record) const {
+bool BpfSampler::hand_over(Bytes record) const {
   constexpr size_t kHeaderSize = offsetof(gosym_sample, stack);
   const auto& sample = *reinterpret_cast<const gosym_sample*>(record.data());
   if (record.size() < kHeaderSize)
-    return;
+    return false;
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
   if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size ||
       sample.event >= events_.size())
-    return;
+    return false;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
                   depth + (labels_size + sample.top_size) / 8);
@@ -489,6 +489,7 @@ void BpfSampler::hand_over(Bytes record) const {
           .waker = waker,
       },
       top);
+  return true;
 }
 
 BpfSampler::Counters BpfSampler::counters() const {
@@ -512,6 +513,12 @@ BpfSampler::Counters BpfSampler::counters() const {
                                .event = i});
     }
   }
+  // Who still waits is on no CPU, and counts with the first.
+  auto of_waits = std::ranges::find_if(counters.cpus, [this](const CpuCounts& counts) {
+    return events_[counts.event].source == EventSource::kOffCpu;
+  });
+  if (of_waits != counters.cpus.end())
+    of_waits->samples += open_wait_count_;
   return counters;
 }
 

@@ -62,7 +62,8 @@ private:
   // Of counters in their map.
   static uint32_t counter_index(uint32_t event, uint32_t cpu);
   static int on_sample(void* context, void* data, size_t size) noexcept;
-  void hand_over(Bytes record) const;
+  // False: it is not whole.
+  bool hand_over(Bytes record) const;
 
   struct Ring {
     UniqueFd map;
@@ -77,6 +78,7 @@ private:
   std::map<uint32_t, Ring> rings_;       // by CPU, as the perf events
   std::unique_ptr<WaitSampler> waits_;   // none: no event asks for them
   std::vector<std::string> open_waits_;  // records of threads that waited at the end
+  uint64_t open_wait_count_ = 0;         // of those that were handed over
   std::unique_ptr<Sideband> sideband_;
   std::map<uint32_t, std::vector<UniqueFd>> opened_;  // one for each event
   UniqueFd epoll_;                                    // of the rings of samples
