@@ -115,6 +115,9 @@ Result<int> record(const RecordOptions& options) {
   if (!writer)
     return std::move(writer).error();
   FileSink file(*std::move(writer));
+  auto watch = open_watch(std::move(parent), *targets);
+  if (!watch)
+    return std::move(watch).error();
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
   // Before it looks at anything of others. The command was made before.
@@ -123,9 +126,8 @@ Result<int> record(const RecordOptions& options) {
   if (auto started = recorder.start(); !started)
     return std::move(started).error();
   tell_start(**sampler, info, options);
-  auto watch = start_watch(std::move(parent), *targets, plan->duration_ns);
-  if (!watch)
-    return std::move(watch).error();
+  if (auto begun = start_watch(*watch, *targets, plan->duration_ns); !begun)
+    return std::move(begun).error();
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
@@ -165,8 +167,9 @@ Command make_record() {
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
           "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"
           "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is\n"
-          "missing, 5 no such process; 3 where not all was written (a full disk), more was\n"
-          "lost than --max-loss allows, or what was lost leaves most samples without names.\n",
+          "missing, 5 no such process; 3 where it began and then not all was written (the\n"
+          "disk is full), more was lost than --max-loss allows, or what was lost leaves most\n"
+          "samples without names.\n",
       .words = &options->command,
       .foreign_words = words_for_record(),
       .run = [options] { return record(*options); }};

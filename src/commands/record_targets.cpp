@@ -143,17 +143,18 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                                 .may_begin_later = !options.command.empty()});
 }
 
-Result<Watch> start_watch(UniqueFd parent, Targets& targets, uint64_t duration_ns) {
+Result<Watch> open_watch(UniqueFd parent, Targets& targets) {
   HeldCommand* command = targets.command ? &*targets.command : nullptr;
-  auto watch = Watch::open(std::move(parent), std::move(targets.processes), command);
-  if (!watch)
-    return watch;
-  if (command)
-    if (auto released = command->release(); !released)
-      return std::move(released).error();
+  return Watch::open(std::move(parent), std::move(targets.processes), command);
+}
+
+Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns) {
+  if (targets.command)
+    if (auto released = targets.command->release(); !released)
+      return released;
   if (duration_ns != 0)
-    watch->stop_at(monotonic_ns() + duration_ns);
-  return watch;
+    watch.stop_at(monotonic_ns() + duration_ns);
+  return Ok{};
 }
 
 int end_command(Stop stop, const HeldCommand& command, Watch& watch,

@@ -27,9 +27,12 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
 Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                               const RecordOptions& options);
 
-// Watches for the end, and lets the command run. From here on signals are ours; before, one
+// From here on signals are ours, and end what is there of a recording in order; before, one
 // ends us while an output waits for its reader. `parent` is who started us.
-Result<Watch> start_watch(UniqueFd parent, Targets& targets, uint64_t duration_ns);
+Result<Watch> open_watch(UniqueFd parent, Targets& targets);
+
+// Samples are taken: lets the command run, and the time that was asked for.
+Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns);
 
 // The exit status, once the recording is finished. A command that outlives it is asked to end,
 // and then its end is our doing and no failure; nor is it one that Ctrl-C ends a stop watch.

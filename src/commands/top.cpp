@@ -261,15 +261,17 @@ Result<int> top(TopOptions& options) {
                            .group_by = group_by_of_top(options, *plan),
                            .names = {.go = form, .native = form}},
                           *std::move(sampler), *std::move(files));
+  auto watch = open_watch(std::move(parent), *targets);
+  if (!watch)
+    return std::move(watch).error();
   // As for `record`: before it looks at anything of others.
   forbid_new_privileges();
   drop_privileges();
   if (auto started = recording.start(); !started)
     return std::move(started).error();
   tell_start(opened, recording.info(), options.record);
-  auto watch = start_watch(std::move(parent), *targets, plan->record.duration_ns);
-  if (!watch)
-    return std::move(watch).error();
+  if (auto begun = start_watch(*watch, *targets, plan->record.duration_ns); !begun)
+    return std::move(begun).error();
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
 
   recording.run(*watch);

@@ -99,6 +99,7 @@ Result<> Recorder::start() {
     kernel_symbols_ = KernelSymbols(read_kernel_symbols());
   if (auto written = write(); !written)
     return written;
+  sampling_since_ = monotonic_ns();
   return sampler_.start();
 }
 
@@ -327,7 +328,7 @@ Recorder::Summary Recorder::summary() const {
       .archived = archived_,
       .archive_problems = archive_.problems(),
       .process_count = process_count_,
-      .duration_ns = end_time_ - start_time_,
+      .duration_ns = end_time_ - sampling_since_,
       .file_size = sink_.bytes_written(),
   };
 }

@@ -165,6 +165,20 @@ def read_while_written():
     assert not gosym("report", file, "--strict").err
 
 
+def asked_to_end_at_once():
+    """As soon as there is a file, before there are samples."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
+        recorder = subprocess.Popen([GOSYM, "record", "-a", "-o", file], stdin=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True)
+        while not file.exists() or file.stat().st_size < 65:  # chunks behind the header
+            assert recorder.poll() is None, recorder.stderr.read()
+        recorder.send_signal(number)
+        told = recorder.communicate(timeout=60)[1]
+        assert recorder.returncode == 0, (recorder.returncode, told)
+        assert facts(file)["end"], told
+
+
 def size_limit():
     file = WORK / "limited.raw"
     with running(build_fib()) as pid:
@@ -301,6 +315,7 @@ run([("killed at any moment, it lacks a second at most", killed),
      ("cut at any byte, all whole chunks are read", cut_anywhere),
      ("cut anywhere, it is reported", cut_reports),
      ("it is reported while it goes on", read_while_written),
+     ("a signal before the first sample ends it well", asked_to_end_at_once),
      ("--max-size ends it well", size_limit),
      ("the end of its parent ends it well", parent_gone),
      ("after nohup it outlives its parent", parent_gone_after_nohup),
