@@ -78,6 +78,7 @@ struct Wanted {
   NameForms names;
   const RecordedEvent* event;  // null: all
   bool is_whole;               // as Format has it
+  uint64_t memory;             // that may be taken for it
 };
 
 // The filter for a recording that began so many nanoseconds after the first; none: no sample of
@@ -159,6 +160,8 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     auto filter = filter_of(wanted, recording.info, offset);
     if (!filter)
       continue;
+    uint64_t taken = memory_of(sum.profile());
+    recording.memory_budget = recording.memory + wanted.memory - std::min(wanted.memory, taken);
     GroupBy group_by = wanted.group_by;
     group_by.time_offset = offset;
     auto part = make_profile(recording, *filter, group_by, wanted.names, files, &cache);
@@ -168,6 +171,8 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     add_to(result.symbols, part->symbols);
   }
   result.profile = std::move(sum.profile());
+  uint64_t taken = memory_of(result.profile);
+  result.profile.memory_limit = wanted.memory - std::min(wanted.memory, taken);
   result.profile.filter = wanted.filter.to_string();
   result.held = std::move(cache.images.held);
   if (result.profile.mappings.empty())
@@ -364,7 +369,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   auto inputs = read_inputs(options.inputs, options.event);
   if (!inputs)
     return std::move(inputs).error();
-  auto& [recordings, profiles] = *inputs;
+  auto& recordings = inputs->recordings;
+  auto& profiles = inputs->profiles;
   std::vector<RecordedEvent> events = events_of(*inputs);
   auto event = choose_event(events, format, options);
   if (!event)
@@ -374,7 +380,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
                    .group_by = {},
                    .names = name_forms(options, format),
                    .event = *event,
-                   .is_whole = format.is_whole};
+                   .is_whole = format.is_whole,
+                   .memory = inputs->memory_left()};
   auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
                                 : join_read(profiles, wanted, options, files);
   if (!named)

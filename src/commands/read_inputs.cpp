@@ -39,12 +39,12 @@ Error with_reason(Error error, const std::string& path) {
   return error;
 }
 
-Result<Profile> read_profile_of(InputKind kind, const raw::Input& file) {
+Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t memory) {
   if (file.size() > kMaxProfileFile)
     return errorf("{}: more than {}", human_size(file.size()), human_size(kMaxProfileFile));
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text));
-  return read_profile(kind, text, raw::memory_budget(text.size()));
+  return read_profile(kind, text, memory);
 }
 
 // The one place where a file becomes something to report.
@@ -55,16 +55,19 @@ Result<> read_one(const std::string& path, Inputs& inputs) {
   std::string begin(kKindBytes, '\0');
   begin.resize((*file)->read(0, begin));
   InputKind kind = detect_input_kind(begin);
+  inputs.size += (*file)->size();
   if (kind == InputKind::kRecording) {
-    auto recording = raw::parse(*std::move(file));
+    auto recording = raw::parse(*std::move(file), inputs.memory_left());
     if (!recording)
       return std::move(recording).error();
+    inputs.memory += recording->memory;
     inputs.recordings.push_back({path, *std::move(recording)});
     return Ok{};
   }
-  auto profile = read_profile_of(kind, **file);
+  auto profile = read_profile_of(kind, **file, inputs.memory_left());
   if (!profile)
     return std::move(profile).error().context(to_string(kind));
+  inputs.memory += memory_of(*profile);
   inputs.profiles.push_back({path, kind, *std::move(profile)});
   return Ok{};
 }
@@ -156,6 +159,11 @@ Error mixed_kinds(const Inputs& inputs) {
 }
 
 }  // namespace
+
+uint64_t Inputs::memory_left() const {
+  uint64_t budget = raw::memory_budget(size);
+  return budget - std::min(budget, memory);
+}
 
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event) {
   auto files = files_of(inputs);

@@ -25,6 +25,10 @@ struct ReadProfile {
 struct Inputs {
   std::vector<NamedRecording> recordings = {};
   std::vector<ReadProfile> profiles = {};
+  // What they may all take together in memory (raw::memory_budget), and what is left of it.
+  uint64_t size = 0;
+  uint64_t memory = 0;
+  uint64_t memory_left() const;
 };
 
 // Reads recordings, and of directories all files "*.raw" in them, or files of profiles

@@ -127,11 +127,14 @@ private:
     info.source = origin.source;
     info.has_counts = !origin.lacks_counts;
     info.events.clear();
-    for (const page::Event& event : page_.events)
+    for (const page::Event& event : page_.events) {
+      if (auto checked = check_event(event); !checked)
+        return checked;
       info.events.push_back({.name = event.name,
                              .frequency = event.frequency,
                              .period = event.period,
                              .unit = event.unit});
+    }
     profile.start_realtime_ns = origin.start_realtime_ns;
     profile.duration_ns = origin.duration_ns;
     profile.time_step = origin.time_step_ns;
@@ -145,6 +148,40 @@ private:
       recording.start_realtime_ns = one.start_realtime_ns;
       recording.duration_ns = one.duration_ns;
     }
+    return Ok{};
+  }
+
+  // What it counts has a sum, in nanoseconds or events as in samples.
+  Result<> check_event(const page::Event& event) {
+    if (event.frequency > kMaxFrequency || event.period > kMaxAmount)
+      return errorf("event {}: a rate of {} Hz or one of {}", printable(event.name),
+                    event.frequency, event.period);
+    uint64_t unit = unit_of(event);
+    for (auto [count, worth] : {std::pair(event.recorded_samples, unit),
+                                {event.lost_samples, unit},
+                                {event.skipped_ticks, unit},
+                                {event.recorded_amount, unit},
+                                {event.throttled_ns, uint64_t{1}},
+                                {event.lost_ns, uint64_t{1}},
+                                {event.repaired, uint64_t{1}},
+                                {event.cut, uint64_t{1}},
+                                {event.unknown, uint64_t{1}},
+                                {event.deep, uint64_t{1}},
+                                {event.bridged, uint64_t{1}}})
+      if (auto added = add_to_sum(counted_, count, worth); !added)
+        return added;
+    return Ok{};
+  }
+
+  static uint64_t unit_of(const page::Event& event) {
+    return std::max({uint64_t{1}, event.unit_ns, event.unit_events});
+  }
+
+  static Result<> add_to_sum(uint64_t& sum, uint64_t count, uint64_t worth) {
+    uint64_t amount = 0;
+    if (__builtin_mul_overflow(count, worth, &amount) || amount > kMaxAmount - sum)
+      return Error("amounts that have no sum of 63 bits");
+    sum += amount;
     return Ok{};
   }
 
@@ -425,11 +462,11 @@ private:
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
-    uint64_t amount = sample.weight + sample.skipped + sample.count;
-    bool has_sum = sample.weight <= kMaxAmount && sample.skipped <= kMaxAmount - sample.weight;
-    if (!has_sum || amount > kMaxAmount - amount_)
-      return Error("amounts that have no sum of 63 bits");
-    amount_ += amount;
+    uint64_t unit = unit_of(page_.events[sample.event]);
+    for (auto [count, worth] :
+         {std::pair(sample.weight, uint64_t{1}), {sample.skipped, unit}, {sample.count, unit}})
+      if (auto added = add_to_sum(amount_, count, worth); !added)
+        return added;
     builder_.add_sample(sample);
     return Ok{};
   }
@@ -475,6 +512,7 @@ private:
 
   // Those of all samples in nanoseconds, or events, have a sum.
   static constexpr uint64_t kMaxAmount = uint64_t{1} << 63;
+  static constexpr uint64_t kMaxFrequency = 1'000'000'000;
 
   const Page& page_;
   ProfileBuilder builder_;
@@ -493,7 +531,8 @@ private:
   uint64_t stack_frames_ = 0;
   size_t sample_count_ = 0;
   size_t next_sample_ = 0;
-  uint64_t amount_ = 0;
+  uint64_t amount_ = 0;   // of all samples
+  uint64_t counted_ = 0;  // while it was recorded
 };
 
 }  // namespace

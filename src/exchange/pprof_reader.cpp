@@ -105,7 +105,10 @@ uint64_t nanoseconds_in(std::string_view unit) {
 class PprofReader {
 public:
   PprofReader(std::string_view data, uint64_t memory_budget)
-      : data_(data), max_texts_(memory_budget / kTextSize), builder_(memory_budget) {}
+      : data_(data),
+        max_texts_(memory_budget / kTextSize),
+        max_frames_(memory_budget / kFrameSize),
+        builder_(memory_budget) {}
 
   // What refers to a table is read after it: in the file they come in any order.
   Result<Profile> read() {
@@ -122,6 +125,8 @@ public:
 
 private:
   static constexpr uint64_t kTextSize = 32;  // what a text that is empty takes here, about
+  // What a frame of a stack like no other takes in a tree or a page.
+  static constexpr uint64_t kFrameSize = 128;
 
   // What is to be made of one of a sample's values.
   struct Value {
@@ -268,7 +273,7 @@ private:
     for (Value& value : values_)
       if (value.event == 0 || value.event == first)
         value.event = static_cast<uint32_t>(value.event == 0 ? first : 0);
-    info.events[0].period = std::max<uint64_t>(1, period);
+    info.events[0].period = period > INT64_MAX ? 1 : std::max<uint64_t>(1, period);
     return Ok{};
   }
 
@@ -448,17 +453,23 @@ private:
 
   Result<> set_stack(const std::vector<uint64_t>& ids, SampleCount& sample) {
     std::vector<LocationId> stack;
+    uint64_t frames = 0;
     for (uint64_t id : ids) {
       auto found = locations_.find(id);
       if (found == locations_.end())
         return errorf("there is no location {}", id);
       stack.push_back(found->second);
-      frames_ +=
-          std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
-      if (frames_ > kMaxFrames)
-        return errorf("stacks of more than {} frames in all", with_commas(kMaxFrames));
+      frames += std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
     }
+    uint32_t known = builder_.stack_count();
     sample.stack = builder_.add_stack(stack);
+    frames_ += frames;
+    different_frames_ += builder_.stack_count() > known ? frames : 0;
+    if (frames_ > kMaxFrames)
+      return errorf("stacks of more than {} frames in all", with_commas(kMaxFrames));
+    if (different_frames_ > max_frames_)
+      return errorf("stacks of more than {} frames in all, which no profile of its size needs",
+                    with_commas(max_frames_));
     return Ok{};
   }
 
@@ -493,6 +504,7 @@ private:
 
   std::string_view data_;
   uint64_t max_texts_;
+  uint64_t max_frames_;
   ProfileBuilder builder_;
   std::vector<std::string_view> texts_;
   std::vector<Value> values_;  // of the sample types
@@ -501,7 +513,8 @@ private:
   tsl::robin_map<uint64_t, FunctionId, BytesHash> functions_;
   tsl::robin_map<uint64_t, MappingId, BytesHash> mappings_;
   tsl::robin_map<uint64_t, LocationId, BytesHash> locations_;
-  uint64_t frames_ = 0;  // of all stacks
+  uint64_t frames_ = 0;            // of the stacks of all samples
+  uint64_t different_frames_ = 0;  // of equal stacks those of one
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "exchange/profile_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -84,6 +85,7 @@ void ProfileBuilder::add_sample(const SampleCount& sample) {
 Profile ProfileBuilder::finish() && {
   std::move(stacks_).take(profile_.stack_locations, profile_.stack_begin);
   profile_.stats.samples = profile_.total_count();
+  profile_.memory_limit = memory_budget_ - std::min(memory_budget_, memory_);
   return std::move(profile_);
 }
 

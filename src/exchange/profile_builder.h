@@ -31,6 +31,7 @@ public:
   LocationId add_location(Location location, std::span<const Frame> frames);
   // Equal stacks, and sets of labels, are one.
   StackId add_stack(std::span<const LocationId> stack);
+  uint32_t stack_count() const { return stacks_.size(); }
   uint32_t add_label_set(std::span<const ProfileLabel> labels);
   void add_sample(const SampleCount& sample);
 

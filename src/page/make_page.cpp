@@ -87,6 +87,17 @@ public:
     return frames;
   }
 
+  // So many frames that are left out.
+  uint32_t gap(uint64_t count) {
+    Location location;
+    location.address = RuntimeAddress{count};
+    location.unnamed = Unnamed::kLeftOut;
+    return add({.unnamed = static_cast<uint32_t>(location.unnamed),
+                .text = texts_.add(profile_.unnamed_text(location)),
+                .left_out = static_cast<uint32_t>(count)},
+               {}, 0);
+  }
+
   const FrameRow& operator[](uint32_t frame) const { return rows_[frame]; }
 
 private:
@@ -219,14 +230,22 @@ struct SampleRow {
 // All stacks, as paths from node 0, which is the root.
 class StackPaths {
 public:
-  explicit StackPaths(FrameTable& frames) : frames_(frames) {}
+  // Stacks that have nothing in common have as many nodes as frames, of which a few bytes of a
+  // recording say any number. When there are more than the profile may take memory for, what is
+  // new of a stack is a gap.
+  StackPaths(const Profile& profile, FrameTable& frames)
+      : frames_(frames), max_nodes_(profile.memory_limit / kNodeSize) {}
 
   uint32_t add(std::span<const LocationId> stack) {
     uint32_t node = 0;
+    uint64_t left_out = 0;  // frames
     for (size_t i = stack.size(); i-- > 0;)
       for (uint32_t frame : frames_.of(stack[i]))
-        node = child_of(node, frame);
-    return node;
+        if (left_out > 0 || (nodes_.size() >= max_nodes_ && !has_child(node, frame)))
+          left_out++;
+        else
+          node = child_of(node, frame);
+    return left_out == 0 ? node : child_of(node, frames_.gap(left_out));
   }
 
   void count(uint32_t node, uint64_t samples) { nodes_[node].samples += samples; }
@@ -237,11 +256,17 @@ public:
   void write_stacks(std::span<const uint32_t> order, const Column& ending, Tree& tree) const;
 
 private:
+  static constexpr uint64_t kNodeSize = 128;  // with its places in all tables
+
   struct Node {
     uint32_t parent = 0;
     uint32_t frame = kNone;
     uint64_t samples = 0;  // that end here; with those below it when it is written
   };
+
+  bool has_child(uint32_t parent, uint32_t frame) const {
+    return children_.contains(uint64_t{parent} << 32 | frame);
+  }
 
   uint32_t child_of(uint32_t parent, uint32_t frame) {
     auto next = static_cast<uint32_t>(nodes_.size());
@@ -255,6 +280,7 @@ private:
   std::vector<uint32_t> in_preorder();
 
   FrameTable& frames_;
+  uint64_t max_nodes_;
   std::vector<Node> nodes_ = {{}};
   tsl::robin_map<uint64_t, uint32_t, BytesHash> children_;  // by parent and frame
 };
@@ -521,7 +547,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
 
   // Each stack becomes a path of the tree, and each sample one of the node that it ends in.
   FrameTable frames(profile, texts);
-  StackPaths paths(frames);
+  StackPaths paths(profile, frames);
   OwnerTable owners(profile, texts, page.owners);
   std::vector<uint32_t> nodes(profile.stack_count(), kNone);
   std::vector<SampleRow> rows;

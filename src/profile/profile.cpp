@@ -163,6 +163,13 @@ uint64_t Profile::total_amount() const {
   return total;
 }
 
+uint64_t memory_of(const Profile& profile) {
+  auto of = [](const auto& table) { return 2 * table.size() * sizeof(table[0]); };
+  return of(profile.samples) + of(profile.stack_locations) + of(profile.stack_begin) +
+         of(profile.locations) + of(profile.frames) + of(profile.functions) +
+         of(profile.mappings) + of(profile.images) + profile.strings.memory();
+}
+
 void add_fixed_mappings(Profile& profile) {
   ProfileImage none;
   none.kind = ProfileImage::Kind::kAnonymous;

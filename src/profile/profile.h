@@ -208,7 +208,7 @@ struct Profile {
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
   // Of each event, of all samples before some stacks were selected; empty: none were.
   std::vector<uint64_t> recorded_amounts;
-  uint64_t memory_limit = UINT64_MAX;  // bytes that its stacks may take when they are unwound
+  uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take
 
   StringPool strings;
   std::vector<ProfileImage> images;
@@ -259,6 +259,10 @@ struct Profile {
   uint64_t total_count() const;  // of samples
   uint64_t total_amount() const;
 };
+
+// What the tables of a profile take in memory, about, and as much again for finding what is in
+// them where they grow.
+uint64_t memory_of(const Profile& profile);
 
 // Images and mappings 0 and 1, as they are in every profile.
 void add_fixed_mappings(Profile& profile);

@@ -251,7 +251,12 @@ Error out_of_budget(const Recording& recording) {
                 human_size(recording.memory_budget), human_size(recording.file_size));
 }
 
-Result<Recording> parse(std::shared_ptr<const Input> input) {
+Result<Recording> parse(std::shared_ptr<const Input> file) {
+  uint64_t budget = memory_budget(file->size());
+  return parse(std::move(file), budget);
+}
+
+Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budget) {
   Parsing parsing{.file = std::move(input), .recording = {}};
   const Input& file = *parsing.file;
   std::string start(kMaxHeaderSize, '\0');
@@ -265,7 +270,7 @@ Result<Recording> parse(std::shared_ptr<const Input> input) {
   recording.monotonic_ns = recording.begin_time = header->monotonic_ns;
   recording.realtime_ns = header->realtime_ns;
   recording.file_size = file.size();
-  recording.memory_budget = memory_budget(file.size());
+  recording.memory_budget = memory_budget;
 
   Chunks chunks(file, header->header_size);
   while (auto chunk = chunks.next()) {

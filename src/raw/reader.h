@@ -68,6 +68,7 @@ Error out_of_budget(const Recording& recording);
 // major version, no first chunk, several recordings in one file, more than the memory budget.
 Result<Recording> read(const std::string& path);
 Result<Recording> parse(std::shared_ptr<const Input> file);
+Result<Recording> parse(std::shared_ptr<const Input> file, uint64_t memory_budget);
 Result<Recording> parse(Bytes file);  // which is copied
 
 // When sampling began, since 1970.

@@ -13,9 +13,20 @@ namespace gosym {
 
 namespace {
 
+// What a node takes while a tree grows, with its place in a hash table and in the result.
+constexpr uint64_t kNodeSize = 192;
+
 // Grows a tree path by path. A sample that comes through a node several times counts once.
+//
+// Stacks that have nothing in common have as many nodes as frames, of which a few bytes of a
+// recording say any number. When there are as many nodes as the profile may take memory for,
+// what is new of a path is one gap.
 class TreeBuilder {
 public:
+  TreeBuilder(const Profile& profile, const std::vector<ViewKey>& keys)
+      : max_nodes_(profile.memory_limit / kNodeSize),
+        gap_{static_cast<uint32_t>(keys.size())} {}
+
   // What follows is of the next sample.
   void begin_sample(uint64_t amount) {
     amount_ = amount;
@@ -30,6 +41,12 @@ public:
   // The child of this key, which is new if need be.
   uint32_t step(uint32_t parent, KeyId key) {
     auto next = static_cast<uint32_t>(nodes_.size());
+    if (next >= max_nodes_) {
+      if (parent != 0 && nodes_[parent].key == gap_)
+        return parent;
+      if (!children_.contains(Edge{parent, key}))
+        key = gap_;
+    }
     auto [known, is_new] = children_.try_emplace(Edge{parent, key}, next);
     if (is_new) {
       nodes_.push_back({.key = key, .parent = parent, .depth = nodes_[parent].depth + 1});
@@ -42,10 +59,13 @@ public:
       nodes_[node].self += amount_;
   }
 
-  std::vector<CallNode> finish(std::span<const ViewKey> keys) && {
+  // `keys` are those that the builder was made with.
+  CallTree finish(std::vector<ViewKey> keys) && {
+    if (nodes_.size() > max_nodes_)
+      keys.push_back({.text = "… more calls …", .is_gap = true});
     count_subtrees();
     std::vector<uint32_t> order = order_siblings(keys);
-    return lay_out(order);
+    return {std::move(keys), lay_out(order)};
   }
 
 private:
@@ -110,6 +130,8 @@ private:
     return result;
   }
 
+  uint64_t max_nodes_;
+  KeyId gap_;
   std::vector<Node> nodes_ = {{}};
   tsl::robin_map<Edge, uint32_t, BytesHash> children_;
   uint64_t amount_ = 0;
@@ -166,16 +188,15 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
                    const FrameKeys& frames, Direction direction,
                    std::span<const SampleKeys> groups) {
-  CallTree tree;
-  tree.keys.assign(frames.all().begin(), frames.all().end());
+  std::vector<ViewKey> all_keys(frames.all().begin(), frames.all().end());
   // Keys of groups are numbered behind those of frames.
   std::vector<uint32_t> first_key;
   for (const SampleKeys& group : groups) {
-    first_key.push_back(static_cast<uint32_t>(tree.keys.size()));
-    tree.keys.insert(tree.keys.end(), group.keys.begin(), group.keys.end());
+    first_key.push_back(static_cast<uint32_t>(all_keys.size()));
+    all_keys.insert(all_keys.end(), group.keys.begin(), group.keys.end());
   }
 
-  TreeBuilder builder;
+  TreeBuilder builder(profile, all_keys);
   std::vector<KeyId> path;
   for (size_t i = 0; i < samples.size(); i++) {
     builder.begin_sample(profile.amount(samples[i]));
@@ -189,20 +210,18 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
       std::ranges::reverse(path);
     add_path(builder, node, path);
   }
-  tree.nodes = std::move(builder).finish(tree.keys);
-  return tree;
+  return std::move(builder).finish(std::move(all_keys));
 }
 
 CallTree calls_around(const Profile& profile, std::span<const SampleCount> samples,
                       const FrameKeys& frames, Direction direction,
                       const std::function<bool(const ViewKey&)>& is_wanted) {
-  CallTree tree;
-  tree.keys.assign(frames.all().begin(), frames.all().end());
+  std::vector<ViewKey> all_keys(frames.all().begin(), frames.all().end());
   std::vector<bool> wanted;
-  for (const ViewKey& key : tree.keys)
+  for (const ViewKey& key : all_keys)
     wanted.push_back(is_wanted(key));
 
-  TreeBuilder builder;
+  TreeBuilder builder(profile, all_keys);
   std::vector<KeyId> path;
   for (const SampleCount& sample : samples) {
     builder.begin_sample(profile.amount(sample));
@@ -215,8 +234,7 @@ CallTree calls_around(const Profile& profile, std::span<const SampleCount> sampl
         add_path(builder, builder.begin_path(),
                  std::span(path).subspan(i + 1, std::min(kMaxAround, path.size() - i - 1)));
   }
-  tree.nodes = std::move(builder).finish(tree.keys);
-  return tree;
+  return std::move(builder).finish(std::move(all_keys));
 }
 
 CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth) {

@@ -3,6 +3,7 @@
 
 The recordings are those of tests/fixtures/make_bombs.cpp. None of them needs rights.
 """
+import gzip
 import os
 import pathlib
 import re
@@ -69,6 +70,66 @@ def many_stacks():
     assert sum(counts) == 5_000, counts  # code without a name is one entry, so lines are few
 
 
+def different_stacks():
+    """A tree of them has as many nodes as they have frames."""
+    for options in ([], ["--tree", "--top", "0"], ["--json"], ["--folded"], ["--html", WORK / "o"],
+                    ["--svg", WORK / "o"]):
+        bounded("tree", 12_000, *options, refused=False)
+
+
+def varint(number):
+    text = b""
+    while number > 0x7f:
+        text += bytes([number & 0x7f | 0x80])
+        number >>= 7
+    return text + bytes([number])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def pprof_bomb(calls, locations, stacks):
+    """Stacks of locations that have many inlined calls each."""
+    lines = b"".join(field(4, field(1, i % 2 + 1)) for i in range(calls))
+    profile = field(1, field(1, 1) + field(2, 2))
+    for text in (b"", b"cpu", b"nanoseconds", b"f", b"g"):
+        profile += field(6, text)
+    for i in (1, 2):
+        profile += field(5, field(1, i) + field(2, 2 + i)) + field(4, field(1, i) + lines)
+    for stack in range(stacks):
+        ids = bytes((stack * 7919 >> bit % 12 & 1) + 1 for bit in range(locations))
+        profile += field(2, field(1, ids) + field(2, varint(1)))
+    return gzip.compress(profile)
+
+
+def inlined_calls():
+    file = WORK / "bomb.pb.gz"
+    for shape in ((2000, 40, 400), (3000, 7000, 1), (100, 40, 4000), (1, 20_000_000, 1)):
+        file.write_bytes(pprof_bomb(*shape))
+        size = file.stat().st_size
+        for options in (["--stdio"], ["--html", WORK / "o"], ["--json"]):
+            status, said, _, memory = report(file, *options)
+            print(f"# {shape} {options[0]}: {size:,} bytes, status {status}, {memory >> 20} MiB")
+            assert memory <= budget(size) + APART, f"{memory >> 20} MiB for {size} bytes"
+
+
+def many_recordings():
+    """Together they take what one of their size may."""
+    first = bomb("maps", 3)
+    folder = WORK / "many"
+    folder.mkdir()
+    for i in range(20):
+        (folder / f"{i}.raw").write_bytes(first.read_bytes())
+    size = 20 * first.stat().st_size
+    status, said, _, memory = report(folder)
+    print(f"# {size:,} bytes in 20 files, status {status}, {memory >> 20} MiB; {said.strip()}")
+    assert memory <= budget(size) + APART, memory
+    assert status == 1 and "of memory, which no recording of" in said, said
+
+
 def processes():
     bounded("processes", 200_000, refused=False, most=128 << 20)
 
@@ -117,6 +178,9 @@ run([("an image that claims 4 GiB", image),
       lambda: bounded("product", 60_000, refused=True)),
      ("a name of 60,000 bytes in a recursion", long_name),
      ("deep stacks are written as they come", many_stacks),
+     ("stacks that have nothing in common", different_stacks),
+     ("a profile of inlined calls", inlined_calls),
+     ("many recordings have one budget", many_recordings),
      ("processes without samples", processes),
      ("perf maps", lambda: bounded("maps", 40, refused=True)),
      ("threads", lambda: bounded("threads", 2)),

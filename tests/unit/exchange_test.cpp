@@ -67,6 +67,14 @@ public:
     lines.add_uint64(2, line);
     return *this;
   }
+  // A location of so many calls.
+  Pprof& inlined_calls(uint64_t id, uint64_t function, size_t count) {
+    protozero::pbf_writer message(out_, 4);
+    message.add_uint64(1, id);
+    for (size_t i = 0; i < count; i++)
+      protozero::pbf_writer(message, 4).add_uint64(1, function);
+    return *this;
+  }
   Pprof& sample_with_label(std::initializer_list<std::pair<uint32_t, uint64_t>> label) {
     protozero::pbf_writer message(out_, 2);
     message.add_uint64(2, 1);
@@ -284,6 +292,21 @@ TEST_CASE("pprof reader: each field made wrong") {
   REQUIRE(odd);
   CHECK(odd->functions.front().start_line == 0);
   CHECK(odd->frames.front().line == 0);
+}
+
+// A tree or a page of them takes a hundred bytes for each.
+TEST_CASE("pprof reader: frames of inlined calls count in each stack that has them") {
+  constexpr uint64_t kSmall = 1 << 20;
+  Pprof pprof = Pprof::of_cpu();
+  pprof.message(5, {{1, 1}, {2, 5}}).inlined_calls(1, 1, 5'000);
+  for (int i = 0; i < 10; i++)
+    pprof.message(2, {{1, 1}, {2, 1}});  // the same stack
+  CHECK(problem_of(read_pprof(pprof.data(), kSmall)) == "none");
+  pprof.message(2, {{1, 1}, {1, 1}, {2, 1}});
+  CHECK(
+      problem_of(read_pprof(pprof.data(), kSmall)) ==
+      "sample 11: stacks of more than 8,192 frames in all, which no profile of its size needs");
+  CHECK(pprof.problem() == "none");
 }
 
 TEST_CASE("pprof reader: every prefix is read or refused") {

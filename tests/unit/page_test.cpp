@@ -278,6 +278,34 @@ TEST_CASE("page: each number that refers to nothing is told") {
   CHECK(wrong([](page::Page& p) {
           p.samples.weight.assign(p.samples.owner.size(), uint64_t{1} << 63);
         }).find("amounts that have no sum") != std::string::npos);
+  constexpr uint64_t kHalf = uint64_t{1} << 62;
+  for (uint64_t page::Event::*count :
+       {&page::Event::recorded_samples, &page::Event::lost_samples, &page::Event::skipped_ticks,
+        &page::Event::throttled_ns, &page::Event::lost_ns, &page::Event::recorded_amount})
+    CHECK(wrong([&](page::Page& p) {
+            p.events[0].unit_ns = p.events[0].unit_events = 1;
+            p.events[0].*count = 2 * kHalf;
+            p.events[1].*count = kHalf;
+          }) == "amounts that have no sum of 63 bits");
+  CHECK(wrong([](page::Page& p) { p.events[0].period = UINT64_MAX; }).starts_with("event "));
+  CHECK(wrong([](page::Page& p) { p.events[0].frequency = UINT64_MAX; }).starts_with("event "));
+  CHECK(wrong([&](page::Page& p) { p.events[0].unit_events = kHalf; }).find("have no sum") !=
+        std::string::npos);
+}
+
+TEST_CASE("page: what there is no room for is a gap, and all samples are there") {
+  Profile profile = RandomProfile(2).make();
+  uint64_t all = profile.total_count();
+  profile.memory_limit = 128 * 5;
+  page::Page page = page::make_page(profile, {});
+  CHECK(page.tree.up.size() >= 5);
+  auto read = make_profile_of(page, kBudget);
+  REQUIRE(read);
+  CHECK(read->total_count() == all);
+  bool has_gap = std::ranges::any_of(read->locations, [](const Location& location) {
+    return location.unnamed == Unnamed::kLeftOut;
+  });
+  CHECK(has_gap);
 }
 
 TEST_CASE("page: another version is refused") {

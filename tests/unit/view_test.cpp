@@ -170,6 +170,16 @@ TEST_CASE("call tree: from the root, from the leaf, and by groups") {
   CHECK(text_of(tree_of(Profile())) == "all 0/0");
 }
 
+TEST_CASE("call tree: what there is no room for is a gap, and all samples are there") {
+  Profile profile = make_demo_profile();
+  profile.memory_limit = 192 * 4;
+  CHECK(text_of(tree_of(profile)) ==
+        "all 0/8 [main.main 0/7 [main.process 0/7 [main.compute 5/5, … more calls … 2/2]], "
+        "… more calls … 1/1]");
+  profile.memory_limit = 0;
+  CHECK(text_of(tree_of(profile)) == "all 0/8 [… more calls … 8/8]");
+}
+
 TEST_CASE("call tree: around a function each path counts a sample once") {
   Profile profile = make_demo_profile();
   CHECK(text_of(around(profile, Direction::kFromLeaf, "main.process")) ==
