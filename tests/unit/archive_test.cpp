@@ -259,6 +259,37 @@ TEST_CASE("archive: a file for which there is no room is told") {
   CHECK(held.chosen().empty());
 }
 
+TEST_CASE("archive: of each user's files, and of all, no more than a share is kept") {
+  constexpr uint64_t kMiB = 1 << 20;
+  auto nobody_is_4000 = [](const std::string& name) {
+    return name == "nobody" ? std::optional<uid_t>(4000) : std::nullopt;
+  };
+  uid_t ours = getuid();
+  for (uid_t user : {4000U, 5000U}) {
+    ArchiveShares shares("", nobody_is_4000);
+    CHECK(shares.take(user, 512 * kMiB));
+    CHECK(shares.take(user, 1).error().message() ==
+          fmt::format("with it more than 512.0 MiB of files of user {}", user));
+    CHECK(shares.take(user + 1, 512 * kMiB));
+    CHECK(shares.take(0, 1024 * kMiB));
+    CHECK(shares.take(ours, 2048 * kMiB));
+    CHECK(shares.take(0, 1).error().message() == "with it more than 4.0 GiB of files");
+    CHECK_FALSE(shares.take(user + 2, UINT64_MAX));
+    CHECK_FALSE(shares.take(ours, UINT64_MAX));
+  }
+  // Users of containers count as who may have them.
+  ArchiveShares shares("nobody:100000:65536\n6000:200000:10\nnone:300000:10\nwrong\n4000:-1:9",
+                       nobody_is_4000);
+  CHECK(shares.take(100'000, 300 * kMiB));
+  CHECK(shares.take(165'535, 200 * kMiB));
+  CHECK_FALSE(shares.take(4000, 100 * kMiB));
+  CHECK(shares.take(165'536, 300 * kMiB));
+  CHECK(shares.take(6000, 300 * kMiB));
+  CHECK_FALSE(shares.take(200'009, 300 * kMiB));
+  CHECK(shares.take(200'010, 300 * kMiB));
+  CHECK(shares.take(300'000, 300 * kMiB));
+}
+
 TEST_CASE("archive: a file that is deleted is kept once, as soon as its process has samples") {
   Held held(ArchiveMode::kAuto);
   held.hold(1, 100);

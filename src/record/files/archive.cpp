@@ -25,11 +25,6 @@ size_t max_open() {
                                                : kMaxOpen;
 }
 
-// Before compression. Who deletes and runs file after file fills neither the disk nor the time
-// after a recording; whoever has `--archive=all` of a host comes nowhere near.
-constexpr uint64_t kMaxKept = uint64_t{4} << 30;
-constexpr uint64_t kMaxOfUser = 512 << 20;
-
 bool is_deleted(const UniqueFd& file) {
   struct stat status {};
   return fstat(file.get(), &status) == 0 && status.st_nlink == 0;
@@ -122,21 +117,6 @@ void Archive::drop_first() {
   pieces_.reset();
 }
 
-// Files of root and our own are not bounded one by one.
-Result<> Archive::make_room(uid_t owner, uint64_t size, uint64_t room) {
-  bool is_stranger = owner != 0 && owner != getuid();
-  uint64_t& of_owner = sizes_[owner];
-  if (size > room)
-    return Error("no room for it below --max-size");
-  if (is_stranger && of_owner + size > kMaxOfUser)
-    return errorf("with it more than {} of files of user {}", human_size(kMaxOfUser), owner);
-  if (size_ + size > kMaxKept)
-    return errorf("with it more than {} of files", human_size(kMaxKept));
-  of_owner += size;
-  size_ += size;
-  return Ok{};
-}
-
 std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
   if (!pieces_) {
     Chosen& chosen = chosen_.front();
@@ -148,8 +128,10 @@ std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
     auto opened = ImagePieces::open(chosen.image, std::move(chosen.file));
     if (!opened)
       return std::move(opened).error();
-    if (auto made = make_room(status.st_uid, opened->size(), room); !made)
-      return std::move(made).error();
+    if (opened->size() > room)
+      return Error("no room for it below --max-size");
+    if (auto taken = shares_.take(status.st_uid, opened->size()); !taken)
+      return std::move(taken).error();
     pieces_ = *std::move(opened);
   }
   return pieces_->next();

@@ -9,6 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "model/recording.h"
+#include "record/files/archive_shares.h"
 #include "record/files/image_pieces.h"
 #include "record/perf/sideband_record.h"
 
@@ -69,7 +70,6 @@ private:
   bool is_due(const Held& held) const;
   void close_one();
   std::optional<Result<ImagePiece>> next_of_first(uint64_t room);
-  Result<> make_room(uid_t owner, uint64_t size, uint64_t room);
   void drop_first();
 
   UniqueFd find_again(const Held& held) const;
@@ -81,8 +81,7 @@ private:
   std::set<ImageId> wanted_;
   std::deque<Chosen> chosen_;
   std::optional<ImagePieces> pieces_;  // of the first chosen
-  std::map<uid_t, uint64_t> sizes_;    // of what is kept, by the owner of the files
-  uint64_t size_ = 0;                  // of all together
+  ArchiveShares shares_;               // of the owners of the files
   std::vector<std::string> problems_;
 };
 
