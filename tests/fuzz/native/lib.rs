@@ -30,7 +30,8 @@ fn total<S: shapes::Shape>(all: &[S]) -> u64 {
 /// `sides` has `count` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn run(sides: *const u64, count: usize) -> u64 {
-    let mut all = [const { shapes::Square(0) }; 16];
+    const NONE: shapes::Square = shapes::Square(0);
+    let mut all = [NONE; 16];
     for (square, side) in all.iter_mut().zip(core::slice::from_raw_parts(sides, count)) {
         square.0 = side.saturating_add(1);
     }
