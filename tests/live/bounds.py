@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """What a file asks for is bounded by its size, and one that asks for more is refused.
 
+    bounds.py GOSYM            tests
+    bounds.py GOSYM --table    the most memory for each of them, from 448 bytes to 1 GB
+
 The recordings are those of tests/fixtures/make_bombs.cpp. None of them needs rights.
 """
 import gzip
@@ -8,6 +11,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from common import GOSYM, WORK, call, run
 
@@ -172,6 +176,29 @@ def next_command():
     assert not (WORK / "gone").exists()
 
 
+TABLE = [("image", 4 << 30), ("name", 100), ("product", 2_000), ("maps", 3), ("events", 60),
+         ("product", 60_000), ("maps", 40), ("words", 20_000), ("stacks", 5_000), ("tree", 12_000),
+         ("labels", 2_000), ("words", 100_000), ("tree", 400_000), ("stacks", 300_000),
+         ("labels", 100_000), ("threads", 2), ("equal", 40), ("threads", 40), ("noise", 3_000),
+         ("processes", 5_000_000), ("noise", 60_000)]
+
+
+def table():
+    print("recording             bytes   budget     text     page   (MiB; refused: !)")
+    for name, count in TABLE:
+        file = bomb(name, count)
+        size = file.stat().st_size
+        row = ""
+        for options in (["--stdio"], ["--html", WORK / "o"]):
+            status, _, _, memory = report(file, *options)
+            row += f" {memory >> 20:6,}{' ' if status == 0 else '!'} "
+        print(f"{name:9} {count:10} {size:13,} {budget(size) >> 20:7,} {row}", flush=True)
+        file.unlink()
+
+
+if sys.argv[2:] == ["--table"]:
+    table()
+    sys.exit()
 run([("an image that claims 4 GiB", image),
      ("empty events", lambda: bounded("events", 60, refused=None)),
      ("a stack by places of its frame and its goroutine",
