@@ -86,10 +86,20 @@ private:
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
 };
 
+// What takes so many bytes and grows by being copied: what it grew out of stays in the heap,
+// and where it has little room left, it is about to be twice as large.
+inline uint64_t memory_while_growing(uint64_t bytes, uint64_t size, uint64_t room) {
+  constexpr uint64_t kLittle = 1024;  // more than is added between two looks at the memory
+  return size + kLittle >= room ? 3 * bytes : bytes + bytes / 2;
+}
+
 // In bytes, about.
 template <class Table>
 uint64_t memory_of_table(const Table& table) {
-  return table.bucket_count() * (sizeof(typename Table::value_type) + sizeof(uint64_t));
+  auto buckets = static_cast<uint64_t>(table.bucket_count());
+  auto room = static_cast<uint64_t>(static_cast<double>(buckets) * table.max_load_factor());
+  return memory_while_growing(buckets * (sizeof(typename Table::value_type) + sizeof(uint64_t)),
+                              table.size(), room);
 }
 
 }  // namespace gosym

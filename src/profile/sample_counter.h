@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/sequence_pool.h"
+#include "profile/location_table.h"
 #include "profile/profile.h"
 
 namespace gosym {
@@ -33,9 +34,11 @@ public:
 
   // In bytes, about.
   uint64_t memory() const {
-    return samples_.capacity() * sizeof(SampleCount) + firsts_.capacity() * sizeof(First) +
-           whose_.bucket_count() * (sizeof(SampleOwner) + 2 * sizeof(uint64_t)) +
-           others_.bucket_count() * (sizeof(Key) + 2 * sizeof(uint64_t));
+    return memory_while_growing(samples_.capacity() * sizeof(SampleCount), samples_.size(),
+                                samples_.capacity()) +
+           memory_while_growing(firsts_.capacity() * sizeof(First), firsts_.size(),
+                                firsts_.capacity()) +
+           memory_of_table(whose_) + memory_of_table(others_);
   }
 
 private:

@@ -252,6 +252,10 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
       return;
     }
     data = tail(data, bytes->size());
+    // Most that are refused are of a loop of mmap, and come by the hundred thousand.
+    auto owner = owner_of_mapping(*bytes);
+    if (owner && !limits_.admit_mapping(owner->pid, owner->time))
+      continue;
     auto record = parse_sideband_record(*bytes);
     if (!record)
       cpu.counts.lost++;
@@ -267,9 +271,6 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
 void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) {
   if (auto* comm = std::get_if<CommEvent>(&record))
     return add(*comm, records);
-  const auto* mapping = std::get_if<RawMapping>(&record);
-  if (mapping && !limits_.admit_mapping(mapping->pid, mapping->time))
-    return;
   if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
     limits_.fork(fork->parent_pid, fork->pid);
   if (const auto* exit = std::get_if<ExitEvent>(&record); exit && exit->tid == exit->pid)

@@ -130,6 +130,14 @@ std::optional<Bytes> first_record(Bytes data) {
   return slice(data, 0, *size);
 }
 
+std::optional<MappingOwner> owner_of_mapping(Bytes data) {
+  auto type = load<uint32_t>(data, offsetof(perf_event_header, type));
+  auto pid = load<uint32_t>(data, kHeaderSize);
+  if (!type || *type != PERF_RECORD_MMAP2 || !pid || data.size() < kHeaderSize + kTrailerSize)
+    return std::nullopt;
+  return MappingOwner{*pid, load<uint64_t>(data, data.size() - kTrailerSize + 8).value()};
+}
+
 uint64_t time_of(const SidebandRecord& record) {
   return std::visit([](const auto& r) { return r.time; }, record);
 }

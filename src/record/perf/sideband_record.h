@@ -90,6 +90,14 @@ uint64_t time_of(const SidebandRecord& record);
 // `data` is exactly one record.
 Result<SidebandRecord> parse_sideband_record(Bytes data);
 
+// Of a record of a mapping the process and the time, which its other parts need not be read
+// for.
+struct MappingOwner {
+  uint32_t pid = 0;
+  uint64_t time = 0;
+};
+std::optional<MappingOwner> owner_of_mapping(Bytes data);
+
 // The record at the front of data that may hold more; none if it is not all there.
 std::optional<Bytes> first_record(Bytes data);
 
