@@ -168,8 +168,8 @@ Command make_record() {
           "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"
           "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is\n"
           "missing, 5 no such process; 3 where it began and then not all was written (the\n"
-          "disk is full), more was lost than --max-loss allows, or what was lost leaves most\n"
-          "samples without names.\n",
+          "disk is full), more was lost than --max-loss allows, or what was lost leaves\n"
+          "most samples without names.\n",
       .words = &options->command,
       .foreign_words = words_for_record(),
       .run = [options] { return record(*options); }};

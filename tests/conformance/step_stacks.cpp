@@ -6,9 +6,9 @@
 // ADDRESS is that of the function, in hex, in a program that lies where the linker put it; one
 // thread alone may come there. Prints the steps, and of them those with a caller that is none
 // (wrong), with fewer callers than there are (missing), and whose stack does not go on to the
-// root as that of the function does, or to the scheduler's (rootless); and those beside at which the calls and returns do
-// not tell what lies on the stack (unsure). Then, of each fault, where the stacks end that have it,
-// with their number and an example.
+// root as that of the function does, or to the scheduler's (rootless); and those beside at
+// which the calls and returns do not tell what lies on the stack (unsure). Then, of each fault,
+// where the stacks end that have it, with their number and an example.
 
 #include <fcntl.h>
 #include <sys/personality.h>
@@ -250,8 +250,8 @@ std::unique_ptr<Program> read_program() {
   return program;
 }
 
-// Whether the goroutine whose stack the thread has left is no longer its own: the scheduler looks
-// for another one.
+// Whether the goroutine whose stack the thread has left is no longer its own: the scheduler
+// looks for another one.
 bool has_left_goroutine(const Thread& thread, const gosym_go_program& go) {
   uint64_t m = word_at(word_at(thread.registers.fs_base + go.offset) + go.g_m);
   return m != 0 && word_at(m + go.m_curg) == 0;
@@ -314,7 +314,8 @@ struct Score {
     counts[fault]++;
     End& end = ends[{fault, found.empty() ? 0 : found.back()}];
     if (end.count++ == 0)
-      end.example = fmt::format("{} not {:x}{}", text_of(found), step.address, text_of(step.callers));
+      end.example =
+          fmt::format("{} not {:x}{}", text_of(found), step.address, text_of(step.callers));
   }
 
   std::map<std::string_view, size_t> counts;
