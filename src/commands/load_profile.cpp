@@ -160,6 +160,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     auto filter = filter_of(wanted, recording.info, offset);
     if (!filter)
       continue;
+    // One after the other, each in what the sum of those before it leaves of the memory.
     uint64_t taken = memory_of(sum.profile());
     recording.memory_budget = recording.memory + wanted.memory - std::min(wanted.memory, taken);
     GroupBy group_by = wanted.group_by;
@@ -175,6 +176,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
   result.profile.memory_limit = wanted.memory - std::min(wanted.memory, taken);
   result.profile.filter = wanted.filter.to_string();
   result.held = std::move(cache.images.held);
+  // None had what the filters leave: the report that says so still names a recording.
   if (result.profile.mappings.empty())
     result.profile.info = recordings.front().recording.info;
   join_infos(result.profile);
@@ -303,10 +305,13 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
     if (auto checked = check_read(one, profiles.size(), options); !checked)
       return std::move(checked).error();
     select_samples(one, wanted, options);
+    // A page has each name in all forms; in others addresses may have been left without names.
     if (one.kind == InputKind::kPage)
       show_names(profile, wanted.names);
     else
       add_to(result.symbols, name_given(profile, wanted.names, files));
+    // The only kind that knows when a sample was: times are of no use in a sum, whose parts
+    // may lie days apart.
     if (profiles.size() == 1 && one.kind == InputKind::kPage) {
       widen_steps(profile, step_of_page(profile, wanted, options));
       result.profile = std::move(profile);
@@ -371,6 +376,9 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
     return std::move(inputs).error();
   auto& recordings = inputs->recordings;
   auto& profiles = inputs->profiles;
+
+  // Seconds and page faults are never added: one event is shown, or each for itself by formats
+  // that can.
   std::vector<RecordedEvent> events = events_of(*inputs);
   auto event = choose_event(events, format, options);
   if (!event)
@@ -382,6 +390,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
                    .event = *event,
                    .is_whole = format.is_whole,
                    .memory = inputs->memory_left()};
+  // Of recordings equal samples are counted first, as far as the output tells them apart, and
+  // then named; what others wrote is counted and mostly named.
   auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
                                 : join_read(profiles, wanted, options, files);
   if (!named)

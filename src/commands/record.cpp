@@ -55,6 +55,7 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
   Progress progress(options);
   while (true) {
     std::optional<Stop> stop = watch.wait(recorder);
+    // After a stop, too: what was sampled until then is still in the buffers.
     if (auto collected = recorder.collect(); !collected)
       return std::move(collected).error();
     progress.show(recorder);
@@ -98,7 +99,11 @@ void tell_stop(Stop stop, const RecordOptions& options) {
 
 Result<int> record(const RecordOptions& options) {
   raise_file_limit();  // each process that is named takes a descriptor
+  // First of all: if the parent ends before it is watched, its number may be another's.
   UniqueFd parent = open_parent();
+
+  // What to record and how, then whom. All that the user may have got wrong is found before
+  // anything is written; a command is started, and held before its first instruction.
   auto plan = make_plan(options);
   if (!plan)
     return std::move(plan).error();
@@ -107,6 +112,8 @@ Result<int> record(const RecordOptions& options) {
     return std::move(targets).error();
   plan->sampler.scope = targets->scope;
 
+  // BPF where the kernel lets us, else perf events. The file is created only once a sampler is
+  // open, so that a failure leaves an older recording as it was.
   auto sampler = open_sampler(*plan, options);
   if (!sampler)
     return std::move(sampler).error();
@@ -120,9 +127,14 @@ Result<int> record(const RecordOptions& options) {
     return std::move(watch).error();
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
-  // Before it looks at anything of others. The command was made before.
+
+  // From here on files and processes of strangers are read: with no more rights than that
+  // takes. The command was made before, and keeps those of the user.
   forbid_new_privileges();
   drop_privileges();
+
+  // Events are collected before the processes that run already are listed, or a mapping made in
+  // between would be missed; only then is the command let go, and does the time count.
   if (auto started = recorder.start(); !started)
     return std::move(started).error();
   tell_start(**sampler, info, options);
@@ -132,11 +144,15 @@ Result<int> record(const RecordOptions& options) {
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
 
+  // Where recording fails from here on, what was written is kept, and the command not left
+  // alone.
   auto stop = record_until_stopped(recorder, *watch, options);
   if (!stop)
     return give_up(std::move(stop).error(), command, *watch, options);
   if (auto finished = recorder.finish(); !finished)
     return give_up(std::move(finished).error(), command, *watch, options);
+
+  // The status is the command's own, as of perf and time; where that is 0, ours.
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();
   print_summary(summary, info, options);

@@ -50,6 +50,7 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
   std::string text;
   bool is_on_terminal =
       options.format == "text" && options.output == "-" && view.screen.has_width();
+  // A pager is worth it only for what is longer than the screen: all of it is made first.
   if (is_on_terminal) {
     write_events(profile, format, view, [&](std::string_view part) {
       text += part;
@@ -129,12 +130,14 @@ bool opens_browser(const ReportOptions& options) {
 
 Result<int> run_report(const ReportOptions& options) {
   keep_freed_memory();
+  // Wrong use is found before the files are read, which may take a minute.
   const Format& format = *find_format(options.format);
   if (auto checked = check_options(options, format); !checked)
     return std::move(checked).error();
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  // The browser loads the recording itself, so that its screen is there at once.
   if (opens_browser(options))
     return browse_recording(options, *std::move(files));
   auto loaded = load_profile(options, format, *files);
@@ -144,11 +147,12 @@ Result<int> run_report(const ReportOptions& options) {
   if (auto checked = check_function(profile, options); !checked)
     return std::move(checked).error();
   if (options.format == "text")
-    find_debug_packages(profile, held);
+    find_debug_packages(profile, held);  // that have the names which are missing
   auto written = write_profile(profile, format, options);
   if (!written)
     return std::move(written).error();
 
+  // Last, where they are still on the screen: what the profile lacks, and why.
   tell_loss(profile.stats, options);
   tell_problems(symbols, options);
   if (options.is_verbose)

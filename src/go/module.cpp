@@ -194,6 +194,8 @@ Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab
                 .found_by = place.found_by};
   if (auto found = find_data(module); !found)
     return std::move(found).error();
+  // Since Go 1.18 pcs are offsets from a base that moduledata knows best, and inline trees lie
+  // at gofunc, which only it knows. Before, both were addresses in the table.
   if (table.has_offsets()) {
     if (auto located = locate_text(module); !located)
       return std::move(located).error();
@@ -229,6 +231,7 @@ std::optional<Module> read_unknown_magic(const Image& image, const TablePlace& p
   auto magic = load<uint32_t>(place.bytes, 0, image.order);
   if (!magic || std::ranges::find(kMagics, *magic) != std::end(kMagics))
     return std::nullopt;
+  // Newest first: a release to come is most like that one.
   for (uint32_t known : kMagics) {
     auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size, known);
     auto module = table ? build_module(image, place, *table) : Result<Module>(Error(""));

@@ -65,7 +65,7 @@ private:
     bool operator==(const StackContext&) const = default;
   };
   struct SeenStack {
-    uint32_t setting;  // there are few, and the table of all stacks is half as large
+    uint32_t context;  // there are few, and the table of all stacks is half as large
     uint32_t kernel;
     uint32_t user;
     uint32_t top;
@@ -73,7 +73,7 @@ private:
     bool operator==(const SeenStack&) const = default;
   };
 
-  StackId add_stack(const StackContext& setting, const Numbers& numbers,
+  StackId add_stack(const StackContext& context, const Numbers& numbers,
                     const RecordedSample& sample);
   uint32_t top(uint32_t number, std::span<const StackWord> words);
   LocationTable& locations() { return *dumps_.locations; }
@@ -96,7 +96,7 @@ private:
   std::string unknown_comm_;          // that comm() gave last
   std::vector<LocationId> resolved_;  // scratch of add_stack()
 
-  tsl::robin_map<StackContext, uint32_t, BytesHash> settings_;
+  tsl::robin_map<StackContext, uint32_t, BytesHash> contexts_;
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
   std::vector<ProfileLabel> resolved_labels_;           // scratch of number_labels()
   tsl::robin_map<uint32_t, uint32_t, BytesHash> tops_;  // that dumps_ has, by number
@@ -132,7 +132,7 @@ std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = history().address_space(sample.pid, sample.time);
-  StackContext setting = {
+  StackContext context = {
       space.program,
       space.map_count,
       sample.kernel_stack.empty() ? 0 : locations().kernel_history().count_at(sample.time),
@@ -140,15 +140,18 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
       sample.goroutine_start,
       sample.gap,
       rounded(sample.missing)};
-  auto number = settings_.try_emplace(setting, static_cast<uint32_t>(settings_.size()));
+  // Most samples are of a stack that was seen before: then only its number is looked up, and no
+  // address is.
+  auto number = contexts_.try_emplace(context, static_cast<uint32_t>(contexts_.size()));
   SeenStack seen = {number.first->second, numbers.kernel_stack, numbers.user_stack, numbers.top,
                     static_cast<uint32_t>(sample.frame_offset)};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
-    known.value() = add_stack(setting, numbers, sample);
+    known.value() = add_stack(context, numbers, sample);
 
   // The recorder's first samples may be a little older than its note of when it began.
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
+  // What the output does not tell apart is left at 0, so that equal samples become one count.
   SampleCount counted = {
       .stack = known->second,
       .pid = sample.pid,
@@ -165,6 +168,7 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
       .step = step_of(group_by_.time_offset + since_begin),
       .state = profile_.strings.intern(sample.state),
       .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{}};
+  // A point in time falls into one step; a wait is spread over those that it lasted.
   uint64_t shown = since_begin - std::min(since_begin, timeline_begin_);
   if (!has_intervals(profile_.info.events[sample.event])) {
     samples_.add(counted);
@@ -197,31 +201,34 @@ void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
   samples_.add(sample);
 }
 
-StackId Replay::Tables::add_stack(const StackContext& setting, const Numbers& numbers,
+StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& numbers,
                                   const RecordedSample& sample) {
-  AddressSpace space = {setting.program, setting.map_count};
+  AddressSpace space = {context.program, context.map_count};
   resolved_.clear();
   bool is_return = false;
   for (uint64_t address : raw_stacks_[numbers.kernel_stack]) {
     resolved_.push_back(
-        locations().in_kernel(profile_, setting.kernel_count, address, is_return));
+        locations().in_kernel(profile_, context.kernel_count, address, is_return));
     is_return = true;
   }
+  // Then the user's part, in which the recorder said where the goroutine's stack ends and where
+  // frames are left out; both are counted in frames of this stack from here on.
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
-  auto end = static_cast<StackEnd>(setting.end);
+  auto end = static_cast<StackEnd>(context.end);
   size_t goroutine_begin = SIZE_MAX;
   size_t kernel_depth = resolved_.size();
   size_t gap = 0;
   std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
   for (size_t i = 0; i < user.size(); i++) {
     LocationId id = locations().in_user(profile_, space, user[i], is_return);
-    if (i == setting.gap && i > 0) {
+    if (i == context.gap && i > 0) {
       gap = resolved_.size() - kernel_depth;
-      resolved_.push_back(locations().left_out(profile_, setting.missing));
+      resolved_.push_back(locations().left_out(profile_, context.missing));
     }
-    if (i == setting.goroutine_start && i > 0)
+    if (i == context.goroutine_start && i > 0)
       goroutine_begin = resolved_.size();
+    // No code was there at that time, so it is no return address, nor are those above it.
     if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
       break;
@@ -261,7 +268,7 @@ uint64_t Replay::Tables::memory() const {
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
          kGrowth * of(dumps_.words) + of(dumps_.begins) + label_sets_.memory() +
-         samples_.memory() + memory_of_table(settings_) + memory_of_table(seen_) +
+         samples_.memory() + memory_of_table(contexts_) + memory_of_table(seen_) +
          memory_of_table(tops_) + dumps_.locations->memory() + of(profile_.locations) +
          of(profile_.mappings) + of(profile_.stack_begin) + of(dumps_.states) +
          profile_.strings.memory();

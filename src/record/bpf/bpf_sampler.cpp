@@ -163,6 +163,8 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
     uint64_t tick = sampler->bpf_->bss->tick_ns[i] = tick_of(event, options);
     sampler->have_weights_.push_back(tick != 0 || is_weighted(to_recorded(event, options)));
   }
+  // Events of processes before samples of them: what is mapped from here on is known when the
+  // first sample comes. The events of the CPUs are opened disabled, and begin with start().
   if (auto opened = sampler->open_waits(); !opened)
     return std::move(opened).error();
   if (auto opened = sampler->open_sideband(); !opened)
@@ -189,7 +191,8 @@ Result<> BpfSampler::load() {
   if (!bpf_)
     return system_error("cannot open the BPF program", errno);
   configure();
-  // Kernels before 5.10 take only rings as large as the one that the map was made with.
+  // A ring for each CPU. Kernels before 5.10 take only rings as large as the one that the map
+  // was made with.
   auto ring = create_ring(ring_size_);
   if (!ring)
     return std::move(ring).error();
@@ -449,6 +452,7 @@ bool BpfSampler::hand_over(Bytes record) const {
   const auto& sample = *reinterpret_cast<const gosym_sample*>(record.data());
   if (record.size() < kHeaderSize)
     return false;
+  // Behind the header: user stack, kernel stack, labels, top of the stack (bpf/sample.h).
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
   if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size ||
