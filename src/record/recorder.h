@@ -191,8 +191,8 @@ private:
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
   KernelSymbols kernel_symbols_;
   bool has_kernel_samples_ = false;
-  uint64_t start_time_ = 0;      // of the recording: what there is is looked at
-  uint64_t sampling_since_ = 0;  // then
+  uint64_t start_time_ = 0;      // from here on changes of processes are events
+  uint64_t sampling_since_ = 0;  // later: what ran already has been looked at
   uint64_t end_time_ = 0;
   uint64_t last_write_ = 0;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kLabelKey = "label:";
 constexpr std::string_view kNone = "(none)";
-constexpr std::string_view kUnknownLabels = "(unknown: it ran)";
+constexpr std::string_view kUnknownStack = "(unknown: it ran)";
 // At either end of a deep stack, as tracebacks have them from Go 1.21 on.
 constexpr size_t kMostFrames = 50;
 
@@ -207,7 +207,7 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
       return shown_name(waits->function);
     bool is_running = goroutine.stack_state == GoroutineStack::kRunning ||
                       goroutine.stack_state == GoroutineStack::kMoving;
-    return std::string(is_running ? kUnknownLabels : kNone);
+    return std::string(is_running ? kUnknownStack : kNone);
   }
   key.remove_prefix(kLabelKey.size());
   for (const GoroutineLabel& label : named.labels_of(goroutine))
