@@ -148,7 +148,8 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
 }
 
 Result<> Recorder::collect() {
-  held_.forget_ended(handled_until_);
+  // A thread that ended after the last look at the samples may still have some.
+  held_.forget_ended(std::min(handled_until_, sampled_until_));
   // Before the samples, so that most of them find their code known.
   uint64_t drained = drain_events();
   handled_until_ = handle_events(drained, drained + kAllEventsTime);
@@ -213,8 +214,10 @@ Result<> Recorder::write_perf_maps() {
 }
 
 void Recorder::drain_samples() {
+  uint64_t begin = monotonic_ns();
   sampler_.drain_samples(
       [this](RecordedSample sample, const StackTop& top) { on_sample(sample, top); });
+  sampled_until_ = begin;
 }
 
 void Recorder::on_sample(RecordedSample sample, const StackTop& top) {

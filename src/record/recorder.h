@@ -176,6 +176,7 @@ private:
   // Events, by stage.
   std::vector<SidebandRecord> pending_;  // drained, and too young: an older one may still come
   uint64_t handled_until_ = 0;           // all up to then
+  uint64_t sampled_until_ = 0;           // of what was before, all samples are here
   HeldEvents held_;                      // handled, of threads without samples
   std::vector<SidebandRecord> given_;    // handled, of others
   std::vector<Event> events_;            // to be written

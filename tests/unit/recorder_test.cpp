@@ -77,11 +77,13 @@ public:
     uint32_t pid;
     std::vector<uint64_t> stack;
     std::vector<uint64_t> words = {};  // of the stack's top
+    uint32_t tid = 0;                  // 0: the first thread
   };
 
   std::vector<SidebandRecord> sideband;
   std::function<void(std::vector<SidebandRecord>&)> drain = [](auto&) {};  // gives more of them
   std::vector<Sample> samples;
+  std::function<void()> drained_samples = [] {};
   uint64_t lost = 0;
   std::set<uint32_t> refused;
   bool can_follow = false;
@@ -102,10 +104,11 @@ public:
     for (const Sample& sample : std::exchange(samples, {}))
       handler({.time = sample.time,
                .pid = sample.pid,
-               .tid = sample.pid,
+               .tid = sample.tid == 0 ? sample.pid : sample.tid,
                .kernel_stack = {},
                .user_stack = sample.stack},
               {.stack_pointer = 0x7ffd00001000, .words = sample.words});
+    drained_samples();
   }
   void drain_events(std::vector<SidebandRecord>& records) override {
     std::ranges::move(std::exchange(sideband, {}), std::back_inserter(records));
@@ -383,6 +386,25 @@ TEST_CASE("recorder: a process that has ended is forgotten, once its last sample
                                     "sample of 2 at 5010", "sample of 2 at 5020",
                                     "sample of 1 at 1010"});
   CHECK(recording.recorder.summary().process_count == 2);
+}
+
+TEST_CASE("recorder: a thread that ended since the last look at samples still has its name") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000), ForkEvent{20, pid(1), pid(2), pid(1), pid(1)},
+                  CommEvent{30, pid(1), pid(2), "worker", false}},
+                 {{35, pid(1), {0x1010}}});
+  // It ends between the samples of a look and the events behind them, which tell of its end.
+  std::vector<uint64_t> exits;
+  recording.sampler.drained_samples = [&] { exits = {monotonic_ns()}; };
+  recording.sampler.drain = [&](std::vector<SidebandRecord>& records) {
+    for (uint64_t time : std::exchange(exits, {}))
+      records.emplace_back(ExitEvent{time, pid(1), pid(2)});
+  };
+  recording.look({});
+  recording.sampler.drained_samples = [] {};
+  recording.look({}, {{monotonic_ns(), pid(1), {0x1020}, {}, pid(2)}});
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "1 is worker",
+                                    "sample of 1 at 1010", "sample of 1 at 1020"});
 }
 
 TEST_CASE("recorder: a process goes on when its first thread has ended, until the last has") {
