@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, gosym, new_place,
-                    pprof_file, recording, run, running, wait_for)
+                    pprof_file, recording, run, wait_for)
 
 SECONDS = 4
 CALLERS = ["--call-graph", "auto,4096"]  # so that the rings have room for all
@@ -295,10 +295,19 @@ def what_cannot_be_is_refused():
     assert "more than 4 events" in refused("--off-cpu", "-e", "cpu-clock,cs,faults,migrations")
 
 
+def sleeps(pid):
+    return re.search(r"\(sleep\) S ", pathlib.Path(f"/proc/{pid}/stat").read_text())
+
+
 def one_wait_from_before_to_after_is_a_sample():
-    with running("sh", "-c", "while read line; do :; done", stdin=subprocess.PIPE) as pid:
+    sleeper = subprocess.Popen(["sleep", "100"])
+    try:
+        wait_for(lambda: sleeps(sleeper.pid), "sleep")
         file = new_place("cpu.raw")
-        told = gosym("record", "--off-cpu", "-p", pid, "-d", "1s", "-o", file).err
+        told = gosym("record", "--off-cpu", "-p", sleeper.pid, "-d", "1s", "-o", file).err
+    finally:
+        sleeper.kill()
+        sleeper.wait()
     assert "no samples" not in told and told.startswith("recorded 1 sample of 1 process"), told
     waits = waits_of(file, event=1)
     assert len(waits) == 1 and waits[0].weight > 5e8, waits
