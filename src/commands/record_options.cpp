@@ -52,37 +52,45 @@ Result<> check_rest(const RecordOptions& options) {
   return Ok{};
 }
 
-// The kernel refuses more than this; it lowers the number itself when sampling takes too much
-// of its time.
+// A tick of the clock with a deep stack takes up to 25 us on a slow virtual machine. Where that
+// is all the time until the next tick, nothing else runs any more: at 100,000 Hz, which Linux
+// allows as a rule, its watchdog told of CPUs that were stuck for minutes. The kernel bounds the
+// time that ticks of hardware counters take, but not that of its clocks.
+constexpr uint64_t kHighestRate = 10'000;
+
+// The kernel refuses more than its own limit; it lowers that itself when sampling by hardware
+// counters takes too much of its time.
 uint64_t max_frequency() {
-  return parse_decimal(proc::setting("/proc/sys/kernel/perf_event_max_sample_rate"))
-      .value_or(UINT64_MAX);
+  return std::min(parse_decimal(proc::setting("/proc/sys/kernel/perf_event_max_sample_rate"))
+                      .value_or(kHighestRate),
+                  kHighestRate);
 }
 
 Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& options) {
   constexpr uint64_t kMaxFrequency = 1'000'000;
   uint64_t limit = max_frequency();
   if (text == "max")
-    return std::min(limit, kMaxFrequency);
+    return limit;
   auto frequency = parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
     return usage_error(fmt::format("--freq: '{}' is not between 1 and {}", printable(text),
                                    with_commas(kMaxFrequency)));
   if (*frequency > limit)
-    warn(options, "sampling at {} Hz, not {}: kernel.perf_event_max_sample_rate allows no more",
-         with_commas(limit), with_commas(*frequency));
+    warn(options, "sampling at {} Hz, not {}: {}", with_commas(limit), with_commas(*frequency),
+         limit < kHighestRate ? "kernel.perf_event_max_sample_rate allows no more"
+                              : "more leaves programs no time to run");
   return std::min(limit, *frequency);
 }
 
 Result<uint64_t> parse_period(const std::string& text, bool is_clock,
                               const RecordOptions& options) {
-  constexpr uint64_t kMinClockPeriod = 10'000;  // of Linux's clocks, in nanoseconds
+  constexpr uint64_t kMinClockPeriod = 1'000'000'000 / kHighestRate;  // in nanoseconds
   auto period = parse_decimal(text);
   if (!period || *period == 0 || *period > INT64_MAX)
     return usage_error(fmt::format("--count: '{}' is not a number of events", printable(text)));
   if (!is_clock || *period >= kMinClockPeriod)
     return *period;
-  warn(options, "sampling each {} ns, not {}: the kernel's clocks allow no less",
+  warn(options, "sampling each {} ns, not {}: less leaves programs no time to run",
        with_commas(kMinClockPeriod), with_commas(*period));
   return kMinClockPeriod;
 }

@@ -126,6 +126,13 @@ def ticks_that_do_not_come(*options):
         assert re.search(r"^recorded .* lost, [\d,]+ skipped, ", said, re.MULTILINE), said
 
 
+def programs_have_time_to_run():
+    """At any rate that is asked for."""
+    for rate, said in [(["-F", 50_000], "sampling at 10,000 Hz, not 50,000: more leaves"),
+                       (["-e", "cpu-clock", "-c", 20_000], "sampling each 100,000 ns, not 20,000: less")]:
+        assert said in gosym("record", *rate, "-o", WORK / "fast.raw", "--", "true").err, rate
+
+
 def throttling_is_told():
     with busy_cpus(), recording("-q", "-a", "-F", "9999") as (_, file):
         with sysctl("perf_event_max_sample_rate", "1000"):
@@ -180,5 +187,6 @@ run([("at 10 kHz on all CPUs nothing is lost", nothing_is_lost),
      ("what a stopped recorder loses is counted", every_loss_is_counted),
      ("ticks that do not come are told", ticks_that_do_not_come),
      ("and those of perf_event", lambda: ticks_that_do_not_come("--sampler", "perf")),
+     ("programs have time to run at any rate", programs_have_time_to_run),
      ("throttling is told", throttling_is_told)] +
     [("CPUs come and go", cpus_come_and_go)] * ("hotplug" in sys.argv))
