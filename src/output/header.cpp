@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <functional>
 #include <iterator>
@@ -36,19 +37,38 @@ std::string utc_time(uint64_t realtime_ns) {
   return {text.data(), size};
 }
 
-// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"
+// "cc1plus (12 processes) 61.0 %, prometheus (77) 21.3 %, and 4 more"
+std::string list_programs(const Profile& profile, const Hosts& hosts, size_t limit) {
+  std::vector<ProfiledProgram> programs = find_programs(profile, profile.samples, hosts);
+  std::vector<std::string> items;
+  for (const ProfiledProgram& program :
+       std::span(programs).first(std::min(programs.size(), limit))) {
+    const ProfiledProcess& first = program.processes.front();
+    items.push_back(
+        fmt::format("{} ({}) {:.1f} %", printable(profile.strings[program.comm]),
+                    program.processes.size() > 1
+                        ? fmt::format("{} processes", with_commas(program.processes.size()))
+                        : fmt::format("{}{}", first.pid, printable(hosts.suffix(first.host))),
+                    percent(program.amount, profile.total_amount())));
+  }
+  if (items.size() < programs.size())
+    items.push_back(fmt::format("and {} more", programs.size() - items.size()));
+  return joined(items, ", ");
+}
+
+// "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"; of more than the limit, those of one name
+// together.
 std::string list_processes(const Profile& profile, size_t limit) {
   Hosts hosts(profile);
   std::vector<ProfiledProcess> processes = find_processes(profile, profile.samples, hosts);
+  if (processes.size() > limit)
+    return list_programs(profile, hosts, limit);
   uint64_t total = profile.total_amount();
-  size_t shown = std::min(processes.size(), limit);
   std::vector<std::string> items;
-  for (const ProfiledProcess& process : std::span(processes).first(shown))
+  for (const ProfiledProcess& process : processes)
     items.push_back(fmt::format("{} ({}){} {:.1f} %", printable(profile.strings[process.comm]),
                                 process.pid, printable(hosts.suffix(process.host)),
                                 percent(process.amount, total)));
-  if (shown < processes.size())
-    items.push_back(fmt::format("and {} more", processes.size() - shown));
   return joined(items, ", ");
 }
 
@@ -259,8 +279,10 @@ std::string make_load(const Profile& profile, const Screen& screen) {
   std::string bars;
   for (double amount : parts)
     bars += bar_of(most == 0 ? 0 : amount / most);
+  // Of a part a tick more or less is chance, but no host has more CPUs than it has.
+  double all_cpus = profile.info.cpu_count == 0 ? HUGE_VAL : profile.info.cpu_count;
   auto cpus = [&](double amount) {
-    return amount * static_cast<double>(profile.period()) / part_ns;
+    return std::min(all_cpus, amount * static_cast<double>(profile.period()) / part_ns);
   };
   return fmt::format("load       {}  each {}, {:.2f} to {:.2f} CPUs", bars,
                      part_ns < 1e9 ? fmt::format("{:.0f} ms", part_ns / 1e6)
@@ -274,7 +296,8 @@ std::string_view without_folder(std::string_view command_line) {
   return slash == command_line.npos ? command_line : command_line.substr(slash + 1);
 }
 
-// "2026-11-22T10:00:00Z on web-1, Linux 6.1.0 x86_64, by gosym record -a".
+// "2026-11-22T10:00:00Z on web-1 by gosym record -a, Linux 6.1.0 x86_64": what a narrow screen
+// cuts off is what says least.
 std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
   if (!info.source.empty())
     return printable(info.source) +
@@ -282,9 +305,9 @@ std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info
            (info.command_line.empty()
                 ? ""
                 : fmt::format(", by {}", printable(without_folder(info.command_line))));
-  return fmt::format("{} on {}, Linux {} {}, by {}", utc_time(start_realtime_ns),
-                     printable(info.host), printable(info.kernel_release),
-                     printable(info.machine), printable(without_folder(info.command_line)));
+  return fmt::format("{} on {} by {}, Linux {} {}", utc_time(start_realtime_ns),
+                     printable(info.host), printable(without_folder(info.command_line)),
+                     printable(info.kernel_release), printable(info.machine));
 }
 
 // Where the samples come from: a line, or one for each of several recordings.
@@ -319,10 +342,10 @@ std::vector<std::string> make_origins(const Profile& profile) {
 }
 
 // "610 samples of cpu-clock at 99 Hz: 6.16 s of CPU time"
-std::string recorded_amount(const Profile& profile, const Amounts& amounts) {
+std::string recorded_amount(const Profile& profile, const Amounts& amounts, bool has_event) {
   std::string what = printable(amount_text(profile.event()));
-  return fmt::format("{} samples of {}: {} {}{}", with_commas(profile.total_count()),
-                     printable(event_text(profile.event())),
+  return fmt::format("{} samples{}: {} {}{}", with_commas(profile.total_count()),
+                     has_event ? " of " + printable(event_text(profile.event())) : "",
                      with_unit(amounts, amounts.total()), profile.measures_time() ? "of " : "",
                      what);
 }
@@ -341,10 +364,12 @@ std::string given_amount(const Profile& profile, const Amounts& amounts) {
 
 }  // namespace
 
-std::string make_headline(const Profile& profile, const Amounts& amounts) {
+namespace {
+
+std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {
   const RecordingInfo& info = profile.info;
-  std::string text =
-      info.source.empty() ? recorded_amount(profile, amounts) : given_amount(profile, amounts);
+  std::string text = info.source.empty() ? recorded_amount(profile, amounts, has_event)
+                                         : given_amount(profile, amounts);
   // Between recordings may lie any time.
   if (profile.recordings.size() > 1)
     return text + fmt::format(" in {} {}", profile.recordings.size(),
@@ -361,9 +386,18 @@ std::string make_headline(const Profile& profile, const Amounts& amounts) {
   return text;
 }
 
+}  // namespace
+
+std::string make_headline(const Profile& profile, const Amounts& amounts, size_t width) {
+  std::string text = headline(profile, amounts, /*has_event=*/true);
+  if (display_width(text) <= width || !profile.measures_cpu_time())
+    return text;
+  return headline(profile, amounts, /*has_event=*/false);
+}
+
 std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
                         const Screen& screen) {
-  std::vector<std::string> lines = {make_headline(profile, amounts)};
+  std::vector<std::string> lines = {make_headline(profile, amounts, screen.width)};
   std::ranges::move(make_origins(profile), std::back_inserter(lines));
   // A profile that was read may not know them.
   if (std::ranges::any_of(profile.samples,

@@ -14,9 +14,11 @@ inline constexpr size_t kMaxProcessesShown = 5;  // and containers, unless all a
 std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
                         const Screen& screen);
 
-// Its first line: "979 samples of cpu-clock at 99 Hz: 9.89 s of CPU time in 10.00 s, 99 % of
-// one CPU of 4".
-std::string make_headline(const Profile& profile, const Amounts& amounts);
+// Its first line: "979 samples of cpu-clock at 99 Hz: 9.89 s of CPU time in 10.00 s, 0.99 of
+// 4 CPUs".
+// Where that is wider than `width`, without the event if it is a clock.
+std::string make_headline(const Profile& profile, const Amounts& amounts,
+                          size_t width = SIZE_MAX);
 
 // What makes the figures less than the whole truth: losses, stacks that are truncated, few
 // samples, code without names. Empty if there is nothing to say. With all that there is to tell

@@ -3,15 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <tuple>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "output/amounts.h"
 #include "output/header.h"
 #include "output/tree.h"
 #include "view/call_tree.h"
+#include "view/processes.h"
 #include "view/totals.h"
 
 namespace gosym {
@@ -34,8 +37,15 @@ struct Line {
   KeyId key = {};  // of rows that others are within
 };
 
-// The line where it is hottest; without lines, the image; for code of no file, nothing.
-std::string place_of(const Profile& profile, const ViewKey& key, const Total& total) {
+// "./malloc/./malloc.c", "./string/../sysdeps/memmove.S" without what says nothing.
+std::string plain_path(std::string_view path) {
+  return printable(std::filesystem::path(path).lexically_normal().native());
+}
+
+// The line where it is hottest; without lines, the image, of which readers need no directories;
+// for code of no file, nothing.
+std::string place_of(const Profile& profile, const ViewKey& key, const Total& total,
+                     bool has_directories) {
   std::string_view file;
   if (total.function != ViewKey::kNoFunction)
     file = profile.strings[profile.functions[to_index(total.function)].file];
@@ -43,8 +53,10 @@ std::string place_of(const Profile& profile, const ViewKey& key, const Total& to
   if (file.empty() && image.kind == ProfileImage::Kind::kAnonymous)
     return {};
   if (file.empty())
-    return printable(image.file.path);
-  return total.line == 0 ? printable(file) : fmt::format("{}:{}", printable(file), total.line);
+    return printable(has_directories ? std::string_view(image.file.path)
+                                     : base_name(image.file.path));
+  return total.line == 0 ? plain_path(file)
+                         : fmt::format("{}:{}", plain_path(file), total.line);
 }
 
 void sort_lines(std::vector<Line>& lines, SortBy sort) {
@@ -58,11 +70,12 @@ void sort_lines(std::vector<Line>& lines, SortBy sort) {
 }
 
 std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
-                                  std::span<const SampleCount> samples) {
+                                  std::span<const SampleCount> samples, bool has_directories) {
   std::vector<Line> lines;
   for (const Total& total : frame_totals(profile, samples, keys)) {
     const ViewKey& key = keys[total.key];
-    lines.push_back({key.text, keys.has_places() ? place_of(profile, key, total) : "",
+    lines.push_back({key.text,
+                     keys.has_places() ? place_of(profile, key, total, has_directories) : "",
                      total.self, total.total, total.samples, style_of(key)});
   }
   return lines;
@@ -93,8 +106,8 @@ SortBy order_of(const Dimension& dimension, SortBy sort) {
 // The rows of one dimension, of all samples or of some of them.
 class DimensionRows {
 public:
-  DimensionRows(const Profile& profile, const Dimension& dimension)
-      : profile_(profile), dimension_(dimension) {
+  DimensionRows(const Profile& profile, const Dimension& dimension, bool has_directories)
+      : profile_(profile), dimension_(dimension), has_directories_(has_directories) {
     if (dimension.is_of_frames())
       frames_.emplace(profile, dimension.kind);
     else
@@ -109,7 +122,7 @@ public:
       std::vector<SampleCount> some;
       for (uint32_t sample : samples)
         some.push_back(profile_.samples[sample]);
-      lines = lines_of_frames(profile_, *frames_, some);
+      lines = lines_of_frames(profile_, *frames_, some, has_directories_);
     }
     sort_lines(lines, order_of(dimension_, sort));
     return lines;
@@ -118,6 +131,7 @@ public:
 private:
   const Profile& profile_;
   Dimension dimension_;
+  bool has_directories_;             // of images without lines
   std::optional<FrameKeys> frames_;  // or else:
   std::optional<SampleKeys> samples_;
 };
@@ -263,7 +277,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
                        limits,
                        is_flat,
                        {},
-                       DimensionRows(profile, options.by.back())};
+                       DimensionRows(profile, options.by.back(), is_flat)};
     for (size_t level = 0; level + 1 < options.by.size(); level++)
       nesting.outer.push_back(sample_keys(profile, profile.samples, options.by[level]));
     std::vector<std::string> path;
@@ -271,7 +285,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   }
   Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
   std::vector<Line> lines =
-      DimensionRows(profile, dimension).of(all_samples(profile), options.sort);
+      DimensionRows(profile, dimension, is_flat).of(all_samples(profile), options.sort);
   for (size_t i = 0; i < std::min(lines.size(), limits.outer); i++)
     append_row(lines[i], amounts, table);
   return lines.size();
@@ -291,7 +305,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
       name = profile.strings[profile.functions[to_index(key.function)].name];
     if (has_function && options.function->matches(printable(name)))
       lines.push_back({.name = key.text,
-                       .place = place_of(profile, key, total),
+                       .place = place_of(profile, key, total, /*has_directories=*/true),
                        .self = total.self,
                        .total = total.total,
                        .samples = total.samples});
@@ -310,7 +324,21 @@ FrameKeys tree_keys(const Profile& profile, const ViewOptions& options) {
   return {profile, Dimension::Kind::kFunction};
 }
 
-CallTree make_tree(const Profile& profile, const ViewOptions& options) {
+// Paths of several programs begin with their names, where no program has nearly all samples: of
+// two Go programs both would begin with runtime.goexit.
+std::vector<SampleKeys> groups_of_paths(const Profile& profile) {
+  constexpr double kNearlyAll = 95;
+  Hosts hosts(profile);
+  std::vector<ProfiledProgram> programs = find_programs(profile, profile.samples, hosts);
+  std::vector<SampleKeys> groups;
+  if (programs.size() > 1 && percent(programs[0].amount, profile.total_amount()) < kNearlyAll)
+    groups.push_back(program_keys(profile, profile.samples));
+  return groups;
+}
+
+// `groups` stand above those that `by` names.
+CallTree make_tree(const Profile& profile, const ViewOptions& options,
+                   std::vector<SampleKeys> groups = {}) {
   FrameKeys keys = tree_keys(profile, options);
   auto is_wanted = [&](const ViewKey& key) {
     return options.function && options.function->matches(key.text);
@@ -323,7 +351,6 @@ CallTree make_tree(const Profile& profile, const ViewOptions& options) {
     default:
       break;
   }
-  std::vector<SampleKeys> groups;
   for (const Dimension& dimension : options.by)
     if (!dimension.is_of_frames())
       groups.push_back(sample_keys(profile, profile.samples, dimension));
@@ -395,10 +422,11 @@ Room room_of(const ViewOptions& options, size_t used_lines) {
     return {};
   // Both titles, two empty lines, what is left out of both, and the shell's prompt.
   constexpr size_t kTitles = 7;
-  constexpr size_t kLeast = 4;
+  constexpr size_t kLeastRows = 4;
+  constexpr size_t kLeastPaths = 3;
   size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
-  size_t rows = std::clamp(free * 3 / 5, kLeast, kDefaultRows);
-  return {rows, std::clamp(free - std::min(free, rows), kLeast, kDefaultRows)};
+  size_t rows = std::clamp(free * 3 / 5, kLeastRows, kDefaultRows);
+  return {rows, std::clamp(free - std::min(free, rows), kLeastPaths, kDefaultRows)};
 }
 
 std::string count_line(size_t shown, size_t all, std::string_view what) {
@@ -420,10 +448,8 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
   text += count_line(limit, all, options.by.empty() ? "functions" : "rows");
   if (!options.by.empty())
     return text;
-  CallTree tree =
-      call_tree(profile, profile.samples, FrameKeys(profile, Dimension::Kind::kFunction),
-                Direction::kFromRoot);
-  tree = with_joined_chains(shown_tree(tree, options, amounts));
+  CallTree tree = with_joined_chains(
+      shown_tree(make_tree(profile, options, groups_of_paths(profile)), options, amounts));
   CallTree shown = largest(tree, room.paths);
   if (shown.nodes.size() > 1)
     text += '\n' + tree_text(shown, amounts, TreeColumns::kTotalAndSelf, options.screen);
@@ -506,8 +532,12 @@ std::string make_markdown(const Profile& profile, const ViewOptions& options) {
   }
   if (options.view == View::kLines || (options.view == View::kSummary && !options.by.empty()))
     return text;
-  CallTree tree = shown_tree(make_tree(profile, options), options, amounts);
-  if (options.view == View::kSummary)
+  bool is_summary = options.view == View::kSummary;
+  CallTree tree =
+      shown_tree(make_tree(profile, options,
+                           is_summary ? groups_of_paths(profile) : std::vector<SampleKeys>()),
+                 options, amounts);
+  if (is_summary)
     tree = largest(with_joined_chains(tree), kDefaultPaths);
   return text + "\n```\n" +
          tree_text(

@@ -100,8 +100,7 @@ struct Row {
 
 std::string remedy_of(Unnamed reason, const ProfileImage& image) {
   if (reason == Unnamed::kStripped && !image.debug_package.empty())
-    return fmt::format("install {}, or see --debug-dir and --debuginfod",
-                       printable(image.debug_package));
+    return fmt::format("install {}, or see --debug-dir", printable(image.debug_package));
   return std::string(remedy_of(reason));
 }
 
@@ -208,11 +207,9 @@ std::string make_unnamed_line(const Profile& profile) {
     return {};
   auto most =
       std::ranges::max_element(amounts, {}, [](const auto& entry) { return entry.second; });
-  return fmt::format(
-      "unnamed    {:.1f} % of the samples are in code without a name, {:.1f} % in {}: "
-      "{}{}\n",
-      share, percent(most->second, profile.total_amount()), most->first.first,
-      most->first.second, amounts.size() > 1 ? "; -v lists all" : "");
+  return fmt::format("unnamed    {:.1f} % of the samples, {:.1f} % in {}: {}{}\n", share,
+                     percent(most->second, profile.total_amount()), most->first.first,
+                     most->first.second, amounts.size() > 1 ? "; -v lists all" : "");
 }
 
 }  // namespace gosym

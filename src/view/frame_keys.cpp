@@ -306,4 +306,18 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
   return result;
 }
 
+SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> samples) {
+  Hosts hosts(profile);
+  SampleKeys result;
+  std::map<std::pair<uint32_t, uint32_t>, KeyId> keys;
+  for (const ProfiledProgram& program : find_programs(profile, samples, hosts)) {
+    for (const ProfiledProcess& process : program.processes)
+      keys[{process.host, process.pid}] = static_cast<KeyId>(result.keys.size());
+    result.keys.push_back({.text = printable(profile.strings[program.comm])});
+  }
+  for (const SampleCount& sample : samples)
+    result.ids.push_back(keys[{hosts.of(sample), sample.pid}]);
+  return result;
+}
+
 }  // namespace gosym

@@ -75,4 +75,8 @@ struct SampleKeys {
 SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samples,
                        const Dimension& dimension);
 
+// The programs that samples are of: processes of one name, on whatever host, are one. The first
+// key is the one with the most samples.
+SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> samples);
+
 }  // namespace gosym

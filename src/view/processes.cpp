@@ -48,4 +48,20 @@ std::vector<ProfiledProcess> find_processes(const Profile& profile,
   return processes;
 }
 
+std::vector<ProfiledProgram> find_programs(const Profile& profile,
+                                           std::span<const SampleCount> samples,
+                                           const Hosts& hosts) {
+  std::vector<ProfiledProgram> programs;
+  std::map<StringId, size_t> known;
+  for (const ProfiledProcess& process : find_processes(profile, samples, hosts)) {
+    auto [place, is_new] = known.try_emplace(process.comm, programs.size());
+    if (is_new)
+      programs.push_back({.comm = process.comm});
+    programs[place->second].amount += process.amount;
+    programs[place->second].processes.push_back(process);
+  }
+  std::ranges::stable_sort(programs, std::greater<>(), &ProfiledProgram::amount);
+  return programs;
+}
+
 }  // namespace gosym

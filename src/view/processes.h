@@ -40,4 +40,15 @@ std::vector<ProfiledProcess> find_processes(const Profile& profile,
                                             std::span<const SampleCount> samples,
                                             const Hosts& hosts);
 
+// Processes of one name, on whatever host.
+struct ProfiledProgram {
+  StringId comm{};
+  uint64_t amount = 0;
+  std::vector<ProfiledProcess> processes = {};  // the most samples first
+};
+// The most samples first.
+std::vector<ProfiledProgram> find_programs(const Profile& profile,
+                                           std::span<const SampleCount> samples,
+                                           const Hosts& hosts);
+
 }  // namespace gosym

@@ -91,7 +91,10 @@ private:
         weight.total += weights_[i].total;
         Total& total = totals_[to_index(keys[depth])];
         Weight& most = hottest[to_index(keys[depth])];
-        if (!(most < weight))
+        // Of lines that are equally hot the first one, in whatever order locations are.
+        bool is_first = !(weight < most) && total.function == frames[depth].function &&
+                        frames[depth].line < total.line;
+        if (!(most < weight) && !is_first)
           continue;
         most = weight;
         total.function = frames[depth].function;

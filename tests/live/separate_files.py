@@ -68,7 +68,7 @@ def nameless():
     # All outputs tell that these are no names.
     rows = json.loads(gosym("report", "--json", recording).out)["functions"]
     assert {row["name"] for row in rows if row.get("unnamed")} >= set(ours), rows
-    assert re.search(r"unnamed +\d+\.\d % of the samples are in code without a name, .* in \[stripped fib\]",
+    assert re.search(r"unnamed +\d+\.\d % of the samples, .* in \[stripped fib\]",
                      gosym("report", recording).out)
     raw = call("/usr/bin/go", "tool", "pprof", "-raw", pprof_file(recording), env=GO_ENVIRONMENT).out
     mapping = next(line for line in raw.splitlines() if line.endswith(str(program)) or f"{program} " in line)

@@ -35,26 +35,39 @@ std::string text_with(const ViewOptions& options) {
 TEST_CASE("text: what was sampled, the table, the largest paths, and what is missing") {
   CHECK(text_with({}) ==
         R"(8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 2.50 s, 0.03 CPUs
-recorded   2023-11-14T22:13:20Z on box, Linux 6.1.0 x86_64, by gosym record -a
+recorded   2023-11-14T22:13:20Z on box by gosym record -a, Linux 6.1.0 x86_64
 processes  demo (42) 87.5 %, a; b (7) 12.5 %
 
 self %  self ms  total %  total ms  function              hottest line
  62.50     50.0    62.50      50.0  main.compute          /src/demo.go:12
  25.00     20.0    25.00      20.0  write                 [kernel.kallsyms]
- 12.50     10.0    12.50      10.0  main.loop             /src/demo
+ 12.50     10.0    12.50      10.0  main.loop             demo
   0.00      0.0    87.50      70.0  main.main             /src/demo.go:31
   0.00      0.0    87.50      70.0  main.process          /src/demo.go:22
-  0.00      0.0    25.00      20.0  [stripped libc.so.6]  /lib/libc.so.6
+  0.00      0.0    25.00      20.0  [stripped libc.so.6]  libc.so.6
   0.00      0.0    12.50      10.0  [no mapping]
 
 total %  self %  function
-  87.50    0.00  ├─ main.main > main.process
+  87.50    0.00  ├─ demo > main.main > main.process
   62.50   62.50  │  ├─ main.compute
   25.00   25.00  │  └─ [stripped libc.so.6] > write
-  12.50   12.50  └─ [no mapping] > main.loop > main.loop
+  12.50   12.50  └─ a; b > [no mapping] > main.loop > main.loop
 
 few        8 samples: shares are rough; record longer, or at a higher rate
 )");
+}
+
+TEST_CASE("text: a narrow screen keeps the CPUs of the first line, not the clock's name") {
+  std::string text = text_with({.screen = {.width = 60}});
+  CHECK(text.starts_with("8 samples: 80.0 ms of CPU time in 2.50 s, 0.03 CPUs\n"));
+}
+
+TEST_CASE("text: paths begin with the program where no one has nearly all samples") {
+  Profile profile = make_demo_profile();
+  profile.samples[0].count = 100;
+  std::string text = make_text(profile, {});
+  CHECK(text.find("demo > main.main") == text.npos);
+  CHECK(text.find("main.main > main.process") != text.npos);
 }
 
 TEST_CASE("text: all that there is to tell of names and stacks, if it is to be verbose") {
@@ -71,13 +84,10 @@ TEST_CASE("text: code without a name is told in a line where samples are in it")
   Profile profile = make_demo_profile();
   profile.add_stack(std::vector{LocationId{3}});
   profile.samples[0].stack = StackId{3};
-  CHECK(
-      make_text(profile, {})
-          .find(
-              "\nunnamed    62.5 % of the samples are in code without a name, 62.5 % in "
-              "[stripped "
-              "libc.so.6]: install its debug package, or see --debug-dir and --debuginfod\n") !=
-      std::string::npos);
+  CHECK(make_text(profile, {})
+            .find("\nunnamed    62.5 % of the samples, 62.5 % in [stripped libc.so.6]: install "
+                  "its debug package, or see --debug-dir and --debuginfod\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("text: the first N, the filter and the loss are told") {
@@ -286,13 +296,19 @@ TEST_CASE(
   CHECK(make_text(profile, {.is_verbose = true}).find(", guess 16.7 %") != std::string::npos);
 }
 
-TEST_CASE("text: five processes are named, by --top 0 all of them") {
+TEST_CASE("text: of many processes five names are told, by --top 0 all of them") {
   Profile profile = make_demo_profile();
   for (uint32_t pid = 100; pid < 105; pid++)
-    profile.samples.push_back({StackId{0}, pid, pid, StringId{}, 1});
-  CHECK(make_text(profile, {}).find(" (102) 7.7 %, and 2 more\n") != std::string::npos);
+    profile.samples.push_back({StackId{0}, pid, pid, profile.strings.intern("sh"), 1});
+  CHECK(make_text(profile, {})
+            .find("\nprocesses  demo (42) 53.8 %, sh (5 processes) 38.5 %, a; b (7) 7.7 %\n") !=
+        std::string::npos);
+  for (uint32_t pid = 200; pid < 204; pid++)
+    profile.samples.push_back(
+        {StackId{0}, pid, pid, profile.strings.intern(std::to_string(pid)), 1});
+  CHECK(make_text(profile, {}).find(" 201 (201) 5.9 %, and 2 more\n") != std::string::npos);
   std::string all = make_text(profile, {.top = 0});
-  CHECK(all.find(" (104) 7.7 %\n") != std::string::npos);
+  CHECK(all.find(" sh (104) 5.9 %") != std::string::npos);
   CHECK(all.find(" more\n") == std::string::npos);
 }
 

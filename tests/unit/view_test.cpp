@@ -145,6 +145,27 @@ TEST_CASE("totals: a function with code of two files is one, shown where it is h
   CHECK(totals[0].total == 7);
 }
 
+TEST_CASE("totals: of lines that are equally hot the first one is told") {
+  Profile profile = make_demo_profile();
+  auto frame = std::ranges::find(profile.frames, FunctionId{2}, &Frame::function);
+  REQUIRE(frame != profile.frames.end());
+  Location twice = profile.locations[to_index(profile.stack(profile.samples[0].stack).front())];
+  twice.first_frame = static_cast<uint32_t>(profile.frames.size());
+  twice.frame_count = 1;
+  profile.frames.push_back(*frame);
+  profile.frames.back().line = frame->line - 1;
+  profile.locations.push_back(twice);
+  auto added = static_cast<LocationId>(profile.locations.size() - 1);
+  SampleCount other = profile.samples[0];
+  other.stack = StackId{3};
+  profile.add_stack(std::vector{added});
+  profile.samples.push_back(other);
+  std::vector<Total> totals =
+      frame_totals(profile, profile.samples, FrameKeys(profile, Kind::kFunction));
+  CHECK(totals[0].self == 10);
+  CHECK(totals[0].line == 11);
+}
+
 TEST_CASE("totals: functions of one name in two images are two") {
   Profile profile = make_demo_profile();
   profile.functions[4].name = profile.functions[3].name;  // the kernel's write
@@ -352,6 +373,16 @@ TEST_CASE("sample keys: of whom samples are") {
   CHECK(texts({Kind::kLabel, "tenant"}) == "t1|(none)|(none)|");
   CHECK(texts({Kind::kModule}) == "demo|[kernel]|demo|");
   CHECK(texts({Kind::kContainer}) == "(none)|(none)|(none)|");
+}
+
+TEST_CASE("sample keys: processes of one name are one program") {
+  Profile profile = make_demo_profile();
+  profile.samples.push_back({StackId{0}, 100, 100, profile.samples[0].comm, 4});
+  SampleKeys keys = program_keys(profile, profile.samples);
+  REQUIRE(keys.keys.size() == 2);
+  CHECK(keys.keys[0].text == "demo");
+  CHECK(keys.keys[1].text == "a; b");
+  CHECK(keys.ids == std::vector{KeyId{0}, KeyId{0}, KeyId{1}, KeyId{0}});
 }
 
 TEST_CASE("category: by the longest beginning, then by the package, then by the module") {
