@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "base/sigbus_handler.h"
 #include "commands/command.h"
+#include "commands/foreign_words.h"
 #include "record/privileges.h"
 
 namespace {
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
                    gosym::make_diff(), gosym::make_goroutines(), gosym::make_archive(),
                    gosym::make_inspect(), gosym::make_resolve(), gosym::make_annotate(),
                    gosym::make_doctor()},
+      .foreign_commands = gosym::words_for_commands(),
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
   auto status = command ? run(*command) : usage;

@@ -285,6 +285,12 @@ std::string missing_command(const Program& program, const std::vector<std::strin
 }
 
 CommandLine unknown_command(const Program& program, const std::vector<std::string>& given) {
+  for (const ForeignWord& foreign : program.foreign_commands)
+    if (!given.empty() && given.front() == foreign.word) {
+      print(stderr, "{0}: error: {1}\n{0}: hint: in {0}: {2}\n", program.name,
+            missing_command(program, given), foreign.here);
+      return {.status = kUsage};
+    }
   std::vector<std::string> names = command_names(program);
   names.insert(names.end(), {"help", "--help", "--version"});
   return usage_error(program, "", missing_command(program, given),

@@ -79,6 +79,7 @@ struct Program {
   std::string summary;
   std::string examples;
   std::vector<Command> commands;
+  std::vector<ForeignWord> foreign_commands = {};  // "script", "gosym report --folded"
 };
 
 // What was asked for: a command to run, or, where that is null, the exit status of what is

@@ -14,9 +14,17 @@ namespace gosym {
 std::vector<ForeignWord> words_for_report();
 // Of `perf record`.
 std::vector<ForeignWord> words_for_record();
+// Of `perf top`.
+std::vector<ForeignWord> words_for_top();
+// Of `perf annotate`.
+std::vector<ForeignWord> words_for_annotate();
+// Of `perf` itself: its commands.
+std::vector<ForeignWord> words_for_commands();
 
 // Makes options of gosym of pprof's, which have one dash: "-focus=RE", "-cum", "-nodecount=5";
 // and of perf's that look the same and are not: "-g caller", "-f" without a format.
 void understand_report_words(std::vector<std::string>& line);
+// Of perf's annotate: "-i FILE", "-s FUNC", which are operands here, and "-M intel".
+void understand_annotate_words(std::vector<std::string>& line);
 
 }  // namespace gosym

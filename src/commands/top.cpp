@@ -11,6 +11,7 @@
 #include "commands/browse.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/name_option.h"
 #include "commands/option_checks.h"
@@ -384,6 +385,7 @@ Command make_top() {
               "  gosym top -b -n 1 -p 4242 | mail -s busy root   one report\n"
               "  gosym top -a --save spike.raw        then: gosym report spike.raw\n",
           .words = &options->record.command,
+          .foreign_words = words_for_top(),
           .run = [options] { return top(*options); }};
 }
 

@@ -45,6 +45,16 @@ REPORT = [
     ("-weblist=main", "in gosym: gosym annotate FILE FUNC"),
     ("-sample_index=1", "in gosym: --event NAME"),
     ("--calers main", "did you mean --callers?"),
+    ("--call-graph graph,0.5,caller --stdio", "total %"),
+    ("--hierarchy -s comm,dso", "in gosym: --by KEY,KEY"),
+    ("--tasks", "in gosym: --by process,thread"),
+    ("-noinlines -files", "demo/main.go"),
+    ("-lines", "main.go:"),
+    ("-addresses", "demo+0x"),
+    ("-nodefraction=0.01", "in gosym: --min PERCENT"),
+    ("-tags", "in gosym: -v, which lists labels"),
+    ("-tagroot=tenant", "in gosym: --tree --by label:KEY"),
+    ("-base=old.pb.gz", "in gosym: gosym diff BEFORE AFTER"),
 ]
 
 RECORD = [

@@ -9,6 +9,7 @@
 #include "commands/annotate/sampled_code.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/name_option.h"
 #include "commands/report_notes.h"
@@ -246,6 +247,8 @@ Command make_annotate() {
               "  gosym annotate ./server main.main       of a binary\n"
               "  gosym annotate ./server 'encoding/json.*Encode'\n"
               "  gosym annotate --source ~/src/server ./server main.handle\n",
+          .rewrite = understand_annotate_words,
+          .foreign_words = words_for_annotate(),
           .run = [options] { return run_annotate(*options); }};
 }
 
