@@ -72,7 +72,10 @@ void show_names(Profile& profile, NameForms forms) {
     std::string given(profile.strings[function.name]);
     std::string shown =
         display_name(given, sources[i], is_go(sources[i]) ? forms.go : forms.native);
-    function.package = profile.strings.intern(package_of(given, shown, sources[i]));
+    std::string package = package_of(given, shown, sources[i]);
+    if (package.empty() && is_go(sources[i]))
+      package = package_of_assembly(profile.strings[function.file]);
+    function.package = profile.strings.intern(package);
     function.name = profile.strings.intern(shown);
     if (!forms.has_system_names)
       function.system_name = function.name;

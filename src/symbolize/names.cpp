@@ -124,6 +124,24 @@ std::string package_of(std::string_view name, std::string_view shown, FrameSourc
   return unescape(name.substr(0, package_size(name)));
 }
 
+// "/usr/lib/go-1.19/src/runtime/asm_amd64.s", "golang.org/x/crypto@v0.1.0/blake2b/asm.s".
+std::string package_of_assembly(std::string_view file) {
+  size_t slash = file.rfind('/');
+  if (!file.ends_with(".s") || slash == file.npos)
+    return {};
+  std::string_view folder = file.substr(0, slash);
+  for (std::string_view root : {"/pkg/mod/", "/src/"})
+    if (size_t at = folder.find(root); at != folder.npos)
+      folder.remove_prefix(at + root.size());
+  if (folder.starts_with('/'))
+    return {};
+  std::string package(folder.substr(0, folder.find('@')));
+  if (size_t version = folder.find('@'); version != folder.npos)
+    if (size_t rest = folder.find('/', version); rest != folder.npos)
+      package += folder.substr(rest);
+  return package;
+}
+
 std::string display_name(std::string_view name, FrameSource source, NameForm form) {
   if (form == NameForm::kNone || source == FrameSource::kCallFrames)
     return std::string(name);

@@ -69,7 +69,9 @@ private:
   };
 
   FunctionId intern(const Call& call, FrameSource source) {
-    const Names& names = names_of(call.function, source);
+    Names names = names_of(call.function, source);
+    if (names.package == StringId{} && is_go(source))
+      names.package = intern(package_of_assembly(call.file));
     Function function{names.name, names.system_name, intern(call.file), call.start_line,
                       names.package};
     auto [known, is_new] =

@@ -42,6 +42,19 @@ TEST_CASE("names: brackets that do not pair take all between the first and the l
   CHECK(shorten("a.F]") == "a.F]");
 }
 
+TEST_CASE("names: assembly without a package in its name is of the one of its file") {
+  CHECK(package_of_assembly("/usr/lib/go-1.19/src/internal/bytealg/compare_amd64.s") ==
+        "internal/bytealg");
+  CHECK(package_of_assembly("runtime/asm_amd64.s") == "runtime");
+  CHECK(package_of_assembly("golang.org/x/crypto@v0.1.0/blake2b/blake2b_amd64.s") ==
+        "golang.org/x/crypto/blake2b");
+  CHECK(package_of_assembly("/root/go/pkg/mod/github.com/a/b@v1.2.3/asm.s") ==
+        "github.com/a/b");
+  for (const char* file :
+       {"", "asm.s", "/home/me/asm.s", "runtime/proc.go", "/asm.s", "@/a.s", "a@b/c.s"})
+    CHECK(package_of_assembly(file) == (std::string_view(file) == "a@b/c.s" ? "a" : ""));
+}
+
 TEST_CASE("names: escapes of the package path are undone, others are no escapes") {
   CHECK(full("gopkg.in/yaml%2ev3.Marshal") == "gopkg.in/yaml.v3.Marshal");
   CHECK(full("ex.org/a%22b.F") == "ex.org/a\"b.F");
