@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
 
 #include "base/exit_status.h"
 #include "base/shell.h"
@@ -121,6 +124,29 @@ Result<> check_function(const Profile& profile, const ReportOptions& options) {
       .with_exit_status(kNoTarget);
 }
 
+// Of --by label:KEY: a slip would show one row, "(none)".
+Result<> check_labels(const Profile& profile, const ReportOptions& options) {
+  std::set<std::string_view> keys;
+  for (const std::vector<ProfileLabel>& set : profile.label_sets)
+    for (const ProfileLabel& label : set)
+      keys.insert(profile.strings[label.key]);
+  for (const Dimension& dimension : options.view.by) {
+    if (dimension.kind != Dimension::Kind::kLabel || keys.contains(dimension.label))
+      continue;
+    constexpr size_t kNamed = 10;
+    std::vector<std::string> names;
+    for (std::string_view key : keys)
+      if (names.size() < kNamed)
+        names.push_back(printable(key));
+    return errorf("no sample has a label '{}'", printable(dimension.label))
+        .with_hint(names.empty() ? "programs set labels by runtime/pprof: pprof.Do(ctx, "
+                                   "pprof.Labels(\"tenant\", id), handle)"
+                                 : "labels are " + joined(names, ", "))
+        .with_exit_status(kNoTarget);
+  }
+  return Ok{};
+}
+
 // As perf does: on a terminal, unless it is to be text.
 bool opens_browser(const ReportOptions& options) {
   return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
@@ -145,6 +171,8 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(loaded).error();
   auto& [recordings, profile, symbols, held] = *loaded;
   if (auto checked = check_function(profile, options); !checked)
+    return std::move(checked).error();
+  if (auto checked = check_labels(profile, options); !checked)
     return std::move(checked).error();
   if (options.format == "text")
     find_debug_packages(profile, held);  // that have the names which are missing
