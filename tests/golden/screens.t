@@ -1,0 +1,233 @@
+What a terminal shows first of recordings of real programs (recordings/make.py): a service under load and
+a compiler without its debug package.
+
+  $ ./screen 80x24 gosym report --stdio prometheus.html
+  611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
+  recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Lin…
+  processes  prometheus (25343) 100.0 %
+  load       ▅█▆▆█▅▇▆▇▇▇▆██▆█▇▇▆▅▆▇█▇▆▇▄▇▅▆  each 333 ms, 0.40 to 0.82 CPUs
+
+  self %  self s  total %  total s  function                     hottest line
+    4.09    0.25     7.53     0.46  runtime.scanobject           mgcmark.go:1324
+    2.95    0.18     3.11     0.19  runtime.memmove              memmo…amd64.s:168
+    2.62    0.16     2.78     0.17  runtime.step                 symtab.go:1121
+    2.45    0.15    18.00     1.11  runtime.mallocgc             malloc.go:1009
+    2.13    0.13     2.29     0.14  runtime.lock2                lock_futex.go:61
+    1.80    0.11     6.71     0.41  runtime.heapBitsSetType      mbitmap.go:879
+    1.80    0.11     1.80     0.11  _raw_spin_unlock_irqrestore  [kernel.kallsyms]
+  7 of 978 functions; --top 0 shows all
+
+  total %  self %  function
+    96.56    0.00  runtime.goexit
+    59.74    0.00  net/http.(*conn).serve
+    51.55    0.00  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
+    29.46    0.33  ├─ rout….ServeHTTP > … > promhttp.HandlerForTransactional.func1
+    21.60    0.00  └─ htt…erveHTTP > … > promhttp.Inst…ntHandlerResponseSize.func1
+  the largest paths; --tree shows all calls
+
+  $ ./screen 120x40 gosym report --stdio prometheus.html
+  611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
+  recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
+  processes  prometheus (25343) 100.0 %
+  load       ▅▃▇▆▅▅▆▃▆▇▄▄▆▆▆▅▆▆▆▅▅▆▄▅▇▇█▅▆▄▅█▇▅▅▆▅▄▅▃▄▅▅▆█▆▆▅▅▆▆▆▄▃▇▅▆▃▅▄  each 167 ms, 0.27 to 1.00 CPUs
+
+  self %  self s  total %  total s  function                                             hottest line
+    4.09    0.25     7.53     0.46  runtime.scanobject                                   runtime/mgcmark.go:1324
+    2.95    0.18     3.11     0.19  runtime.memmove                                      runtime/memmove_amd64.s:168
+    2.62    0.16     2.78     0.17  runtime.step                                         runtime/symtab.go:1121
+    2.45    0.15    18.00     1.11  runtime.mallocgc                                     runtime/malloc.go:1009
+    2.13    0.13     2.29     0.14  runtime.lock2                                        runtime/lock_futex.go:61
+    1.80    0.11     6.71     0.41  runtime.heapBitsSetType                              runtime/mbitmap.go:879
+    1.80    0.11     1.80     0.11  _raw_spin_unlock_irqrestore                          [kernel.kallsyms]
+    1.80    0.11     1.80     0.11  runtime.unlock2                                      runtime/lock_futex.go:116
+    1.47    0.09    11.46     0.71  expfmt.MetricFamilyToText                            common/expfmt/text_create.go:132
+    1.47    0.09     2.78     0.17  runtime.getStackMap                                  runtime/stack.go:1321
+    1.47    0.09     1.96     0.12  runtime.findObject                                   runtime/mbitmap.go:408
+    1.47    0.09     1.64     0.10  irqentry_exit_to_user_mode                           [kernel.kallsyms]
+    1.47    0.09     1.47     0.09  finish_task_switch.isra.0                            [kernel.kallsyms]
+    1.47    0.09     1.47     0.09  runtime.pageIndexOf                                  runtime/mheap.go:696
+    1.31    0.08    10.80     0.67  runtime.newobject                                    runtime/malloc.go:1202
+    1.31    0.08     1.31     0.08  aeshashbody                                          runtime/asm_amd64.s:1228
+  16 of 978 functions; --top 0 shows all
+
+  total %  self %  function
+    96.56    0.00  runtime.goexit
+    59.74    0.00  ├─ net/http.(*conn).serve
+    51.55    0.00  │  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
+    29.46    0.33  │  ├─ route.(*Router).ServeHTTP > … > promhttp.HandlerForTransactional.func1
+    16.37    0.16  │  │  prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather
+    11.78    1.15  │  │  github.com/prometheus/client_golang/prometheus.processMetric
+    21.60    0.00  │  └─ http.HandlerFunc.ServeHTTP > … > promhttp.InstrumentHandlerResponseSize.func1
+    20.29    0.33  │     http.HandlerFunc.ServeHTTP > … > v1.(*API).Register.func1.1
+    18.17    0.00  │     v1.(*API).Register.func2.1 > v1.(*API).query
+    13.26    0.00  │     github.com/prometheus/prometheus/promql.(*query).Exec
+    11.62    0.16  │     github.com/prometheus/prometheus/promql.(*Engine).exec
+    16.86    0.00  └─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
+  the largest paths; --tree shows all calls
+
+  $ ./screen 200x50 gosym report --stdio prometheus.html
+  611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
+  recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
+  processes  prometheus (25343) 100.0 %
+  load       ▅▃▇▆▅▅▆▃▆▇▄▄▆▆▆▅▆▆▆▅▅▆▄▅▇▇█▅▆▄▅█▇▅▅▆▅▄▅▃▄▅▅▆█▆▆▅▅▆▆▆▄▃▇▅▆▃▅▄  each 167 ms, 0.27 to 1.00 CPUs
+
+  self %  self s  total %  total s  function                                                      hottest line
+    4.09    0.25     7.53     0.46  runtime.scanobject                                            runtime/mgcmark.go:1324
+    2.95    0.18     3.11     0.19  runtime.memmove                                               runtime/memmove_amd64.s:168
+    2.62    0.16     2.78     0.17  runtime.step                                                  runtime/symtab.go:1121
+    2.45    0.15    18.00     1.11  runtime.mallocgc                                              runtime/malloc.go:1009
+    2.13    0.13     2.29     0.14  runtime.lock2                                                 runtime/lock_futex.go:61
+    1.80    0.11     6.71     0.41  runtime.heapBitsSetType                                       runtime/mbitmap.go:879
+    1.80    0.11     1.80     0.11  _raw_spin_unlock_irqrestore                                   [kernel.kallsyms]
+    1.80    0.11     1.80     0.11  runtime.unlock2                                               runtime/lock_futex.go:116
+    1.47    0.09    11.46     0.71  github.com/prometheus/common/expfmt.MetricFamilyToText        github.com/prometheus/common/expfmt/text_create.go:132
+    1.47    0.09     2.78     0.17  runtime.getStackMap                                           runtime/stack.go:1321
+    1.47    0.09     1.96     0.12  runtime.findObject                                            runtime/mbitmap.go:408
+    1.47    0.09     1.64     0.10  irqentry_exit_to_user_mode                                    [kernel.kallsyms]
+    1.47    0.09     1.47     0.09  finish_task_switch.isra.0                                     [kernel.kallsyms]
+    1.47    0.09     1.47     0.09  runtime.pageIndexOf                                           runtime/mheap.go:696
+    1.31    0.08    10.80     0.67  runtime.newobject                                             runtime/malloc.go:1202
+    1.31    0.08     1.31     0.08  aeshashbody                                                   runtime/asm_amd64.s:1228
+    1.15    0.07    11.78     0.73  github.com/prometheus/client_golang/prometheus.processMetric  github.com/prometheus/client_golang/prometheus/registry.go:629
+    1.15    0.07     1.64     0.10  runtime.memclrNoHeapPointers                                  runtime/memclr_amd64.s:94
+    1.15    0.07     1.15     0.07  __vdso_clock_gettime                                          [vdso]
+    1.15    0.07     1.15     0.07  runtime.nextFreeFast                                          runtime/malloc.go:783
+  20 of 978 functions; --top 0 shows all
+
+  total %  self %  function
+    96.56    0.00  runtime.goexit
+    59.74    0.00  ├─ net/http.(*conn).serve
+    51.55    0.00  │  http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
+    29.46    0.33  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
+    16.37    0.16  │  │  ├─ prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather
+    11.78    1.15  │  │  │  github.com/prometheus/client_golang/prometheus.processMetric
+    11.46    1.47  │  │  └─ expfmt.encoderCloser.Encode > expfmt.NewEncoder.func7 > expfmt.MetricFamilyToText
+    21.60    0.00  │  └─ http.HandlerFunc.ServeHTTP > http.StripPrefix.func1 > … 7 calls … > http.HandlerFunc.ServeHTTP > promhttp.InstrumentHandlerResponseSize.func1
+    20.29    0.33  │     http.HandlerFunc.ServeHTTP > web.(*Handler).testReady.func1 > httputil.CompressionHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > v1.(*API).Register.func1.1
+    18.17    0.00  │     v1.(*API).Register.func2.1 > v1.(*API).query
+    13.26    0.00  │     github.com/prometheus/prometheus/promql.(*query).Exec
+    11.62    0.16  │     github.com/prometheus/prometheus/promql.(*Engine).exec
+     9.82    0.00  │     github.com/prometheus/prometheus/promql.(*Engine).execEvalStmt
+     8.51    0.00  │     promql.(*evaluator).Eval > promql.(*evaluator).eval > promql.(*evaluator).rangeEval
+     8.02    0.16  │     github.com/prometheus/prometheus/promql.(*evaluator).eval
+    16.86    0.00  ├─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
+    10.80    0.00  │  prometheus.(*processCollector).Collect > prometheus.(*processCollector).processCollect
+     8.51    0.00  └─ runtime.gcBgMarkWorker
+  the largest paths; --tree shows all calls
+
+  $ ./screen 80x24 gosym report --stdio compile.html
+  265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
+  recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.…
+  processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
+  load       █▇█▇█▇█▇█▇█▇█▇█▆█▇█▇█▆█▇█▇█▇█▆  each 90 ms, 0.79 to 1.12 CPUs
+
+  self %  self s  total %  total s  function            hottest line
+    1.89    0.05     2.26     0.06  ggc_internal_alloc  cc1plus
+    1.51    0.04     4.15     0.11  cc1plus!fun_f44320  cc1plus
+    1.51    0.04     3.40     0.09  exc_page_fault      [kernel.kallsyms]
+    1.51    0.04     1.89     0.05  _int_malloc         malloc/malloc.c:3908
+    1.51    0.04     1.51     0.04  bitmap_ior_into     cc1plus
+    1.51    0.04     1.51     0.04  cc1plus!fun_ff34d0  cc1plus
+  6 of 929 functions; --top 0 shows all
+
+  total %  self %  function
+    98.87    0.00  _start > … > cc1plus!fun_d801c0
+    76.60    0.00  symbol_table::finalize_compilation_unit
+    73.58    0.00  cc1plus!fun_97da40
+    54.34    0.00  cgraph_node::expand
+  the largest paths; --tree shows all calls
+
+  unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install
+             g++-12-dbgsym, or see --debug-dir; -v lists all
+
+  $ ./screen 120x40 gosym report --stdio compile.html
+  265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
+  recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.cpp -o /dev/null, Linux 6.18.44-fc-v669 …
+  processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
+  load       ▇▆▆▆█▆▆▆█▆▆▆█▆▆▆█▆▆▆█▅▆▆█▆▆▆█▆▅▆█▆▆▆█▆▆▆█▆▆▅█▆▆▇█▆▆▇█▆▆▇█▆▆▅  each 45 ms, 0.67 to 1.34 CPUs
+
+  self %  self s  total %  total s  function                        hottest line
+    1.89    0.05     2.26     0.06  ggc_internal_alloc              cc1plus
+    1.51    0.04     4.15     0.11  cc1plus!fun_f44320              cc1plus
+    1.51    0.04     3.40     0.09  exc_page_fault                  [kernel.kallsyms]
+    1.51    0.04     1.89     0.05  _int_malloc                     malloc/malloc/malloc.c:3908
+    1.51    0.04     1.51     0.04  bitmap_ior_into                 cc1plus
+    1.51    0.04     1.51     0.04  cc1plus!fun_ff34d0              cc1plus
+    1.51    0.04     1.51     0.04  iterative_hash                  cc1plus
+    1.13    0.03     3.02     0.08  __memset_avx512_unaligned_erms  x86_64/multiarch/memset-vec-unaligned-erms.S:212
+    1.13    0.03     2.26     0.06  htab_find_slot_with_hash        cc1plus
+    1.13    0.03     1.51     0.04  walk_stmt_load_store_addr_ops   cc1plus
+    1.13    0.03     1.13     0.03  bitmap_bit_p                    cc1plus
+    1.13    0.03     1.13     0.03  cc1plus!fun_1b26e20             cc1plus
+    1.13    0.03     1.13     0.03  push_to_top_level               cc1plus
+    0.75    0.02     4.15     0.11  cc1plus!fun_8247d0              cc1plus
+    0.75    0.02     2.64     0.07  calculate_dominance_info        cc1plus
+    0.75    0.02     2.64     0.07  cc1plus!fun_1921de0             cc1plus
+  16 of 929 functions; --top 0 shows all
+
+  total %  self %  function
+    98.87    0.00  _start > __libc_start_main > … 2 calls … > toplev::main > cc1plus!fun_d801c0
+    76.60    0.00  ├─ symbol_table::finalize_compilation_unit
+    73.58    0.00  │  cc1plus!fun_97da40
+    54.34    0.00  │  ├─ cgraph_node::expand
+    50.19    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040
+    47.92    0.00  │  │  cc1plus!fun_cb5040
+    35.85    0.00  │  │  ├─ execute_one_pass
+    12.08    0.00  │  │  └─ cc1plus!fun_cb5040 > execute_one_pass
+    16.98    0.00  │  └─ execute_ipa_pass_list
+    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040
+    12.08    0.00  └─ c_common_parse_file > c_parse_file
+  the largest paths; --tree shows all calls
+
+  unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
+
+  $ ./screen 200x50 gosym report --stdio compile.html
+  265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
+  recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.cpp -o /dev/null, Linux 6.18.44-fc-v669 x86_64
+  processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
+  load       ▇▆▆▆█▆▆▆█▆▆▆█▆▆▆█▆▆▆█▅▆▆█▆▆▆█▆▅▆█▆▆▆█▆▆▆█▆▆▅█▆▆▇█▆▆▇█▆▆▇█▆▆▅  each 45 ms, 0.67 to 1.34 CPUs
+
+  self %  self s  total %  total s  function                        hottest line
+    1.89    0.05     2.26     0.06  ggc_internal_alloc              cc1plus
+    1.51    0.04     4.15     0.11  cc1plus!fun_f44320              cc1plus
+    1.51    0.04     3.40     0.09  exc_page_fault                  [kernel.kallsyms]
+    1.51    0.04     1.89     0.05  _int_malloc                     malloc/malloc/malloc.c:3908
+    1.51    0.04     1.51     0.04  bitmap_ior_into                 cc1plus
+    1.51    0.04     1.51     0.04  cc1plus!fun_ff34d0              cc1plus
+    1.51    0.04     1.51     0.04  iterative_hash                  cc1plus
+    1.13    0.03     3.02     0.08  __memset_avx512_unaligned_erms  sysdeps/x86_64/multiarch/memset-vec-unaligned-erms.S:212
+    1.13    0.03     2.26     0.06  htab_find_slot_with_hash        cc1plus
+    1.13    0.03     1.51     0.04  walk_stmt_load_store_addr_ops   cc1plus
+    1.13    0.03     1.13     0.03  bitmap_bit_p                    cc1plus
+    1.13    0.03     1.13     0.03  cc1plus!fun_1b26e20             cc1plus
+    1.13    0.03     1.13     0.03  push_to_top_level               cc1plus
+    0.75    0.02     4.15     0.11  cc1plus!fun_8247d0              cc1plus
+    0.75    0.02     2.64     0.07  calculate_dominance_info        cc1plus
+    0.75    0.02     2.64     0.07  cc1plus!fun_1921de0             cc1plus
+    0.75    0.02     1.51     0.04  cc1plus!fun_191a9f0             cc1plus
+    0.75    0.02     1.51     0.04  iterative_hash_template_arg     cc1plus
+    0.75    0.02     1.51     0.04  mark_irreducible_loops          cc1plus
+    0.75    0.02     1.13     0.03  df_worklist_dataflow            cc1plus
+  20 of 929 functions; --top 0 shows all
+
+  total %  self %  function
+    98.87    0.00  _start > __libc_start_main > … 2 calls … > toplev::main > cc1plus!fun_d801c0
+    76.60    0.00  ├─ symbol_table::finalize_compilation_unit
+    73.58    0.00  │  cc1plus!fun_97da40
+    54.34    0.00  │  ├─ cgraph_node::expand
+    50.19    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040
+    47.92    0.00  │  │  cc1plus!fun_cb5040
+    35.85    0.00  │  │  ├─ execute_one_pass
+    12.08    0.00  │  │  └─ cc1plus!fun_cb5040 > execute_one_pass
+    16.98    0.00  │  └─ execute_ipa_pass_list
+    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040
+     8.68    0.00  │     ├─ cc1plus!fun_cb5040 > execute_one_pass
+     6.79    0.00  │     └─ execute_one_pass
+    12.08    0.00  ├─ c_common_parse_file > c_parse_file
+    10.57    0.00  │  cc1plus!fun_7f4d20 > cc1plus!fun_7f4850 > cc1plus!fun_7f47f0 > cc1plus!fun_7f4d20
+     6.04    0.00  │  cc1plus!fun_7f2910
+    10.19    0.00  └─ c_parse_final_cleanups > instantiate_pending_templates > instantiate_decl > cc1plus!fun_81a820
+     7.92    0.00     cc1plus!fun_81ba90 > cc1plus!fun_81ba90 > cc1plus!fun_81ba90
+  the largest paths; --tree shows all calls
+
+  unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
