@@ -10,7 +10,7 @@ import pathlib
 import re
 import shlex
 
-from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, call, folded, go, gosym, new_place, pprof_file,
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, ROOT, call, folded, go, gosym, new_place, pprof_file,
                     run, wait_for)
 
 MILLISECONDS = 4000
@@ -83,10 +83,10 @@ def functions_are_those_of_top():
     assert not wrong, wrong[:5]
 
 
-def peek(function):
+def peek(function, *filters):
     """What -peek shows above and below the function: name -> nanoseconds."""
     callers, callees, side = {}, {}, None
-    for line in go_pprof("-peek", f"^{re.escape(function)}$", "-functions").splitlines():
+    for line in go_pprof("-peek", f"^{re.escape(function)}$", "-functions", *filters).splitlines():
         if line.startswith("-----"):
             side = callers
         elif row := re.match(r" +(\S+ns) +\S+% \|   (.*?)(?: \((?:partial-)?inline\))?$", line):
@@ -96,9 +96,9 @@ def peek(function):
     return callers, callees
 
 
-def neighbours_are_those_of_peek(function):
-    for option, wanted in zip(("--callers", "--callees"), peek(function)):
-        found = rows(option, f"^{re.escape(function)}$", "--depth", 1, "--min", 0)
+def neighbours_are_those_of_peek(function, ours=(), theirs=()):
+    for option, wanted in zip(("--callers", "--callees"), peek(function, *theirs)):
+        found = rows(option, f"^{re.escape(function)}$", "--depth", 1, "--min", 0, *ours)
         found.pop(function, None)  # pprof has no edges from a node to itself
         assert found.keys() == wanted.keys(), (option, found, wanted)
         wrong = [(name, found[name], wanted[name]) for name in wanted
@@ -120,6 +120,74 @@ def lines_are_those_of_pprof():
     wrong = [(name, found[name], told[name]) for name in told
              if found[name] != told[name]]
     assert not wrong, wrong
+
+
+def lines_are_those_of_list(ours=(), theirs=()):
+    """Of a function that calls itself and one that only calls, with the lines of the source."""
+    for function in ("main.fib", "main.recursion"):
+        listed = {}
+        for line in go_pprof("-list", f"^{re.escape(function)}$", f"-source_path={ROOT}", *theirs).splitlines():
+            if row := re.match(r" *(\S+ns|\.) +(\S+ns|\.) +(\d+):", line):
+                amounts = tuple(nanoseconds(text) if text != "." else 0 for text in row.groups()[:2])
+                if any(amounts):
+                    listed[f"{function} main.go:{row[3]}"] = amounts
+        assert listed, function
+        found = rows("--lines", f"^{re.escape(function)}$", *ours)
+        assert found == listed, (found, listed)
+
+
+def tree_of_pprof(*filters):
+    """The nodes and edges of -tree: name -> (self, total), (caller, callee) -> nanoseconds."""
+    nodes, edges, above, name = {}, {}, [], None
+    for line in go_pprof("-tree", "-functions", *filters).splitlines():
+        if line.startswith("-----"):
+            above, name = [], None
+        elif row := re.match(r" +(\S+ns) +\S+% \|   (.*?)(?: \((?:partial-)?inline\))?$", line):
+            if name is None:
+                above.append((row[2], nanoseconds(row[1])))
+            else:
+                edges[name, row[2]] = nanoseconds(row[1])
+        elif row := re.match(r" *(\S+ns|0) +\S+% +\S+% +(\S+ns|0) +\S+% +\| (\S.*?)(?: \((?:partial-)?inline\))?$",
+                             line):
+            name = row[3]
+            nodes[name] = (nanoseconds(row[1]), nanoseconds(row[2]))
+            edges.update({(caller, name): amount for caller, amount in above})
+    return nodes, edges
+
+
+def tree_of_gosym(*options):
+    """The same of the tree in JSON: on each path a function, and a call, counts once."""
+    nodes, edges = {}, {}
+
+    def add(table, key, amounts):
+        table[key] = tuple(map(sum, zip(table.get(key, (0, 0)), amounts)))
+
+    def visit(node, caller, functions, calls):
+        name, call_ = node["name"], (caller, node["name"])
+        add(nodes, name, (node["self"], node["total"] if name not in functions else 0))
+        if caller not in (None, name) and call_ not in calls:
+            add(edges, call_, (0, node["total"]))
+        for child in node["children"]:
+            visit(child, name, functions | {name}, calls | {call_})
+
+    for child in document(*options)["tree"]["children"]:
+        visit(child, None, frozenset(), frozenset())
+    return nodes, {call_: amounts[1] for call_, amounts in edges.items()}
+
+
+def tree_is_that_of_pprof(ours=(), theirs=()):
+    """But for C++, whose names pprof shortens, and code without a name, which pprof tells apart by address."""
+    def comparable(name):
+        return not name.startswith("[") and "::" not in name and "!fun_" not in name
+
+    told, found = tree_of_pprof(*theirs), tree_of_gosym(*ours)
+    assert len(told[0]) > 3 and len(told[1]) > 3, told
+    nodes = {name: amounts for name, amounts in told[0].items() if comparable(name)}
+    wrong = [(name, amounts, found[0].get(name)) for name, amounts in nodes.items() if found[0].get(name) != amounts]
+    assert not wrong, wrong[:5]
+    calls = {call_: amount for call_, amount in told[1].items() if all(map(comparable, call_))}
+    wrong = [(call_, amount, found[1].get(call_)) for call_, amount in calls.items() if found[1].get(call_) != amount]
+    assert not wrong, wrong[:5]
 
 
 def tree_adds_up():
@@ -209,6 +277,23 @@ def all_that_were_sampled():
         neighbours_are_those_of_peek(function)
 
 
+# The same stacks and frames as pprof selects by its own options of a profile of all.
+FILTERS = [[["--focus", "main.fib"], ["-focus=main.fib"]], [["--ignore", "main.methods"], ["-ignore=main.methods"]],
+           [["--hide", "^runtime\\."], ["-hide=^runtime\\."]], [["--show", "^main\\."], ["-show=^main\\."]],
+           [["--focus", "main.fib", "--hide", "^runtime\\."], ["-focus=main.fib", "-hide=^runtime\\."]],
+           [["--focus", "main.main", "--ignore", "main.fib", "--show", "^main\\."],
+            ["-focus=main.main", "-ignore=main.fib", "-show=^main\\."]]]
+
+
+def views_agree_with_filters(ours, theirs):
+    """Of callers and callees, of the tree, and of lines where the function is left."""
+    tree_is_that_of_pprof(ours, theirs)
+    neighbours_are_those_of_peek("main.main", ours, theirs)
+    if ["--ignore", "main.fib"] != ours[2:4]:
+        assert neighbours_are_those_of_peek("main.recursion", ours, theirs)
+        lines_are_those_of_list(ours, theirs)
+
+
 # Each with one of another kind; of those that --focus and --ignore select nothing is left.
 PAIRS = [sum(pair, []) for pair in itertools.combinations(SELECTIONS[1:-1], 2)]
 
@@ -216,10 +301,14 @@ run([("keys within each other are columns of CSV", nested_csv),
      ("functions have the self and total of pprof -top", functions_are_those_of_top),
      ("callers and callees are those of pprof -peek", all_that_were_sampled),
      ("lines are those of pprof -lines", lines_are_those_of_pprof),
+     ("lines are those of pprof -list", lines_are_those_of_list),
      ("the tree adds up", tree_adds_up),
+     ("the tree has the nodes and calls of pprof -tree", tree_is_that_of_pprof),
      ("95 % of the time has a category", most_has_a_category)] +
     [(f"the answer is on the first screen of {width}x{height}",
       functools.partial(answer_is_on_the_first_screen, (width, height)))
      for width, height in [(80, 24), (120, 40), (200, 50)]] +
+    [(f"views agree with pprof {' '.join(theirs)}", functools.partial(views_agree_with_filters, ours, theirs))
+     for ours, theirs in FILTERS] +
     [(f"totals agree with {' '.join(selection)}", functools.partial(totals_agree, selection))
      for selection in SELECTIONS + PAIRS[::5]])
