@@ -397,8 +397,8 @@ std::optional<CommandLine> answer_foreign_word(const Program& program,
   for (const std::string& word : line)
     for (const ForeignWord& foreign : command->foreign_words)
       if (word == foreign.word || word.starts_with(foreign.word + "=")) {
-        print(stderr, "{0}: error: unknown option '{1}'\n{0}: hint: in {0}: {2}\n",
-              program.name, printable(word), foreign.here);
+        print(stderr, "{0}: error: {1}\n{0}: hint: in {0}: {2}\n", program.name,
+              unexpected(word), foreign.here);
         return CommandLine{.status = kUsage};
       }
   return std::nullopt;

@@ -69,6 +69,9 @@ Of perf.
   > report --branch-history
   > record --switch-output
   > record -b
+  > record -D 1000 -a
+  > record -e cycles:u -a
+  > record -k mono -a
   > record --call-graph=lbr
   > top -s sym
   > top --hide_kernel_symbols
@@ -90,6 +93,9 @@ Of perf.
   report --branch-history          in gosym: nothing here: branches are not sampled
   record --switch-output           in gosym: --max-size SIZE
   record -b                        in gosym: nothing here: branches are not sampled
+  record -D 1000 -a                in gosym: sleep SECONDS; gosym record
+  record -e cycles:u -a            in gosym: -e cycles --user-only
+  record -k mono -a                in gosym: nothing to do: all times are of one clock
   record --call-graph=lbr          in gosym: --call-graph=auto
   top -s sym                       in gosym: --by KEY
   top --hide_kernel_symbols        in gosym: --user-only
