@@ -43,7 +43,7 @@ _gosym() {
     diff)
       options="-h --help -s --by --sort --children --top --per --confidence --fail-above --event --pid
         --tid -c --comm --cgroup --label --time -S --focus --ignore -d --module --hide --show
-        --no-kernel --no-inlines -o --output --json --md --folded --pprof --color --no-pager
+        --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
       ;;
     archive)

@@ -14,6 +14,7 @@
 #include "commands/terminal.h"
 #include "output/difference_text.h"
 #include "output/folded.h"
+#include "output/html.h"
 #include "output/output_file.h"
 #include "output/pprof.h"
 
@@ -180,17 +181,19 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
   });
 }
 
-// All stacks of both sides: which of them differ by more than noise is not told.
-Result<> write_stacks(const ComparedProfile& before, const ComparedProfile& after, Per per,
-                      const ReportOptions& options) {
+// All stacks of both sides. Which of them differ by more than noise only the page tells.
+Result<> write_stacks(const Difference& difference, const ComparedProfile& before,
+                      const ComparedProfile& after, const ReportOptions& options) {
   auto file = OutputFile::open(options.output);
   if (!file)
     return std::move(file).error();
-  double scale = scale_of(before, after, per);
+  double scale = scale_of(before, after, difference.options.per);
   auto write = [&](std::string_view data) { return file->write(data); };
   bool fits = true;
   if (options.format == "pprof")
     write_pprof_difference(before.profile, after.profile, scale, write);
+  else if (options.format == "html")
+    write_html_difference(difference, before.profile, after.profile, scale, write);
   else
     fits = write_folded_difference(before.profile, after.profile, scale, write);
   if (!fits)
@@ -244,8 +247,10 @@ Result<int> run_diff(DiffOptions& options) {
                                    {after->profile, report.filter.time}};
   DifferenceOptions compared = difference_options(options);
   Difference found = difference(sides[0], sides[1], compared);
-  auto written = report.format == "folded" || report.format == "pprof"
-                     ? write_stacks(sides[0], sides[1], compared.per, report)
+  bool is_of_stacks =
+      report.format == "folded" || report.format == "pprof" || report.format == "html";
+  auto written = is_of_stacks
+                     ? write_stacks(found, sides[0], sides[1], report)
                      : write_difference(found, before->profile, after->profile, report);
   if (!written)
     return std::move(written).error().with_exit_status(kPartial);
@@ -276,18 +281,20 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
   return group;
 }
 
+void explain(OptionGroup& group, std::string_view name, std::string help) {
+  std::ranges::find_if(group.options, [&](const Option& option) {
+    return option.names.ends_with(name);
+  })->help = std::move(help);
+}
+
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
       only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
   group.title = "What to compare";
-  auto explain = [&](std::string_view name, std::string help) {
-    std::ranges::find_if(group.options, [&](const Option& option) {
-      return option.names.ends_with(name);
-    })->help = std::move(help);
-  };
-  explain("--by", fmt::format("Compare by one of {} (default: function)", dimension_names()));
-  explain("--sort", "Compare self time or total time (default: self)");
-  explain("--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
+  explain(group, "--by",
+          fmt::format("Compare by one of {} (default: function)", dimension_names()));
+  explain(group, "--sort", "Compare self time or total time (default: self)");
+  explain(group, "--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
   group.options.push_back(
       {.names = "--per",
        .value = "WHAT",
@@ -309,14 +316,22 @@ OptionGroup comparison_options(DiffOptions& options) {
   return group;
 }
 
+OptionGroup comparison_outputs(DiffOptions& options) {
+  OptionGroup group = only(
+      output_options(options.report),
+      {"--output", "--json", "--md", "--folded", "--pprof", "--html", "--color", "--no-pager"});
+  explain(group, "--html",
+          "Write a page for a browser: flame graph and table, coloured by what changed");
+  return group;
+}
+
 std::vector<OptionGroup> diff_options(DiffOptions& options) {
   ReportOptions& report = options.report;
   return {
       comparison_options(options),
       filter_options(report),
       selection_options(report.selection),
-      only(output_options(report),
-           {"--output", "--json", "--md", "--folded", "--pprof", "--color", "--no-pager"}),
+      comparison_outputs(options),
       only(naming_options(report), {"--demangle", "--wrappers"}),
       debug_options(report.debug),
       {"Other options",
@@ -348,6 +363,7 @@ Command make_diff() {
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
+              "  gosym diff --html diff.html before.raw after.raw\n"
               "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n"
               "  gosym diff before.pb.gz after.pb.gz       pprof profiles, or folded text\n",
           .rewrite = understand_two_sides,

@@ -109,6 +109,9 @@ private:
 
   Result<> read_origin() {
     const page::Origin& origin = page_.origin;
+    if (origin.scale_before != 0)
+      return Error("it compares two profiles, so that its amounts are of neither")
+          .with_hint("a browser shows it; gosym reads the two that gosym diff made it of");
     if (page_.events.empty() || page_.events.size() > kMaxPageEvents)
       return errorf("{} events, where 1 to {} are allowed", page_.events.size(),
                     kMaxPageEvents);

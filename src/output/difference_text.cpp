@@ -267,10 +267,6 @@ void write_side(JsonWriter& json, std::string_view name, const Profile& profile,
   json.end_object();
 }
 
-std::string_view per_name(Per per) {
-  return per == Per::kShare ? "share" : per == Per::kSecond ? "second" : "run";
-}
-
 }  // namespace
 
 std::string difference_text(const Difference& difference, const Profile& before,
@@ -293,6 +289,19 @@ std::string difference_markdown(const Difference& difference, const Profile& bef
                      summary_text(difference));
 }
 
+std::string difference_notes(const Difference& difference, const Profile& before,
+                             const Profile& after) {
+  RateUnit unit = unit_of(difference);
+  std::string text = difference_header(difference, before, after) + summary_text(difference);
+  for (const DifferenceRow& row : difference.rows)
+    if (row.is_significant())
+      text += fmt::format("{}  {}: {:.2f} {} before, {:.2f} after{}{}\n",
+                          verdict_text(row, difference), row.name, row.before.value / unit.size,
+                          unit.name, row.after.value / unit.size, row.note.empty() ? "" : "; ",
+                          row.note);
+  return text;
+}
+
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after) {
   constexpr uint32_t kDifferenceVersion = 1;
@@ -303,7 +312,7 @@ std::string difference_json(const Difference& difference, const Profile& before,
   write_side(json, "after", after, difference.blocks_after, difference.has_runs_after);
   json.field("by", to_string(difference.options.by));
   json.field("of", difference.options.is_of_totals ? "total" : "self");
-  json.field("per", per_name(difference.options.per));
+  json.field("per", to_string(difference.options.per));
   json.field("unit", difference.measures_time ? "nanoseconds" : "events");
   json.field("confidence", difference.options.confidence);
   json.field("verdicts_are_of", !has_verdicts(difference)    ? "nothing"

@@ -2,11 +2,18 @@
 
 #include "output/write.h"
 #include "profile/profile.h"
+#include "view/difference.h"
 
 namespace gosym {
 
 // A page for a browser (page/html.h), with what the text report says of the recording and of
 // what is missing.
 void write_html(const Profile& profile, const Write& write);
+
+// A page that compares two profiles of one event: with the stacks of both, colours for what
+// changed, and the verdicts of `difference`, which was made of them. `scale` is what amounts
+// before are multiplied by (view/difference.h).
+void write_html_difference(const Difference& difference, const Profile& before,
+                           const Profile& after, double scale, const Write& write);
 
 }  // namespace gosym

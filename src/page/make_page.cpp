@@ -430,7 +430,9 @@ Origin origin_of(const Profile& profile) {
           .is_system_wide = info.is_system_wide,
           .lost_events = profile.stats.lost_events,
           .source = printable(info.source),
-          .lacks_counts = !info.has_counts};
+          .lacks_counts = !info.has_counts,
+          .compared_per = {},
+          .scale_before = 0};
 }
 
 Event event_of(const Profile& profile, uint32_t index) {

@@ -27,6 +27,8 @@ struct Fields {
     field(15, origin.lost_events);
     field(16, origin.source);
     field(17, origin.lacks_counts);
+    field(18, origin.compared_per);
+    field(19, origin.scale_before);
   }
 
   static void visit(auto& field, Either<Event> auto& event) {

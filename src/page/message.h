@@ -34,6 +34,8 @@ struct Origin {
   uint64_t lost_events = 0;
   std::string source;
   bool lacks_counts = false;
+  std::string compared_per;
+  uint64_t scale_before = 0;
 };
 
 struct Event {

@@ -505,6 +505,18 @@ void sort_rows(std::vector<DifferenceRow>& rows, bool has_verdicts) {
 
 }  // namespace
 
+std::string_view to_string(Per per) {
+  switch (per) {
+    case Per::kSecond:
+      return "second";
+    case Per::kRun:
+      return "run";
+    case Per::kShare:
+      break;
+  }
+  return "share";
+}
+
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::kDearer:

@@ -43,6 +43,8 @@ enum class Per : uint8_t {
   kSecond,  // time that was recorded: for equal load
   kRun,     // recordings: for one and the same work from begin to end
 };
+// As it is an option: "share".
+std::string_view to_string(Per per);
 
 enum class Verdict : uint8_t {
   kDearer,

@@ -25,6 +25,17 @@ A page for a browser is read by what it holds.
   gosym: hint: gosym reads the pages that gosym report --html writes
   [1]
 
+Two profiles on one page are for a browser only.
+
+  $ printf 'server;main;parse 60\nserver;main;idle 40\n' > b.folded
+  $ gosym diff a.folded b.folded --html d.html; grep -c 'id="profile"' d.html
+  1
+
+  $ gosym report d.html
+  gosym: error: 'd.html': a page for a browser: it compares two profiles, so that its amounts are of neither
+  gosym: hint: a browser shows it; gosym reads the two that gosym diff made it of
+  [1]
+
 A picture has a tooltip for each box.
 
   $ gosym report a.folded --svg - | grep -o '<title>.*</title>'

@@ -509,6 +509,51 @@ test("firefox shows the same, by mouse and keys", async () => {
   }
 });
 
+test("a comparison: sums and verdicts are those of gosym diff, and colours say what changed", async () => {
+  const sides = ["read", "write"].map((name) => path.join(kWork, `${name}.html`));
+  for (const side of sides)
+    gosym("report", "--html", side, "--label", `handler=${path.basename(side, ".html")}`, cpu);
+  const page = path.join(kWork, "diff.html");
+  gosym("diff", "--html", page, ...sides);
+  await browser.open(page);
+  assert.equal(await inPage("gosym.error"), null);
+  assert.match(await text("#what"), /^before: .*handler=read\).* samplesafter: .*handler=write\)/);
+  assert.equal(await inPage("document.getElementById('heat').hidden"), true);
+  const found = Object.fromEntries((await inPage("gosym.changes()")).map((each) => [each.name, each]));
+  for (const [i, options] of [[], ["--children"]].entries()) {
+    // What has a note is more than one function, or inlined on one side.
+    const {rows} = JSON.parse(gosym("diff", "--json", ...options, ...sides));
+    const plain = rows.filter(({note, name}) => !note && found[name]);
+    assert.ok(plain.length > 10);
+    for (const {name, before, after} of plain)
+      for (const [side, {rate}] of Object.entries({before, after}))
+        assert.ok(Math.abs(found[name][side][i] - rate) < 1e-6, `${name} ${found[name][side][i]} ${rate}`);
+  }
+  // The middle of a box may have text on it, the end of a wide one has none.
+  const colour = async (name) => {
+    const {place} = await box(name), [x, y] = await inPage(`gosym.middleOf(${place})`);
+    return inPage(`[...document.querySelector("#flame canvas").getContext("2d")
+      .getImageData(${x}, ${y} - 7, 1, 1).data]`);
+  };
+  const [red, , blue] = await colour("main.encode");
+  assert.ok(blue > red + 20, "what is gone is blue");
+  const [moreRed, , lessBlue] = await colour("main.nested");
+  assert.ok(moreRed > lessBlue + 20, "what is dearer is red");
+  assert.match(await text("#legend"), /gone.*cheaper.*chance.*dearer.*new/);
+  await set({view: "table", search: "^main\\.encode$"});
+  assert.match(await text("#table .row:not(.head) .total"), /^gone$/);
+  await browser.key("w");
+  await browser.until("document.getElementById('about').open");
+  assert.match(await text("#about"), /dearer in this run.*main\.|cheaper in this run/);
+  await browser.key("Escape");
+  for (const view of ["tree", "around", "flame"])
+    await set({view, search: ""});
+  for (const by of ["package", "line", "module"])
+    await set({by, invert: by === "line", colour: by === "module" ? "kind" : "change"});
+  assert.deepEqual(browser.errors(), []);
+  assert.throws(() => gosym("report", page), /compares two profiles/);
+});
+
 // ---- Other profiles, in the same viewer
 
 test("0 samples and 1 sample", async () => {

@@ -72,8 +72,9 @@ class Table {
   }
 }
 
-// profile: {origin, events, modules: [{path, kind}], labels: [[[key, value]]], notes, samples:
-// [{stack: [frame], owner: {pid, tid, comm, event, cgroup, labelSet, state}, step, count, weight}]}.
+// profile: {origin, events, recordings: [{name, host, command}], modules: [{path, kind}],
+// labels: [[[key, value]]], notes, samples: [{stack: [frame], owner: {pid, tid, comm, event, cgroup,
+// labelSet, recording, state}, step, count, weight}]}.
 // Stacks are outermost first; a frame is {name, module, file, line, package, source, isInlined,
 // unnamed, category, categoryKind, leftOut, text}.
 function encodeMessage(profile) {
@@ -159,10 +160,14 @@ function encodeMessage(profile) {
     numberField(1, profile.version ?? 1),
     message(2, textField(2, origin.host), textField(5, origin.command),
       fixedField(8, origin.start ?? 1.7e18), numberField(9, origin.duration),
-      numberField(10, origin.timeStep)),
+      numberField(10, origin.timeStep), textField(18, origin.per ?? ""),
+      numberField(19, origin.scaleBefore ?? 0)),
     ...events.map((event) => message(3, textField(1, event.name), numberField(2, event.frequency ?? 0),
       numberField(3, event.period ?? 0), numberField(4, event.unitNs ?? 0),
       numberField(5, event.unitEvents ?? 1), numberField(8, event.cut ?? 0))),
+    ...(profile.recordings ?? []).map((each) => message(4, textField(1, each.name),
+      textField(2, each.host ?? ""), fixedField(3, each.start ?? 1.7e18),
+      numberField(4, each.duration ?? 1e9), textField(5, each.command ?? ""))),
     message(5, column(1, shared), column(2, rest), bytesField(3, Buffer.concat(tails))),
     ...(profile.modules ?? [{path: "/bin/prog"}]).map((each) => message(6,
       numberField(1, id(each.path)), numberField(2, each.kind ?? 0))),

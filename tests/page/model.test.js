@@ -14,7 +14,8 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "selectStacks", "layOut", "selfOf", "keyTotals", "hottestFrames", "aroundKey", "matchedAmount",
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
-  "kInitialState", "boxColour", "kKindColours", "kHues");
+  "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
+  "formatChange", "changeColour");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -319,6 +320,65 @@ test("names on boxes have the contrast that WCAG asks for, in the light and in t
       assert.ok(contrast(light, ofHsl(v.boxColour(colour, shade, false))) >= 4.5, `light ${colour}`);
       assert.ok(contrast(dark, ofHsl(v.boxColour(colour, shade, true))) >= 4.5, `dark ${colour}`);
     }
+  for (const change of [-1, -0.5, -0.01, 0, 0.01, 0.5, 1]) {
+    assert.ok(contrast(light, ofHsl(v.changeColour(change, false))) >= 4.5, `light ${change}`);
+    assert.ok(contrast(dark, ofHsl(v.changeColour(change, true))) >= 4.5, `dark ${change}`);
+  }
+});
+
+// 200 samples before and 100 after, which before is scaled to.
+const kCompared = {origin: {per: "share", scaleBefore: 0.5e9, timeStep: 0},
+  recordings: [{name: "before"}, {name: "after"}], modules: [{path: "/old/prog"}, {path: "/new/prog2"}],
+  samples: [
+    {stack: [{name: "main"}, {name: "same"}], owner: {recording: 0}, count: 100},
+    {stack: [{name: "main", module: 2}, {name: "same", module: 2}], owner: {recording: 1}, count: 49},
+    {stack: [{name: "main"}, {name: "removed"}], owner: {recording: 0}, count: 100},
+    {stack: [{name: "main", module: 2}, {name: "added", module: 2}], owner: {recording: 1}, count: 51}]};
+
+test("a comparison: before is scaled, and both builds of a function are one", () => {
+  const profile = profileOf(kCompared), looked = look(profile);
+  assert.deepEqual(table(looked), {main: [0, 200], same: [99, 99], removed: [50, 50], added: [51, 51]});
+  const after = v.amountsAfter(profile, looked.amounts);
+  const {self, total} = v.keyTotals(profile, looked.keys, looked.root, after);
+  assert.deepEqual([...self], [0, 49, 0, 51]);
+  assert.deepEqual([...total], [100, 49, 0, 51]);
+  // A sample before stands for a half, one after for one.
+  const variance = v.varianceOf(profile, looked.amounts);
+  assert.equal(variance, 0.75);
+  const change = (key) => v.changeOf(total[key], looked.totals.total[key], variance);
+  assert.deepEqual([0, 1, 2, 3].map(change), [0, 0, -1, 1]);
+  const around = v.aroundKey(looked.root, v.selfOf(looked.structure, looked.amounts), 0, false,
+    v.selfOf(looked.structure, after));
+  assert.deepEqual([...around.layout.node].map((node) => around.sumAfter[node]), [100, 49, 51, 0]);
+});
+
+test("what may be chance is no change, and so much of random samples is not", () => {
+  assert.equal(v.changeOf(60, 100, 1), 0);  // 40 and 60
+  assert.ok(v.changeOf(61, 100, 1) > 0);
+  assert.ok(v.changeOf(39, 100, 1) < 0);
+  assert.equal(v.changeOf(1, 1, 1), 0);
+  assert.equal(v.changeOf(0, 0, 1), 0);
+  let seed = 5, changed = 0;
+  const random = () => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
+  // As many samples are of either side by chance: about one time in 22 the two differ by more.
+  for (let i = 0; i < 2000; i++) {
+    let after = 0;
+    for (let k = 0; k < 400; k++)
+      after += random() < 0.5 ? 1 : 0;
+    changed += v.changeOf(after, 400, 1) !== 0 ? 1 : 0;
+  }
+  assert.ok(changed > 40 && changed < 160, `${changed}`);
+});
+
+test("changes as people read them", () => {
+  const texts = [[120, 220], [240, 340], [99, 200], [50, 50], [0, 50], [100, 200], [3000, 3100], [1, 1]];
+  assert.deepEqual(texts.map(([after, both]) => v.formatChange(after, both, 0.5)),
+    ["≈ +20 %", "+140 %", "≈ −2.0 %", "new", "gone", "=", "× 30", "≈ new"]);
+});
+
+test("a comparison of one recording is damaged", () => {
+  assert.throws(() => profileOf({...kCompared, recordings: [{name: "a"}, {name: "b"}, {name: "c"}]}),
+    /does not compare two/);
 });
 
 test("a search that is no regular expression says so", () => {

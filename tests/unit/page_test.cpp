@@ -16,6 +16,7 @@
 #include "page/make_page.h"
 #include "page/packing.h"
 #include "profile/filter.h"
+#include "view/difference.h"
 #include "written.h"
 
 using namespace gosym;
@@ -365,6 +366,47 @@ TEST_CASE("page: names cannot leave the element they are in") {
     CHECK(svg.find("<script") == std::string::npos);
     CHECK(svg.find("<img") == std::string::npos);
     CHECK(svg.find('\0') == std::string::npos);
+  }
+}
+
+TEST_CASE("page: a comparison has both sides, and is not taken for one profile") {
+  Profile after = make_demo_profile();
+  Profile before = make_demo_profile();
+  for (SampleCount& sample : before.samples)
+    sample.count *= 3;
+  before.info.events[0].frequency = 200;
+  before.time_step = after.time_step = 1'000'000'000;
+  for (Per per : {Per::kShare, Per::kSecond}) {
+    CAPTURE(to_string(per));
+    DifferenceOptions options;
+    options.per = per;
+    Difference found = difference({before}, {after}, options);
+    double scale = scale_of({before}, {after}, per);
+    std::string html = written_by(write_html_difference, found, before, after, scale);
+    auto read = page::read_html(html, kBudget);
+    REQUIRE(read);
+    CHECK(read->origin.compared_per == to_string(per));
+    // By share a third counts as much; as time a sample of 200 Hz is half of one of 100 Hz.
+    CHECK(read->origin.scale_before == (per == Per::kShare ? 333'333'333 : 500'000'000));
+    REQUIRE(read->events.size() == 1);
+    CHECK(read->events[0].frequency == 100);
+    REQUIRE(read->recordings.size() == 2);
+    CHECK(read->recordings[0].name == "before");
+    CHECK(read->recordings[1].name == "after");
+    std::array<uint64_t, 2> counts = {};
+    for (size_t i = 0; i < read->samples.owner.size(); i++) {
+      uint64_t count = read->samples.count.empty() ? 1 : read->samples.count[i];
+      counts[read->owners.recording[read->samples.owner[i]]] += count;
+    }
+    CHECK(counts[0] == before.total_count());
+    CHECK(counts[1] == after.total_count());
+    CHECK(read->origin.time_step_ns == 0);
+    CHECK(std::ranges::all_of(read->samples.step, [](uint32_t step) { return step == 0; }));
+
+    auto profile = read_page(html, kBudget);
+    REQUIRE(!profile);
+    CHECK(profile.error().message() ==
+          "it compares two profiles, so that its amounts are of neither");
   }
 }
 

@@ -40,6 +40,11 @@ function themeColours() {
 
 class Page {
   constructor(profile) {
+    if (profile.isCompared)
+      kInitialState.colour = "change";
+    else
+      delete kColours.change;
+    document.body.classList.toggle("compared", profile.isCompared);
     this.viewer = new Viewer(profile);
     this.profile = profile;
     this.copied = "";
@@ -151,11 +156,11 @@ class Page {
   renderView() {
     const {viewer, flame, viewer: {state}} = this;
     if (state.view === "flame") {
-      const {tree} = viewer.structure(), layout = viewer.layout();
+      const layout = viewer.layout();
       const isNew = flame.layout !== layout || flame.isUpward !== state.up ||
           flame.zoomedNode !== state.zoom;
       const selected = flame.selected >= 0 && flame.layout ? flame.layout.node[flame.selected] : -1;
-      flame.style = viewer.style(tree);
+      flame.style = viewer.flameStyle();
       if (isNew) {
         flame.isUpward = state.up;
         flame.zoomed = Math.max(0, layout.placeOf[state.zoom] ?? 0);
@@ -183,16 +188,18 @@ class Page {
   renderAround() {
     const {viewer} = this, key = viewer.aroundKey(), event = viewer.event();
     const {self, total, all} = viewer.totals();
+    const after = this.profile.isCompared ? viewer.totalsAfter() : null;
+    const amount = (which, of) => after
+      ? `${which} ${this.changeText(after[which][key], of[key])}`
+      : `${which} ${formatAmount(of[key], event)} (${formatShare(of[key], all)})`;
     byId("around-name").replaceChildren(foreign(viewer.text(key), "b"),
-      make("span", {textContent: `total ${formatAmount(total[key], event)} ` +
-        `(${formatShare(total[key], all)}) · self ${formatAmount(self[key], event)} ` +
-        `(${formatShare(self[key], all)})`}));
+      make("span", {textContent: `${amount("total", total)} · ${amount("self", self)}`}));
     for (const [which, isInverted] of [["callers", true], ["callees", false]]) {
-      const {tree, layout} = viewer.around(isInverted);
+      const {tree, layout, sumAfter} = viewer.around(isInverted);
       layout.key[0] = -1;
       this[which].selected = -1;
       this[which].zoomed = 0;
-      this[which].show(layout, {...viewer.style(tree),
+      this[which].show(layout, {...viewer.style(tree, layout, sumAfter),
         names: (each, place) => place === 0 ? [this.rootText(which, layout)] : viewer.names(each)});
     }
   }
@@ -285,6 +292,10 @@ class Page {
   }
 
   renderLegend() {
+    if (this.viewer.showsChange()) {
+      this.renderChangeLegend();
+      return;
+    }
     const {viewer, viewer: {state}} = this, classes = viewer.classes();
     const {isDark} = themeColours(), amounts = viewer.amounts();
     const sums = memo("legend", [classes, amounts], () => {
@@ -310,6 +321,20 @@ class Page {
     });
     byId("legend").replaceChildren(...entries);
     byId("legend").title = "shares of self time";
+  }
+
+  renderChangeLegend() {
+    const {isDark} = themeColours();
+    const entries = [[-1, "gone"], [-0.2, "cheaper"], [0, "no more than chance"],
+      [0.2, "dearer"], [1, "new"]].map(([change, text]) => {
+      const swatch = make("i", {className: "swatch"});
+      swatch.style.background = changeColour(change, isDark);
+      return make("span", {}, swatch, text);
+    });
+    byId("legend").replaceChildren(...entries,
+      make("span", {textContent: "verdicts: About (w)"}));
+    byId("legend").title = "chance: up to two standard deviations of samples drawn at random; " +
+      "runs of one program may differ by more";
   }
 
   // ---- Details
@@ -350,6 +375,8 @@ class Page {
       ` ${formatShare(value, viewer.all())} of all` +
       (totals.all !== viewer.all() ? `, ${formatShare(value, totals.all)} of shown` : "")]);
     const isGroup = chosen.key >= viewer.keys().count;
+    if (this.profile.isCompared)
+      return this.changedFacts();
     if (chosen.key < 0) {
       amount(event.amount || "shown", totals.all);
       facts.push(["samples", formatCount(totals.number), ""]);
@@ -366,6 +393,43 @@ class Page {
       return facts;
     amount("self", totals.self[chosen.key]);
     amount("total", totals.total[chosen.key]);
+    return facts;
+  }
+
+  // "12.3 % → 14.5 %, +18 %": by share, or as amounts.
+  changeText(after, both) {
+    const change = formatChange(after, both, this.viewer.variance());
+    return this.sideTexts(after, both).join(" → ") + (change && `, ${change}`);
+  }
+  sideTexts(after, both) {
+    const {viewer, profile: {origin}} = this, event = viewer.event();
+    const sides = [both - after, after];
+    if (origin.per !== "share")
+      return sides.map((amount) => formatAmount(amount, event));
+    const all = viewer.all() / 2;  // before is scaled to as much as after
+    return sides.map((amount) => formatShare(amount, all));
+  }
+
+  changedFacts() {
+    const {viewer, viewer: {chosen}} = this, facts = [];
+    const totals = viewer.totals(), after = viewer.totalsAfter();
+    const change = (title, now, both) => facts.push([title, this.changeText(now, both), ""]);
+    if (chosen.place > 0) {
+      const layout = viewer.layout();
+      change("here", viewer.nodesAfter().total[layout.node[chosen.place]],
+        layout.total[chosen.place]);
+    }
+    if (chosen.key < 0)
+      change("all", after.all, totals.all);
+    else if (chosen.key < viewer.keys().count) {
+      change("self", after.self[chosen.key], totals.self[chosen.key]);
+      change("total", after.total[chosen.key], totals.total[chosen.key]);
+    }
+    facts.push(["", "", {share: "before → after, as shares of each",
+      second: "before → after, before for as many seconds as after",
+      run: "before → after, before for as many recordings as after"}[this.profile.origin.per] ?? ""]);
+    if (chosen.key < 0)
+      facts.push(["", "", "boxes are as wide as before and after together"]);
     return facts;
   }
 
@@ -433,11 +497,18 @@ class Page {
   // ---- Grids
 
   makeGrids() {
-    const columns = (name) => [
-      {id: "self", title: "Self", isNumber: true, isSorted: name === "table"},
+    const amounts = (isSorted) => !this.profile.isCompared ? [
+      {id: "self", title: "Self", isNumber: true, isSorted},
       {id: "share", title: "Self %", isNumber: true},
-      {id: "total", title: "Total", isNumber: true, isSorted: name === "table"},
+      {id: "total", title: "Total", isNumber: true, isSorted},
       {id: "share2", title: "Total %", isNumber: true},
+    ] : ["Self", "Total"].flatMap((title) => [
+      {id: "side", title: `${title} before`, isNumber: true},
+      {id: "side", title: `${title} after`, isNumber: true},
+      {id: title.toLowerCase(), title: `${title} change`, isNumber: true, isSorted},
+    ]);
+    const columns = (name) => [
+      ...amounts(name === "table"),
       {id: "name", title: "Name", isSorted: name === "table"},
       {id: "where", title: "Where", isSorted: name === "table"},
     ];
@@ -492,6 +563,18 @@ class Page {
     tree.choose(row);
   }
 
+  // Before, after and change of self and of total; `after` and `both` are [self, total].
+  fillChanges(cells, after, both) {
+    const variance = this.viewer.variance(), {isDark} = themeColours();
+    for (const [i, amount] of both.entries()) {
+      const [before, now, changed] = cells.slice(3 * i, 3 * i + 3);
+      [before.textContent, now.textContent] = amount > 0 ? this.sideTexts(after[i], amount) : ["", ""];
+      const change = changeOf(after[i], amount, variance);
+      changed.textContent = formatChange(after[i], amount, variance);
+      changed.style.background = change === 0 ? "" : changeColour(change, isDark);
+    }
+  }
+
   fillAmounts(cells, self, total) {
     const {all} = this.viewer.totals(), event = this.viewer.event();
     cells[0].textContent = self > 0 ? formatAmount(self, event) : "";
@@ -513,9 +596,15 @@ class Page {
 
   fillTableRow(row, cells) {
     const {viewer} = this, key = viewer.tableRows()[row], {self, total} = viewer.totals();
-    this.fillAmounts(cells, self[key], total[key]);
-    cells[4].replaceChildren(this.swatch(key), foreign(viewer.text(key)));
-    cells[5].replaceChildren(foreign(viewer.where(key)));
+    if (this.profile.isCompared) {
+      const after = viewer.totalsAfter();
+      this.fillChanges(cells, [after.self[key], after.total[key]], [self[key], total[key]]);
+    } else {
+      this.fillAmounts(cells, self[key], total[key]);
+    }
+    const [name, where] = cells.slice(-2);
+    name.replaceChildren(this.swatch(key), foreign(viewer.text(key)));
+    where.replaceChildren(foreign(viewer.where(key)));
     return {isMatch: false};
   }
 
@@ -523,12 +612,18 @@ class Page {
     const {viewer} = this, layout = viewer.layout(), place = this.treeRows[row];
     const key = layout.key[place], node = layout.node[place];
     const isOpen = layout.end[place] > place + 1 ? viewer.opened.has(node) : undefined;
-    this.fillAmounts(cells, layout.self[place], layout.total[place]);
+    if (this.profile.isCompared) {
+      const {self, total} = viewer.nodesAfter();
+      this.fillChanges(cells, [self[node], total[node]], [layout.self[place], layout.total[place]]);
+    } else {
+      this.fillAmounts(cells, layout.self[place], layout.total[place]);
+    }
     const twist = make("span", {className: "twist",
       textContent: isOpen === undefined ? "" : isOpen ? "▾" : "▸"});
-    cells[4].style.paddingLeft = `${8 + 12 * Math.min(layout.depth[place] - 1, 40)}px`;
-    cells[4].replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)));
-    cells[5].replaceChildren(foreign(key < viewer.keys().count ? viewer.where(key) : ""));
+    const [name, where] = cells.slice(-2);
+    name.style.paddingLeft = `${8 + 12 * Math.min(layout.depth[place] - 1, 40)}px`;
+    name.replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)));
+    where.replaceChildren(foreign(key < viewer.keys().count ? viewer.where(key) : ""));
     return {level: layout.depth[place], isOpen, isMatch: viewer.matches()?.[key] === 1};
   }
 

@@ -49,21 +49,27 @@ function makeTools(page) {
 }
 
 // "host · go build · 2026-11-25 02:44 · 12.3 s · 4,096 samples"
-function writeTitle({viewer, profile: {origin, samples}}) {
-  const parts = [];
+function writeTitle({profile}) {
+  const {origin, samples, owners, recordings} = profile, parts = [];
   const part = (text, tag = "span") => {
     if (text)
       parts.push(parts.length ? " · " : "", foreign(text, tag));
   };
-  part(origin.selection ? `${origin.command} (${origin.selection})` : origin.command, "b");
-  part(origin.host);
-  part(origin.start ? dateText(origin.start) : "");
-  part(origin.duration ? formatTime(origin.duration) : "");
-  const number = samples.number.reduce((a, b) => a + b, 0);
-  part(`${formatCount(number)} sample${number === 1 ? "" : "s"}`);
-  byId("what").replaceChildren(...parts);
-  byId("what").title = byId("what").textContent;
-  viewer.sampleCount = number;
+  const describe = ({command, host, start, duration}, side) => {
+    part(command, "b");
+    part(host);
+    part(start ? dateText(start) : "");
+    part(duration ? formatTime(duration) : "");
+    const number = samples.number.reduce((sum, each, i) =>
+      side < 0 || owners.recording[samples.owner[i]] === side ? sum + each : sum, 0);
+    part(`${formatCount(number)} sample${number === 1 ? "" : "s"}`);
+    return parts.splice(0);
+  };
+  const {command, selection} = origin;
+  byId("what").replaceChildren(...profile.isCompared
+    ? recordings.map((each, side) => make("div", {}, `${each.name}: `, ...describe(each, side)))
+    : describe({...origin, command: selection ? `${command} (${selection})` : command}, -1));
+  byId("what").title = byId("what").innerText;
 }
 
 const dateText = (ns) => new Date(ns / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC";
@@ -81,7 +87,7 @@ const kHelp = [
     ["i", "inverted: from the functions that ran outward, to who called them"],
     ["o", "the root at the top or at the bottom"],
     ["m", "boxes are functions, lines, files, modules, packages, categories"],
-    ["v", "colours by kind of code, package, category, module"],
+    ["v", "colours by kind of code, package, category, module; by what changed"],
     ["g", "group stacks by process, thread, label, …"],
     ["E", "next event, of a profile that has several"],
   ]],
@@ -101,7 +107,7 @@ const kHelp = [
     ["\\", "all of the time"],
     ["c", "take all filters away"],
     ["#", "callers and callees of what is chosen"],
-    ["s", "sort functions by self, total, name"],
+    ["s", "sort functions by self, total, name; where recordings are compared by their change"],
   ]],
   ["Take along", [
     ["y Y", "copy the name, the stack"],
@@ -334,6 +340,13 @@ function makeHandle(page) {
       for (const key of viewer.tableRows())
         functions[keys.text[key]] = [self[key] * unit, total[key] * unit];
       return {samples: number, value: all * unit, functions};
+    },
+    // Of each function [self, total] before and after, as parts of one side.
+    changes() {
+      const both = viewer.totals(), after = viewer.totalsAfter(), keys = viewer.keys();
+      return viewer.tableRows().map((key) => ({name: keys.text[key],
+        before: ["self", "total"].map((which) => (both[which][key] - after[which][key]) * 2 / both.all),
+        after: ["self", "total"].map((which) => after[which][key] * 2 / both.all)}));
     },
     rows: () => viewer.tableRows().map((key) => viewer.text(key)),
     dimensions: () => viewer.dimensions.map(({id, title, values}) => ({id, title, values})),

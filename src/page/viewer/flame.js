@@ -40,7 +40,8 @@ class FlameView {
     this.listen();
   }
 
-  // `style`: {names(key), colours, isMatch or null, isPlain, selectedKey}.
+  // `style`: {names(key), colourOf(place), colours (another list when they change), isMatch or null,
+  // isPlain}.
   show(layout, style) {
     this.layout = layout;
     this.width = layout.width ?? layout.total;
@@ -128,7 +129,7 @@ class FlameView {
     const isInlined = place > 0 && !style.isPlain[layout.node[place]];
     const isMatch = style.isMatch && style.isMatch[layout.key[place]] === 1;
     context.fillStyle = place === 0 ? theme.root
-        : isMatch ? theme.match : style.colours[layout.key[place]] ?? theme.root;
+        : isMatch ? theme.match : style.colourOf(place) ?? theme.root;
     context.globalAlpha = (style.isMatch && !isMatch && place > 0) ||
         this.layout.depth[place] < this.layout.depth[this.zoomed] ? 0.4 : 1;
     const inset = isInlined ? 5 : 0;
@@ -401,7 +402,7 @@ class OverviewRow {
       const isSeen = width[i] * scale >= 0.5;
       if (isSeen && i > 0) {
         const isMatch = style.isMatch && style.isMatch[key[i]] === 1;
-        context.fillStyle = isMatch ? theme.match : style.colours[key[i]] ?? theme.root;
+        context.fillStyle = isMatch ? theme.match : style.colourOf(i) ?? theme.root;
         context.fillRect(start[i] * scale, depth[i] * row, width[i] * scale, Math.max(row, 0.7));
       }
       i = isSeen ? i + 1 : end[i];

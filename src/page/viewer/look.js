@@ -129,6 +129,27 @@ function boxColour([hue, saturation], shade, isDark) {
   return `hsl(${hue} ${isDark ? saturation * 0.8 : saturation}% ${light}%)`;
 }
 
+// What became dearer is red, what became cheaper blue, the more the stronger; no change is grey.
+function changeColour(change, isDark) {
+  const strength = change === 0 ? 0 : 25 + 60 * Math.sqrt(Math.abs(change));
+  const light = isDark ? 31 - strength / 17 : 83 - strength / 9;
+  return `hsl(${change > 0 ? 8 : 212} ${Math.round(strength)}% ${Math.round(light)}%)`;
+}
+
+// "+12 %", "new", "gone"; "≈ +1.2 %" where it is no more than chance may make of it.
+function formatChange(after, both, variance) {
+  const before = both - after, isChance = changeOf(after, both, variance) === 0 ? "≈ " : "";
+  if (both <= 0)
+    return "";
+  if (Math.abs(2 * after - both) < 1e-6 * both)
+    return "=";
+  if (before <= 0 || after <= 0)
+    return `${isChance}${after > 0 ? "new" : "gone"}`;
+  const ratio = after / before, percent = Math.abs(100 * (ratio - 1));
+  return isChance + (ratio >= 10 ? `× ${ratio.toPrecision(2)}`
+    : `${ratio > 1 ? "+" : "−"}${percent.toFixed(percent < 9.95 ? 1 : 0)} %`);
+}
+
 function hashOf(text) {
   let hash = 2166136261;
   for (let i = 0; i < Math.min(text.length, 200); i++)

@@ -82,9 +82,13 @@ function readTree({up, added, next, first}, frameCount) {
   return {count, parent, frame, end, ends};
 }
 
+// Of a page that compares recordings the first is what was before: its amounts are scaled, and what is
+// shown is of both together, before + after.
+const kBefore = 0;
+
 // One entry a sample: the node it ends in (the number of nodes for the root, which is an empty
 // stack), owner, step of time, how many, and its amount.
-function readSamples(samples, inRoot, counts, tree, owners, events) {
+function readSamples(samples, inRoot, counts, tree, owners, events, scaleBefore) {
   const count = samples.owner.length, {step} = samples;
   requireThat(counts.reduce((a, b) => a + b, inRoot) === count,
     "its tree counts other samples than there are");
@@ -102,6 +106,8 @@ function readSamples(samples, inRoot, counts, tree, owners, events) {
       // Of most events samples weigh the same, but for ticks of the clock that were skipped.
       amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
                                                                     : number[i] + samples.skipped[i];
+      if (owners.recording[samples.owner[i]] === kBefore)
+        amount[i] *= scaleBefore;
     }
   }
   return {count, node, step, amount, number, owner: samples.owner, steps};
@@ -139,11 +145,14 @@ function makeProfile(page) {
   const sampleCount = counts.reduce((a, b) => a + b, page.tree.rootSamples);
   requireThat(sampleCount <= kMaxSamples, "it counts too many samples");
   const columns = checkedTable(page.samples, "samples", {owner: owners.size}, sampleCount);
+  const scaleBefore = page.origin.scaleBefore / 1e9, isCompared = scaleBefore > 0;
+  requireThat(!isCompared || page.recordings.length === 2, "it does not compare two recordings");
   return {
     origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
     texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
-    tree, samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events),
-    stepNs: page.origin.timeStep,
+    tree, stepNs: page.origin.timeStep, isCompared,
+    samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events,
+      isCompared ? scaleBefore : 1),
   };
 }
 
@@ -226,10 +235,12 @@ function frameKey(profile, frame, dimension) {
   if (dimension === "file" || id < 0)
     return [unnamedText(profile, frame), ""];
   const name = texts[functions.name[id]], line = frames.line[frame];
+  // Two builds of a program are two files.
+  const place = profile.isCompared ? "" : `${module}`;
   if (dimension === "line" && line > 0)
     return [`${name} ${baseName(texts[functions.file[id]])}:${line}`,
-      `${module} ${line} ${functions.file[id]}`];
-  return [name, `${module}`];
+      `${place} ${line} ${functions.file[id]}`];
+  return [name, place];
 }
 
 // Numbers frames by a dimension: `of` has the key of each frame, -1 where it has none.
@@ -562,9 +573,7 @@ function selectStacks(profile, functionKeys, only, without) {
 // A tree with amounts, laid out: nodes in preorder, the largest sibling first; node 0 is the root.
 // Box i covers [start[i], start[i] + total[i]); its subtree is [i, end[i]).
 function layOut(tree, self) {
-  const total = new Float64Array(self);
-  for (let i = tree.count - 1; i > 0; i--)
-    total[tree.parent[i]] += total[i];
+  const total = sumsOf(tree, self);
   const firstChild = new Int32Array(tree.count), sibling = new Int32Array(tree.count);
   let count = 1;
   for (let i = tree.count - 1; i > 0; i--) {
@@ -613,6 +622,41 @@ function layOut(tree, self) {
       result.end[result.parent[i]] = Math.max(result.end[result.parent[i]], result.end[i]);
   }
   return result;
+}
+
+// ---- What changed, where two recordings are compared
+
+// Of amounts before + after those after.
+function amountsAfter({samples, owners}, amounts) {
+  return amounts.map((amount, i) => owners.recording[samples.owner[i]] === kBefore ? 0 : amount);
+}
+
+// The variance of before - after for each unit of before + after, if nothing has changed and samples are
+// drawn at random: the mean of what a sample of either side stands for, larger ones counting more.
+function varianceOf({samples, owners}, amounts) {
+  const sums = [0, 0], squares = [0, 0];
+  for (let i = 0; i < amounts.length; i++) {
+    const side = owners.recording[samples.owner[i]] === kBefore ? 0 : 1;
+    sums[side] += amounts[i];
+    squares[side] += amounts[i] ** 2 / Math.max(1, samples.number[i]);
+  }
+  return (squares[0] / (sums[0] || 1) + squares[1] / (sums[1] || 1)) / 2;
+}
+
+// As part of before + after: from -1 (gone) to 1 (new). 0 where it is no more than two standard deviations.
+function changeOf(after, both, variance) {
+  const change = 2 * after - both;
+  return Math.abs(change) > 2 * Math.sqrt(both * variance) ? change / both : 0;
+}
+
+// ---- Sums
+
+// What each node has with all below it.
+function sumsOf(tree, self) {
+  const total = new Float64Array(self);
+  for (let i = tree.count - 1; i > 0; i--)
+    total[tree.parent[i]] += total[i];
+  return total;
 }
 
 function selfOf(structure, amounts) {
@@ -692,12 +736,13 @@ function hottestFrames(profile, keys, {frameSelf, frameTotal}) {
 const kMaxAround = 64;
 
 // Callers (isInverted) or callees of a key: a laid-out tree whose root stands for the function. A
-// sample counts once for each path, however often a recursion takes it.
-function aroundKey(root, self, key, isInverted) {
+// sample counts once for each path, however often a recursion takes it. `sumAfter` is what each of its
+// nodes has of `after`, as its total is of `self`.
+function aroundKey(root, self, key, isInverted, after = self) {
   const {tree} = root, around = new PathTree(64);
-  let own = new Float64Array(64), sum = new Float64Array(64);
+  let own = new Float64Array(64), sum = new Float64Array(64), sumAfter = new Float64Array(64);
   let visited = new Int32Array(64).fill(-1), ended = new Int32Array(64).fill(-1);
-  const visit = (node, sample, amount) => {
+  const visit = (node, sample) => {
     if (node >= sum.length) {
       const grown = (array, fill) => {
         const larger = new array.constructor(array.length * 2).fill(fill);
@@ -706,13 +751,15 @@ function aroundKey(root, self, key, isInverted) {
       };
       own = grown(own, 0);
       sum = grown(sum, 0);
+      sumAfter = grown(sumAfter, 0);
       visited = grown(visited, -1);
       ended = grown(ended, -1);
     }
     if (visited[node] === sample)
       return;
     visited[node] = sample;
-    sum[node] += amount;
+    sum[node] += self[sample];
+    sumAfter[node] += after[sample];
   };
   // Whether the key is in the path of each node.
   const has = new Uint8Array(tree.count), path = [];
@@ -730,12 +777,12 @@ function aroundKey(root, self, key, isInverted) {
       if (tree.key[path[from]] !== key)
         continue;
       let at = 0;
-      visit(0, i, self[i]);
+      visit(0, i);
       const last = Math.min(path.length, from + 1 + kMaxAround);
       for (let step = from + 1; step < last; step++) {
         at = around.child(at, tree.key[path[step]]);
         around.isPlain[at] |= tree.isPlain[path[step]];
-        visit(at, i, self[i]);
+        visit(at, i);
       }
       if (ended[at] !== i) {
         ended[at] = i;
@@ -743,7 +790,7 @@ function aroundKey(root, self, key, isInverted) {
       }
     }
   }
-  return {tree: around, layout: layOutCounted(around, own, sum)};
+  return {tree: around, layout: layOutCounted(around, own, sum), sumAfter};
 }
 
 // As layOut(), where totals are given: children may add up to more than their parent has, and are

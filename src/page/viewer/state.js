@@ -6,7 +6,7 @@ const kInitialState = {
   by: "function",    // kDimensions: what a box is
   invert: false,     // from the leaf
   up: false,         // the root is at the bottom
-  colour: "kind",    // kind, package, category, module
+  colour: "kind",    // kColours
   group: "",         // one of ownerDimensions()
   event: 0,
   filters: {},       // id of a dimension of owners -> texts of it that are shown
@@ -23,7 +23,9 @@ const kInitialState = {
 
 const kViews = {table: "Functions", tree: "Call tree", around: "Callers & callees",
   flame: "Flame graph"};
-const kColours = {kind: "kind", package: "package", category: "category", module: "module"};
+// What changed is known of pages that compare, which begin with it.
+const kColours = {change: "change", kind: "kind", package: "package", category: "category",
+  module: "module"};
 
 function stateToHash(state) {
   const words = new URLSearchParams();

@@ -86,6 +86,35 @@ class Viewer {
     return memo("sum", [this.amounts("all")], () => this.amounts("all").reduce((a, b) => a + b, 0));
   }
 
+  // ---- Of a page that compares: what of it is after
+
+  after() {
+    const amounts = this.amounts();
+    return memo("after", [amounts], () => amountsAfter(this.profile, amounts));
+  }
+  totalsAfter() {
+    const after = this.after();
+    return memo("totals after", [this.state.by, after],
+      () => keyTotals(this.profile, this.keys(), this.root(), after));
+  }
+  variance() {
+    const amounts = this.amounts();
+    return memo("variance", [amounts], () => varianceOf(this.profile, amounts));
+  }
+  // Self and total of each node of the tree.
+  nodesAfter() {
+    const structure = this.structure(), after = this.after();
+    return memo("nodes after", [structure, after], () => {
+      const self = selfOf(structure, after);
+      return {self, total: sumsOf(structure.tree, self)};
+    });
+  }
+  showsChange() {
+    return this.profile.isCompared && this.state.colour === "change";
+  }
+
+  // ---- Colours
+
   classes() {
     const {by, colour} = this.state;
     return cached(`classes ${by} ${colour}`, () => {
@@ -94,9 +123,25 @@ class Viewer {
       return colourClasses(this.profile, this.keys(), colour, keys, totals);
     });
   }
+  // Of keys: by their class, or by what changed of all of their samples.
   colours() {
-    const {isDark} = themeColours(), classes = this.classes();
-    return memo("colours", [classes, isDark], () => keyColours(this.keys(), classes, isDark));
+    const {isDark} = themeColours();
+    if (!this.showsChange()) {
+      const classes = this.classes();
+      return memo("colours", [classes, isDark], () => keyColours(this.keys(), classes, isDark));
+    }
+    const {total} = this.totals(), {total: after} = this.totalsAfter();
+    return memo("colours of change", [total, after, isDark], () => Array.from(total, (both, key) =>
+      changeColour(changeOf(after[key], both, this.variance()), isDark)));
+  }
+  // Of a box of a layout, as a function of its place; `totalAfter` is by node.
+  boxColours(layout, totalAfter) {
+    const colours = this.colours(), {isDark} = themeColours();
+    if (!this.showsChange())
+      return (place) => colours[layout.key[place]];
+    const variance = this.variance();
+    return (place) => changeColour(
+      changeOf(totalAfter[layout.node[place]], layout.total[place], variance), isDark);
   }
 
   // 1 for each key that the search matches; null without one.
@@ -121,9 +166,14 @@ class Viewer {
     return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
   }
 
-  style(tree) {
-    return {names: (key) => this.names(key), colours: this.colours(), isMatch: this.matches(),
-      isPlain: tree.isPlain};
+  // How a layout of a tree is drawn; `totalAfter` is by node, where recordings are compared.
+  style(tree, layout, totalAfter) {
+    return {names: (key) => this.names(key), isMatch: this.matches(), isPlain: tree.isPlain,
+      colourOf: this.boxColours(layout, totalAfter), colours: this.colours()};
+  }
+  flameStyle() {
+    const {tree} = this.structure();
+    return this.style(tree, this.layout(), this.profile.isCompared ? this.nodesAfter().total : null);
   }
 
   // The rows of the table: keys that have samples, sorted.
@@ -140,9 +190,15 @@ class Viewer {
         return all;
       }, []) : null;
       const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+      const after = this.profile.isCompared ? this.totalsAfter() : null;
+      // Where recordings are compared, how much it changed.
+      const amount = (which, key) => after ? Math.abs(2 * after[which][key] - totals[which][key])
+                                           : totals[which][key];
+      const byAmount = (first, second) => (a, b) =>
+        amount(first, b) - amount(first, a) || amount(second, b) - amount(second, a);
       const compare = {
-        self: (a, b) => totals.self[b] - totals.self[a] || totals.total[b] - totals.total[a],
-        total: (a, b) => totals.total[b] - totals.total[a] || totals.self[b] - totals.self[a],
+        self: byAmount("self", "total"),
+        total: byAmount("total", "self"),
         name: (a, b) => order(keys.text[b], keys.text[a]),
         where: (a, b) => order(where[b], where[a]),
       }[sort];
@@ -188,10 +244,15 @@ class Viewer {
   around(isInverted) {
     const root = this.root(), amounts = this.amounts(), key = this.aroundKey();
     return memo(`around ${isInverted}`, [root, amounts, key], () => {
-      const self = new Float64Array(root.tree.count), {node} = this.profile.samples;
-      for (let i = 0; i < amounts.length; i++)
-        self[root.ends[node[i]]] += amounts[i];
-      return aroundKey(root, self, key, isInverted);
+      const endingIn = (of) => {
+        const self = new Float64Array(root.tree.count), {node} = this.profile.samples;
+        for (let i = 0; i < of.length; i++)
+          self[root.ends[node[i]]] += of[i];
+        return self;
+      };
+      const self = endingIn(amounts);
+      return aroundKey(root, self, key, isInverted,
+        this.profile.isCompared ? endingIn(this.after()) : self);
     });
   }
 }

@@ -10,7 +10,8 @@ const kSchema = (() => {
     5: ["command", "text"], 6: ["selection", "text"], 7: ["cpus", "number"],
     8: ["start", "fixed"], 9: ["duration", "number"], 10: ["timeStep", "number"],
     11: ["sampler", "text"], 12: ["hasUser", "number"], 13: ["hasKernel", "number"],
-    14: ["isSystemWide", "number"], 15: ["lostEvents", "number"],
+    14: ["isSystemWide", "number"], 15: ["lostEvents", "number"], 18: ["per", "text"],
+    19: ["scaleBefore", "number"],
   };
   const event = {
     1: ["name", "text"], 2: ["frequency", "number"], 3: ["period", "number"],
@@ -23,6 +24,7 @@ const kSchema = (() => {
   };
   const recording = {
     1: ["name", "text"], 2: ["host", "text"], 3: ["start", "fixed"], 4: ["duration", "number"],
+    5: ["command", "text"],
   };
   const texts = {1: ["shared", "numbers"], 2: ["rest", "numbers"], 3: ["bytes", "bytes"]};
   const module = {
