@@ -15,7 +15,7 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
-  "formatChange", "changeColour");
+  "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -146,6 +146,17 @@ test("an inlined call is one only where it is nowhere else a call", () => {
 test("code without a name tells the reason", () => {
   const profile = profileOf({samples: [{stack: [{unnamed: 9}, {unnamed: 1, module: 0}]}]});
   assert.deepEqual(look(profile).keys.text, ["[stripped prog]", "[no mapping]"]);
+});
+
+test("it knows each source of a name, and each reason for none", () => {
+  const header = fs.readFileSync(path.join(__dirname, "../../src/profile/profile.h"), "utf8");
+  const values = (name) => header.match(new RegExp(`enum class ${name} [^{]*{([^}]*)}`))[1]
+    .replace(/\/\/.*/g, "").split(",").map((value) => value.trim()).filter(Boolean);
+  assert.equal(v.kSources.length, values("FrameSource").length);
+  assert.deepEqual(v.kGoSources.map((source) => values("FrameSource")[source]),
+    ["kPclntab", "kPclntabDerived", "kGivenGo"]);
+  for (const words of [v.kUnnamedWords, v.kUnnamedReasons])
+    assert.equal(words.length, values("Unnamed").length);
 });
 
 // A slow and plain count of what the trees of random stacks have to be.

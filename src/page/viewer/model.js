@@ -17,8 +17,8 @@ const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12;
 // FrameSource of profile.h.
 const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
   "dynsym", "plt", "label, guess", "call frames, no name", "kallsyms", "BPF program", "vdso",
-  "perf map"];
-const kCallFrames = 8, kPerfMap = 12;
+  "perf map", "the profile", "the profile"];
+const kCallFrames = 8, kPerfMap = 12, kGoSources = [0, 1, 14];
 
 const kKernelModule = 1, kVdsoModule = 2, kMemoryModule = 3;
 
@@ -204,7 +204,7 @@ function kindOf(profile, frame) {
     return 5;
   const id = frames.function[frame] - 1;
   const name = texts[functions.name[id]], path = texts[functions.package[id]];
-  const isGo = source <= 1 || texts[functions.file[id]].endsWith(".go");
+  const isGo = kGoSources.includes(source) || texts[functions.file[id]].endsWith(".go");
   if (!isGo)
     return 3;
   if (path === "runtime" || /^(internal\/)?runtime(\/|$)/.test(path) || name.startsWith("runtime."))
