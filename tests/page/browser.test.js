@@ -12,7 +12,7 @@ const path = require("path");
 const test = require("node:test");
 const {Browser} = require("./chromium.js");
 const {Firefox} = require("./firefox.js");
-const {encodeMessage, pack} = require("./encode.js");
+const {encodeMessage, encodePprof, pack} = require("./encode.js");
 
 const kGosym = path.resolve(process.argv[2]);
 const kWork = fs.mkdtempSync(path.join(os.tmpdir(), "gosym-page-"));
@@ -96,11 +96,15 @@ func main() {
 }
 `;
 
-test.before(async () => {
-  fs.writeFileSync(path.join(kWork, "work.go"), kProgram);
+function buildGo(name, source) {
   const go = {...process.env, CGO_ENABLED: "0", GOFLAGS: "", GOTOOLCHAIN: "local",
     GO111MODULE: "off", GOPROXY: "off"};
-  execFileSync("go", ["build", "-o", "work", "work.go"], {cwd: kWork, env: go});
+  fs.writeFileSync(path.join(kWork, `${name}.go`), source);
+  execFileSync("go", ["build", "-o", name, `${name}.go`], {cwd: kWork, env: go});
+}
+
+test.before(async () => {
+  buildGo("work", kProgram);
   cpu = path.join(kWork, "cpu.raw");
   gosym("record", "-F", "499", "-o", cpu, "--", path.join(kWork, "work"));
   html = path.join(kWork, "cpu.html");
@@ -587,10 +591,12 @@ test("0 samples and 1 sample", async () => {
   assert.deepEqual(browser.errors(), []);
 });
 
+const kHostile = ["</script><script>window.hacked = 1</script>", "<img src=x onerror=window.hacked=1>",
+  "\"'`&amp;", "a\u202egnp.exe", "x\u0000y\nz", "n".repeat(65536), "__proto__", "constructor",
+  "漢字 🔥", "<!-- -->", "\u001b]0;title\u0007", "x\u2028y\u2066z", ""];
+
 test("hostile names are text", async () => {
-  const names = ["</script><script>window.hacked = 1</script>", "<img src=x onerror=window.hacked=1>",
-    "\"'`&amp;", "a\u202egnp.exe", "x\u0000y\nz", "n".repeat(65536), "__proto__", "constructor",
-    "漢字 🔥", ""];
+  const names = kHostile;
   const file = profilePage("hostile", {
     origin: {host: names[0], command: names[1]}, notes: [[names[0], names[1]]],
     modules: [{path: `/bin/${names[0]}`}], labels: [[[names[0], names[1]], ["__proto__", "x"]]],
@@ -612,6 +618,36 @@ test("hostile names are text", async () => {
   assert.ok(rows.includes("__proto__"));
 });
 
+test("hostile names, from a profile through gosym to the page and back", async () => {
+  const names = kHostile.filter((name) => name), profile = path.join(kWork, "hostile.pb.gz");
+  const page = path.join(kWork, "hostile-profile.html"), other = path.join(kWork, "other.pb.gz");
+  fs.writeFileSync(profile, encodePprof(names.map((name, i) => [names.at(i - 1), name])));
+  fs.writeFileSync(other, encodePprof(names.map((name) => [name])));
+  gosym("report", "--html", page, profile);
+  assert.ok(gosym("report", "--folded", profile).equals(gosym("report", "--folded", page)));
+  const compared = path.join(kWork, "hostile-diff.html");
+  gosym("diff", "--html", compared, profile, other);
+  for (const file of [page, compared]) {
+    const html = fs.readFileSync(file, "latin1");
+    assert.equal(html.match(/<script/g).length, template.match(/<script/g).length);
+    assert.ok(!/[\0\x1b]|hacked|onerror/.test(html));
+    await browser.open(file);
+    const rows = await inPage("gosym.rows()");
+    assert.equal(rows.length, names.length);
+    assert.ok(rows.some((name) => name === "n".repeat(65536)));
+    assert.ok(!rows.some((name) => /[\u0000-\u001f\u2028\u202e\u2066]/.test(name)), "a character that controls");
+    for (const view of ["tree", "around", "flame", "table"])
+      await set({view});
+    await browser.key("w");
+    await browser.key("Escape");
+    await browser.key("ArrowDown");
+    assert.equal(await inPage("window.hacked"), null);
+    assert.equal(await inPage("document.documentElement.scrollWidth > innerWidth"), false);
+    assert.deepEqual(browser.errors(), []);
+    assert.deepEqual(browser.requests(), []);
+  }
+});
+
 test("a damaged page says what is wrong", async () => {
   const good = pack(encodeMessage({samples: [{stack: [{name: "main"}]}]}));
   for (const [name, data] of Object.entries({cut: good.slice(0, -12), empty: "", other: "&&&&",
@@ -629,6 +665,57 @@ test("several events: each has its own sums", async () => {
   await browser.key("E");
   assert.deepEqual((await totals()).functions, {b: [7, 7]});
   assert.equal(await inPage("document.getElementById('event-label').hidden"), false);
+});
+
+// Each has work of its own, on a thread of its own.
+const kThreads = `package main
+
+import (
+	"runtime"
+	"sync"
+)
+
+var sums [500]int
+
+func main() {
+	var group sync.WaitGroup
+	for i := range sums {
+		i := i
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			runtime.LockOSThread()
+			for k := 0; k < 12000000; k++ {
+				sums[i] += k ^ i
+			}
+		}()
+	}
+	group.Wait()
+}
+`;
+
+test("500 threads, recorded", async () => {
+  const recording = path.join(kWork, "threads.raw"), page = path.join(kWork, "threads.html");
+  buildGo("threads", kThreads);
+  gosym("record", "-F", "499", "-o", recording, "--", path.join(kWork, "threads"));
+  gosym("report", "--html", page, recording);
+  await browser.open(page);
+  const {threads} = Object.fromEntries(await inPage(
+    "gosym.dimensions().map(({id, values}) => [`${id}s`, values])"));
+  assert.ok(threads.length > 250, `${threads.length} threads have samples`);
+  const {rows} = await inPage("gosym.heat()");
+  assert.equal(rows.length, 24);
+  assert.equal(rows[23], `${threads.length - 23} others`);
+  const {totals: {samples}} = JSON.parse(gosym("report", "--json", recording));
+  assert.equal((await totals()).samples, samples);
+  await set({group: "thread"});
+  const groups = (await inPage("gosym.boxes()")).filter(({depth}) => depth === 1);
+  assert.equal(groups.length, threads.length);
+  await set({filters: {thread: [rows[0]]}});
+  const [, comm, tid] = rows[0].match(/^(.*) \((\d+)\)$/);
+  const one = JSON.parse(gosym("report", "--json", "--tid", tid, "--comm", comm, recording));
+  assert.equal((await totals()).samples, one.totals.samples);
+  assert.deepEqual(browser.errors(), []);
 });
 
 test("500 threads, and a day at 19 Hz", async () => {

@@ -188,6 +188,22 @@ function encodeMessage(profile) {
   ]);
 }
 
+// A profile of pprof: a sample of 10 ms for each stack of names, outermost first. Each name is that of
+// its file, too.
+function encodePprof(stacks) {
+  const names = ["", "cpu", "nanoseconds", ...new Set(stacks.flat())];
+  const id = (name) => names.indexOf(name);
+  return zlib.gzipSync(Buffer.concat([
+    message(1, numberField(1, 1), numberField(2, 2)),
+    ...stacks.map((stack) => message(2, column(1, [...stack].reverse().map(id)), column(2, [1e7]))),
+    ...names.slice(3).flatMap((name) => [
+      message(4, numberField(1, id(name)), message(4, numberField(1, id(name)), numberField(2, 7))),
+      message(5, numberField(1, id(name)), numberField(2, id(name)), numberField(4, id(name))),
+    ]),
+    ...names.map((name) => textField(6, name)),
+  ]));
+}
+
 // The text that a page has of bytes, as packing.h says.
 const kDigits = Array.from({length: 94}, (_, i) => String.fromCharCode(33 + i)).filter((c) => !"&<>".includes(c));
 function pack(bytes) {
@@ -215,4 +231,4 @@ function load(...names) {
   return new Function(`"use strict";\n${files.join("\n")}\nreturn {${names.join(", ")}};`)();
 }
 
-module.exports = {encodeMessage, pack, load};
+module.exports = {encodeMessage, encodePprof, pack, load};

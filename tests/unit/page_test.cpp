@@ -20,6 +20,7 @@
 #include "written.h"
 
 using namespace gosym;
+using namespace std::literals;
 
 namespace {
 
@@ -197,6 +198,33 @@ TEST_CASE("page: so is any other") {
   }
 }
 
+TEST_CASE("page: a day at 19 Hz of 500 threads is read back") {
+  constexpr uint32_t kThreads = 500;
+  constexpr uint32_t kSteps = 8640;  // of ten seconds
+  constexpr uint32_t kRate = 19;
+  Profile profile = make_demo_profile();
+  profile.info.events[0].frequency = kRate;
+  profile.duration_ns = 86'400'000'000'000;
+  profile.time_step = profile.duration_ns / kSteps;
+  profile.samples.clear();
+  std::mt19937 random(1);
+  for (uint32_t step = 0; step < kSteps; step++)
+    for (uint32_t i = 0; i < kRate; i++) {
+      auto tid = static_cast<uint32_t>(1 + random() % kThreads);
+      profile.samples.push_back({.stack = StackId(random() % profile.stack_count()),
+                                 .pid = 1,
+                                 .tid = tid,
+                                 .comm = profile.strings.intern(fmt::format("t{}", tid)),
+                                 .count = 10,
+                                 .step = step});
+    }
+  Profile read = read_back(profile);
+  CHECK(read.total_count() == uint64_t{10} * kRate * kSteps);
+  CHECK(read.time_step == profile.time_step);
+  CHECK(read.duration_ns == profile.duration_ns);
+  CHECK(samples_of(read) == samples_of(profile));
+}
+
 TEST_CASE("page: what is cut short is an error or has less, and never more") {
   std::string message = page::encode(page::make_page(RandomProfile(1).make(), {}));
   uint64_t whole = RandomProfile(1).make().total_count();
@@ -347,9 +375,11 @@ TEST_CASE("page: it is found in the file, whoever saved that") {
 }
 
 TEST_CASE("page: names cannot leave the element they are in") {
+  const std::string long_name(kMaxNameSize, 'n');
   Profile profile = make_demo_profile();
-  for (std::string_view name : {"</script><script>alert(1)</script>", "\"'><img src=x>", "a\0b",
-                                "\u202eevil", "<!--", "]]>"}) {
+  for (std::string_view name :
+       {"</script><script>alert(1)</script>"sv, "\"'><img src=x>"sv, "a\0b"sv, "\u202eevil"sv,
+        "<!--"sv, "]]>"sv, std::string_view(long_name)}) {
     StringId id = profile.strings.intern(name);
     for (Function& function : profile.functions)
       function.name = function.system_name = id;
