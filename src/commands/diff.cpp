@@ -88,11 +88,10 @@ void understand_two_sides(std::vector<std::string>& line) {
 }
 
 Result<> check_by(const DiffOptions& options) {
-  using Kind = Dimension::Kind;
   const std::vector<Dimension>& by = options.report.view.by;
   if (by.size() > 1)
     return Error("--by: diff compares by one key only").with_exit_status(kUsage);
-  if (!by.empty() && (by[0].kind == Kind::kTime || by[0].kind == Kind::kRecording))
+  if (!by.empty() && !by[0].is_comparable())
     return errorf("--by: nothing has the same {} before and after", to_string(by[0]))
         .with_exit_status(kUsage);
   return Ok{};
@@ -276,18 +275,25 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
   return group;
 }
 
+Option& find(OptionGroup& group, std::string_view name) {
+  return *std::ranges::find_if(
+      group.options, [&](const Option& option) { return option.names.ends_with(name); });
+}
+
+void explain(OptionGroup& group, std::string_view name, std::string help) {
+  find(group, name).help = std::move(help);
+}
+
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
       only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
   group.title = "What to compare";
-  auto explain = [&](std::string_view name, std::string help) {
-    std::ranges::find_if(group.options, [&](const Option& option) {
-      return option.names.ends_with(name);
-    })->help = std::move(help);
-  };
-  explain("--by", fmt::format("Compare by one of {} (default: function)", dimension_names()));
-  explain("--sort", "Compare self time or total time (default: self)");
-  explain("--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
+  find(group, "--by").value = "KEY";
+  explain(
+      group, "--by",
+      fmt::format("Compare by one of {} (default: function)", comparable_dimension_names()));
+  explain(group, "--sort", "Compare self time or total time (default: self)");
+  explain(group, "--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
   group.options.push_back(
       {.names = "--per",
        .value = "WHAT",
