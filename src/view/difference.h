@@ -62,6 +62,7 @@ struct DifferenceRow {
   Rate before = {};  // of Per: a share, nanoseconds (or events) a second, or the same a run
   Rate after = {};
   RateChange change = {};
+  double samples = 0;  // of both profiles
   double corrected_chance = 1;  // RateChange::chance; 1 where it was not compared
   double least_seen = 0;        // as part of `before`; infinity: nothing would be seen
   Verdict verdict = Verdict::kTooFew;
