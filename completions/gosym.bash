@@ -41,7 +41,8 @@ _gosym() {
         -v --verbose -q --quiet"
       ;;
     diff)
-      options="-h --help -s --by --sort --children --top --per --confidence --fail-above --event --pid
+      options="-h --help -g --tree --min --percent-limit --depth -s --by --sort --children --top
+        --per --confidence --fail-above --event --pid
         --tid -c --comm --cgroup --label --time -S --focus --ignore -d --module --hide --show
         --no-kernel --no-inlines -o --output --json --md --folded --pprof --color --no-pager
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
@@ -79,6 +80,7 @@ _gosym() {
     top:--focus | top:--ignore | top:--module | top:--hide | top:--show) command=report ;;
     top:--top | top:--min | top:--percent-limit | top:--depth | top:--demangle) command=report ;;
     top:--debug-dir | top:--symfs) command=report ;;
+    diff:--min | diff:--percent-limit | diff:--depth) command=report ;;
     diff:-[cSd] | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
     diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
     diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;

@@ -94,6 +94,12 @@ Result<> check_by(const DiffOptions& options) {
   if (!by.empty() && !by[0].is_comparable())
     return errorf("--by: nothing has the same {} before and after", to_string(by[0]))
         .with_exit_status(kUsage);
+  if (!by.empty() && options.report.view.view == View::kTree && !by[0].is_of_frames())
+    return errorf(
+               "--tree: calls have no {}: compare them by function, package, module or the "
+               "like",
+               to_string(by[0]))
+        .with_exit_status(kUsage);
   return Ok{};
 }
 
@@ -146,6 +152,14 @@ DifferenceOptions difference_options(const DiffOptions& options) {
                                          : Per::kShare,
           .is_of_totals = view.sort == SortBy::kTotal,
           .confidence = std::stod(options.confidence) / kPercent};
+}
+
+Difference compare(const ComparedProfile& before, const ComparedProfile& after,
+                   const DifferenceOptions& options, const ViewOptions& view) {
+  if (view.view == View::kTree)
+    return difference_tree(before, after, options,
+                           {.least_percent = view.least_percent, .depth = view.depth});
+  return difference(before, after, options);
 }
 
 // Whether something became dearer by more than --fail-above allows: the whole, or what has at
@@ -242,7 +256,7 @@ Result<int> run_diff(DiffOptions& options) {
   const ComparedProfile sides[] = {{before->profile, report.filter.time},
                                    {after->profile, report.filter.time}};
   DifferenceOptions compared = difference_options(options);
-  Difference found = difference(sides[0], sides[1], compared);
+  Difference found = compare(sides[0], sides[1], compared, report.view);
   auto written = report.format == "folded" || report.format == "pprof"
                      ? write_stacks(sides[0], sides[1], compared.per, report)
                      : write_difference(found, before->profile, after->profile, report);
@@ -286,8 +300,12 @@ void explain(OptionGroup& group, std::string_view name, std::string help) {
 
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
-      only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
+      only(view_options(options.report.view),
+           {"--tree", "--by", "--sort", "--children", "--top", "--min", "--depth"});
   group.title = "What to compare";
+  Option& tree = find(group, "--tree");
+  tree.help = "Compare each path of calls, and show those to what changed";
+  tree.excludes = {"--sort", "--children", "--top", "--folded", "--pprof"};
   find(group, "--by").value = "KEY";
   explain(
       group, "--by",
@@ -353,6 +371,7 @@ Command make_diff() {
               "  gosym diff --per run old/ new/            the same work, several times\n"
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
+              "  gosym diff --tree old/ new/               where in the call tree it is\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
               "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n"
               "  gosym diff before.pb.gz after.pb.gz       pprof profiles, or folded text\n",
