@@ -101,7 +101,8 @@ public:
       groups_[group_of(name, row, after_)].after.emplace_back(name, &row);
     for (const auto& [name, group] : groups_)
       append(name, group);
-    join_moved();
+    join_moved(name_without_directories);
+    join_moved(name_without_package);
     note_inlining();
     return {std::move(pairs_), std::move(sums_)};
   }
@@ -169,19 +170,19 @@ private:
   }
 
   // A name that is in one profile only and, without its directories, once in each.
-  void join_moved() {
+  void join_moved(std::string (*name_left)(std::string_view)) {
     struct Only {
       std::vector<size_t> before;
       std::vector<size_t> after;
     };
-    std::map<std::string_view, Only> only;
+    std::map<std::string, Only> only;
     for (size_t i = 0; i < pairs_.size(); i++) {
       const Pair& pair = pairs_[i];
       const Counted* row = pair.before ? pair.before : pair.after;
       const Profile& profile = pair.before ? before_.profile : after_.profile;
       if ((pair.before && pair.after) || !row->key.is_named || is_of_one_build(*row, profile))
         continue;
-      Only& same = only[name_without_directories(pair.name)];
+      Only& same = only[name_left(pair.name)];
       (pair.before ? same.before : same.after).push_back(i);
     }
     std::set<size_t> joined;
