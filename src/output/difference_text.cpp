@@ -137,7 +137,7 @@ Table difference_table(const Difference& difference, size_t limit) {
 
 // The paths to what changed.
 Table tree_table(const Difference& difference, const Screen& screen) {
-  Difference changed = changed_branches(difference);
+  Difference changed = with_joined_chains(changed_branches(difference));
   RateUnit unit = unit_of(difference);
   Table table = titled_table(difference);
   for_each_line(*changed.tree, [&](uint32_t node, const std::string& branches) {

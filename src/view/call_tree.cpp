@@ -144,33 +144,6 @@ void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) 
   builder.end_path(node);
 }
 
-std::string chain_text(std::span<const std::string_view> names) {
-  constexpr size_t kEnd = 2;  // names of each end of a long chain
-  std::string text;
-  for (size_t i = 0; i < names.size(); i++) {
-    bool is_long = names.size() > 2 * kEnd + 1;
-    text += i == 0 ? "" : " > ";
-    if (is_long && i == kEnd) {
-      text += fmt::format("… {} calls … > ", names.size() - 2 * kEnd);
-      i = names.size() - kEnd;
-    }
-    text += without_directories(names[i]);
-  }
-  return text;
-}
-
-// A subtree ends where the next node is not deeper.
-void set_sizes(std::vector<CallNode>& nodes) {
-  std::vector<size_t> open;  // nodes whose subtree goes on
-  for (size_t i = 0; i < nodes.size(); i++) {
-    for (; open.size() > nodes[i].depth; open.pop_back())
-      nodes[open.back()].size = static_cast<uint32_t>(i - open.back());
-    open.push_back(i);
-  }
-  for (size_t i : open)
-    nodes[i].size = static_cast<uint32_t>(nodes.size() - i);
-}
-
 }  // namespace
 
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
@@ -251,6 +224,33 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
       result.nodes.push_back(tree.nodes[i]);
   set_sizes(result.nodes);
   return result;
+}
+
+std::string chain_text(std::span<const std::string_view> names) {
+  constexpr size_t kEnd = 2;  // names of each end of a long chain
+  std::string text;
+  for (size_t i = 0; i < names.size(); i++) {
+    bool is_long = names.size() > 2 * kEnd + 1;
+    text += i == 0 ? "" : " > ";
+    if (is_long && i == kEnd) {
+      text += fmt::format("… {} calls … > ", names.size() - 2 * kEnd);
+      i = names.size() - kEnd;
+    }
+    text += without_directories(names[i]);
+  }
+  return text;
+}
+
+// A subtree ends where the next node is not deeper.
+void set_sizes(std::vector<CallNode>& nodes) {
+  std::vector<size_t> open;  // nodes whose subtree goes on
+  for (size_t i = 0; i < nodes.size(); i++) {
+    for (; open.size() > nodes[i].depth; open.pop_back())
+      nodes[open.back()].size = static_cast<uint32_t>(i - open.back());
+    open.push_back(i);
+  }
+  for (size_t i : open)
+    nodes[i].size = static_cast<uint32_t>(nodes.size() - i);
 }
 
 CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth) {

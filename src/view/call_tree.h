@@ -68,10 +68,16 @@ CallTree largest(const CallTree& tree, size_t count);
 // Those nodes that are kept, without what lies below others. The root always is.
 CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept);
 
+// Sets CallNode::size of nodes in preorder by their depths.
+void set_sizes(std::vector<CallNode>& nodes);
+
+// "main > run > … 7 calls … > handle > work": of a long chain both ends, and of each name the
+// package without its directories.
+std::string chain_text(std::span<const std::string_view> names);
+
 // With each chain of calls that has no branch, and that 19 of 20 samples go through to its end,
-// as one node: "main > run > work", whose total is that of the first and whose self is that of
-// all. Of a long one both ends are named, "main > run > … 7 calls … > handle > work", and of
-// each name in a chain the package without its directories.
+// as one node, with chain_text() for a name, whose total is that of the first and whose self is
+// that of all.
 CallTree with_joined_chains(const CallTree& tree);
 
 }  // namespace gosym

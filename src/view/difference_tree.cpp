@@ -135,24 +135,34 @@ size_t judge_tree(std::vector<DifferenceRow>& rows, const Paths& paths,
     return of.value >= kNearlyAll * caller.value;
   };
   std::vector<DifferenceRow*> judged;
+  std::vector<size_t> judge_of;  // whose verdict each row has
   for (size_t i = 0; i < rows.size(); i++) {
     uint32_t parent = paths.parent(static_cast<uint32_t>(i + 1));
-    DifferenceRow& row = rows[i];
-    row.is_as_caller = parent != 0 && has_nearly_all(row.before, rows[parent - 1].before) &&
-                       has_nearly_all(row.after, rows[parent - 1].after);
-    if (!row.is_as_caller)
-      judged.push_back(&row);
+    size_t caller = parent == 0 ? i : judge_of[parent - 1];
+    rows[i].is_as_caller = caller != i && has_nearly_all(rows[i].before, rows[caller].before) &&
+                           has_nearly_all(rows[i].after, rows[caller].after);
+    judge_of.push_back(rows[i].is_as_caller ? caller : i);
+    if (!rows[i].is_as_caller)
+      judged.push_back(&rows[i]);
   }
   size_t compared = comparer.judge(judged);
   for (size_t i = 0; i < rows.size(); i++) {
-    if (!rows[i].is_as_caller)
-      continue;
-    const DifferenceRow& caller = rows[paths.parent(static_cast<uint32_t>(i + 1)) - 1];
-    rows[i].verdict = caller.verdict;
-    rows[i].corrected_chance = caller.corrected_chance;
-    rows[i].least_seen = caller.least_seen;
+    rows[i].verdict = rows[judge_of[i]].verdict;
+    rows[i].corrected_chance = rows[judge_of[i]].corrected_chance;
+    rows[i].least_seen = rows[judge_of[i]].least_seen;
   }
   return compared;
+}
+
+// The nodes of a tree that are kept, and their rows.
+Difference with_nodes(const Difference& difference, const std::vector<bool>& is_kept) {
+  Difference kept = difference;
+  kept.tree = with_nodes(*difference.tree, is_kept);
+  kept.rows.clear();
+  for (size_t i = 1; i < is_kept.size(); i++)
+    if (is_kept[i])
+      kept.rows.push_back(difference.rows[i - 1]);
+  return kept;
 }
 
 }  // namespace
@@ -202,13 +212,35 @@ Difference changed_branches(const Difference& difference) {
       for (uint32_t node : path)
         is_kept[node] = true;
   }
-  Difference changed = difference;
-  changed.tree = with_nodes(tree, is_kept);
-  changed.rows.clear();
-  for (size_t i = 1; i < tree.nodes.size(); i++)
-    if (is_kept[i])
-      changed.rows.push_back(difference.rows[i - 1]);
-  return changed;
+  return with_nodes(difference, is_kept);
+}
+
+Difference with_joined_chains(const Difference& difference) {
+  const CallTree& tree = *difference.tree;
+  Difference joined = difference;
+  joined.rows.clear();
+  joined.tree->nodes = {tree.nodes[0]};
+  std::vector<uint32_t> depths = {0};  // in the result, of the last node of each depth
+  for (size_t i = 1; i < tree.nodes.size(); i++) {
+    CallNode node = tree.nodes[i];
+    DifferenceRow row = difference.rows[i - 1];
+    depths.resize(node.depth);
+    node.depth = depths.back() + 1;
+    depths.push_back(node.depth);
+    std::vector<std::string_view> names = {difference.rows[i - 1].name};
+    while (tree.nodes[i].size > 1 && tree.nodes[i + 1].size + 1 == tree.nodes[i].size &&
+           difference.rows[i].is_as_caller) {
+      i++;
+      names.push_back(difference.rows[i - 1].name);
+      depths.push_back(node.depth);
+    }
+    if (names.size() > 1)
+      row.name = chain_text(names);
+    joined.tree->nodes.push_back(node);
+    joined.rows.push_back(std::move(row));
+  }
+  set_sizes(joined.tree->nodes);
+  return joined;
 }
 
 }  // namespace gosym

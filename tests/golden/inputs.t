@@ -103,8 +103,7 @@ The same by paths of calls.
   verdicts: none: nothing in one file tells how much is noise; give several files of each side
 
   before %  after %  change  +-      verdict  function
-    100.00   100.00   +0.00   ?  cannot tell  server
-    100.00   100.00   +0.00   ?  cannot tell  main
+    100.00   100.00   +0.00   ?  cannot tell  server > main
      60.00    50.00  -10.00   ?  cannot tell  ├─ idle
      40.00    50.00  +10.00   ?  cannot tell  └─ parse
      10.00     0.00  -10.00   ?  cannot tell     sys_read (none after)
@@ -150,8 +149,7 @@ Of a tree, the paths to what changed; of what has not changed, nothing.
     100.00   100.00   +0.00  0.00  no difference seen  main
      79.64    66.50  -13.14  2.78      cheaper, -17 %  ├─ load
      20.36    17.00   -3.36  2.42      cheaper, -17 %  │  parse
-     20.36    33.50  +13.14  2.78       dearer, +65 %  └─ serve
-     20.36    33.50  +13.14  2.78       dearer, +65 %     parse
+     20.36    33.50  +13.14  2.78       dearer, +65 %  └─ serve > parse
   1 dearer, 2 cheaper, of 3 compared
   before:   1,006 samples in 2 files
   after:    1,524 samples in 3 files
@@ -161,13 +159,12 @@ Of a tree, the paths to what changed; of what has not changed, nothing.
 
   no row changed by more than noise
 
-  $ gosym diff --tree --md old? -- new? | tail -n 8; gosym diff --tree --json old? -- new? | grep -o '"name":"[^v]*verdict":"[^"]*"'
+  $ gosym diff --tree --md old? -- new? | tail -n 7; gosym diff --tree --json old? -- new? | grep -o '"name":"[^v]*verdict":"[^"]*"'
   |--:|--:|--:|--:|--:|---|
   | 100.00 | 100.00 | +0.00 | 0.00 | no difference seen | `main` |
   | 79.64 | 66.50 | -13.14 | 2.78 | cheaper, -17 % | `├─ load` |
   | 20.36 | 17.00 | -3.36 | 2.42 | cheaper, -17 % | `│  parse` |
-  | 20.36 | 33.50 | +13.14 | 2.78 | dearer, +65 % | `└─ serve` |
-  | 20.36 | 33.50 | +13.14 | 2.78 | dearer, +65 % | `   parse` |
+  | 20.36 | 33.50 | +13.14 | 2.78 | dearer, +65 % | `└─ serve > parse` |
 
   1 dearer, 2 cheaper, of 3 compared
   "name":"main","verdict":"no difference seen"

@@ -147,6 +147,12 @@ TEST_CASE("same code: what a build numbers anew is left out of names") {
   CHECK(name_across_builds("").empty());
   CHECK(name_without_directories("example.com/a/web.(*S).run") == "web.(*S).run");
   CHECK(name_without_directories("a/b.Map[c/d.T]") == "b.Map[c/d.T]");
+  CHECK(name_without_directories("main.run") == "main.run");
+  CHECK(name_without_package("example.com/a/web.(*S).run") == "example.com/a/*.(*S).run");
+  CHECK(name_without_package("a/b.Map[c/d.T]") == "a/*.Map[c/d.T]");
+  CHECK(name_without_package("a/b.init.0") == "a/b.init.0");
+  CHECK(name_without_package("runtime.mallocgc") == "runtime.mallocgc");
+  CHECK(name_without_package("a/b") == "a/b");
 }
 
 TEST_CASE("difference: what is dearer is told from what varies as much by itself") {
@@ -197,18 +203,19 @@ TEST_CASE("difference: closures, generics and functions whose package has moved 
   FunctionCounts before = {{"main.run.func1", each_step(50)},
                            {"main.Map[int]", each_step(50)},
                            {"old/web.Serve", each_step(50)},
+                           {"x/js_ast.(*Freq).Scan", each_step(50)},
                            {"main.gone", each_step(50)}};
-  FunctionCounts after = {{"main.run.func1", each_step(20)},
-                          {"main.run.func2", each_step(30)},
-                          {"main.Map[go.shape.int]", each_step(50)},
-                          {"new/web.Serve", each_step(50)},
-                          {"main.come", each_step(50)}};
+  FunctionCounts after = {
+      {"main.run.func1", each_step(20)},         {"main.run.func2", each_step(30)},
+      {"main.Map[go.shape.int]", each_step(50)}, {"new/web.Serve", each_step(50)},
+      {"x/ast.(*Freq).Scan", each_step(50)},     {"main.come", each_step(50)}};
   Difference found = compare(before, after);
-  CHECK(found.rows.size() == 5);
+  CHECK(found.rows.size() == 6);
   CHECK(row_of(found, "main.run.*").note == "2 functions");
   CHECK(row_of(found, "main.run.*").verdict == Verdict::kSame);
   CHECK(row_of(found, "main.Map[go.shape.int]").note == "was main.Map[int]");
   CHECK(row_of(found, "new/web.Serve").note == "was old/web.Serve");
+  CHECK(row_of(found, "x/ast.(*Freq).Scan").note == "was x/js_ast.(*Freq).Scan");
   CHECK(row_of(found, "main.gone").note == "none after");
   CHECK(row_of(found, "main.gone").verdict == Verdict::kCheaper);
   CHECK(row_of(found, "main.come").verdict == Verdict::kDearer);
@@ -246,6 +253,11 @@ TEST_CASE("difference: of a tree the paths to what changed are left") {
   CHECK(changed.rows.size() == 3);
   CHECK(changed.tree->nodes.size() == 4);
   CHECK(changed.rows[2].name == "parse");
+  Difference joined = with_joined_chains(changed);
+  CHECK(joined.rows.size() == 2);
+  CHECK(joined.rows[1].name == "serve > parse");
+  CHECK(joined.rows[1].after.value == changed.rows[1].after.value);
+  CHECK(joined.tree->nodes[1].size == 2);
   std::string text = difference_text(found, profiles[0], profiles[1], {});
   CHECK(text.find("  main\n") != text.npos);
   CHECK(text.find("load") == text.npos);
