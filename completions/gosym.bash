@@ -41,7 +41,8 @@ _gosym() {
         -v --verbose -q --quiet"
       ;;
     diff)
-      options="-h --help -s --by --sort --children --top --per --confidence --fail-above --event --pid
+      options="-h --help -g --tree --min --percent-limit --depth -s --by --sort --children --top
+        --per --confidence --fail-above --event --pid
         --tid -c --comm --cgroup --label --time -S --focus --ignore -d --module --hide --show
         --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
@@ -79,7 +80,8 @@ _gosym() {
     top:--focus | top:--ignore | top:--module | top:--hide | top:--show) command=report ;;
     top:--top | top:--min | top:--percent-limit | top:--depth | top:--demangle) command=report ;;
     top:--debug-dir | top:--symfs) command=report ;;
-    diff:-[scSd] | diff:--by | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
+    diff:--min | diff:--percent-limit | diff:--depth) command=report ;;
+    diff:-[cSd] | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
     diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
     diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;
     top:-[pFeud] | top:--pid | top:--freq | top:--event | top:--user | top:--comm) command=record ;;
@@ -87,6 +89,9 @@ _gosym() {
   esac
   case $command:$previous in
     diff:--per) COMPREPLY=($(compgen -W "share second run" -- "$current")) ;;
+    diff:-s | diff:--by)
+      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu host state waker" -- "$current"))
+      ;;
     diff:--sort) COMPREPLY=($(compgen -W "self total" -- "$current")) ;;
     diff:--confidence | diff:--fail-above) ;;
     goroutines:--by) COMPREPLY=($(compgen -W "state function creator label:" -- "$current")) ;;

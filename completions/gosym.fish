@@ -214,7 +214,11 @@ complete -c gosym -f -n "__fish_seen_subcommand_from doctor" -s h -l help -d "Sh
 
 set -l diff "__fish_seen_subcommand_from diff"
 complete -c gosym -n $diff -s h -l help -d "Show help"
-complete -c gosym -n $diff -s s -l by -x -a "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker" -d "What the rows are"
+complete -c gosym -n $diff -s s -l by -x -a "function line file module package category address process thread comm label: cgroup container goroutine cpu host state waker" -d "What is compared"
+complete -c gosym -n $diff -s g -l tree -d "Compare each path of calls"
+complete -c gosym -n $diff -l min -x -d "Leave calls of less out of a tree"
+complete -c gosym -n $diff -l percent-limit -x -d "The same as --min"
+complete -c gosym -n $diff -l depth -x -d "How deep a tree is compared"
 complete -c gosym -n $diff -l children -d "The same as --sort total"
 complete -c gosym -n $diff -l top -x -d "Number of rows to show"
 complete -c gosym -n $diff -s S -l focus -x -d "Only stacks with such a function"

@@ -89,12 +89,17 @@ void understand_two_sides(std::vector<std::string>& line) {
 }
 
 Result<> check_by(const DiffOptions& options) {
-  using Kind = Dimension::Kind;
   const std::vector<Dimension>& by = options.report.view.by;
   if (by.size() > 1)
     return Error("--by: diff compares by one key only").with_exit_status(kUsage);
-  if (!by.empty() && (by[0].kind == Kind::kTime || by[0].kind == Kind::kRecording))
+  if (!by.empty() && !by[0].is_comparable())
     return errorf("--by: nothing has the same {} before and after", to_string(by[0]))
+        .with_exit_status(kUsage);
+  if (!by.empty() && options.report.view.view == View::kTree && !by[0].is_of_frames())
+    return errorf(
+               "--tree: calls have no {}: compare them by function, package, module or the "
+               "like",
+               to_string(by[0]))
         .with_exit_status(kUsage);
   return Ok{};
 }
@@ -148,6 +153,14 @@ DifferenceOptions difference_options(const DiffOptions& options) {
                                          : Per::kShare,
           .is_of_totals = view.sort == SortBy::kTotal,
           .confidence = std::stod(options.confidence) / kPercent};
+}
+
+Difference compare(const ComparedProfile& before, const ComparedProfile& after,
+                   const DifferenceOptions& options, const ViewOptions& view) {
+  if (view.view == View::kTree)
+    return difference_tree(before, after, options,
+                           {.least_percent = view.least_percent, .depth = view.depth});
+  return difference(before, after, options);
 }
 
 // Whether something became dearer by more than --fail-above allows: the whole, or what has at
@@ -246,7 +259,7 @@ Result<int> run_diff(DiffOptions& options) {
   const ComparedProfile sides[] = {{before->profile, report.filter.time},
                                    {after->profile, report.filter.time}};
   DifferenceOptions compared = difference_options(options);
-  Difference found = difference(sides[0], sides[1], compared);
+  Difference found = compare(sides[0], sides[1], compared, report.view);
   bool is_of_stacks =
       report.format == "folded" || report.format == "pprof" || report.format == "html";
   auto written = is_of_stacks
@@ -281,18 +294,27 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
   return group;
 }
 
+Option& find(OptionGroup& group, std::string_view name) {
+  return *std::ranges::find_if(
+      group.options, [&](const Option& option) { return option.names.ends_with(name); });
+}
+
 void explain(OptionGroup& group, std::string_view name, std::string help) {
-  std::ranges::find_if(group.options, [&](const Option& option) {
-    return option.names.ends_with(name);
-  })->help = std::move(help);
+  find(group, name).help = std::move(help);
 }
 
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
-      only(view_options(options.report.view), {"--by", "--sort", "--children", "--top"});
+      only(view_options(options.report.view),
+           {"--tree", "--by", "--sort", "--children", "--top", "--min", "--depth"});
   group.title = "What to compare";
-  explain(group, "--by",
-          fmt::format("Compare by one of {} (default: function)", dimension_names()));
+  Option& tree = find(group, "--tree");
+  tree.help = "Compare each path of calls, and show those to what changed";
+  tree.excludes = {"--sort", "--children", "--top", "--folded", "--pprof", "--html"};
+  find(group, "--by").value = "KEY";
+  explain(
+      group, "--by",
+      fmt::format("Compare by one of {} (default: function)", comparable_dimension_names()));
   explain(group, "--sort", "Compare self time or total time (default: self)");
   explain(group, "--top", "Show this many rows; 0 for all (default: 20, and 10 of Markdown)");
   group.options.push_back(
@@ -362,6 +384,7 @@ Command make_diff() {
               "  gosym diff --per run old/ new/            the same work, several times\n"
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
+              "  gosym diff --tree old/ new/               where in the call tree it is\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
               "  gosym diff --html diff.html before.raw after.raw\n"
               "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n"

@@ -54,8 +54,8 @@ Result<> check_rest(const RecordOptions& options) {
 
 // A tick of the clock with a deep stack takes up to 25 us on a slow virtual machine. Where that
 // is all the time until the next tick, nothing else runs any more: at 100,000 Hz, which Linux
-// allows as a rule, its watchdog told of CPUs that were stuck for minutes. The kernel bounds the
-// time that ticks of hardware counters take, but not that of its clocks.
+// allows as a rule, its watchdog told of CPUs that were stuck for minutes. The kernel bounds
+// the time that ticks of hardware counters take, but not that of its clocks.
 constexpr uint64_t kHighestRate = 10'000;
 
 // The kernel refuses more than its own limit; it lowers that itself when sampling by hardware

@@ -10,6 +10,7 @@
 #include "output/header.h"
 #include "output/json.h"
 #include "output/table.h"
+#include "output/tree.h"
 
 namespace gosym {
 
@@ -58,7 +59,7 @@ std::string verdict_text(const DifferenceRow& row, const Difference& difference)
   std::string text(to_string(row.verdict));
   if (row.is_significant())
     return text + (is_of_programs(difference) ? "" : " in this run") + relative_text(row);
-  if (row.verdict == Verdict::kSame)
+  if (row.verdict == Verdict::kSame && row.least_seen > 0)
     return fmt::format("{}; {} would be", text, percent_text(row.least_seen));
   return text;
 }
@@ -85,26 +86,31 @@ double half_interval(const DifferenceRow& row, double confidence) {
              : 0;
 }
 
+bool has_places(const Difference& difference) {
+  return difference.options.by.kind == Dimension::Kind::kFunction && !difference.tree;
+}
+
 Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
-                     const Difference& difference, bool has_places) {
+                     const Difference& difference, std::string_view branches = {}) {
   auto rate = [&](double value) { return fmt::format("{:.2f}", value / unit.size); };
-  std::string name = row.note.empty() ? row.name : fmt::format("{} ({})", row.name, row.note);
+  std::string note = row.note.empty() ? "" : fmt::format(" ({})", row.note);
+  std::string name = fmt::format("{}{}{}", branches, row.name, note);
+  double interval = half_interval(row, difference.options.confidence);
   Style style = style_of_verdict(row);
-  Table::Row cells = {
-      {rate(row.before.value)},
-      {rate(row.after.value)},
-      {fmt::format("{:+.2f}", row.change.value / unit.size), style},
-      {row.change.freedom > 0 ? rate(half_interval(row, difference.options.confidence)) : "?"},
-      {verdict_text(row, difference), style},
-      {std::move(name), row.is_named ? Style::kPlain : Style::kFaint}};
-  if (has_places)
+  Table::Row cells = {{rate(row.before.value)},
+                      {rate(row.after.value)},
+                      {fmt::format("{:+.2f}", row.change.value / unit.size), style},
+                      {row.verdict == Verdict::kUntold ? "?" : rate(interval)},
+                      {verdict_text(row, difference), style},
+                      {std::move(name), row.is_named ? Style::kPlain : Style::kFaint}};
+  if (has_places(difference))
     cells.push_back({row.place});
   return cells;
 }
 
-Table difference_table(const Difference& difference, size_t limit) {
+// Without rows.
+Table titled_table(const Difference& difference) {
   RateUnit unit = unit_of(difference);
-  bool has_places = difference.options.by.kind == Dimension::Kind::kFunction;
   auto titled = [&](std::string_view what) {
     return unit.name.empty() ? std::string(what) : fmt::format("{} {}", what, unit.name);
   };
@@ -115,11 +121,30 @@ Table difference_table(const Difference& difference, size_t limit) {
                              {"verdict"},
                              {to_string(difference.options.by), Table::Kind::kName}},
                  .rows = {}};
-  if (has_places)
+  if (has_places(difference))
     table.columns.push_back({"hottest line", Table::Kind::kPath});
+  return table;
+}
+
+Table difference_table(const Difference& difference, size_t limit) {
+  RateUnit unit = unit_of(difference);
+  Table table = titled_table(difference);
   for (const DifferenceRow& row :
        std::span(difference.rows).first(std::min(limit, difference.rows.size())))
-    table.rows.push_back(table_row(row, unit, difference, has_places));
+    table.rows.push_back(table_row(row, unit, difference));
+  return table;
+}
+
+// The paths to what changed.
+Table tree_table(const Difference& difference, const Screen& screen) {
+  Difference changed = with_joined_chains(changed_branches(difference));
+  RateUnit unit = unit_of(difference);
+  Table table = titled_table(difference);
+  for_each_line(*changed.tree, [&](uint32_t node, const std::string& branches) {
+    constexpr size_t kForBranches = 4;  // a quarter of the line
+    table.rows.push_back(table_row(changed.rows[node - 1], unit, difference,
+                                   cut_branches(branches, screen.width / kForBranches)));
+  });
   return table;
 }
 
@@ -158,9 +183,10 @@ std::string runs_text(const Difference& difference) {
 std::string method_text(const Difference& difference) {
   const DifferenceOptions& options = difference.options;
   double percent = 100 * options.confidence;
-  std::string of_what = !options.by.is_of_frames() ? "of samples"
-                        : options.is_of_totals     ? "with all that it calls"
-                                                   : "by itself";
+  std::string of_what = difference.tree ? "on its path of calls, with all that it calls"
+                        : !options.by.is_of_frames() ? "of samples"
+                        : options.is_of_totals       ? "with all that it calls"
+                                                     : "by itself";
   if (!has_verdicts(difference))
     return fmt::format(
         "compared: {} {}, {}\n"
@@ -202,7 +228,9 @@ std::string difference_header(const Difference& difference, const Profile& befor
 // "3 rows changed: 2 dearer, 1 cheaper".
 std::string summary_text(const Difference& difference) {
   auto count = [&](Verdict verdict) {
-    return std::ranges::count(difference.rows, verdict, &DifferenceRow::verdict);
+    return std::ranges::count_if(difference.rows, [&](const DifferenceRow& row) {
+      return row.verdict == verdict && !row.is_as_caller;
+    });
   };
   auto dearer = count(Verdict::kDearer);
   auto cheaper = count(Verdict::kCheaper);
@@ -228,9 +256,12 @@ void write_finite(JsonWriter& json, std::string_view name, double value) {
     json.field(name, value);
 }
 
-void write_row(JsonWriter& json, const DifferenceRow& row, double confidence) {
+void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
+               std::optional<uint64_t> parent = {}) {
   json.begin_object();
   json.field("name", row.name);
+  if (parent)
+    json.field("parent", *parent);
   json.field("verdict", to_string(row.verdict));
   write_rate(json, "before", row.before);
   write_rate(json, "after", row.after);
@@ -246,6 +277,24 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence) {
   if (!row.place.empty())
     json.field("place", row.place);
   json.end_object();
+}
+
+// Those of a tree have the number of the row that calls them.
+void write_rows(JsonWriter& json, const Difference& difference) {
+  json.key("rows");
+  json.begin_array();
+  std::vector<uint64_t> path;
+  for (size_t i = 0; i < difference.rows.size(); i++) {
+    std::optional<uint64_t> parent;
+    if (difference.tree) {
+      path.resize(difference.tree->nodes[i + 1].depth - 1);
+      if (!path.empty())
+        parent = path.back();
+      path.push_back(i);
+    }
+    write_row(json, difference.rows[i], difference.options.confidence, parent);
+  }
+  json.end_array();
 }
 
 void write_side(JsonWriter& json, std::string_view name, const Profile& profile, size_t blocks,
@@ -273,9 +322,12 @@ std::string difference_text(const Difference& difference, const Profile& before,
                             const Profile& after, const ViewOptions& options) {
   size_t limit = options.top.value_or(kDefaultDifferences);
   limit = limit == 0 ? SIZE_MAX : limit;
-  std::string text = difference_header(difference, before, after) + '\n' +
-                     text_of(difference_table(difference, limit), options.screen);
-  if (limit < difference.rows.size())
+  Table table = difference.tree ? tree_table(difference, options.screen)
+                                : difference_table(difference, limit);
+  std::string text = difference_header(difference, before, after) + '\n';
+  if (!table.rows.empty())
+    text += text_of(table, options.screen);
+  if (limit < difference.rows.size() && !difference.tree)
     text += fmt::format("{} of {} rows; --top 0 shows all\n", limit,
                         with_commas(difference.rows.size()));
   return text + summary_text(difference);
@@ -284,9 +336,10 @@ std::string difference_text(const Difference& difference, const Profile& before,
 std::string difference_markdown(const Difference& difference, const Profile& before,
                                 const Profile& after, const ViewOptions& options) {
   size_t limit = options.top.value_or(kMarkdownDifferences);
+  Table table = difference.tree ? tree_table(difference, {})
+                                : difference_table(difference, limit == 0 ? SIZE_MAX : limit);
   return fmt::format("```\n{}```\n\n{}\n{}", difference_header(difference, before, after),
-                     markdown_of(difference_table(difference, limit == 0 ? SIZE_MAX : limit)),
-                     summary_text(difference));
+                     table.rows.empty() ? "" : markdown_of(table), summary_text(difference));
 }
 
 std::string difference_notes(const Difference& difference, const Profile& before,
@@ -311,7 +364,9 @@ std::string difference_json(const Difference& difference, const Profile& before,
   write_side(json, "before", before, difference.blocks_before, difference.has_runs_before);
   write_side(json, "after", after, difference.blocks_after, difference.has_runs_after);
   json.field("by", to_string(difference.options.by));
-  json.field("of", difference.options.is_of_totals ? "total" : "self");
+  json.field("of", difference.tree                   ? "path"
+                   : difference.options.is_of_totals ? "total"
+                                                     : "self");
   json.field("per", to_string(difference.options.per));
   json.field("unit", difference.measures_time ? "nanoseconds" : "events");
   json.field("confidence", difference.options.confidence);
@@ -323,11 +378,7 @@ std::string difference_json(const Difference& difference, const Profile& before,
     json.key("whole");
     write_row(json, *difference.whole, difference.options.confidence);
   }
-  json.key("rows");
-  json.begin_array();
-  for (const DifferenceRow& row : difference.rows)
-    write_row(json, row, difference.options.confidence);
-  json.end_array();
+  write_rows(json, difference);
   json.end_object();
   return std::string(json.text()) + '\n';
 }

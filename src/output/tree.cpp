@@ -21,17 +21,6 @@ std::vector<uint32_t> children_of(const CallTree& tree, uint32_t node) {
   return children;
 }
 
-// The outer branches of a deep node go where they would leave no room for its name.
-std::string cut_branches(std::string_view branches, size_t width) {
-  while (display_width(branches) > width) {
-    size_t next = 1;
-    while (next < branches.size() && (static_cast<uint8_t>(branches[next]) & 0xc0) == 0x80)
-      next++;
-    branches.remove_prefix(next);
-  }
-  return std::string(branches);
-}
-
 // Of a chain of calls, "main > run > … 7 calls … > work", the ends: the inner one, which the
 // samples come to, gets the room that it needs.
 std::string cut_chain(std::string_view chain, size_t width) {
@@ -60,40 +49,15 @@ public:
                                                    : "total %  self %  function",
                    Style::kTitle, screen_) +
             '\n';
-    // A stack of its own: a tree may be a hundred thousand calls deep.
-    std::vector<Pending> pending;
-    push_children(0, "", pending);
-    while (!pending.empty()) {
-      Pending next = std::move(pending.back());
-      pending.pop_back();
-      append_line(next);
-      push_children(next.node, next.below, pending);
-    }
+    for_each_line(tree_, [this](uint32_t node, const std::string& branches) {
+      append_line(node, branches);
+    });
     return std::move(text_);
   }
 
 private:
-  struct Pending {
-    uint32_t node;
-    std::string before;  // what stands before its name
-    std::string below;   // before the names below it
-  };
-
-  // The first one comes on top.
-  void push_children(uint32_t node, const std::string& branches,
-                     std::vector<Pending>& pending) {
-    std::vector<uint32_t> children = children_of(tree_, node);
-    if (children.size() == 1)
-      pending.push_back({children[0], branches, branches});
-    for (size_t i = children.size(); i-- > 0 && children.size() > 1;) {
-      bool is_last = i + 1 == children.size();
-      pending.push_back({children[i], branches + (is_last ? "└─ " : "├─ "),
-                         branches + (is_last ? "   " : "│  ")});
-    }
-  }
-
-  void append_line(const Pending& line) {
-    const CallNode& node = tree_.nodes[line.node];
+  void append_line(uint32_t of, std::string branches) {
+    const CallNode& node = tree_.nodes[of];
     const ViewKey& key = tree_.key_of(node);
     double total = amounts_.percent(node.total);
     std::string numbers = styled(fmt::format("{:>7.2f}", total), heat_of(total), screen_);
@@ -104,7 +68,6 @@ private:
       width += 8;
     }
     width += 2;
-    std::string branches = line.before;
     std::string name = key.text;
     if (screen_.has_width()) {
       size_t room = std::max(kLeastFunction, screen_.width - std::min(width, screen_.width));
@@ -128,6 +91,46 @@ Style style_of(const ViewKey& key) {
   if (key.is_gap || !key.is_named)
     return Style::kFaint;
   return key.is_kernel ? Style::kKernel : Style::kPlain;
+}
+
+std::string cut_branches(std::string_view branches, size_t width) {
+  while (display_width(branches) > width) {
+    size_t next = 1;
+    while (next < branches.size() && (static_cast<uint8_t>(branches[next]) & 0xc0) == 0x80)
+      next++;
+    branches.remove_prefix(next);
+  }
+  return std::string(branches);
+}
+
+void for_each_line(
+    const CallTree& tree,
+    const std::function<void(uint32_t node, const std::string& branches)>& visit) {
+  struct Pending {
+    uint32_t node;
+    std::string before;  // what stands before its name
+    std::string below;   // before the names below it
+  };
+  // A stack of its own: a tree may be a hundred thousand calls deep.
+  std::vector<Pending> pending;
+  // The first one comes on top.
+  auto push_children = [&](uint32_t node, const std::string& branches) {
+    std::vector<uint32_t> children = children_of(tree, node);
+    if (children.size() == 1)
+      pending.push_back({children[0], branches, branches});
+    for (size_t i = children.size(); i-- > 0 && children.size() > 1;) {
+      bool is_last = i + 1 == children.size();
+      pending.push_back({children[i], branches + (is_last ? "└─ " : "├─ "),
+                         branches + (is_last ? "   " : "│  ")});
+    }
+  };
+  push_children(0, "");
+  while (!pending.empty()) {
+    Pending next = std::move(pending.back());
+    pending.pop_back();
+    visit(next.node, next.before);
+    push_children(next.node, next.below);
+  }
 }
 
 std::string tree_text(const CallTree& tree, const Amounts& amounts, TreeColumns columns,

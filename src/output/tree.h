@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "output/amounts.h"
 #include "output/screen.h"
@@ -16,6 +19,15 @@ enum class TreeColumns : uint8_t {
 
 // Of the name of a key: what nobody has a name for is faint.
 Style style_of(const ViewKey& key);
+
+// The outer lines of a deep node go where they would be wider than this.
+std::string cut_branches(std::string_view branches, size_t width);
+
+// Visits each node but the root, with the lines that stand before its name. What a node alone
+// calls stands below it without indentation.
+void for_each_line(
+    const CallTree& tree,
+    const std::function<void(uint32_t node, const std::string& branches)>& visit);
 
 // A line for each node but the root. What a node alone calls stands below it without
 // indentation, so that long chains of calls stay on the screen:

@@ -33,8 +33,8 @@ std::string_view display_name(std::string_view name, FrameSource source, NameFor
 // The import path of a Go function, the crate of one of Rust; empty if there is none. `shown`
 // is its display_name().
 std::string package_of(std::string_view name, std::string_view shown, FrameSource source);
-// Of a function of Go whose name has no package, as many of assembly: the folder of its file below
-// the root of Go's or of the modules' sources; empty if it has none.
+// Of a function of Go whose name has no package, as many of assembly: the folder of its file
+// below the root of Go's or of the modules' sources; empty if it has none.
 std::string package_of_assembly(std::string_view file);
 bool is_go(FrameSource source);
 

@@ -144,45 +144,6 @@ void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) 
   builder.end_path(node);
 }
 
-std::string chain_text(std::span<const std::string_view> names) {
-  constexpr size_t kEnd = 2;  // names of each end of a long chain
-  std::string text;
-  for (size_t i = 0; i < names.size(); i++) {
-    bool is_long = names.size() > 2 * kEnd + 1;
-    text += i == 0 ? "" : " > ";
-    if (is_long && i == kEnd) {
-      text += fmt::format("… {} calls … > ", names.size() - 2 * kEnd);
-      i = names.size() - kEnd;
-    }
-    text += without_directories(names[i]);
-  }
-  return text;
-}
-
-// A subtree ends where the next node is not deeper.
-void set_sizes(std::vector<CallNode>& nodes) {
-  std::vector<size_t> open;  // nodes whose subtree goes on
-  for (size_t i = 0; i < nodes.size(); i++) {
-    for (; open.size() > nodes[i].depth; open.pop_back())
-      nodes[open.back()].size = static_cast<uint32_t>(i - open.back());
-    open.push_back(i);
-  }
-  for (size_t i : open)
-    nodes[i].size = static_cast<uint32_t>(nodes.size() - i);
-}
-
-// Those nodes that are kept, without what lies below others. The root always is.
-CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
-  CallTree result;
-  result.keys = tree.keys;
-  result.nodes = {tree.nodes[0]};
-  for (size_t i = 1; i < tree.nodes.size(); i += is_kept[i] ? 1 : tree.nodes[i].size)
-    if (is_kept[i])
-      result.nodes.push_back(tree.nodes[i]);
-  set_sizes(result.nodes);
-  return result;
-}
-
 }  // namespace
 
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
@@ -213,6 +174,23 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
   return std::move(builder).finish(std::move(all_keys));
 }
 
+CallTree call_tree(std::span<const CallSource> sources, std::vector<ViewKey> keys) {
+  TreeBuilder builder(sources.front().profile, keys);
+  std::vector<KeyId> path;
+  for (const CallSource& source : sources)
+    for (const SampleCount& sample : source.profile.samples) {
+      builder.begin_sample(static_cast<uint64_t>(
+          static_cast<double>(source.profile.amount(sample)) * source.scale));
+      path.clear();
+      source.frames.append(source.profile.stack(sample.stack), path);
+      std::ranges::reverse(path);
+      for (KeyId& key : path)
+        key = source.keys[to_index(key)];
+      add_path(builder, builder.begin_path(), path);
+    }
+  return std::move(builder).finish(std::move(keys));
+}
+
 CallTree calls_around(const Profile& profile, std::span<const SampleCount> samples,
                       const FrameKeys& frames, Direction direction,
                       const std::function<bool(const ViewKey&)>& is_wanted) {
@@ -235,6 +213,44 @@ CallTree calls_around(const Profile& profile, std::span<const SampleCount> sampl
                  std::span(path).subspan(i + 1, std::min(kMaxAround, path.size() - i - 1)));
   }
   return std::move(builder).finish(std::move(all_keys));
+}
+
+CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
+  CallTree result;
+  result.keys = tree.keys;
+  result.nodes = {tree.nodes[0]};
+  for (size_t i = 1; i < tree.nodes.size(); i += is_kept[i] ? 1 : tree.nodes[i].size)
+    if (is_kept[i])
+      result.nodes.push_back(tree.nodes[i]);
+  set_sizes(result.nodes);
+  return result;
+}
+
+std::string chain_text(std::span<const std::string_view> names) {
+  constexpr size_t kEnd = 2;  // names of each end of a long chain
+  std::string text;
+  for (size_t i = 0; i < names.size(); i++) {
+    bool is_long = names.size() > 2 * kEnd + 1;
+    text += i == 0 ? "" : " > ";
+    if (is_long && i == kEnd) {
+      text += fmt::format("… {} calls … > ", names.size() - 2 * kEnd);
+      i = names.size() - kEnd;
+    }
+    text += without_directories(names[i]);
+  }
+  return text;
+}
+
+// A subtree ends where the next node is not deeper.
+void set_sizes(std::vector<CallNode>& nodes) {
+  std::vector<size_t> open;  // nodes whose subtree goes on
+  for (size_t i = 0; i < nodes.size(); i++) {
+    for (; open.size() > nodes[i].depth; open.pop_back())
+      nodes[open.back()].size = static_cast<uint32_t>(i - open.back());
+    open.push_back(i);
+  }
+  for (size_t i : open)
+    nodes[i].size = static_cast<uint32_t>(nodes.size() - i);
 }
 
 CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth) {

@@ -40,6 +40,16 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
                    const FrameKeys& frames, Direction direction,
                    std::span<const SampleKeys> groups = {});
 
+// One of several profiles whose calls become one tree.
+struct CallSource {
+  const Profile& profile;
+  const FrameKeys& frames;
+  std::span<const KeyId> keys;  // what each key of `frames` is in the tree
+  double scale = 1;             // of its amounts
+};
+// From the root, of all samples of all of them; `keys` are those of the tree.
+CallTree call_tree(std::span<const CallSource> sources, std::vector<ViewKey> keys);
+
 // The calls around the functions that `is_wanted` says are meant, as if they were one.
 // kFromLeaf gives those that call it, kFromRoot those that it calls. Node 0 stands for the
 // functions themselves. A sample counts once for each path, however often a recursion takes it:
@@ -55,10 +65,19 @@ CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth = UINT3
 // The `count` nodes with the largest totals, besides the root.
 CallTree largest(const CallTree& tree, size_t count);
 
+// Those nodes that are kept, without what lies below others. The root always is.
+CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept);
+
+// Sets CallNode::size of nodes in preorder by their depths.
+void set_sizes(std::vector<CallNode>& nodes);
+
+// "main > run > … 7 calls … > handle > work": of a long chain both ends, and of each name the
+// package without its directories.
+std::string chain_text(std::span<const std::string_view> names);
+
 // With each chain of calls that has no branch, and that 19 of 20 samples go through to its end,
-// as one node: "main > run > work", whose total is that of the first and whose self is that of
-// all. Of a long one both ends are named, "main > run > … 7 calls … > handle > work", and of
-// each name in a chain the package without its directories.
+// as one node, with chain_text() for a name, whose total is that of the first and whose self is
+// that of all.
 CallTree with_joined_chains(const CallTree& tree);
 
 }  // namespace gosym

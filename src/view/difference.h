@@ -7,6 +7,7 @@
 
 #include "profile/filter.h"
 #include "profile/profile.h"
+#include "view/call_tree.h"
 #include "view/dimension.h"
 #include "view/significance.h"
 
@@ -61,9 +62,12 @@ struct DifferenceRow {
   std::string note = {};   // what else became of it: "inlined now", "was a.F"; may be empty
   std::string place = {};  // printable: where it is; may be empty
   bool is_named = true;    // somebody has a name for its code
+  // Of a tree: it has nearly all samples of its caller, on both sides, and so its verdict.
+  bool is_as_caller = false;
   Rate before = {};  // of Per: a share, nanoseconds (or events) a second, or the same a run
   Rate after = {};
   RateChange change = {};
+  double samples = 0;           // of both profiles
   double corrected_chance = 1;  // RateChange::chance; 1 where it was not compared
   double least_seen = 0;        // as part of `before`; infinity: nothing would be seen
   Verdict verdict = Verdict::kTooFew;
@@ -98,8 +102,9 @@ struct Difference {
   size_t blocks_after = 0;
   size_t compared = 0;                      // rows
   std::optional<DifferenceRow> whole = {};  // none by share
-  std::vector<DifferenceRow> rows =
-      {};  // what changed, by how much; then the rest, by its size
+  // What changed, by how much; then the rest, by its size. Of a tree: its nodes but the root.
+  std::vector<DifferenceRow> rows = {};
+  std::optional<CallTree> tree = {};
 };
 
 // Whether verdicts are of programs, and not of these recordings only.
@@ -114,6 +119,22 @@ inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themsel
 
 Difference difference(const ComparedProfile& before, const ComparedProfile& after,
                       const DifferenceOptions& options);
+
+// Which calls of both profiles are compared.
+struct DifferenceTreeOptions {
+  double least_percent = 1;  // of both sides together
+  uint32_t depth = UINT32_MAX;
+};
+// By the paths of calls, with all that they call: what is dearer there is seen beside who calls
+// it. A call that has nearly all samples of its caller, on both sides, is not compared by
+// itself.
+Difference difference_tree(const ComparedProfile& before, const ComparedProfile& after,
+                           DifferenceOptions options, const DifferenceTreeOptions& tree);
+// Of a tree that has verdicts, the paths to what is dearer or cheaper.
+Difference changed_branches(const Difference& difference);
+// Of a tree, with each chain of calls that have the verdict of their caller, and no branch, as
+// one row: "main > run > work", with what the first has.
+Difference with_joined_chains(const Difference& difference);
 
 // What amounts before are multiplied by to be of as many samples, as much time or as many runs
 // as those after.

@@ -85,4 +85,12 @@ std::string dimension_names() {
   return joined(names, ", ");
 }
 
+std::string comparable_dimension_names() {
+  std::vector<std::string> names;
+  for (const DimensionName& name : kNames)
+    if (Dimension{.kind = name.kind}.is_comparable())
+      names.emplace_back(name.text);
+  return joined(names, ", ");
+}
+
 }  // namespace gosym

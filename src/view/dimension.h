@@ -39,6 +39,8 @@ struct Dimension {
   uint64_t step = 0;       // in nanoseconds, of kTime; 0: as many as there is room for
 
   bool is_of_frames() const { return kind <= Kind::kAddress; }
+  // Whether two recordings may have the same of it.
+  bool is_comparable() const { return kind != Kind::kTime && kind != Kind::kRecording; }
   bool operator==(const Dimension&) const = default;
 };
 
@@ -48,5 +50,7 @@ Result<Dimension> parse_dimension(std::string_view text);
 std::string to_string(const Dimension& dimension);
 // What parse_dimension() takes, with commas between, for help.
 std::string dimension_names();
+// Of those that are comparable.
+std::string comparable_dimension_names();
 
 }  // namespace gosym

@@ -1,5 +1,7 @@
 #include "view/same_code.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -67,6 +69,13 @@ bool is_rust_hash(std::string_view part) {
                      [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
+// Where the last part of an import path begins. A slash behind a bracket is of a type argument.
+size_t directories_end(std::string_view name) {
+  size_t end = std::min(name.find('['), name.find('('));
+  size_t slash = name.substr(0, end).rfind('/');
+  return slash == name.npos ? 0 : slash + 1;
+}
+
 }  // namespace
 
 std::string name_across_builds(std::string_view name) {
@@ -92,11 +101,18 @@ std::string name_across_builds(std::string_view name) {
   return has_closure ? text + ".*" : text;
 }
 
-std::string_view name_without_directories(std::string_view name) {
-  // A slash behind a bracket is of a type argument.
-  size_t end = std::min(name.find('['), name.find('('));
-  size_t slash = name.substr(0, end).rfind('/');
-  return slash == name.npos ? name : name.substr(slash + 1);
+std::string name_without_directories(std::string_view name) {
+  return std::string(name.substr(directories_end(name)));
+}
+
+std::string name_without_package(std::string_view name) {
+  size_t begin = directories_end(name);
+  size_t dot = name.find('.', begin);
+  if (begin == 0 || dot == name.npos)
+    return std::string(name);
+  std::string_view rest = name.substr(dot);
+  bool is_init = rest == ".init" || rest.starts_with(".init.");
+  return is_init ? std::string(name) : fmt::format("{}*{}", name.substr(0, begin), rest);
 }
 
 }  // namespace gosym

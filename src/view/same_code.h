@@ -16,6 +16,11 @@ namespace gosym {
 std::string name_across_builds(std::string_view name);
 
 // "web.(*Server).run" of "example.com/a/web.(*Server).run": what is left when a package moves.
-std::string_view name_without_directories(std::string_view name);
+std::string name_without_directories(std::string_view name);
+
+// "example.com/a/*.(*Server).run" of "example.com/a/web.(*Server).run": what is left when code
+// moves to another package of the same directory. Every package has an init, which stays as it
+// is.
+std::string name_without_package(std::string_view name);
 
 }  // namespace gosym

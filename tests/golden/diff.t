@@ -44,3 +44,11 @@ Options that are wrong in themselves.
   gosym: error: --fail-above needs a value
   gosym: hint: see 'gosym diff --help'
   [2]
+
+The help of `--by` names what two recordings may have in common.
+
+  $ gosym diff --help | sed -n '/--by KEY/,/default/p'
+    -s, --by KEY              Compare by one of function, line, file, module,
+                              package, category, address, process, thread, comm,
+                              label:KEY, cgroup, container, goroutine, cpu, host,
+                              state, waker (default: function)

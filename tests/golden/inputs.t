@@ -94,6 +94,27 @@ Numbers are compared; what is noise nothing tells in one file of a side.
   gosym: hint: gosym report --pprof FILE, or --folded, makes both of one kind
   [2]
 
+The same by paths of calls.
+
+  $ gosym diff --tree a.folded b.folded
+  before:   100 samples
+  after:    100 samples
+  compared: function on its path of calls, with all that it calls, share of the whole
+  verdicts: none: nothing in one file tells how much is noise; give several files of each side
+
+  before %  after %  change  +-      verdict  function
+    100.00   100.00   +0.00   ?  cannot tell  server > main
+     60.00    50.00  -10.00   ?  cannot tell  ├─ idle
+     40.00    50.00  +10.00   ?  cannot tell  └─ parse
+     10.00     0.00  -10.00   ?  cannot tell     sys_read (none after)
+  whether any of this is more than noise cannot be told
+
+  $ gosym diff --tree --by comm a.folded b.folded; gosym diff --tree --top 5 a.folded b.folded
+  gosym: error: --tree: calls have no comm: compare them by function, package, module or the like
+  gosym: error: --tree and --top cannot be used together
+  gosym: hint: see 'gosym diff --help'
+  [2]
+
 Several files of a side tell how much they vary.
 
   $ for i in 1 2 3 4 5; do
@@ -111,3 +132,42 @@ Several files of a side tell how much they vary.
      49.70    45.18   -4.52  2.25  cheaper, -9.1 %  g
   1 dearer, 1 cheaper, of 2 compared
   1
+
+Of a tree, the paths to what changed; of what has not changed, nothing.
+
+  $ for i in 1 2 3 4 5; do
+  >   printf "main;serve;parse $((100 + i))\nmain;load;parse $((100 + i))\nmain;load 300\n" > old$i
+  >   printf "main;serve;parse $((200 + i))\nmain;load;parse $((100 + i))\nmain;load 300\n" > new$i
+  > done
+  $ gosym diff --tree old? -- new?; gosym diff --tree old1 old2 -- old3 old4 old5
+  before:   2,530 samples in 5 files
+  after:    3,030 samples in 5 files
+  compared: function on its path of calls, with all that it calls, share of the whole; +-: 95 % interval of a row, by how 5 recordings and 5 recordings vary
+  verdicts: of two equal programs any of the 3 rows is called dearer or cheaper in 5 % of comparisons (Holm)
+
+  before %  after %  change    +-             verdict  function
+    100.00   100.00   +0.00  0.00  no difference seen  main
+     79.64    66.50  -13.14  2.78      cheaper, -17 %  ├─ load
+     20.36    17.00   -3.36  2.42      cheaper, -17 %  │  parse
+     20.36    33.50  +13.14  2.78       dearer, +65 %  └─ serve > parse
+  1 dearer, 2 cheaper, of 3 compared
+  before:   1,006 samples in 2 files
+  after:    1,524 samples in 3 files
+  compared: function on its path of calls, with all that it calls, share of the whole; +-: 95 % interval of a row, by how 2 recordings and 3 recordings vary
+  verdicts: of two equal programs any of the 3 rows is called dearer or cheaper in 5 % of comparisons (Holm)
+  note: few recordings hardly tell how runs vary: 5 of each do
+
+  no row changed by more than noise
+
+  $ gosym diff --tree --md old? -- new? | tail -n 7; gosym diff --tree --json old? -- new? | grep -o '"name":"[^v]*verdict":"[^"]*"'
+  |--:|--:|--:|--:|--:|---|
+  | 100.00 | 100.00 | +0.00 | 0.00 | no difference seen | `main` |
+  | 79.64 | 66.50 | -13.14 | 2.78 | cheaper, -17 % | `├─ load` |
+  | 20.36 | 17.00 | -3.36 | 2.42 | cheaper, -17 % | `│  parse` |
+  | 20.36 | 33.50 | +13.14 | 2.78 | dearer, +65 % | `└─ serve > parse` |
+
+  1 dearer, 2 cheaper, of 3 compared
+  "name":"main","verdict":"no difference seen"
+  "name":"load","parent":0,"verdict":"cheaper"
+  "name":"parse","parent":1,"verdict":"cheaper"
+  "name":"parse","parent":3,"verdict":"dearer"

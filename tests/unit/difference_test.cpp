@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "base/text.h"
 #include "output/difference_text.h"
 #include "view/difference.h"
 #include "view/same_code.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kSteps = 20;
 
-// Samples of each function in each second, of a program of this build.
+// Samples of each stack, "main;run;work", in each second, of a program of this build.
 using StepCounts = std::vector<uint64_t>;
 using FunctionCounts = std::map<std::string, StepCounts>;
 
@@ -30,21 +31,31 @@ Profile profile_of(const FunctionCounts& counts, std::string build) {
   profile.images[2].file.path = "/bin/server";
   profile.images[2].file.gnu_build_id = std::move(build);
   profile.mappings = {{}, {.image = 1}, {.image = 2}};
-  for (const auto& [name, steps] : counts) {
+  std::map<std::string, uint32_t, std::less<>> locations;
+  auto location_of = [&](std::string_view name) {
     auto number = static_cast<uint32_t>(profile.functions.size());
-    profile.functions.push_back({.name = profile.strings.intern(name)});
-    profile.frames.push_back({.function = FunctionId{number}});
-    Location& place = profile.locations.emplace_back();
-    place.mapping = MappingId{2};
-    place.first_frame = number;
-    place.frame_count = 1;
-    LocationId location{number};
-    profile.add_stack(std::span(&location, 1));
+    auto [known, is_new] = locations.try_emplace(std::string(name), number);
+    if (is_new) {
+      profile.functions.push_back({.name = profile.strings.intern(name)});
+      profile.frames.push_back({.function = FunctionId{number}});
+      Location& place = profile.locations.emplace_back();
+      place.mapping = MappingId{2};
+      place.first_frame = number;
+      place.frame_count = 1;
+    }
+    return LocationId{known->second};
+  };
+  uint32_t stacks = 0;
+  for (const auto& [stack, steps] : counts) {
+    std::vector<LocationId> path;
+    for (std::string_view name : split(stack, ';'))
+      path.insert(path.begin(), location_of(name));
+    profile.add_stack(path);
+    StackId id{stacks++};
     for (size_t step = 0; step < steps.size(); step++)
       if (steps[step] > 0)
-        profile.samples.push_back({.stack = StackId{number},
-                                   .count = steps[step],
-                                   .step = static_cast<uint32_t>(step)});
+        profile.samples.push_back(
+            {.stack = id, .count = steps[step], .step = static_cast<uint32_t>(step)});
   }
   return profile;
 }
@@ -136,6 +147,12 @@ TEST_CASE("same code: what a build numbers anew is left out of names") {
   CHECK(name_across_builds("").empty());
   CHECK(name_without_directories("example.com/a/web.(*S).run") == "web.(*S).run");
   CHECK(name_without_directories("a/b.Map[c/d.T]") == "b.Map[c/d.T]");
+  CHECK(name_without_directories("main.run") == "main.run");
+  CHECK(name_without_package("example.com/a/web.(*S).run") == "example.com/a/*.(*S).run");
+  CHECK(name_without_package("a/b.Map[c/d.T]") == "a/*.Map[c/d.T]");
+  CHECK(name_without_package("a/b.init.0") == "a/b.init.0");
+  CHECK(name_without_package("runtime.mallocgc") == "runtime.mallocgc");
+  CHECK(name_without_package("a/b") == "a/b");
 }
 
 TEST_CASE("difference: what is dearer is told from what varies as much by itself") {
@@ -186,18 +203,19 @@ TEST_CASE("difference: closures, generics and functions whose package has moved 
   FunctionCounts before = {{"main.run.func1", each_step(50)},
                            {"main.Map[int]", each_step(50)},
                            {"old/web.Serve", each_step(50)},
+                           {"x/js_ast.(*Freq).Scan", each_step(50)},
                            {"main.gone", each_step(50)}};
-  FunctionCounts after = {{"main.run.func1", each_step(20)},
-                          {"main.run.func2", each_step(30)},
-                          {"main.Map[go.shape.int]", each_step(50)},
-                          {"new/web.Serve", each_step(50)},
-                          {"main.come", each_step(50)}};
+  FunctionCounts after = {
+      {"main.run.func1", each_step(20)},         {"main.run.func2", each_step(30)},
+      {"main.Map[go.shape.int]", each_step(50)}, {"new/web.Serve", each_step(50)},
+      {"x/ast.(*Freq).Scan", each_step(50)},     {"main.come", each_step(50)}};
   Difference found = compare(before, after);
-  CHECK(found.rows.size() == 5);
+  CHECK(found.rows.size() == 6);
   CHECK(row_of(found, "main.run.*").note == "2 functions");
   CHECK(row_of(found, "main.run.*").verdict == Verdict::kSame);
   CHECK(row_of(found, "main.Map[go.shape.int]").note == "was main.Map[int]");
   CHECK(row_of(found, "new/web.Serve").note == "was old/web.Serve");
+  CHECK(row_of(found, "x/ast.(*Freq).Scan").note == "was x/js_ast.(*Freq).Scan");
   CHECK(row_of(found, "main.gone").note == "none after");
   CHECK(row_of(found, "main.gone").verdict == Verdict::kCheaper);
   CHECK(row_of(found, "main.come").verdict == Verdict::kDearer);
@@ -208,6 +226,65 @@ TEST_CASE("difference: of one build a name is a name") {
   Profile before = profile_of({{"main.run.func1", each_step(50)}}, "a");
   Profile after = profile_of({{"main.run.func2", each_step(50)}}, "a");
   CHECK(difference({before}, {after}, {}).rows.size() == 2);
+}
+
+TEST_CASE("difference: of a tree the paths to what changed are left") {
+  FunctionCounts before = {{"main;serve;parse", uneven(100, 1)},
+                           {"main;serve;parse;copy", uneven(20, 2)},
+                           {"main;load;parse", uneven(100, 3)},
+                           {"main;load;rest", uneven(300, 4)}};
+  FunctionCounts after = before;
+  after["main;serve;parse"] = uneven(200, 5);
+  Profile profiles[] = {profile_of(before, "a"), profile_of(after, "b")};
+  Difference found = difference_tree({profiles[0]}, {profiles[1]}, {.per = Per::kSecond}, {});
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < found.rows.size(); i++)
+    lines.push_back(std::string(found.tree->nodes[i + 1].depth, ' ') + found.rows[i].name +
+                    (found.rows[i].is_significant() ? " +" : ""));
+  CHECK(lines == std::vector<std::string>{" main +", "  load", "   rest", "   parse",
+                                          "  serve +", "   parse +", "    copy"});
+  // As much of each as there is: what is deeper counts for its callers.
+  CHECK(found.rows[5].after.value == doctest::Approx(220e7).epsilon(0.1));
+  CHECK(found.rows[5].is_as_caller);
+  CHECK_FALSE(found.rows[6].is_as_caller);
+  CHECK(found.compared == 6);
+
+  Difference changed = changed_branches(found);
+  CHECK(changed.rows.size() == 3);
+  CHECK(changed.tree->nodes.size() == 4);
+  CHECK(changed.rows[2].name == "parse");
+  Difference joined = with_joined_chains(changed);
+  CHECK(joined.rows.size() == 2);
+  CHECK(joined.rows[1].name == "serve > parse");
+  CHECK(joined.rows[1].after.value == changed.rows[1].after.value);
+  CHECK(joined.tree->nodes[1].size == 2);
+  std::string text = difference_text(found, profiles[0], profiles[1], {});
+  CHECK(text.find("  main\n") != text.npos);
+  CHECK(text.find("load") == text.npos);
+  CHECK(text.find("2 dearer, 0 cheaper, of 6 compared") != text.npos);
+  std::string json = difference_json(found, profiles[0], profiles[1]);
+  CHECK(json.find(R"("name":"copy","parent":5)") != json.npos);
+
+  Difference shallow =
+      difference_tree({profiles[0]}, {profiles[1]}, {}, {.least_percent = 25, .depth = 2});
+  CHECK(shallow.rows.size() == 3);
+}
+
+TEST_CASE("difference: of a tree renamed functions are one path") {
+  Profile before = profile_of(
+      {{"main;old/web.Serve;main.run.func1", each_step(50)}, {"main;main.rest", each_step(50)}},
+      "a");
+  Profile after = profile_of(
+      {{"main;new/web.Serve;main.run.func2", each_step(50)}, {"main;main.rest", each_step(50)}},
+      "b");
+  Difference found = difference_tree({before}, {after}, {}, {});
+  CHECK(found.rows.size() == 4);
+  CHECK(row_of(found, "main").verdict == Verdict::kSame);  // all of both
+  const DifferenceRow& moved = row_of(found, "new/web.Serve");
+  CHECK(moved.note == "was old/web.Serve");
+  CHECK(moved.before.value == doctest::Approx(0.5));
+  CHECK(moved.after.value == doctest::Approx(0.5));
+  CHECK(row_of(found, "main.run.func2").note == "was main.run.func1");
 }
 
 TEST_CASE("difference: the same as text, Markdown and JSON") {

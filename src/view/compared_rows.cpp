@@ -1,0 +1,360 @@
+#include "view/compared_rows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/text.h"
+#include "view/same_code.h"
+#include "view/totals.h"
+
+namespace gosym {
+
+namespace {
+
+using Kind = Dimension::Kind;
+
+std::string row_place(const Profile& profile, const Total& total) {
+  if (total.function == ViewKey::kNoFunction)
+    return {};
+  std::string_view file = profile.strings[profile.functions[to_index(total.function)].file];
+  if (file.empty() || total.line == 0)
+    return printable(file);
+  return fmt::format("{}:{}", printable(file), total.line);
+}
+
+void count_inlined(const FrameKeys& keys, double period, Counts& counts) {
+  for (const SampleCount& sample : counts.profile.samples) {
+    std::span<const LocationId> stack = counts.profile.stack(sample.stack);
+    if (stack.empty() || keys.of(stack.front()).empty())
+      continue;
+    KeyId key = keys.of(stack.front()).front();
+    double amount = static_cast<double>(counts.profile.amount(sample)) * period;
+    Counted& row = counts.row(keys[key].text, keys[key]);
+    row.own += amount;
+    if (counts.profile.locations[to_index(stack.front())].frame_count > 1)
+      row.inlined += amount;
+  }
+}
+
+void count_frames(const DifferenceOptions& options, double period, Counts& counts) {
+  FrameKeys keys(counts.profile, options.by.kind);
+  for (size_t block = 0; block < counts.whole.size(); block++)
+    for (const Total& total :
+         frame_totals(counts.profile, counts.blocks.samples[block], keys)) {
+      uint64_t amount = options.is_of_totals ? total.total : total.self;
+      if (amount == 0)
+        continue;
+      Counted& row = counts.row(keys[total.key].text, keys[total.key]);
+      row.amounts[block] += static_cast<double>(amount) * period;
+      if (keys.has_places())
+        row.place = row_place(counts.profile, total);
+    }
+  if (options.by.kind == Kind::kFunction)
+    count_inlined(keys, period, counts);
+}
+
+// "server (4242)" without the number: that is another one in each recording.
+std::string without_number(const std::string& name, Kind kind) {
+  size_t open = name.rfind(" (");
+  bool has_number = (kind == Kind::kProcess || kind == Kind::kThread) && open != name.npos;
+  return has_number ? name.substr(0, open) : name;
+}
+
+void count_samples(const DifferenceOptions& options, double period, Counts& counts) {
+  for (size_t block = 0; block < counts.whole.size(); block++) {
+    const std::vector<SampleCount>& samples = counts.blocks.samples[block];
+    SampleKeys keys = sample_keys(counts.profile, samples, options.by);
+    for (size_t i = 0; i < samples.size(); i++) {
+      const ViewKey& key = keys.keys[to_index(keys.ids[i])];
+      counts.row(without_number(key.text, options.by.kind), key).amounts[block] +=
+          static_cast<double>(counts.profile.amount(samples[i])) * period;
+    }
+  }
+}
+
+// The build of each file of a profile, by its name.
+std::map<std::string, std::string> builds_of(const Profile& profile) {
+  std::map<std::string, std::string> builds;
+  for (const ProfileImage& image : profile.images)
+    if (image.kind == ProfileImage::Kind::kFile)
+      builds[std::string(base_name(image.file.path))] +=
+          image.file.gnu_build_id + '/' + image.file.go_build_id + '\n';
+  return builds;
+}
+
+// Pairs functions; see matched().
+class Matcher {
+public:
+  Matcher(const Counts& before, const Counts& after)
+      : before_(before),
+        after_(after),
+        builds_before_(builds_of(before.profile)),
+        builds_after_(builds_of(after.profile)) {}
+
+  Pairs match() {
+    for (const auto& [name, row] : before_.rows)
+      groups_[group_of(name, row, before_)].before.emplace_back(name, &row);
+    for (const auto& [name, row] : after_.rows)
+      groups_[group_of(name, row, after_)].after.emplace_back(name, &row);
+    for (const auto& [name, group] : groups_)
+      append(name, group);
+    join_moved(name_without_directories);
+    join_moved(name_without_package);
+    note_inlining();
+    return {std::move(pairs_), std::move(sums_)};
+  }
+
+private:
+  using Named = std::pair<std::string_view, const Counted*>;
+  struct Group {
+    std::vector<Named> before;
+    std::vector<Named> after;
+  };
+
+  bool is_of_one_build(const Counted& row, const Profile& profile) const {
+    const ProfileImage& image = profile.images[row.key.image];
+    if (image.kind != ProfileImage::Kind::kFile)
+      return true;
+    std::string name(base_name(image.file.path));
+    auto before = builds_before_.find(name);
+    auto after = builds_after_.find(name);
+    return before != builds_before_.end() && after != builds_after_.end() &&
+           before->second == after->second;
+  }
+
+  std::string group_of(const std::string& name, const Counted& row, const Counts& of) const {
+    return is_of_one_build(row, of.profile) ? name : name_across_builds(name);
+  }
+
+  void append(const std::string& name, const Group& group) {
+    auto names_of = [](const std::vector<Named>& rows) {
+      std::vector<std::string_view> names;
+      for (const Named& row : rows)
+        names.push_back(row.first);
+      return names;
+    };
+    if (names_of(group.before) == names_of(group.after)) {
+      for (size_t i = 0; i < group.before.size(); i++)
+        pairs_.push_back({.name = std::string(group.before[i].first),
+                          .before = group.before[i].second,
+                          .after = group.after[i].second,
+                          .names_before = {group.before[i].first},
+                          .names_after = {group.after[i].first}});
+      return;
+    }
+    Pair& pair = pairs_.emplace_back(Pair{.name = name,
+                                          .names_before = names_of(group.before),
+                                          .names_after = names_of(group.after)});
+    pair.before = sum_of_rows(group.before);
+    pair.after = sum_of_rows(group.after);
+    if (group.before.size() > 1 || group.after.size() > 1) {
+      pair.note =
+          fmt::format("{} functions", std::max(group.before.size(), group.after.size()));
+      return;
+    }
+    pair.name = (group.after.empty() ? group.before : group.after).front().first;
+    if (!group.before.empty() && !group.after.empty())
+      pair.note = fmt::format("was {}", group.before.front().first);
+  }
+
+  const Counted* sum_of_rows(const std::vector<Named>& rows) {
+    if (rows.size() < 2)
+      return rows.empty() ? nullptr : rows.front().second;
+    Counted& sum = sums_.emplace_back(*rows.front().second);
+    for (size_t i = 1; i < rows.size(); i++)
+      sum.add(*rows[i].second);
+    return &sum;
+  }
+
+  // A name that is in one profile only and, without its directories, once in each.
+  void join_moved(std::string (*name_left)(std::string_view)) {
+    struct Only {
+      std::vector<size_t> before;
+      std::vector<size_t> after;
+    };
+    std::map<std::string, Only> only;
+    for (size_t i = 0; i < pairs_.size(); i++) {
+      const Pair& pair = pairs_[i];
+      const Counted* row = pair.before ? pair.before : pair.after;
+      const Profile& profile = pair.before ? before_.profile : after_.profile;
+      if ((pair.before && pair.after) || !row->key.is_named || is_of_one_build(*row, profile))
+        continue;
+      Only& same = only[name_left(pair.name)];
+      (pair.before ? same.before : same.after).push_back(i);
+    }
+    std::set<size_t> joined;
+    for (const auto& [name, same] : only) {
+      if (same.before.size() != 1 || same.after.size() != 1)
+        continue;
+      Pair& pair = pairs_[same.after.front()];
+      const Pair& moved = pairs_[same.before.front()];
+      pair.before = moved.before;
+      pair.names_before = moved.names_before;
+      pair.note = "was " + moved.name;
+      joined.insert(same.before.front());
+    }
+    std::vector<Pair> left;
+    for (size_t i = 0; i < pairs_.size(); i++)
+      if (!joined.contains(i))
+        left.push_back(std::move(pairs_[i]));
+    pairs_ = std::move(left);
+  }
+
+  // The functions that samples passed through only as part of another that has their code.
+  static std::set<std::string> only_inlined(const Profile& profile) {
+    std::vector<bool> is_inlined(profile.functions.size());
+    std::vector<bool> is_called(profile.functions.size());
+    for (const Location& location : profile.locations) {
+      std::span<const Frame> frames = profile.frames_of(location);
+      for (const Frame& frame : frames)
+        is_inlined[to_index(frame.function)] = true;
+      if (!frames.empty())
+        is_called[to_index(frames.back().function)] = true;
+    }
+    std::set<std::string> names;
+    auto name_of = [&](size_t i) {
+      return printable(profile.strings[profile.functions[i].name]);
+    };
+    for (size_t i = 0; i < is_inlined.size(); i++)
+      if (is_inlined[i])
+        names.insert(name_of(i));
+    for (size_t i = 0; i < is_called.size(); i++)  // functions may share a name
+      if (is_called[i])
+        names.erase(name_of(i));
+    return names;
+  }
+
+  void note_inlining() {
+    std::set<std::string> inlined_before = only_inlined(before_.profile);
+    std::set<std::string> inlined_after = only_inlined(after_.profile);
+    auto is_inlined = [](const Counted* row) { return row && 2 * row->inlined > row->own; };
+    auto is_called = [](const Counted* row) {
+      return row && row->own > 0 && 2 * row->inlined <= row->own;
+    };
+    auto note = [](Pair& pair, std::string_view text) {
+      pair.note += (pair.note.empty() ? "" : ", ") + std::string(text);
+    };
+    for (Pair& pair : pairs_) {
+      if (is_called(pair.before) && is_inlined(pair.after))
+        note(pair, "inlined now");
+      else if (is_inlined(pair.before) && is_called(pair.after))
+        note(pair, "no longer inlined");
+      else if (!pair.after)
+        note(pair, inlined_after.contains(pair.name) ? "inlined now: its callers have its cost"
+                                                     : "none after");
+      else if (!pair.before)
+        note(pair, inlined_before.contains(pair.name) ? "no longer inlined" : "none before");
+    }
+  }
+
+  const Counts& before_;
+  const Counts& after_;
+  std::map<std::string, std::string> builds_before_;
+  std::map<std::string, std::string> builds_after_;
+  std::map<std::string, Group> groups_;
+  std::deque<Counted> sums_;  // that pairs point to
+  std::vector<Pair> pairs_;
+};
+
+std::vector<Pair> pairs_by_name(const Counts& before, const Counts& after) {
+  std::map<std::string, Pair> pairs;
+  for (const auto& [name, row] : before.rows)
+    pairs[name] = {.name = name, .before = &row, .names_before = {name}};
+  for (const auto& [name, row] : after.rows) {
+    Pair& pair = pairs[name];
+    pair.name = name;
+    pair.after = &row;
+    pair.names_after = {name};
+  }
+  std::vector<Pair> result;
+  for (auto& [name, pair] : pairs)
+    result.push_back(std::move(pair));
+  return result;
+}
+
+}  // namespace
+
+double in_seconds(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
+double sum_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
+  const Profile& profile = compared.profile;
+  uint64_t begin = 0;
+  uint64_t end = profile.duration_ns;
+  if (!profile.recordings.empty()) {
+    const ProfiledRecording& one = profile.recordings[recording];
+    begin = one.start_realtime_ns - profile.recordings.front().start_realtime_ns;
+    end = begin + one.duration_ns;
+  }
+  begin = std::max(begin, compared.time.begin);
+  return {begin, std::max(begin, std::min(end, compared.time.end))};
+}
+
+Blocks blocks_of(const ComparedProfile& compared, Per per) {
+  const Profile& profile = compared.profile;
+  Blocks blocks;
+  size_t runs = std::max<size_t>(1, profile.recordings.size());
+  blocks.are_runs = per == Per::kRun || runs >= kManyRuns || profile.time_step == 0;
+  std::vector<size_t> first;  // block of each recording
+  std::vector<uint64_t> first_step;
+  for (size_t run = 0; run < runs; run++) {
+    TimeRange time = recorded_time(compared, run);
+    uint64_t step = blocks.are_runs ? UINT64_MAX : std::max<uint64_t>(1, profile.time_step);
+    first.push_back(blocks.seconds.size());
+    first_step.push_back(time.begin / step);
+    for (uint64_t at = time.begin;;) {
+      uint64_t end = at - at % step > UINT64_MAX - step ? UINT64_MAX : at - at % step + step;
+      end = std::min(end, time.end);
+      blocks.seconds.push_back(in_seconds(end - at));
+      if (end >= time.end)
+        break;
+      at = end;
+    }
+  }
+  first.push_back(blocks.seconds.size());
+  blocks.samples.resize(blocks.seconds.size());
+  for (const SampleCount& sample : profile.samples) {
+    size_t run = std::min<size_t>(sample.recording, runs - 1);
+    size_t last = first[run + 1] - 1;
+    uint64_t step = sample.step - std::min<uint64_t>(sample.step, first_step[run]);
+    size_t block = blocks.are_runs ? first[run] : std::min<size_t>(first[run] + step, last);
+    blocks.samples[block].push_back(sample);
+  }
+  return blocks;
+}
+
+// What a profile has of one row.
+
+Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options) {
+  const Profile& profile = compared.profile;
+  auto period = static_cast<double>(profile.period());
+  Counts counts = {.profile = profile, .blocks = blocks_of(compared, options.per), .whole = {}};
+  for (const std::vector<SampleCount>& samples : counts.blocks.samples) {
+    double& whole = counts.whole.emplace_back();
+    for (const SampleCount& sample : samples) {
+      whole += static_cast<double>(profile.amount(sample)) * period;
+      counts.samples += static_cast<double>(sample.count);
+    }
+  }
+  if (options.by.is_of_frames())
+    count_frames(options, period, counts);
+  else
+    count_samples(options, period, counts);
+  return counts;
+}
+
+Pairs matched(const Counts& before, const Counts& after, Kind kind) {
+  if (kind != Kind::kFunction)
+    return {pairs_by_name(before, after), {}};
+  return Matcher(before, after).match();
+}
+
+}  // namespace gosym

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "view/difference.h"
+#include "view/frame_keys.h"
+
+namespace gosym {
+
+// What two profiles that are compared have of each row, in each block, and which rows of them
+// are of the same code: see difference.h.
+
+// What a profile is cut into.
+struct Blocks {
+  std::vector<std::vector<SampleCount>> samples;
+  std::vector<double> seconds;  // of each
+  bool are_runs = false;
+};
+Blocks blocks_of(const ComparedProfile& compared, Per per);
+
+// The time of a recording that samples are of, since the first recording began.
+TimeRange recorded_time(const ComparedProfile& compared, size_t recording);
+
+double in_seconds(uint64_t nanoseconds);
+double sum_of(std::span<const double> values);
+
+struct Counted {
+  std::vector<double> amounts;  // of each block, in nanoseconds or events
+  double inlined = 0;           // of its own amount
+  double own = 0;
+  ViewKey key = {};
+  std::string place = {};
+
+  void add(const Counted& other) {
+    for (size_t i = 0; i < amounts.size(); i++)
+      amounts[i] += other.amounts[i];
+    inlined += other.inlined;
+    own += other.own;
+  }
+};
+using Rows = std::map<std::string, Counted>;  // by name
+
+// One side of the comparison, by rows.
+struct Counts {
+  const Profile& profile;
+  Blocks blocks;
+  std::vector<double> whole;  // amount of each block
+  double samples = 0;
+  Rows rows = {};
+
+  Counted& row(const std::string& name, const ViewKey& key) {
+    auto [row, is_new] = rows.try_emplace(name);
+    if (is_new) {
+      row->second.key = key;
+      row->second.amounts.resize(whole.size());
+    }
+    return row->second;
+  }
+  double amount_of_sample() const { return samples == 0 ? 0 : sum_of(whole) / samples; }
+};
+Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options);
+
+struct Pair {
+  std::string name;
+  const Counted* before = nullptr;  // null: none
+  const Counted* after = nullptr;
+  std::string note = {};
+  std::vector<std::string_view> names_before = {};  // of its rows, which Counts has
+  std::vector<std::string_view> names_after = {};
+};
+
+// The rows of two profiles.
+struct Pairs {
+  std::vector<Pair> pairs;
+  std::deque<Counted> sums;  // that pairs point to, besides those of Counts
+};
+// Functions of files of one build have the same names in both profiles. Of others, functions
+// that a new build may have numbered or instantiated anew are one row where not all of them are
+// in both; and what is in one only is taken for the same as the one in the other whose package
+// has moved. All else is matched by its name. The counts have to live as long as the result.
+Pairs matched(const Counts& before, const Counts& after, Dimension::Kind kind);
+
+}  // namespace gosym

@@ -1,0 +1,125 @@
+#include "view/comparer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "view/significance.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr double kLeastSamples = 10;   // of a row that is compared
+constexpr double kPowerLimit = 0.842;  // what a normal variable is below, four times of five
+
+std::vector<double> bases_of(const Counts& counts, Per per) {
+  if (per == Per::kShare)
+    return counts.whole;
+  if (per == Per::kSecond)
+    return counts.blocks.seconds;
+  return std::vector<double>(counts.whole.size(), 1.0);
+}
+
+}  // namespace
+
+Comparer::Comparer(const Counts& before, const Counts& after, const DifferenceOptions& options)
+    : before_(before),
+      after_(after),
+      options_(options),
+      bases_before_(bases_of(before, options.per)),
+      bases_after_(bases_of(after, options.per)),
+      none_before_(before.whole.size()),
+      none_after_(after.whole.size()) {}
+
+DifferenceRow Comparer::row(const Pair& pair) const {
+  const Counted* main = pair.after ? pair.after : pair.before;
+  return compare(pair.before ? pair.before->amounts : none_before_,
+                 pair.after ? pair.after->amounts : none_after_,
+                 {.name = pair.name,
+                  .note = pair.note,
+                  .place = main->place,
+                  .is_named = main->key.is_named});
+}
+
+Difference Comparer::summary() const {
+  Difference summary = {.options = options_,
+                        .measures_time = before_.profile.measures_time(),
+                        .has_runs_before = before_.blocks.are_runs,
+                        .has_runs_after = after_.blocks.are_runs,
+                        .blocks_before = before_.whole.size(),
+                        .blocks_after = after_.whole.size()};
+  if (options_.per != Per::kShare)
+    summary.whole = whole();
+  return summary;
+}
+
+DifferenceRow Comparer::whole() const {
+  DifferenceRow row = compare(before_.whole, after_.whole, {.name = "the whole"});
+  DifferenceRow* rows[] = {&row};
+  judge(rows);
+  return row;
+}
+
+size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
+  std::vector<DifferenceRow*> compared;
+  std::vector<double> chances;
+  std::vector<double> sizes;
+  for (DifferenceRow* row : rows) {
+    if (row->samples < kLeastSamples || row->change.freedom == 0)
+      continue;
+    compared.push_back(row);
+    chances.push_back(row->change.chance);
+    sizes.push_back(row->before.value + row->after.value);
+  }
+  std::vector<double> corrected = holm_corrected(chances, sizes);
+  double all = sum_of(sizes);
+  for (size_t i = 0; i < compared.size(); i++)
+    judge(*compared[i], corrected[i], sizes[i] / all);
+  return compared.size();
+}
+
+// `part` is what the row gets of the chance to err, of all that are compared.
+void Comparer::judge(DifferenceRow& row, double corrected, double part) const {
+  double level = 1 - options_.confidence;
+  row.corrected_chance = corrected;
+  row.least_seen = std::numeric_limits<double>::infinity();
+  if (row.before.value > 0)
+    row.least_seen = (student_limit(level * part, row.change.freedom) + kPowerLimit) *
+                     row.change.error / row.before.value;
+  if (corrected <= level)
+    row.verdict = row.change.value > 0 ? Verdict::kDearer : Verdict::kCheaper;
+  else
+    row.verdict = row.least_seen < 1 ? Verdict::kSame : Verdict::kTooFew;
+}
+
+// The variance of samples drawn at random, by what both sides have together.
+double Comparer::least_variance(double pooled, const Counts& counts, double base) const {
+  double rest = options_.per == Per::kShare ? 1 - pooled : 1;
+  double sample = counts.amount_of_sample();
+  return base > 0 ? pooled * rest * sample / base : 0;
+}
+
+DifferenceRow Comparer::compare(std::span<const double> before, std::span<const double> after,
+                                DifferenceRow row) const {
+  row.before = rate_of(before, bases_before_);
+  row.after = rate_of(after, bases_after_);
+  double base_before = sum_of(bases_before_);
+  double base_after = sum_of(bases_after_);
+  double amount_before = sum_of(before);
+  double amount_after = sum_of(after);
+  double pooled = (amount_before + amount_after) / (base_before + base_after);
+  row.before.variance =
+      std::max(row.before.variance, least_variance(pooled, before_, base_before));
+  row.after.variance = std::max(row.after.variance, least_variance(pooled, after_, base_after));
+  row.change = change_of(row.before, row.after);
+  row.samples =
+      amount_before / before_.amount_of_sample() + amount_after / after_.amount_of_sample();
+  bool has_variances = row.before.freedom > 0 && row.after.freedom > 0;
+  if (!has_variances)
+    row.verdict = Verdict::kUntold;
+  else if (row.change.freedom == 0 && row.change.value == 0)  // all of both sides, by share
+    row.verdict = Verdict::kSame;
+  return row;
+}
+
+}  // namespace gosym
