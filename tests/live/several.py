@@ -77,7 +77,7 @@ def told_apart():
     text = gosym("report", "--event", "cpu-clock", recordings()).out
     assert " in 3 recordings\n" in text, text
     for file, where in ((one, host), (two, host), (three, "other-host")):
-        assert re.search(rf"^recorded   {re.escape(file)}: [\d,]+ samples in .* on {where}, ", text, re.M), text
+        assert re.search(rf"^recorded   {re.escape(file)}: [\d,]+ samples in .* on {where} by gosym record", text, re.M), text
 
     def rows(key):
         table = gosym("report", "--csv", "--by", key, "--event", "cpu-clock", recordings()).out
