@@ -121,6 +121,19 @@ def recordings(gosym, seconds=20):
     return folder / "cpu.raw", folder / "perf.data"
 
 
+def million(gosym):
+    """A recording of a million samples, of a program with all that makes frames, and of what else runs."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH.name))
+    call(go(), "build", "-o", folder / "stacks", "main.go", cwd=ROOT / "tests/fixtures/go_stacks")
+    seconds = 1_000_000 // 9_999 // os.cpu_count() + 10
+    programs = [subprocess.Popen([folder / "stacks", "all", str(1000 * seconds)], stdout=subprocess.DEVNULL)
+                for _ in range(os.cpu_count() + 1)]
+    call(gosym, "record", "-q", "-F", "9999", "-a", "-d", f"{seconds}s", "-o", folder / "cpu.raw")
+    for program in programs:
+        program.wait()
+    return folder / "cpu.raw"
+
+
 @functools.cache
 def service():
     """A service with all that the compiler writes into it, which peers need for its names."""
