@@ -41,6 +41,12 @@ public:
   // The child of this key, which is new if need be.
   uint32_t step(uint32_t parent, KeyId key) {
     auto next = static_cast<uint32_t>(nodes_.size());
+    // Most samples go the way of the one before, which takes no look-up.
+    uint32_t last = nodes_[parent].last_child;
+    if (last != 0 && nodes_[last].key == key) {
+      visit(nodes_[last]);
+      return last;
+    }
     if (next >= max_nodes_) {
       if (parent != 0 && nodes_[parent].key == gap_)
         return parent;
@@ -51,6 +57,7 @@ public:
     if (is_new) {
       nodes_.push_back({.key = key, .parent = parent, .depth = nodes_[parent].depth + 1});
     }
+    nodes_[parent].last_child = known->second;
     visit(nodes_[known->second]);
     return known->second;
   }
@@ -74,6 +81,7 @@ private:
     uint32_t parent = 0;
     uint32_t depth = 0;
     uint32_t size = 1;
+    uint32_t last_child = 0;  // that a path took from here; 0: none did
     uint64_t self = 0;
     uint64_t total = 0;
     uint64_t last_visit = 0;  // the sample
@@ -96,20 +104,31 @@ private:
       nodes_[nodes_[i].parent].size += nodes_[i].size;
   }
 
-  // All nodes, those of one parent together, the largest first.
+  // All nodes, those of one parent together, the largest first. Most have no sibling, so that
+  // they are put in their places by counting, and only siblings are sorted.
   std::vector<uint32_t> order_siblings(std::span<const ViewKey> keys) const {
+    std::vector<uint32_t> ends(nodes_.size());  // of the children of each, in the order
+    for (size_t i = 1; i < nodes_.size(); i++)
+      ends[nodes_[i].parent]++;
+    uint32_t end = 1;  // behind the root
+    for (uint32_t& count : ends)
+      count = std::exchange(end, end + count);
     std::vector<uint32_t> order(nodes_.size());
-    for (size_t i = 0; i < order.size(); i++)
-      order[i] = static_cast<uint32_t>(i);
-    std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
-      const Node& left = nodes_[a];
-      const Node& right = nodes_[b];
-      if (left.parent != right.parent)
-        return left.parent < right.parent;
-      if (left.total != right.total)
-        return left.total > right.total;
-      return keys[to_index(left.key)].text < keys[to_index(right.key)].text;
-    });
+    for (size_t i = 1; i < nodes_.size(); i++)
+      order[ends[nodes_[i].parent]++] = static_cast<uint32_t>(i);
+    uint32_t begin = 1;
+    for (uint32_t next : ends) {
+      if (next - begin > 1)
+        std::sort(order.begin() + begin, order.begin() + next, [&](uint32_t a, uint32_t b) {
+          const Node& left = nodes_[a];
+          const Node& right = nodes_[b];
+          if (left.total != right.total)
+            return left.total > right.total;
+          int names = keys[to_index(left.key)].text.compare(keys[to_index(right.key)].text);
+          return names != 0 ? names < 0 : a < b;
+        });
+      begin = next;
+    }
     return order;
   }
 
