@@ -1,6 +1,24 @@
 What people ask of a profile: one command each, and its answer for programs that nobody here wrote
 (recordings/make.py). Which instruction is hot needs the program: `gosym annotate`, tests/live/annotate.py.
 
+Who calls malloc, in redis?
+
+  $ gosym report --callers '^malloc$' --depth 3 --min 10 redis.html | sed -n '/^callers/,/^$/p; /^total/,/^$/p'
+  callers of malloc: 0.33 % of the total, 0.02 s
+
+  total %  function
+     0.28  ├─ zmalloc
+     0.13  │  ├─ processMultibulkBuffer
+     0.13  │  │  processInputBuffer
+     0.09  │  ├─ createEmbeddedStringObject
+     0.09  │  │  processMultibulkBuffer
+     0.06  │  └─ listAddNodeHead
+     0.06  │     prepareClientToWrite
+     0.06  └─ zmalloc_usable
+     0.06     _sdsnewlen
+     0.04     createStringObject
+  77 smaller, or deeper, calls are left out; --min 0 shows all
+
 Where do page faults come from, in prometheus: what of it makes the runtime touch new memory?
 
   $ gosym report --hide '^runtime[./]' --top 8 faults.html | sed -n '/^self/,$p'
@@ -81,9 +99,30 @@ Which category: is it garbage collection, or the network? Nearly all has one.
     3.44    0.21     7.53     0.46  kernel: files and disks
     2.95    0.18     2.95     0.18  kernel: scheduling
   12 of 60 rows; --top 0 shows all
-  $ gosym report -q --by category --csv prometheus.html |
-  >   awk -F, '/other"?$/ { other += $2 } { all += $2 } END { print (other > 0 && other <= 0.05 * all ? "met" : other / all) }'
-  met
+  $ for service in prometheus nats; do gosym report -q --by category --csv $service.html |
+  >   awk -F, -v service=$service '/other"?$/ { other += $2 } { all += $2 }
+  >     END { printf "%.1f %% of %s is other\n", 100 * other / all, service }'; done
+  0.3 % of prometheus is other
+  0.0 % of nats is other
+
+Which label?
+
+  $ gosym report --by label:stream nats.html | sed -n '/^self/,/^$/p'
+  self %  self s  total %  total s  label:stream
+   61.04    1.54    61.04     1.54  (none)
+   38.96    0.98    38.96     0.98  orders
+  $ gosym report --label stream=orders --by package --top 5 nats.html | sed -n '/^self/,/^$/p'
+  self %  self ms  total %  total ms  package
+   38.14    373.7   100.00     979.8  runtime
+   12.37    121.2    15.46     151.5  internal/runtime/maps
+   11.34    111.1    11.34     111.1  [kernel]
+    9.28     90.9    18.56     181.8  sync
+    8.25     80.8     8.25      80.8  sync/atomic
+  5 of 14 rows; --top 0 shows all
+  $ gosym report --by label:tenant nats.html
+  gosym: error: no sample has a label 'tenant'
+  gosym: hint: labels are account, stream
+  [5]
 
 Which thread?
 
@@ -124,3 +163,27 @@ Which line?
     0.16    0.01     0.65     0.04  runtime.scanobject mgcmark.go:1312  runtime/mgcmark.go:1312
     0.16    0.01     0.16     0.01  runtime.scanobject mgcmark.go:1270  runtime/mgcmark.go:1270
     0.16    0.01     0.16     0.01  runtime.scanobject mgcmark.go:1318  runtime/mgcmark.go:1318
+
+Which program of a busy machine, and what in it?
+
+  $ gosym report --by comm --top 5 machine.html | sed -n '/^self/,$p'
+  self %  self s  total %  total s  comm
+   32.43    3.88    32.43     3.88  cc1plus
+   31.67    3.79    31.67     3.79  prometheus
+   18.16    2.17    18.16     2.17  python3
+    9.63    1.15     9.63     1.15  find
+    4.22    0.51     4.22     0.51  gzip
+  5 of 12 rows; --top 0 shows all
+
+  unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
+  $ gosym report --by module,function --top 2 machine.html | sed -n '/^self/,$p'
+  self %  self s  total %  total s  module / function     hottest line
+   27.20    3.25    27.20     3.25  cc1plus
+    0.68    0.08     0.68     0.08    bitmap_set_bit      cc1plus
+    0.59    0.07     0.59     0.07    ggc_internal_alloc  cc1plus
+   25.68    3.07    25.68     3.07  prometheus
+    1.18    0.14     5.32     0.64    runtime.mallocgc    runtime/malloc.go:1087
+    1.10    0.13     1.27     0.15    runtime.step        runtime/symtab.go:1121
+  2 of 13 rows; --top 0 shows all
+
+  unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all

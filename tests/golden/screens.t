@@ -1,5 +1,5 @@
-What a terminal shows first of recordings of real programs (recordings/make.py): a service under load and
-a compiler without its debug package.
+What a terminal shows first of recordings of real programs (recordings/make.py): a service under load, a
+compiler without its debug package, and a whole machine that is busy with both.
 
   $ ./screen 80x24 gosym report --stdio prometheus.html
   611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
@@ -231,3 +231,120 @@ a compiler without its debug package.
   the largest paths; --tree shows all calls
 
   unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
+
+  $ ./screen 80x24 gosym report --stdio machine.html
+  1,184 samples: 11.96 s of CPU time in 6.00 s, 1.99 of 2 CPUs
+  recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18…
+  processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27…
+  load       ██████████████████████████████  each 200 ms, 1.87 to 2.00 CPUs
+
+  self %  self s  total %  total s  function                     hottest line
+    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault     python3.11
+    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode   [kernel.kallsyms]
+    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore  [kernel.kallsyms]
+    1.44    0.17     1.44     0.17  gzip!fun_4290                gzip
+    1.18    0.14     5.57     0.67  runtime.mallocgc             malloc.go:1087
+    1.10    0.13     1.35     0.16  runtime.step                 symtab.go:1121
+  6 of 2,464 functions; --top 0 shows all
+
+  total %  self %  function
+    32.43    0.00  ├─ cc1plus > … > cc1plus!fun_d801c0
+    24.75    0.00  │  symbol_table::finalize_compilation_unit
+    31.67    0.00  └─ prometheus
+    30.07    0.08     runtime.goexit
+  the largest paths; --tree shows all calls
+
+  unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install
+             g++-12-dbgsym, or see --debug-dir; -v lists all
+
+  $ ./screen 120x40 gosym report --stdio machine.html
+  1,184 samples of cpu-clock at 99 Hz: 11.96 s of CPU time in 6.00 s, 1.99 of 2 CPUs
+  recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
+  processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, …
+  load       ████████████████████████████████████████████████████████████  each 100 ms, 1.82 to 2.00 CPUs
+
+  self %  self s  total %  total s  function                                             hottest line
+    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                             python3.11
+    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                           [kernel.kallsyms]
+    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                          [kernel.kallsyms]
+    1.44    0.17     1.44     0.17  gzip!fun_4290                                        gzip
+    1.18    0.14     5.57     0.67  runtime.mallocgc                                     runtime/malloc.go:1087
+    1.10    0.13     1.35     0.16  runtime.step                                         runtime/symtab.go:1121
+    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                            [kernel.kallsyms]
+    1.10    0.13     1.10     0.13  gzip!fun_cc20                                        gzip
+    0.93    0.11     2.28     0.27  exc_page_fault                                       [kernel.kallsyms]
+    0.93    0.11     1.18     0.14  _int_malloc                                          malloc/malloc/malloc.c:3911
+    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                         runtime/memclr_amd64.s:127
+    0.76    0.09     5.15     0.62  expfmt.MetricFamilyToText                            common/expfmt/text_create.go:166
+    0.76    0.09     2.03     0.24  runtime.scanobject                                   runtime/mgcmark.go:1324
+    0.68    0.08     3.46     0.41  gzip!fun_4710                                        gzip
+    0.68    0.08     0.76     0.09  bitmap_set_bit                                       cc1plus
+    0.68    0.08     0.68     0.08  _raw_spin_lock                                       [kernel.kallsyms]
+  16 of 2,464 functions; --top 0 shows all
+
+  total %  self %  function
+    32.43    0.00  ├─ cc1plus > _start > … 3 calls … > toplev::main > cc1plus!fun_d801c0
+    24.75    0.00  │  symbol_table::finalize_compilation_unit
+    23.48    0.00  │  cc1plus!fun_97da40
+    16.22    0.00  │  cgraph_node::expand
+    14.27    0.00  │  execute_pass_list > cc1plus!fun_cb5040
+    12.84    0.00  │  cc1plus!fun_cb5040
+    31.67    0.00  ├─ prometheus
+    30.07    0.08  │  runtime.goexit
+    20.44    0.00  │  net/http.(*conn).serve
+    17.06    0.00  │  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
+    18.16    0.93  └─ python3 > clone3 > … 6 calls … > _PyFunction_Vectorcall > _PyEval_EvalFrameDefault
+  the largest paths; --tree shows all calls
+
+  unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
+
+  $ ./screen 200x50 gosym report --stdio machine.html
+  1,184 samples of cpu-clock at 99 Hz: 11.96 s of CPU time in 6.00 s, 1.99 of 2 CPUs
+  recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
+  processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, gzip (46 processes) 4.5 %, and 7 more
+  load       ████████████████████████████████████████████████████████████  each 100 ms, 1.82 to 2.00 CPUs
+
+  self %  self s  total %  total s  function                                                hottest line
+    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                                python3.11
+    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                              [kernel.kallsyms]
+    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                             [kernel.kallsyms]
+    1.44    0.17     1.44     0.17  gzip!fun_4290                                           gzip
+    1.18    0.14     5.57     0.67  runtime.mallocgc                                        runtime/malloc.go:1087
+    1.10    0.13     1.35     0.16  runtime.step                                            runtime/symtab.go:1121
+    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                               [kernel.kallsyms]
+    1.10    0.13     1.10     0.13  gzip!fun_cc20                                           gzip
+    0.93    0.11     2.28     0.27  exc_page_fault                                          [kernel.kallsyms]
+    0.93    0.11     1.18     0.14  _int_malloc                                             malloc/malloc/malloc.c:3911
+    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                            runtime/memclr_amd64.s:127
+    0.76    0.09     5.15     0.62  github.com/prometheus/common/expfmt.MetricFamilyToText  github.com/prometheus/common/expfmt/text_create.go:166
+    0.76    0.09     2.03     0.24  runtime.scanobject                                      runtime/mgcmark.go:1324
+    0.68    0.08     3.46     0.41  gzip!fun_4710                                           gzip
+    0.68    0.08     0.76     0.09  bitmap_set_bit                                          cc1plus
+    0.68    0.08     0.68     0.08  _raw_spin_lock                                          [kernel.kallsyms]
+    0.68    0.08     0.68     0.08  runtime.memmove                                         runtime/memmove_amd64.s:39
+    0.59    0.07    16.89     2.02  do_syscall_64                                           [kernel.kallsyms]
+    0.59    0.07     0.68     0.08  ggc_internal_alloc                                      cc1plus
+    0.59    0.07     0.59     0.07  filldir64                                               [kernel.kallsyms]
+  20 of 2,464 functions; --top 0 shows all
+
+  total %  self %  function
+    32.43    0.00  ├─ cc1plus > _start > … 3 calls … > toplev::main > cc1plus!fun_d801c0
+    24.75    0.00  │  symbol_table::finalize_compilation_unit
+    23.48    0.00  │  cc1plus!fun_97da40
+    16.22    0.00  │  cgraph_node::expand
+    14.27    0.00  │  execute_pass_list > cc1plus!fun_cb5040
+    12.84    0.00  │  cc1plus!fun_cb5040
+     9.54    0.00  │  execute_one_pass
+    31.67    0.00  ├─ prometheus
+    30.07    0.08  │  runtime.goexit
+    20.44    0.00  │  net/http.(*conn).serve
+    17.06    0.00  │  http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
+    10.14    0.17  │  route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
+    18.16    0.93  ├─ python3 > clone3 > … 6 calls … > _PyFunction_Vectorcall > _PyEval_EvalFrameDefault
+    12.50    1.86  │  python3.11!fun_583ab0 > python3.11!fun_584960 > _PyEval_EvalFrameDefault
+     9.71    0.00  └─ find
+     8.70    0.00     find!fun_6bc0 > __libc_start_main > … 2 calls … > find!fun_7890 > find!fun_7610
+     7.26    0.00     find!fun_190c0
+  the largest paths; --tree shows all calls
+
+  unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all

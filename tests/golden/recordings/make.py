@@ -107,7 +107,7 @@ def redis():
     with running(server, "--port", port, "--save", "", env=environment, cwd=WORK) as pid, \
             running(benchmark, "-p", port, "-l", "-q", "-t", "set,lpush,sadd,hset,lrange_100", "-r", 100000,
                     "-d", 200, env=environment):
-        record("redis", "-p", pid, "-d", "10s")
+        record("redis", "-F", 999, "-p", pid, "-d", "10s")
 
 
 def publish(port, done):
@@ -134,7 +134,7 @@ def messages():
 
 
 with contextlib.ExitStack() as CLEANUP:
-    copied_file("gosym", GOSYM)
+    subprocess.run(["strip", copied_file("gosym", GOSYM)], check=True)  # of the paths of its build
     for made in (compiler, service, machine, redis, messages):
         if not NAMES or made.__name__ in NAMES:
             made()
