@@ -198,6 +198,18 @@ test("random stacks give the sums of a plain count", () => {
   }
 });
 
+test("siblings: the largest first, of equal ones the first", () => {
+  for (const count of [2, 16, 17, 300]) {
+    const samples = Array.from({length: count}, (_, i) => sample(`main f${i}`, {count: 1 + i * 7 % 5}));
+    const {layout, keys} = look(profileOf({samples}));
+    const found = Array.from(layout.key.subarray(2), (key) => keys.text[key]);
+    const amount = (name) => 1 + Number(name.slice(1)) * 7 % 5;
+    const expected = [...found].sort((a, b) => amount(b) - amount(a) || a.slice(1) - b.slice(1));
+    assert.deepEqual(found, expected);
+    assert.equal(found.length, count);
+  }
+});
+
 test("cells of the heat map add up to all", () => {
   const profile = profileOf({samples: [sample("a", {step: 0}), sample("a", {step: 3, count: 2}),
     sample("b", {step: 3})]});

@@ -81,9 +81,13 @@ class FlameView {
     this.draw();
   }
 
+  // The y of a box of a depth. It asks the browser for the layout: not for each box.
   top(depth) {
-    const all = this.isUpward ? Math.max(this.space.clientHeight, this.host.clientHeight) : 0;
-    return (this.isUpward ? all - (depth + 1) * kRow : depth * kRow) - this.host.scrollTop;
+    const all = this.isUpward ? Math.max(this.space.clientHeight, this.host.clientHeight) : kRow;
+    return all - kRow + depth * this.rowStep() - this.host.scrollTop;
+  }
+  rowStep() {
+    return this.isUpward ? -kRow : kRow;
   }
 
   // Calls visit(place, x, width in pixels) for each box that is at least half a pixel wide; what it
@@ -107,14 +111,14 @@ class FlameView {
     const theme = themeColours();
     this.large ??= new TextMeasure(context, kFont);
     this.small ??= new TextMeasure(context, kSmallFont);
-    const labels = [];
+    const labels = [], top = this.top(0), step = this.rowStep(), {depth} = this.layout;
     this.drawn = 0;
     this.visit((place, x, width) => {
-      const y = this.top(this.layout.depth[place]);
+      const y = top + depth[place] * step;
       if (this.isUpward ? y + kRow < 0 : y > high)
         return true;
       if (y + kRow >= 0 && y <= high)
-        this.drawBox(context, theme, labels, place, x, y, width);
+        this.drawBox(context, theme, labels, place, Math.max(0, x), y, Math.min(wide, x + width));
       return false;
     });
     this.drawLabels(context, theme, labels);
@@ -123,21 +127,19 @@ class FlameView {
     this.lastDraw = performance.now() - began;
   }
 
-  drawBox(context, theme, labels, place, x, y, width) {
-    const {layout, style} = this;
-    const left = Math.max(0, x), right = Math.min(this.host.clientWidth, x + width);
+  drawBox(context, theme, labels, place, left, y, right) {
+    const {layout, style} = this, width = right - left;
     const isInlined = place > 0 && !style.isPlain[layout.node[place]];
     const isMatch = style.isMatch && style.isMatch[layout.key[place]] === 1;
     context.fillStyle = place === 0 ? theme.root
         : isMatch ? theme.match : style.colourOf(place) ?? theme.root;
     context.globalAlpha = (style.isMatch && !isMatch && place > 0) ||
-        this.layout.depth[place] < this.layout.depth[this.zoomed] ? 0.4 : 1;
+        layout.depth[place] < layout.depth[this.zoomed] ? 0.4 : 1;
     const inset = isInlined ? 5 : 0;
-    context.fillRect(left, y + inset, Math.max(0.5, right - left - (width > 3 ? 1 : 0)),
-      kRow - 1 - inset);
+    context.fillRect(left, y + inset, Math.max(0.5, width - (width > 3 ? 1 : 0)), kRow - 1 - inset);
     this.drawn++;
-    if (right - left >= 24)
-      labels.push(place, left, y, right - left, isInlined ? 1 : 0, isMatch ? 1 : 0);
+    if (width >= 24)
+      labels.push(place, left, y, width, isInlined ? 1 : 0, isMatch ? 1 : 0);
   }
 
   // Of two fonts; changing the font is slow.
@@ -398,12 +400,15 @@ class OverviewRow {
     const {flame: {style, width}, of: {start, end, depth, key, count, maxDepth}} = this;
     const scale = wide / Math.max(width[0], 1e-9), row = high / (maxDepth + 1);
     const theme = themeColours();
+    // Of calls that share a row of pixels one is drawn, and what matches.
+    const hasRow = Array.from({length: maxDepth + 1}, (_, i) =>
+      i === 1 || Math.floor(i * row) > Math.floor((i - 1) * row));
     for (let i = 0; i < count;) {
+      const isMatch = style.isMatch !== null && style.isMatch[key[i]] === 1;
       const isSeen = width[i] * scale >= 0.5;
-      if (isSeen && i > 0) {
-        const isMatch = style.isMatch && style.isMatch[key[i]] === 1;
+      if (isSeen && i > 0 && (isMatch || hasRow[depth[i]])) {
         context.fillStyle = isMatch ? theme.match : style.colourOf(i) ?? theme.root;
-        context.fillRect(start[i] * scale, depth[i] * row, width[i] * scale, Math.max(row, 0.7));
+        context.fillRect(start[i] * scale, depth[i] * row, width[i] * scale, Math.max(row, 1));
       }
       i = isSeen ? i + 1 : end[i];
     }

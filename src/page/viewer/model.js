@@ -552,76 +552,97 @@ function selectOwners(profile, dimensions, filters) {
   return result;
 }
 
+// 1 for each text that matches; none does without a pattern.
+function matchesOf(texts, pattern) {
+  const result = new Uint8Array(texts.length);
+  for (let i = 0; pattern && i < texts.length; i++)
+    result[i] = pattern.test(texts[i]) ? 1 : 0;
+  return result;
+}
+
 // Nodes of the profile's tree whose stack has a frame that matches `only` and none that matches
 // `without`: regular expressions, or null.
 function selectStacks(profile, functionKeys, only, without) {
   if (!only && !without)
     return null;
   const {count, parent, frame} = profile.tree;
-  const has = (pattern) => functionKeys.text.map((text) => pattern ? pattern.test(text) : false);
-  const isOnly = has(only), isWithout = has(without);
+  const isOnly = matchesOf(functionKeys.text, only), isWithout = matchesOf(functionKeys.text, without);
   const state = new Uint8Array(count), result = new Uint8Array(count + 1);
   result[count] = only ? 0 : 1;  // the empty stack
   for (let i = 0; i < count; i++) {
     const key = functionKeys.of[frame[i]], above = parent[i] < 0 ? 0 : state[parent[i]];
-    state[i] = above | (isOnly[key] ? 1 : 0) | (isWithout[key] ? 2 : 0);
+    state[i] = above | isOnly[key] | isWithout[key] << 1;
     result[i] = (!only || state[i] & 1) && !(state[i] & 2) ? 1 : 0;
   }
   return result;
 }
 
-// A tree with amounts, laid out: nodes in preorder, the largest sibling first; node 0 is the root.
-// Box i covers [start[i], start[i] + total[i]); its subtree is [i, end[i]).
-function layOut(tree, self) {
-  const total = sumsOf(tree, self);
-  const firstChild = new Int32Array(tree.count), sibling = new Int32Array(tree.count);
+// The smallest first; of equal ones the last. Most lists are short, where sort() takes longer.
+function sortByTotal(nodes, total) {
+  if (nodes.length > 16) {
+    nodes.sort((a, b) => total[a] - total[b] || b - a);
+    return;
+  }
+  for (let i = 1; i < nodes.length; i++) {
+    const node = nodes[i];
+    let to = i;
+    for (; to > 0 && (total[nodes[to - 1]] - total[node] || node - nodes[to - 1]) > 0; to--)
+      nodes[to] = nodes[to - 1];
+    nodes[to] = node;
+  }
+}
+
+// Lists of children that have samples, by node: the first, and the next of each. 0 is none.
+function linkChildren(tree, total) {
+  const first = new Int32Array(tree.count), next = new Int32Array(tree.count);
   let count = 1;
   for (let i = tree.count - 1; i > 0; i--) {
     if (total[i] <= 0)
       continue;
     count++;
-    sibling[i] = firstChild[tree.parent[i]];
-    firstChild[tree.parent[i]] = i;
+    next[i] = first[tree.parent[i]];
+    first[tree.parent[i]] = i;
   }
-  const result = {
-    count, node: new Int32Array(count), key: new Int32Array(count), parent: new Int32Array(count),
-    depth: new Int32Array(count), end: new Int32Array(count), total: new Float64Array(count),
-    self: new Float64Array(count), start: new Float64Array(count), maxDepth: 0,
-    placeOf: new Int32Array(tree.count).fill(-1),
-  };
-  const cursor = new Float64Array(count);
-  const stack = [0], above = [-1], children = [];
-  for (let at = 0; stack.length; at++) {
-    const node = stack.pop(), parent = above.pop();
-    result.placeOf[node] = at;
-    result.node[at] = node;
-    result.key[at] = tree.key[node];
-    result.parent[at] = parent;
-    result.total[at] = total[node];
-    result.self[at] = self[node];
-    if (parent >= 0) {
-      result.depth[at] = result.depth[parent] + 1;
-      result.maxDepth = Math.max(result.maxDepth, result.depth[at]);
-      result.start[at] = cursor[parent];
-      cursor[parent] += total[node];
+  return {first, next, count};
+}
+
+// A tree with amounts, laid out: nodes in preorder, the largest sibling first; node 0 is the root.
+// Box i covers [start[i], start[i] + total[i]); its subtree is [i, end[i]).
+function layOut(tree, self) {
+  const total = sumsOf(tree, self), {first, next, count} = linkChildren(tree, total);
+  const int = () => new Int32Array(count), float = () => new Float64Array(count);
+  const node = int(), key = int(), parent = int(), depth = int(), end = int();
+  const width = float(), own = float(), start = float(), cursor = float();
+  const placeOf = new Int32Array(tree.count).fill(-1);
+  const stack = new Int32Array(count);  // nodes; the parent of each has its place
+  let maxDepth = 0, waiting = 1;
+  for (let at = 0; waiting > 0; at++) {
+    const id = stack[--waiting], above = at > 0 ? placeOf[tree.parent[id]] : -1;
+    placeOf[id] = at;
+    node[at] = id;
+    key[at] = tree.key[id];
+    parent[at] = above;
+    width[at] = total[id];
+    own[at] = self[id];
+    if (at > 0) {
+      depth[at] = depth[above] + 1;
+      maxDepth = Math.max(maxDepth, depth[at]);
+      start[at] = cursor[above];
+      cursor[above] += total[id];
     }
-    cursor[at] = result.start[at];
-    children.length = 0;
-    for (let child = firstChild[node]; child; child = sibling[child])
-      children.push(child);
-    if (children.length > 1)
-      children.sort((a, b) => total[a] - total[b] || b - a);
-    for (const child of children) {
-      stack.push(child);
-      above.push(at);
-    }
+    cursor[at] = start[at];
+    const begin = waiting;
+    for (let child = first[id]; child; child = next[child])
+      stack[waiting++] = child;
+    if (waiting - begin > 1)
+      sortByTotal(stack.subarray(begin, waiting), total);
   }
   for (let i = count - 1; i >= 0; i--) {
-    result.end[i] = Math.max(result.end[i], i + 1);
-    if (i > 0)
-      result.end[result.parent[i]] = Math.max(result.end[result.parent[i]], result.end[i]);
+    end[i] = Math.max(end[i], i + 1);
+    if (i > 0 && end[i] > end[parent[i]])
+      end[parent[i]] = end[i];
   }
-  return result;
+  return {count, node, key, parent, depth, end, total: width, self: own, start, maxDepth, placeOf};
 }
 
 // ---- What changed, where two recordings are compared

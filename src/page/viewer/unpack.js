@@ -4,33 +4,30 @@
 // The digits are all printable ASCII but what is special in HTML: a pair of them is 13 bits, a
 // single one at the end 6.
 function fromDigits(text) {
-  const values = new Int8Array(128).fill(-1);
+  const values = new Int16Array(256).fill(-1);
   for (let code = 33, digit = 0; code < 127; code++)
     if (!"&<>".includes(String.fromCharCode(code)))
       values[code] = digit++;
-  const bytes = new Uint8Array(text.length);
+  const bytes = new TextEncoder().encode(text);
   let size = 0, bits = 0, count = 0, first = -1;
-  const add = (value, length) => {
-    bits |= value << count;
-    for (count += length; count >= 8; count -= 8, bits >>= 8)
-      bytes[size++] = bits & 255;
-  };
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code <= 32)
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes[i] <= 32)
       continue;
-    const value = code < 128 ? values[code] : -1;
-    if (value < 0 || first * 91 + value > 8191)
+    const value = values[bytes[i]], pair = first * 91 + value;
+    if (value < 0 || pair > 8191)
       throw new Error("the profile in this page is damaged: it has foreign characters. Was it cut short?");
     if (first < 0) {
       first = value;
-    } else {
-      add(first * 91 + value, 13);
-      first = -1;
+      continue;
     }
+    bits |= pair << count;
+    first = -1;
+    // Never behind what is still to be read.
+    for (count += 13; count >= 8; count -= 8, bits >>= 8)
+      bytes[size++] = bits & 255;
   }
-  if (first >= 0)
-    add(first, 6);
+  if (first >= 0 && count + 6 >= 8)
+    bytes[size++] = (bits | first << count) & 255;
   return bytes.subarray(0, size);
 }
 

@@ -62,8 +62,11 @@ class Viewer {
     if (how === "filtered" || !range)
       return filtered;
     return memo("shown", [filtered, range], () => {
-      const {step} = this.profile.samples;
-      return filtered.map((amount, i) => step[i] >= range[0] && step[i] < range[1] ? amount : 0);
+      const {step} = this.profile.samples, shown = new Float64Array(filtered.length);
+      for (let i = 0; i < shown.length; i++)
+        if (step[i] >= range[0] && step[i] < range[1])
+          shown[i] = filtered[i];
+      return shown;
     });
   }
 
@@ -139,9 +142,13 @@ class Viewer {
     const colours = this.colours(), {isDark} = themeColours();
     if (!this.showsChange())
       return (place) => colours[layout.key[place]];
-    const variance = this.variance();
-    return (place) => changeColour(
-      changeOf(totalAfter[layout.node[place]], layout.total[place], variance), isDark);
+    const variance = this.variance(), steps = 64;
+    const ofChange = memo("change", [isDark], () => Array.from({length: 2 * steps + 1},
+      (_, i) => changeColour(i / steps - 1, isDark)));
+    return (place) => {
+      const change = changeOf(totalAfter[layout.node[place]], layout.total[place], variance);
+      return ofChange[steps + Math.sign(change) * Math.ceil(Math.abs(change) * steps)];
+    };
   }
 
   // 1 for each key that the search matches; null without one.
@@ -149,7 +156,7 @@ class Viewer {
     const {search, by} = this.state;
     return memo("matches", [search, by], () => {
       const {pattern} = parsePattern(search);
-      return pattern && Uint8Array.from(this.keys().text, (text) => pattern.test(text) ? 1 : 0);
+      return pattern && matchesOf(this.keys().text, pattern);
     });
   }
 

@@ -130,7 +130,7 @@ class WireReader {
     const column = new (type === "large" ? Float64Array : Uint32Array)(count);
     const part = new WireReader(this.bytes, this.at, end);
     for (let i = 0; i < count; i++) {
-      const value = part.varint();
+      const value = this.bytes[part.at] < 128 ? this.bytes[part.at++] : part.varint();
       if (type !== "large" && value > 0xffffffff)
         part.fail();
       column[i] = value;
@@ -241,58 +241,61 @@ function readTexts({shared, rest, bytes}) {
 
 // ---- Columns that are differences
 
-// A column of the values themselves: each is likely(row) and a difference, zigzag, modulo 2^32.
-function restored(column, rows, likely, learn) {
+// A column of the values themselves: each is likely(column, row), of the rows before, and a difference,
+// zigzag, modulo 2^32.
+function restored(column, rows, likely) {
   if (column.length === 0)
     column = new Uint32Array(rows);
   if (column.length !== rows)
     throw new Error("the profile in this page is damaged: columns differ in length");
   for (let row = 0; row < rows; row++) {
     const coded = column[row];
-    column[row] = likely(row) + ((coded >>> 1) ^ -(coded & 1));
-    learn(row, column[row]);
+    column[row] = likely(column, row) + ((coded >>> 1) ^ -(coded & 1));
   }
   return column;
 }
 
+const rowBefore = (column, row) => row > 0 ? column[row - 1] : 0;
+
 // A number that has not been there is likely: numbers are given in the order of their first time.
-function asNext(column, rows) {
+function asNext(column) {
   let next = 0;
-  return restored(column, rows, () => next, (row, value) => {
-    next = Math.max(next, value + 1);
+  return restored(column, column.length, (values, row) => {
+    next = row > 0 ? Math.max(next, values[row - 1] + 1) : 0;
+    return next;
   });
 }
 
-function asBefore(column, rows) {
-  let before = 0;
-  return restored(column, rows, () => before, (row, value) => {
-    before = value;
-  });
+const asBefore = (column, rows) => restored(column, rows, rowBefore);
+
+// Of each row the last one before that has the same number, -1 for the first.
+function rowsOfSame(numbers) {
+  const last = new Map(), rows = new Int32Array(numbers.length);
+  for (let row = 0; row < rows.length; row++) {
+    rows[row] = last.get(numbers[row]) ?? -1;
+    last.set(numbers[row], row);
+  }
+  return rows;
 }
 
-// As in the last row that has the same in `by`; the first time as in the row before, or as `first`
-// says, which has a row for each number of `by` from 1 on.
-function asLastOf(column, by, first = kNoColumn) {
-  const last = new Map();
-  let before = 0;
-  return restored(column, by.length, (row) => last.get(by[row]) ?? first[by[row] - 1] ?? before,
-    (row, value) => {
-      last.set(by[row], value);
-      before = value;
-    });
+// As in the row that rowsOfSame() tells; where there is none, as first(row) says, or in the row before.
+function asLastOf(column, same, first) {
+  return restored(column, same.length, (values, row) =>
+    same[row] >= 0 ? values[same[row]] : first?.(row) ?? rowBefore(values, row));
 }
 
 function restoreColumns({functions, frames, tree, samples}) {
   functions.file = asBefore(functions.file, functions.name.length);
-  functions.package = asLastOf(functions.package, functions.file);
-  frames.function = asNext(frames.function, frames.function.length);
-  frames.line = asLastOf(frames.line, frames.function, functions.startLine);
+  functions.package = asLastOf(functions.package, rowsOfSame(functions.file));
+  frames.function = asNext(frames.function);
+  const same = rowsOfSame(frames.function);
+  frames.line = asLastOf(frames.line, same, (row) => functions.startLine[frames.function[row] - 1]);
   for (const name of ["module", "source", "kind", "isInlined", "unnamed", "text", "leftOut",
     "category", "categoryKind"])
-    frames[name] = asLastOf(frames[name], frames.function);
-  tree.first = asNext(tree.first, tree.first.length);
+    frames[name] = asLastOf(frames[name], same);
+  tree.first = asNext(tree.first);
   samples.owner = asBefore(samples.owner, samples.owner.length);
-  samples.step = asLastOf(samples.step, samples.owner);
+  samples.step = asLastOf(samples.step, rowsOfSame(samples.owner));
 }
 
 // The message Page of its bytes, texts decoded; references are not yet checked.
