@@ -196,17 +196,24 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
 CallTree call_tree(std::span<const CallSource> sources, std::vector<ViewKey> keys) {
   TreeBuilder builder(sources.front().profile, keys);
   std::vector<KeyId> path;
-  for (const CallSource& source : sources)
-    for (const SampleCount& sample : source.profile.samples) {
-      builder.begin_sample(static_cast<uint64_t>(
-          static_cast<double>(source.profile.amount(sample)) * source.scale));
+  for (const CallSource& source : sources) {
+    // Many samples have the same stack.
+    std::vector<uint64_t> amounts(source.profile.stack_count());
+    for (const SampleCount& sample : source.profile.samples)
+      amounts[to_index(sample.stack)] += source.profile.amount(sample);
+    for (size_t i = 0; i < amounts.size(); i++) {
+      if (amounts[i] == 0)
+        continue;
+      builder.begin_sample(
+          static_cast<uint64_t>(static_cast<double>(amounts[i]) * source.scale));
       path.clear();
-      source.frames.append(source.profile.stack(sample.stack), path);
+      source.frames.append(source.profile.stack(StackId{static_cast<uint32_t>(i)}), path);
       std::ranges::reverse(path);
       for (KeyId& key : path)
         key = source.keys[to_index(key)];
       add_path(builder, builder.begin_path(), path);
     }
+  }
   return std::move(builder).finish(std::move(keys));
 }
 

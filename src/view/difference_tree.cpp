@@ -88,24 +88,24 @@ public:
 
   uint32_t parent(uint32_t node) const { return parents_[node]; }
 
-  // Adds to the nodes what a block of the side has of each.
-  void count(TreeSide& side, size_t block) const {
+  // Where each stack of a profile ends.
+  std::vector<uint32_t> ends_of(const TreeSide& side) const {
     const Profile& profile = side.counts.profile;
-    auto period = static_cast<double>(profile.period());
+    std::vector<uint32_t> ends;
     std::vector<KeyId> path;
-    for (const SampleCount& sample : side.counts.blocks.samples[block]) {
+    for (size_t stack = 0; stack < profile.stack_count(); stack++) {
       path.clear();
-      side.frames.append(profile.stack(sample.stack), path);
-      double amount = static_cast<double>(profile.amount(sample)) * period;
+      side.frames.append(profile.stack(StackId{static_cast<uint32_t>(stack)}), path);
       uint32_t node = 0;
       for (size_t i = path.size(); i-- > 0;) {
         auto child = children_.find(Edge{node, side.keys[to_index(path[i])]});
         if (child == children_.end())
           break;
         node = child->second;
-        side.nodes[node].amounts[block] += amount;
       }
+      ends.push_back(node);
     }
+    return ends;
   }
 
 private:
@@ -121,11 +121,18 @@ private:
 };
 
 void count_side(const CallTree& tree, const Paths& paths, TreeSide& side) {
+  const Profile& profile = side.counts.profile;
+  auto period = static_cast<double>(profile.period());
+  std::vector<uint32_t> ends = paths.ends_of(side);
   side.nodes.resize(tree.nodes.size());
   for (Counted& node : side.nodes)
     node.amounts.resize(side.counts.whole.size());
   for (size_t block = 0; block < side.counts.whole.size(); block++)
-    paths.count(side, block);
+    for (const SampleCount& sample : side.counts.blocks.samples[block]) {
+      double amount = static_cast<double>(profile.amount(sample)) * period;
+      for (uint32_t node = ends[to_index(sample.stack)]; node != 0; node = paths.parent(node))
+        side.nodes[node].amounts[block] += amount;
+    }
 }
 
 // Gives the rows of a tree their verdicts. Callers come before what they call.
