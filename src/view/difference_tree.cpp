@@ -74,7 +74,7 @@ CallTree common_tree(const TreeSide& before, const TreeSide& after, std::vector<
 // Where each path of calls leads to in a tree.
 class Paths {
 public:
-  explicit Paths(const CallTree& tree) : tree_(tree), parents_(tree.nodes.size()) {
+  explicit Paths(const CallTree& tree) : parents_(tree.nodes.size()) {
     std::vector<uint32_t> path;
     for (uint32_t i = 0; i < tree.nodes.size(); i++) {
       path.resize(tree.nodes[i].depth);
@@ -115,7 +115,6 @@ private:
     bool operator==(const Edge&) const = default;
   };
 
-  const CallTree& tree_;
   std::vector<uint32_t> parents_;
   tsl::robin_map<Edge, uint32_t, BytesHash> children_;
 };
