@@ -74,6 +74,7 @@ Style style_of_verdict(const DifferenceRow& row) {
       return Style::kPlain;
     case Verdict::kUntold:
     case Verdict::kTooFew:
+    case Verdict::kTooUneven:
       break;
   }
   return Style::kFaint;

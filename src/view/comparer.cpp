@@ -1,6 +1,7 @@
 #include "view/comparer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "view/significance.h"
@@ -10,6 +11,7 @@ namespace gosym {
 namespace {
 
 constexpr double kLeastSamples = 10;   // of a row that is compared
+constexpr double kUneven = 2;          // standard errors of samples drawn at random
 constexpr double kPowerLimit = 0.842;  // what a normal variable is below, four times of five
 
 std::vector<double> bases_of(const Counts& counts, Per per) {
@@ -83,13 +85,18 @@ void Comparer::judge(DifferenceRow& row, double corrected, double part) const {
   double level = 1 - options_.confidence;
   row.corrected_chance = corrected;
   row.least_seen = std::numeric_limits<double>::infinity();
+  double errors = student_limit(level * part, row.change.freedom) + kPowerLimit;
   if (row.before.value > 0)
-    row.least_seen = (student_limit(level * part, row.change.freedom) + kPowerLimit) *
-                     row.change.error / row.before.value;
+    row.least_seen = errors * row.change.error / row.before.value;
+  bool is_uneven = row.change.error >= kUneven * row.random_error;
   if (corrected <= level)
     row.verdict = row.change.value > 0 ? Verdict::kDearer : Verdict::kCheaper;
+  else if (row.least_seen < 1)
+    row.verdict = Verdict::kSame;
   else
-    row.verdict = row.least_seen < 1 ? Verdict::kSame : Verdict::kTooFew;
+    row.verdict = is_uneven && errors * row.random_error < row.before.value
+                      ? Verdict::kTooUneven
+                      : Verdict::kTooFew;
 }
 
 // The variance of samples drawn at random, by what both sides have together.
@@ -108,9 +115,11 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
   double amount_before = sum_of(before);
   double amount_after = sum_of(after);
   double pooled = (amount_before + amount_after) / (base_before + base_after);
-  row.before.variance =
-      std::max(row.before.variance, least_variance(pooled, before_, base_before));
-  row.after.variance = std::max(row.after.variance, least_variance(pooled, after_, base_after));
+  double least_before = least_variance(pooled, before_, base_before);
+  double least_after = least_variance(pooled, after_, base_after);
+  row.before.variance = std::max(row.before.variance, least_before);
+  row.after.variance = std::max(row.after.variance, least_after);
+  row.random_error = std::sqrt(least_before + least_after);
   row.change = change_of(row.before, row.after);
   row.samples =
       amount_before / before_.amount_of_sample() + amount_after / after_.amount_of_sample();

@@ -48,6 +48,8 @@ std::string_view to_string(Verdict verdict) {
       return "no difference seen";
     case Verdict::kUntold:
       return "cannot tell";
+    case Verdict::kTooUneven:
+      return "varies too much to tell";
     case Verdict::kTooFew:
       break;
   }

@@ -36,7 +36,8 @@ namespace gosym {
 // runs of one program, of 3 seconds each, a third had one.
 //
 // A row whose least change to be seen (at this level, four times of five) is as large as the
-// row itself has too few samples to tell.
+// row itself has too few samples to tell; or it varies too much, if as many samples drawn at
+// random would do, and would have less than half the error.
 
 // What amounts are divided by.
 enum class Per : uint8_t {
@@ -52,6 +53,7 @@ enum class Verdict : uint8_t {
   kCheaper,
   kSame,
   kTooFew,
+  kTooUneven,
   kUntold,  // a side is one block: nothing tells how much rates vary
 };
 // "dearer", "no difference seen".
@@ -68,6 +70,7 @@ struct DifferenceRow {
   Rate after = {};
   RateChange change = {};
   double samples = 0;           // of both profiles
+  double random_error = 0;      // RateChange::error, if samples were drawn at random
   double corrected_chance = 1;  // RateChange::chance; 1 where it was not compared
   double least_seen = 0;        // as part of `before`; infinity: nothing would be seen
   Verdict verdict = Verdict::kTooFew;

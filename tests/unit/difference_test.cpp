@@ -179,6 +179,15 @@ TEST_CASE("difference: a change that one block makes alone is noise") {
   CHECK(row_of(compare(before, after), "main.a").verdict != Verdict::kDearer);
 }
 
+TEST_CASE("difference: of many samples that all are in a few blocks nothing is told") {
+  StepCounts bursts = each_step(0);
+  bursts[3] = bursts[11] = 1000;
+  FunctionCounts before = {{"main.a", bursts}, {"main.b", each_step(1000)}};
+  Difference found = compare(before, {{"main.b", each_step(1000)}}, {.per = Per::kSecond});
+  CHECK(row_of(found, "main.a").verdict == Verdict::kTooUneven);
+  CHECK(to_string(Verdict::kTooUneven) == "varies too much to tell");
+}
+
 TEST_CASE("difference: few samples tell nothing, however their blocks agree") {
   FunctionCounts before = {{"main.a", each_step(100)}, {"main.rare", {2}}, {"main.few", {9}}};
   FunctionCounts after = {{"main.a", each_step(100)}, {"main.rare", {5}}, {"main.few", {9}}};
