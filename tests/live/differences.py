@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What changed between two recordings of real programs, and how sure that is."""
+import collections
 import functools
 import json
 import re
@@ -74,6 +75,35 @@ def other_keys():
             assert abs(rate / used - share) < 0.02, (name, rate, used, share)
 
 
+def paths_of_calls():
+    """Each has on both sides what folded stacks that begin so have."""
+    before, after = recorded(100000), recorded(200000)
+    document = json.loads(diff("--json", "--tree", "--min", "0", *SURE, before, after).out)
+    assert document["of"] == "path", document["of"]
+    paths = []
+    for row in document["rows"]:
+        paths.append((paths[row["parent"]] if "parent" in row else ()) + (row["name"],))
+    known = set()
+    for side, file in (("before", before), ("after", after)):
+        counts = collections.Counter()
+        stacks = folded(file)
+        for stack in stacks:
+            frames = [frame.removesuffix("_[k]") for frame in stack.frames]
+            for length in range(1, len(frames) + 1):
+                counts[tuple(frames[:length])] += stack.count
+        known |= counts.keys()
+        whole = sum(stack.count for stack in stacks)
+        for row, path in zip(document["rows"], paths):
+            assert abs(row[side]["rate"] - counts[path] / whole) < 1e-9, (path, row, counts[path])
+    assert sorted(paths) == sorted(known), known.symmetric_difference(paths)
+    verdicts = {}
+    for row in document["rows"]:  # of one name, the largest path comes first
+        verdicts.setdefault(row["name"], row["verdict"])
+    assert verdicts["changed"] == "dearer" and verdicts["steady"] == "cheaper", verdicts
+    lines = diff("--tree", before, after).out.splitlines()
+    assert any(re.search(r"dearer in this run, \+.* changed$", line) for line in lines), lines
+
+
 def folded_with_two_counts():
     """Each stack has what its side has of it, before as many in all as after."""
     before, after = recorded(100000), recorded(200000)
@@ -133,6 +163,7 @@ def several_of_each():
 run([("equal programs are not told apart", equal_programs),
      ("a known change is found, and its size", known_change),
      ("by module, in total, per second", other_keys),
+     ("paths of calls have what folded stacks have", paths_of_calls),
      ("folded stacks with two counts", folded_with_two_counts),
      ("the exit status", exit_status),
      ("several recordings of each", several_of_each)])
