@@ -32,8 +32,9 @@ namespace gosym {
 // That holds for programs where recordings are the blocks of both sides. Blocks of time know
 // nothing of what differs from one run of a program to the next: the same functions of a Go
 // program were found to vary by a tenth of themselves from run to run, and those of its garbage
-// collector by a half. A verdict by blocks of time is of these two recordings only: of pairs of
-// runs of one program, of 3 seconds each, a third had one.
+// collector by a half. A verdict by blocks of time is of these two recordings only: of 200
+// pairs of runs of prometheus 76 had one, of those of a Go program that checks packages 18. Of
+// 200 pairs of five runs of each side it was none and 2 (scripts/measure-diff).
 //
 // A row whose least change to be seen (at this level, four times of five) is as large as the
 // row itself has too few samples to tell; or it varies too much, if as many samples drawn at
