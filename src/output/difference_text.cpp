@@ -59,7 +59,8 @@ std::string verdict_text(const DifferenceRow& row, const Difference& difference)
   std::string text(to_string(row.verdict));
   if (row.is_significant())
     return text + (is_of_programs(difference) ? "" : " in this run") + relative_text(row);
-  if (row.verdict == Verdict::kSame && row.least_seen > 0)
+  // In a tree these are on the way to what changed, and names need the room.
+  if (row.verdict == Verdict::kSame && row.least_seen > 0 && !difference.tree)
     return fmt::format("{}; {} would be", text, percent_text(row.least_seen));
   return text;
 }

@@ -159,6 +159,17 @@ Of a tree, the paths to what changed; of what has not changed, nothing.
 
   no row changed by more than noise
 
+  $ for i in 1 2 3 4 5; do
+  >   printf "main;serve $((100 + i))\nmain;load $((400 + i))\n" > was$i
+  >   printf "main;serve $((200 + i))\nmain;load $((300 + i))\n" > is$i
+  > done
+  $ gosym diff -q --tree --per run was? -- is? | tail -n 5
+  before   after   change     +-             verdict  function
+  506.00  506.00    +0.00  32.81  no difference seen  main
+  403.00  303.00  -100.00  27.40      cheaper, -25 %  ├─ load
+  103.00  203.00  +100.00  18.04       dearer, +97 %  └─ serve
+  1 dearer, 1 cheaper, of 3 compared
+
   $ gosym diff --tree --md old? -- new? | tail -n 7; gosym diff --tree --json old? -- new? | grep -o '"name":"[^v]*verdict":"[^"]*"'
   |--:|--:|--:|--:|--:|---|
   | 100.00 | 100.00 | +0.00 | 0.00 | no difference seen | `main` |
