@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -303,6 +304,8 @@ def looks_at(secret, name):
                 ["record", "-F", HERTZ, "-a", "-d", SHORTLY, "--archive=all", "-o", "all.raw"],
                 ["record", "-o", secret.parent / "new.raw", "--", "true"],
                 ["record", "-F", HERTZ, "-d", SHORTLY, "-o", "run.raw", "--", secret]):
+            # At work only while it is recorded: it would have a CPU to itself all that time.
+            os.kill(pid, signal.SIGCONT if command[0] == "record" else signal.SIGSTOP)
             done = call(*runner, *command, check=False, cwd=folder)
             text = done.out + done.err
             written = [folder / word for word in map(str, command)
