@@ -417,14 +417,21 @@ private:
   // The frame pointer of the caller. The chain goes on with it, or has nothing to do with it: a
   // function that has set up its frame is on the chain, and so is its caller.
   void restore_frame(const Frame& frame) {
-    // If it is lost it may still be as it was: then the chain meets the stack further up.
-    if (frame.frame_kind != FramePointer::kOnStack)
+    // If it is lost it may still be as it was: then the chain meets the stack further up. And
+    // between `leave` and `ret`, where it is the caller's again, compilers go on saying where
+    // it was saved.
+    if (frame.frame_kind != FramePointer::kOnStack || is_popped(frame.frame_place))
       return;
     std::optional<uint64_t> saved =
         frame.frame_word ? frame.frame_word->place : load(frame.frame_place);
     bool is_in_chain = frame.frame_place == frame_ || (saved && saved == frame_);
     is_on_chain_ = is_on_chain_ && (is_in_chain || (!frame_ && has_met_chain_));
     frame_ = saved;
+  }
+
+  // Whether the place lies below the stack of the last function.
+  bool is_popped(std::optional<uint64_t> place) const {
+    return place && static_cast<int64_t>(*place - stack_pointer_) < 0;
   }
 
   // The end of a chain proves nothing: a register of 0 may be anything.

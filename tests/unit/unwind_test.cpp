@@ -11,6 +11,14 @@ TEST_CASE("unwind: a leaf without a frame gets its caller") {
   CHECK(found.counts.cut == 0);
 }
 
+TEST_CASE("unwind: a leaf that has left its frame gets its caller, whose frame it is again") {
+  Unwound found = unwound({.stack = {leaf(kLeft), caller(kFramed), caller(kRoot)},
+                           .frame_offset = 24,
+                           .words = {{0, caller(kFramed)}}});
+  CHECK(found.stack == "left framed< framed< root<");
+  CHECK(found.counts.cut == 0);
+}
+
 TEST_CASE("unwind: a leaf with a frame has its caller already") {
   Unwound found = unwound({.stack = {leaf(kFramed), caller(kFramed), caller(kRoot)},
                            .frame_offset = 16,

@@ -23,6 +23,7 @@ enum Place : uint64_t {
   kByLoad,
   kByRbx,
   kSavesRbx,
+  kLeft,
   kUnknown
 };
 constexpr uint64_t kReturn = 0x40;
@@ -52,6 +53,7 @@ inline std::string make_unwind_vdso() {
   add(kByLoad, "\x0f\x05\x77\x10\x06\x23\x08");  // CFA is the word at rsp + 16, and 8
   add(kByRbx, "\x0c\x03\x10");                   // CFA is rbx + 16
   add(kSavesRbx, "\x0e\x18\x83\x02");            // CFA is rsp + 24, rbx at CFA - 16
+  add(kLeft, "\x86\x02");                        // CFA is rsp + 8, rbp at CFA - 16
   size_t setup = frames.size();
   frames += handler.setup_entry();
   frames +=
@@ -88,7 +90,7 @@ struct Unwound {
 inline Unwound unwound(const Sampled& sampled) {
   constexpr std::array kNames = {"frameless", "framed",    "sized",  "losing",
                                  "handler",   "root",      "by-rax", "by-load",
-                                 "by-rbx",    "saves-rbx", "unknown"};
+                                 "by-rbx",    "saves-rbx", "left",   "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));
