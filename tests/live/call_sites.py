@@ -52,12 +52,14 @@ NOWHERE = Mapping(0, 0, 0, "")
 class Programs:
     """The files of a process, read when a stack first shows them."""
 
+    make = Program
+
     def __init__(self):
         self.known = {}
 
     def find(self, file):
         if file not in self.known:
-            self.known[file] = Program(file) if pathlib.Path(file).is_file() else None
+            self.known[file] = self.make(file) if pathlib.Path(file).is_file() else None
         return self.known[file]
 
     def frame(self, file, offset):

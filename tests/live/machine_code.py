@@ -93,15 +93,19 @@ class Program:
     def jumps_from(self, address):
         """Where the function jumps to, out of itself."""
         function = self.function(address)
+        targets = {int(found, 16) for found in
+                   re.findall(r"\tj\w+ +(?:0x)?([0-9a-f]+)\b", self.listing(function))}
+        return frozenset(target for target in targets if target not in function)
+
+    @functools.cache
+    def listing(self, function):
         # Of the program itself objdump would read all of its code to show this.
         with tempfile.NamedTemporaryFile(dir=WORK) as code:
             code.write(self.read(function.start, len(function)))
             code.flush()
-            listing = call("objdump", "--disassemble-all", "--target=binary",
-                           "--architecture=i386:x86-64", f"--adjust-vma={function.start:#x}",
-                           "--no-show-raw-insn", "--wide", code.name).out
-        targets = {int(found, 16) for found in re.findall(r"\tj\w+ +(?:0x)?([0-9a-f]+)\b", listing)}
-        return frozenset(target for target in targets if target not in function)
+            return call("objdump", "--disassemble-all", "--target=binary",
+                        "--architecture=i386:x86-64", f"--adjust-vma={function.start:#x}",
+                        "--no-show-raw-insn", "--wide", code.name).out
 
 
 def is_indirect_call(code):
