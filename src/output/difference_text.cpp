@@ -150,6 +150,16 @@ Table tree_table(const Difference& difference, const Screen& screen) {
   return table;
 }
 
+// Of rows; a tree has no limit.
+size_t limit_of(const ViewOptions& options, size_t otherwise) {
+  size_t limit = options.top.value_or(otherwise);
+  return limit == 0 ? SIZE_MAX : limit;
+}
+
+Table table_of(const Difference& difference, size_t limit, const Screen& screen) {
+  return difference.tree ? tree_table(difference, screen) : difference_table(difference, limit);
+}
+
 std::string_view per_text(Per per) {
   switch (per) {
     case Per::kShare:
@@ -283,17 +293,15 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
 
 // Those of a tree have the number of the row that calls them.
 void write_rows(JsonWriter& json, const Difference& difference) {
+  std::vector<uint32_t> parents;
+  if (difference.tree)
+    parents = parents_of(*difference.tree);
   json.key("rows");
   json.begin_array();
-  std::vector<uint64_t> path;
   for (size_t i = 0; i < difference.rows.size(); i++) {
     std::optional<uint64_t> parent;
-    if (difference.tree) {
-      path.resize(difference.tree->nodes[i + 1].depth - 1);
-      if (!path.empty())
-        parent = path.back();
-      path.push_back(i);
-    }
+    if (!parents.empty() && parents[i + 1] != 0)
+      parent = parents[i + 1] - 1;  // the root has no row
     write_row(json, difference.rows[i], difference.options.confidence, parent);
   }
   json.end_array();
@@ -322,10 +330,8 @@ void write_side(JsonWriter& json, std::string_view name, const Profile& profile,
 
 std::string difference_text(const Difference& difference, const Profile& before,
                             const Profile& after, const ViewOptions& options) {
-  size_t limit = options.top.value_or(kDefaultDifferences);
-  limit = limit == 0 ? SIZE_MAX : limit;
-  Table table = difference.tree ? tree_table(difference, options.screen)
-                                : difference_table(difference, limit);
+  size_t limit = limit_of(options, kDefaultDifferences);
+  Table table = table_of(difference, limit, options.screen);
   std::string text = difference_header(difference, before, after) + '\n';
   if (!table.rows.empty())
     text += text_of(table, options.screen);
@@ -337,9 +343,7 @@ std::string difference_text(const Difference& difference, const Profile& before,
 
 std::string difference_markdown(const Difference& difference, const Profile& before,
                                 const Profile& after, const ViewOptions& options) {
-  size_t limit = options.top.value_or(kMarkdownDifferences);
-  Table table = difference.tree ? tree_table(difference, {})
-                                : difference_table(difference, limit == 0 ? SIZE_MAX : limit);
+  Table table = table_of(difference, limit_of(options, kMarkdownDifferences), {});
   return fmt::format("```\n{}```\n\n{}\n{}", difference_header(difference, before, after),
                      table.rows.empty() ? "" : markdown_of(table), summary_text(difference));
 }

@@ -304,32 +304,58 @@ CallTree largest(const CallTree& tree, size_t count) {
   return with_nodes(tree, is_kept);
 }
 
+std::vector<uint32_t> parents_of(const CallTree& tree) {
+  std::vector<uint32_t> parents(tree.nodes.size());
+  std::vector<uint32_t> path = {0};
+  for (uint32_t i = 1; i < tree.nodes.size(); i++) {
+    path.resize(tree.nodes[i].depth);
+    parents[i] = path.back();
+    path.push_back(i);
+  }
+  return parents;
+}
+
+std::vector<JoinedCalls> chains_of(
+    const CallTree& tree, const std::function<bool(uint32_t first, uint32_t node)>& goes_on) {
+  std::vector<JoinedCalls> chains;
+  std::vector<uint32_t> depths = {0};  // of the chains that the nodes of a path are in
+  auto has_one_child = [&](uint32_t node) {
+    return tree.nodes[node].size > 1 && tree.nodes[node + 1].size + 1 == tree.nodes[node].size;
+  };
+  for (uint32_t i = 1; i < tree.nodes.size(); i++) {
+    depths.resize(tree.nodes[i].depth);
+    JoinedCalls chain = {.first = i, .last = i, .depth = depths.back() + 1};
+    depths.push_back(chain.depth);
+    for (; has_one_child(i) && goes_on(chain.first, i); i++)
+      depths.push_back(chain.depth);
+    chain.last = i;
+    chains.push_back(chain);
+  }
+  return chains;
+}
+
 CallTree with_joined_chains(const CallTree& tree) {
+  // A gap stands for more calls than one, and says of how many itself.
+  auto goes_on = [&](uint32_t first, uint32_t node) {
+    const CallNode& child = tree.nodes[node + 1];
+    return child.total * 20 >= tree.nodes[first].total * 19 &&
+           !tree.key_of(tree.nodes[node]).is_gap && !tree.key_of(child).is_gap;
+  };
   CallTree result;
   result.nodes = {tree.nodes[0]};
-  std::vector<uint32_t> depths = {0};  // in the result, of the last node of each depth
-  for (size_t i = 1; i < tree.nodes.size(); i++) {
-    CallNode node = tree.nodes[i];
-    depths.resize(node.depth);
+  for (const JoinedCalls& chain : chains_of(tree, goes_on)) {
+    CallNode node = tree.nodes[chain.first];
     ViewKey key = tree.key_of(node);
-    // A gap stands for more calls than one, and says of how many itself.
-    auto goes_on = [&](const CallNode& of, const CallNode& child) {
-      return child.size + 1 == of.size && child.total * 20 >= node.total * 19 &&
-             !tree.key_of(of).is_gap && !tree.key_of(child).is_gap;
-    };
-    uint32_t own_depth = depths.back() + 1;
-    depths.push_back(own_depth);
-    std::vector<std::string_view> names = {key.text};
-    while (tree.nodes[i].size > 1 && goes_on(tree.nodes[i], tree.nodes[i + 1])) {
-      i++;
+    std::vector<std::string_view> names;
+    node.self = 0;
+    for (uint32_t i = chain.first; i <= chain.last; i++) {
       names.push_back(tree.key_of(tree.nodes[i]).text);
       node.self += tree.nodes[i].self;
-      depths.push_back(own_depth);
     }
     if (names.size() > 1)
       key.text = chain_text(names);
     node.key = KeyId{static_cast<uint32_t>(result.keys.size())};
-    node.depth = own_depth;
+    node.depth = chain.depth;
     result.keys.push_back(std::move(key));
     result.nodes.push_back(node);
   }

@@ -71,6 +71,21 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept);
 // Sets CallNode::size of nodes in preorder by their depths.
 void set_sizes(std::vector<CallNode>& nodes);
 
+// The parent of each node; the root is its own.
+std::vector<uint32_t> parents_of(const CallTree& tree);
+
+// Calls without a branch, which are shown as one: nodes first to last, each the only child of
+// the one before.
+struct JoinedCalls {
+  uint32_t first;
+  uint32_t last;
+  uint32_t depth;  // where each chain is one node
+};
+// All nodes but the root by chains, in preorder. `goes_on(first, node)`: whether the only child
+// of a node belongs to the chain that it is in, which began at `first`.
+std::vector<JoinedCalls> chains_of(
+    const CallTree& tree, const std::function<bool(uint32_t first, uint32_t node)>& goes_on);
+
 // "main > run > … 7 calls … > handle > work": of a long chain both ends, and of each name the
 // package without its directories.
 std::string chain_text(std::span<const std::string_view> names);

@@ -135,10 +135,10 @@ struct DifferenceTreeOptions {
 Difference difference_tree(const ComparedProfile& before, const ComparedProfile& after,
                            DifferenceOptions options, const DifferenceTreeOptions& tree);
 // Of a tree that has verdicts, the paths to what is dearer or cheaper.
-Difference changed_branches(const Difference& difference);
+Difference changed_branches(Difference difference);
 // Of a tree, with each chain of calls that have the verdict of their caller, and no branch, as
 // one row: "main > run > work", with what the first has.
-Difference with_joined_chains(const Difference& difference);
+Difference with_joined_chains(Difference difference);
 
 // What amounts before are multiplied by to be of as many samples, as much time or as many runs
 // as those after.

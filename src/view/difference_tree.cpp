@@ -74,16 +74,9 @@ CallTree common_tree(const TreeSide& before, const TreeSide& after, std::vector<
 // Where each path of calls leads to in a tree.
 class Paths {
 public:
-  explicit Paths(const CallTree& tree) : parents_(tree.nodes.size()) {
-    std::vector<uint32_t> path;
-    for (uint32_t i = 0; i < tree.nodes.size(); i++) {
-      path.resize(tree.nodes[i].depth);
-      if (i > 0) {
-        parents_[i] = path.back();
-        children_.try_emplace(Edge{path.back(), tree.nodes[i].key}, i);
-      }
-      path.push_back(i);
-    }
+  explicit Paths(const CallTree& tree) : parents_(parents_of(tree)) {
+    for (uint32_t i = 1; i < tree.nodes.size(); i++)
+      children_.try_emplace(Edge{parents_[i], tree.nodes[i].key}, i);
   }
 
   uint32_t parent(uint32_t node) const { return parents_[node]; }
@@ -161,14 +154,14 @@ size_t judge_tree(std::vector<DifferenceRow>& rows, const Paths& paths,
 }
 
 // The nodes of a tree that are kept, and their rows.
-Difference with_nodes(const Difference& difference, const std::vector<bool>& is_kept) {
-  Difference kept = difference;
-  kept.tree = with_nodes(*difference.tree, is_kept);
-  kept.rows.clear();
+Difference with_nodes(Difference difference, const std::vector<bool>& is_kept) {
+  difference.tree = with_nodes(*difference.tree, is_kept);
+  std::vector<DifferenceRow> rows;
   for (size_t i = 1; i < is_kept.size(); i++)
     if (is_kept[i])
-      kept.rows.push_back(difference.rows[i - 1]);
-  return kept;
+      rows.push_back(std::move(difference.rows[i - 1]));
+  difference.rows = std::move(rows);
+  return difference;
 }
 
 }  // namespace
@@ -205,48 +198,38 @@ Difference difference_tree(const ComparedProfile& before, const ComparedProfile&
   return result;
 }
 
-Difference changed_branches(const Difference& difference) {
+Difference changed_branches(Difference difference) {
   if (!has_verdicts(difference))
     return difference;
-  const CallTree& tree = *difference.tree;
-  std::vector<bool> is_kept(tree.nodes.size());
-  std::vector<uint32_t> path;
-  for (uint32_t i = 0; i < tree.nodes.size(); i++) {
-    path.resize(tree.nodes[i].depth);
-    path.push_back(i);
-    if (i > 0 && difference.rows[i - 1].is_significant())
-      for (uint32_t node : path)
+  std::vector<uint32_t> parents = parents_of(*difference.tree);
+  std::vector<bool> is_kept(parents.size());
+  is_kept[0] = true;
+  for (uint32_t i = 1; i < parents.size(); i++)
+    if (difference.rows[i - 1].is_significant())
+      for (uint32_t node = i; !is_kept[node]; node = parents[node])
         is_kept[node] = true;
-  }
-  return with_nodes(difference, is_kept);
+  return with_nodes(std::move(difference), is_kept);
 }
 
-Difference with_joined_chains(const Difference& difference) {
-  const CallTree& tree = *difference.tree;
-  Difference joined = difference;
-  joined.rows.clear();
-  joined.tree->nodes = {tree.nodes[0]};
-  std::vector<uint32_t> depths = {0};  // in the result, of the last node of each depth
-  for (size_t i = 1; i < tree.nodes.size(); i++) {
-    CallNode node = tree.nodes[i];
-    DifferenceRow row = difference.rows[i - 1];
-    depths.resize(node.depth);
-    node.depth = depths.back() + 1;
-    depths.push_back(node.depth);
-    std::vector<std::string_view> names = {difference.rows[i - 1].name};
-    while (tree.nodes[i].size > 1 && tree.nodes[i + 1].size + 1 == tree.nodes[i].size &&
-           difference.rows[i].is_as_caller) {
-      i++;
+Difference with_joined_chains(Difference difference) {
+  CallTree& tree = *difference.tree;
+  auto goes_on = [&](uint32_t, uint32_t node) { return difference.rows[node].is_as_caller; };
+  std::vector<CallNode> nodes = {tree.nodes[0]};
+  std::vector<DifferenceRow> rows;
+  for (const JoinedCalls& chain : chains_of(tree, goes_on)) {
+    std::vector<std::string_view> names;
+    for (uint32_t i = chain.first; i <= chain.last; i++)
       names.push_back(difference.rows[i - 1].name);
-      depths.push_back(node.depth);
-    }
-    if (names.size() > 1)
-      row.name = chain_text(names);
-    joined.tree->nodes.push_back(node);
-    joined.rows.push_back(std::move(row));
+    std::string name = names.size() > 1 ? chain_text(names) : std::string(names[0]);
+    rows.push_back(std::move(difference.rows[chain.first - 1]));
+    rows.back().name = std::move(name);
+    nodes.push_back(tree.nodes[chain.first]);
+    nodes.back().depth = chain.depth;
   }
-  set_sizes(joined.tree->nodes);
-  return joined;
+  set_sizes(nodes);
+  tree.nodes = std::move(nodes);
+  difference.rows = std::move(rows);
+  return difference;
 }
 
 }  // namespace gosym
