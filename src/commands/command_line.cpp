@@ -284,13 +284,17 @@ std::string missing_command(const Program& program, const std::vector<std::strin
                      joined(std::span(names).first(names.size() - 1), ", "), names.back());
 }
 
+CommandLine tell_what_is_here(const Program& program, std::string_view problem,
+                              const ForeignWord& foreign) {
+  print(stderr, "{0}: error: {1}\n{0}: hint: in {0}: {2}\n", program.name, problem,
+        foreign.here);
+  return {.status = kUsage};
+}
+
 CommandLine unknown_command(const Program& program, const std::vector<std::string>& given) {
   for (const ForeignWord& foreign : program.foreign_commands)
-    if (!given.empty() && given.front() == foreign.word) {
-      print(stderr, "{0}: error: {1}\n{0}: hint: in {0}: {2}\n", program.name,
-            missing_command(program, given), foreign.here);
-      return {.status = kUsage};
-    }
+    if (!given.empty() && given.front() == foreign.word)
+      return tell_what_is_here(program, missing_command(program, given), foreign);
   std::vector<std::string> names = command_names(program);
   names.insert(names.end(), {"help", "--help", "--version"});
   return usage_error(program, "", missing_command(program, given),
@@ -396,11 +400,8 @@ std::optional<CommandLine> answer_foreign_word(const Program& program,
     return std::nullopt;
   for (const std::string& word : line)
     for (const ForeignWord& foreign : command->foreign_words)
-      if (word == foreign.word || word.starts_with(foreign.word + "=")) {
-        print(stderr, "{0}: error: {1}\n{0}: hint: in {0}: {2}\n", program.name,
-              unexpected(word), foreign.here);
-        return CommandLine{.status = kUsage};
-      }
+      if (word == foreign.word || word.starts_with(foreign.word + "="))
+        return tell_what_is_here(program, unexpected(word), foreign);
   return std::nullopt;
 }
 

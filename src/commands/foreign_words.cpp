@@ -13,6 +13,10 @@ constexpr const char* kAsImage = "--pprof FILE, then go tool pprof -svg FILE";
 constexpr const char* kAlwaysRecorded = "nothing to do: it is always recorded";
 constexpr const char* kAlwaysShown = "nothing to do: it is always shown";
 constexpr const char* kAsDifference = "gosym diff BEFORE AFTER";
+constexpr const char* kHasKernelSymbols =
+    "nothing to do: the recording has the kernel's symbols";
+constexpr const char* kKernelTellsSymbols = "nothing to do: the kernel says its symbols";
+constexpr const char* kFindsNames = "nothing to do: gosym finds the names itself";
 constexpr const char* kNoBranches = "nothing here: branches are not sampled";
 
 // Options of pprof that are those of gosym, some under another name.
@@ -142,9 +146,9 @@ std::vector<ForeignWord> words_of_pprof() {
           {"-prune_from", "--hide RE"},
           {"-sort", "--sort total"},
           {"-seconds", "gosym record -d SECONDS"},
-          {"-symbolize", "nothing to do: gosym finds the names itself"},
+          {"-symbolize", kFindsNames},
           {"-buildid", "nothing to do: the recording has the build ids"},
-          {"-tools", "nothing to do: gosym finds the names itself"},
+          {"-tools", kFindsNames},
           {"-comments", kAlwaysShown},
           {"-callgrind", "--pprof FILE, then go tool pprof -callgrind FILE"},
           {"-mean", "--csv"},
@@ -178,9 +182,9 @@ std::vector<ForeignWord> words_of_perf_report() {
           {"--max-stack", "--depth N"},
           {"--hide-unresolved", "--hide '!fun_|^\\['"},
           {"--no-inline", "--no-inlines"},
-          {"-k", "nothing to do: the recording has the kernel's symbols"},
-          {"--vmlinux", "nothing to do: the recording has the kernel's symbols"},
-          {"--kallsyms", "nothing to do: the recording has the kernel's symbols"},
+          {"-k", kHasKernelSymbols},
+          {"--vmlinux", kHasKernelSymbols},
+          {"--kallsyms", kHasKernelSymbols},
           {"--header", kAlwaysShown},
           {"--header-only", kAlwaysShown},
           {"-T", kAlwaysShown},
@@ -282,7 +286,7 @@ std::vector<ForeignWord> words_for_record() {
           {"--strict-freq", "-F HZ, which warns if the kernel allows less"},
           {"--timestamp-filename", "-o FILE"},
           {"--per-thread", "-t TID"},
-          {"--vmlinux", "nothing to do: the kernel says its symbols"},
+          {"--vmlinux", kKernelTellsSymbols},
           {"--bpf-event", kAlwaysRecorded},
           {"--namespaces", kAlwaysRecorded},
           {"cycles:u", "-e cycles --user-only"},
@@ -303,8 +307,8 @@ std::vector<ForeignWord> words_for_top() {
           {"-i", "--no-inherit"},
           {"-E", "--top N"},
           {"-z", "nothing to do: it shows the last --window only"},
-          {"-k", "nothing to do: the kernel says its symbols"},
-          {"--vmlinux", "nothing to do: the kernel says its symbols"},
+          {"-k", kKernelTellsSymbols},
+          {"--vmlinux", kKernelTellsSymbols},
           {"--hide_kernel_symbols", "--user-only"},
           {"--hide_user_symbols", "--kernel-only"},
           {"--stdio", "--batch"},
@@ -313,7 +317,7 @@ std::vector<ForeignWord> words_for_top() {
 
 std::vector<ForeignWord> words_for_annotate() {
   return {{"-d", "gosym annotate FILE FUNC"},
-          {"-k", "nothing to do: the recording has the kernel's symbols"},
+          {"-k", kHasKernelSymbols},
           {"--group", "nothing to do: each event has its own columns"},
           {"--objdump", "nothing to do: gosym disassembles by itself"},
           {"--gtk", "text, a page at a time"}};
