@@ -67,6 +67,6 @@ static __always_inline bool is_goexit(__u64 address) {
 }
 
 // Whether a frame may return there.
-__noinline bool may_be_returned_to(__u64 address) {
+__noinline bool is_return_address(__u64 address) {
   return follows_call(address) || is_goexit(address);
 }

@@ -39,7 +39,7 @@ __noinline __u64 walk_stack_step(__u64 frame_pointer, __u64 bottom) {
       return 0;
     }
     if (frame_pointer < bottom && (++sample->stack_switches > GOSYM_MAX_STACK_SWITCHES ||
-                                   !may_be_returned_to(frame.return_address))) {
+                                   !is_return_address(frame.return_address))) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return 0;
     }

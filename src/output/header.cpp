@@ -362,10 +362,6 @@ std::string given_amount(const Profile& profile, const Amounts& amounts) {
   return profile.info.has_counts ? fmt::format("{}: {}", counted, amount) : amount;
 }
 
-}  // namespace
-
-namespace {
-
 std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {
   const RecordingInfo& info = profile.info;
   std::string text = info.source.empty() ? recorded_amount(profile, amounts, has_event)

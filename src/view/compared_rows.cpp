@@ -169,7 +169,8 @@ private:
     return &sum;
   }
 
-  // A name that is in one profile only and, without its directories, once in each.
+  // Pairs a name that is in one profile only with the one of which the same is left, where each
+  // profile has one such.
   void join_moved(std::string (*name_left)(std::string_view)) {
     struct Only {
       std::vector<size_t> before;
@@ -330,8 +331,6 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   }
   return blocks;
 }
-
-// What a profile has of one row.
 
 Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options) {
   const Profile& profile = compared.profile;
