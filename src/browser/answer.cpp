@@ -262,6 +262,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
   result->query = query;
   result->event_count = static_cast<uint32_t>(recorded.events.size());
   result->is_last = recorded.is_last;
+  result->share = recorded.share;
   result->selected = selected_of(recorded, query, before);
   const Selected& selected = *result->selected;
   bool is_same = before && before->selected == result->selected;

@@ -82,6 +82,7 @@ struct Answer {
   // As Recorded has them.
   uint32_t event_count = 1;
   bool is_last = true;
+  double share = 1;
   uint64_t matched = 0;  // amount of samples with an entry that the search matches
 
   const Profile& profile() const { return *selected->profile; }
@@ -93,6 +94,7 @@ struct Recorded {
   std::vector<std::shared_ptr<const Profile>> events;
   uint64_t generation = 0;
   bool is_last = true;  // there will be no other samples
+  double share = 1;     // of what is to be read that they are of
   FindCode find_code = {};
 };
 

@@ -118,13 +118,18 @@ private:
     if (!profile_.measures_time())
       what += " of " + printable(profile_.event().name);
     else if (selected.total == selected.recorded)
-      what += " of " + printable(amount_text(profile_.event())) + duration_text();
+      what += " of " + printable(amount_text(profile_.event())) +
+              (answer_.share < 1 ? "" : duration_text());
     x = grid_.write(x + 2, 0, what, Look::kBar);
     if (state_.is_live)
       x = grid_.write(x + 2, 0,
                       answer_.is_last    ? "ended"
                       : state_.is_frozen ? "frozen"
                                          : "live",
+                      Look::kActive);
+    else if (!answer_.is_last)
+      x = grid_.write(x + 2, 0,
+                      fmt::format("the first {:.0f} %, reading the rest", 100 * answer_.share),
                       Look::kActive);
     if (is_old_)
       x = grid_.write(x + 2, 0, "…", Look::kActive);

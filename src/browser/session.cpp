@@ -15,6 +15,8 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/exit_status.h"
@@ -60,30 +62,34 @@ private:
   UniqueFd saved_;
 };
 
-// Loads the source and answers queries in a thread of its own, which may outlive this: then
-// what it still finds is for nobody.
+// Loads the source in one thread and answers queries in another, so that what is there already
+// can be looked at while the rest is read. Both may outlive this: then what they still find is
+// for nobody.
 class Worker {
 public:
   Worker(Source source, Query first) : shared_(std::make_shared<Shared>()) {
     shared_->source = std::move(source);
+    shared_->recorded.find_code = shared_->source.find_code;
     shared_->wanted = std::move(first);
     shared_->news = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    thread_ = std::thread([shared = shared_] { run(*shared); });
+    threads_.emplace_back([shared = shared_] { load_all(*shared); });
+    threads_.emplace_back([shared = shared_] { answer_all(*shared); });
   }
   ~Worker() {
     bool is_idle = false;
     {
       std::lock_guard lock(shared_->mutex);
       shared_->is_ended = true;
-      is_idle = shared_->is_idle;
+      is_idle = shared_->at_work == 0;
     }
     shared_->changed.notify_all();
     // What a live source is of ends after this.
-    if (is_idle || shared_->source.is_live()) {
-      thread_.join();
-    } else {
-      thread_.detach();
-      is_left_behind = true;
+    is_left_behind = !is_idle && !shared_->source.is_live();
+    for (std::thread& thread : threads_) {
+      if (is_left_behind)
+        thread.detach();
+      else
+        thread.join();
     }
   }
   Worker(const Worker&) = delete;
@@ -92,7 +98,7 @@ public:
   // Readable when there is something to take.
   int fd() const { return shared_->news.get(); }
 
-  // One that ended before its thread did: that is still at work.
+  // One that ended before its threads did: they are still at work.
   static inline bool is_left_behind = false;
 
   void ask(const Query& query) {
@@ -122,102 +128,111 @@ private:
     UniqueFd news;
     std::mutex mutex;  // of what follows
     std::condition_variable changed;
+    Recorded recorded;            // generation 0: there is nothing yet
     std::optional<Query> wanted;  // none: the latest answer is to it
     std::shared_ptr<const Answer> latest;
     std::optional<Error> error;
+    int at_work = 2;  // threads that do not wait for a change
     bool is_frozen = false;
     bool is_ended = false;
-    bool is_idle = false;  // waits for a change
   };
+
+  using Clock = std::chrono::steady_clock;
 
   static void tell(Shared& shared) {
     uint64_t one = 1;
     (void)!write(shared.news.get(), &one, sizeof(one));
   }
 
-  static bool load(Shared& shared, Recorded& recorded) {
+  static void load_all(Shared& shared) {
+    // The first samples are shown soon.
+    constexpr std::chrono::milliseconds kSoon{500};
+    std::chrono::nanoseconds interval(shared.source.interval);
+    Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
+    while (wait_to_load(shared, due) && load(shared))
+      due = Clock::now() + interval;
+    std::lock_guard lock(shared.mutex);
+    shared.at_work--;
+  }
+
+  // False: this has ended.
+  static bool wait_to_load(Shared& shared, Clock::time_point due) {
+    std::unique_lock lock(shared.mutex);
+    shared.at_work--;
+    while (!shared.is_ended && (shared.is_frozen || Clock::now() < due)) {
+      if (shared.is_frozen)
+        shared.changed.wait(lock);
+      else
+        shared.changed.wait_until(lock, due);
+    }
+    shared.at_work++;
+    return !shared.is_ended;
+  }
+
+  // Whether there will be more.
+  static bool load(Shared& shared) {
     auto loaded = shared.source.load();
+    Source::Events replaced;  // freed when others need not wait for it
     std::lock_guard lock(shared.mutex);
     if (!loaded) {
       shared.error = std::move(loaded).error();
       tell(shared);
       return false;
     }
-    recorded.events = std::move(loaded->events);
+    Recorded& recorded = shared.recorded;
+    replaced = std::exchange(recorded.events, std::move(loaded->events));
     recorded.is_last = loaded->is_last;
+    recorded.share = loaded->share;
     recorded.generation++;
     // What was asked last is asked of the new samples.
     if (!shared.wanted && shared.latest)
       shared.wanted = shared.latest->query;
-    return true;
+    shared.changed.notify_all();
+    return !loaded->is_last;
   }
 
-  using Clock = std::chrono::steady_clock;
-
-  // Until there is something to load or to answer; false: this has ended.
-  static bool wait(Shared& shared, const Recorded& recorded, Clock::time_point due) {
-    std::unique_lock lock(shared.mutex);
-    shared.is_idle = true;
-    auto is_asked = [&] {
-      return shared.is_ended || (shared.wanted && recorded.generation > 0);
-    };
-    while (!is_asked()) {
-      bool loads = recorded.generation == 0 || (!recorded.is_last && !shared.is_frozen);
-      if (loads && Clock::now() >= due)
-        break;
-      if (loads)
-        shared.changed.wait_until(lock, due);
-      else
-        shared.changed.wait(lock);
-    }
-    shared.is_idle = false;
-    return !shared.is_ended;
-  }
-
-  static bool is_frozen(Shared& shared) {
-    std::lock_guard lock(shared.mutex);
-    return shared.is_frozen;
-  }
-
-  static void run(Shared& shared) {
+  struct Question {
+    Query query;
     Recorded recorded;
-    recorded.find_code = shared.source.find_code;
-    // The first samples are shown soon.
-    constexpr std::chrono::milliseconds kSoon{500};
-    std::chrono::nanoseconds interval(shared.source.interval);
-    Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
+  };
+
+  // None: this has ended.
+  static std::optional<Question> wait_for_question(Shared& shared) {
+    std::unique_lock lock(shared.mutex);
+    shared.at_work--;
+    shared.changed.wait(lock, [&] {
+      return shared.is_ended || (shared.wanted && shared.recorded.generation > 0);
+    });
+    shared.at_work++;
+    if (shared.is_ended)
+      return {};
+    Question question{*std::exchange(shared.wanted, std::nullopt), shared.recorded};
+    auto events = static_cast<uint32_t>(shared.recorded.events.size());
+    question.query.event = std::min(question.query.event, events - 1);
+    return question;
+  }
+
+  static void answer_all(Shared& shared) {
     uint64_t answered = 0;  // generation
     std::shared_ptr<const Answer> before;
     // What the screen has shown before: freed here, for it may take longer than a key should.
     std::shared_ptr<const Answer> replaced;
-    while (wait(shared, recorded, due)) {
-      bool has_more = !recorded.is_last && !is_frozen(shared);
-      if (recorded.generation == 0 || (has_more && Clock::now() >= due)) {
-        if (!load(shared, recorded))
-          return;
-        due = Clock::now() + interval;
-      }
-      std::optional<Query> query;
-      {
-        std::lock_guard lock(shared.mutex);
-        query = std::exchange(shared.wanted, std::nullopt);
-      }
-      if (!query)
-        continue;
-      query->event = std::min(query->event, static_cast<uint32_t>(recorded.events.size()) - 1);
-      bool is_same = answered == recorded.generation;
+    while (auto question = wait_for_question(shared)) {
+      bool is_same = answered == question->recorded.generation;
       replaced.reset();
-      replaced =
-          std::exchange(before, answer(recorded, *query, is_same ? before.get() : nullptr));
-      answered = recorded.generation;
+      replaced = std::exchange(before, answer(question->recorded, question->query,
+                                              is_same ? before.get() : nullptr));
+      answered = question->recorded.generation;
       std::lock_guard lock(shared.mutex);
       shared.latest = before;
       tell(shared);
     }
+    std::lock_guard lock(shared.mutex);
+    shared.at_work--;
   }
 
   std::shared_ptr<Shared> shared_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 // Set by signals that end the program.

@@ -11,16 +11,19 @@
 
 namespace gosym::browser {
 
-// What the browser is of. It is called in a thread of its own.
+// What the browser is of. `load` is called in a thread of its own, and `find_code` in another
+// while that may be at work.
 struct Source {
   using Events = std::vector<std::shared_ptr<const Profile>>;  // as by_event() makes them
 
   struct Loaded {
     Events events;
     bool is_last = true;
+    double share = 1;  // of what there is to read that this is of
   };
 
-  // What there is to show now; of a live source again and again, until it was the last.
+  // What there is to show now. It is called again until it was the last: of a live source at
+  // each interval, of another that has given a part at once.
   std::function<Result<Loaded>()> load;
   uint64_t interval = 0;  // nanoseconds from one to the next; 0: this is no live source
   FindCode find_code = {};

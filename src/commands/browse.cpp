@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "base/exit_status.h"
 #include "base/text.h"
@@ -138,33 +139,75 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
   return name;
 }
 
-Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
-  // What the thread that loads writes, and lives as long as that.
-  struct Loaded {
-    DebugFileOptions files;
-    HeldFiles held;
-    std::atomic<bool> is_partial = false;
-  };
-  auto loaded = std::make_shared<Loaded>();
-  loaded->files = std::move(files);
-  // Choices by name are the browser's own, to be taken back.
-  ReportOptions load = options;
-  load.selection = {};
-  load.is_browsed = true;
+namespace {
 
+// Loads a recording for the browser, the first samples of a large one at once and then all of
+// it; in a thread of its own, which may outlive the browser.
+class Loader {
+public:
+  Loader(const ReportOptions& options, DebugFileOptions files)
+      : options_(options), files_(std::move(files)) {
+    // Choices by name are the browser's own, to be taken back.
+    options_.selection = {};
+    options_.is_browsed = true;
+  }
+
+  Result<browser::Source::Loaded> load() {
+    if (!std::exchange(has_looked_, true))
+      if (auto first = load_first(); first && first->share < 1)
+        return show(*std::move(first));
+    auto all = load_profile(options_, *find_format("text"), files_);
+    if (!all)
+      return std::move(all).error();
+    is_partial_ = gosym::is_partial(all->recordings, all->profile.stats, options_);
+    tell_problems(all->symbols, options_);
+    return show(*std::move(all));
+  }
+
+  // May be called while load() is at work.
+  browser::Code find_code(const Profile& profile, std::span<const SampleCount> samples,
+                          const std::string& function) {
+    return find_sampled_code(profile, samples, function, files_, *held_.load());
+  }
+
+  bool is_partial() const { return is_partial_; }
+
+private:
+  // What is wrong with it the second look tells, and that one waits for servers.
+  Result<LoadedProfile> load_first() const {
+    constexpr uint64_t kFirst = 4 << 20;
+    ReportOptions options = options_;
+    options.is_quiet = true;
+    options.most_samples = kFirst;
+    DebugFileOptions files;
+    files.symfs = files_.symfs;
+    files.debug_dirs = files_.debug_dirs;
+    return load_profile(options, *find_format("text"), files);
+  }
+
+  browser::Source::Loaded show(LoadedProfile loaded) {
+    held_ = std::make_shared<const HeldFiles>(std::move(loaded.held));
+    return {.events = browser::by_event(std::move(loaded.profile)),
+            .is_last = loaded.share == 1,
+            .share = loaded.share};
+  }
+
+  ReportOptions options_;
+  const DebugFileOptions files_;
+  std::atomic<std::shared_ptr<const HeldFiles>> held_ = std::make_shared<const HeldFiles>();
+  std::atomic<bool> is_partial_ = false;
+  bool has_looked_ = false;
+};
+
+}  // namespace
+
+Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
+  auto loader = std::make_shared<Loader>(options, std::move(files));
   browser::Source source;
-  source.load = [load, loaded]() -> Result<browser::Source::Loaded> {
-    auto profile = load_profile(load, *find_format("text"), loaded->files);
-    if (!profile)
-      return std::move(profile).error();
-    loaded->held = std::move(profile->held);
-    loaded->is_partial = is_partial(profile->recordings, profile->profile.stats, load);
-    tell_problems(profile->symbols, load);
-    return browser::Source::Loaded{.events = browser::by_event(std::move(profile->profile))};
-  };
-  source.find_code = [loaded](const Profile& profile, std::span<const SampleCount> samples,
+  source.load = [loader] { return loader->load(); };
+  source.find_code = [loader](const Profile& profile, std::span<const SampleCount> samples,
                               const std::string& function) {
-    return find_sampled_code(profile, samples, function, loaded->files, loaded->held);
+    return loader->find_code(profile, samples, function);
   };
   auto status = browser::browse(
       std::move(source), export_profile,
@@ -172,7 +215,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
           with_more(std::string(base_name(options.inputs.front())), options.inputs.size()),
           options.view, options.selection),
       wants_colour(options.colour));
-  if (status && *status == kSuccess && loaded->is_partial)
+  if (status && *status == kSuccess && loader->is_partial())
     return kPartial;
   return status;
 }

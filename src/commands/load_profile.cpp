@@ -330,6 +330,14 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
   return result;
 }
 
+// Leaves what is to be read of each, and gives the least share of them.
+double keep_first_samples(std::vector<NamedRecording>& recordings, uint64_t size) {
+  double share = 1;
+  for (NamedRecording& one : recordings)
+    share = std::min(share, raw::keep_first_samples(one.recording, size));
+  return share;
+}
+
 // Of recordings, whose samples are counted now.
 Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Wanted wanted,
                                    const ReportOptions& options,
@@ -390,6 +398,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
                    .event = *event,
                    .is_whole = format.is_whole,
                    .memory = inputs->memory_left()};
+  double share = keep_first_samples(recordings, options.most_samples);
   // Of recordings equal samples are counted first, as far as the output tells them apart, and
   // then named; what others wrote is counted and mostly named.
   auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
@@ -408,7 +417,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);
   return LoadedProfile{std::move(recordings), std::move(profile), std::move(symbols),
-                       std::move(held)};
+                       std::move(held), share};
 }
 
 }  // namespace gosym

@@ -169,7 +169,7 @@ Result<int> run_report(const ReportOptions& options) {
   auto loaded = load_profile(options, format, *files);
   if (!loaded)
     return std::move(loaded).error();
-  auto& [recordings, profile, symbols, held] = *loaded;
+  auto& [recordings, profile, symbols, held, share] = *loaded;
   if (auto checked = check_function(profile, options); !checked)
     return std::move(checked).error();
   if (auto checked = check_labels(profile, options); !checked)

@@ -29,6 +29,8 @@ struct ReportOptions {
   bool is_stdio = false;  // printed, though the browser could show it
   // For the browser: all that it can choose by is told apart.
   bool is_browsed = false;
+  // For a first look: so many bytes of the samples of each recording are read.
+  uint64_t most_samples = UINT64_MAX;
   // For a comparison: steps of time are told apart, as view/difference.h wants them.
   bool is_compared = false;
   std::string event;  // empty: all of them, or the first if the format takes but one

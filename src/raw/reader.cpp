@@ -203,6 +203,25 @@ Error several_recordings(uint64_t begin) {
 
 }  // namespace
 
+double keep_first_samples(Recording& recording, uint64_t size) {
+  auto& chunks = recording.sample_chunks;
+  uint64_t all = 0;
+  for (const Recording::StoredChunk& chunk : chunks)
+    all += chunk.stored_size;
+  uint64_t kept = 0;
+  auto end = chunks.begin();
+  while (end != chunks.end() && kept < size)
+    kept += end++->stored_size;
+  if (end == chunks.end())
+    return 1;
+  chunks.erase(end, chunks.end());
+  RecordingStats unknown;
+  unknown.time = recording.stats.time;
+  recording.stats = unknown;
+  recording.losses.clear();
+  return static_cast<double>(kept) / static_cast<double>(all);
+}
+
 uint64_t start_realtime_ns(const Recording& recording) {
   uint64_t set_up =
       recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);

@@ -71,6 +71,11 @@ Result<Recording> parse(std::shared_ptr<const Input> file);
 Result<Recording> parse(std::shared_ptr<const Input> file, uint64_t memory_budget);
 Result<Recording> parse(Bytes file);  // which is copied
 
+// Leaves the first samples, whole chunks of so many bytes or more, for a first look: the
+// duration stays, and what was lost is not known of a part. Gives their share, 1 if all are
+// left.
+double keep_first_samples(Recording& recording, uint64_t size);
+
 // When sampling began, since 1970.
 uint64_t start_realtime_ns(const Recording& recording);
 // From then to the end, as far as is known without the samples.

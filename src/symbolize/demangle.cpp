@@ -5,6 +5,7 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csetjmp>
 #include <cstdlib>
 #include <memory>
@@ -39,8 +40,8 @@ using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
 constexpr int kMaxJumps = 100;
 
 std::optional<std::string> run(Demangler demangler, const char* name, int options) {
-  static int jumps = 0;
-  if (jumps == kMaxJumps)
+  static std::atomic<int> jumps = 0;
+  if (jumps >= kMaxJumps)
     return std::nullopt;
   auto output = std::make_unique<Output>();
   if (setjmp(output->too_long) != 0) {

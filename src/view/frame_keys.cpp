@@ -4,6 +4,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -214,6 +215,36 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
   }
 }
 
+// All that the text is made of. Of a million samples there are a few hundred of them.
+std::array<uint64_t, 3> identity_of(const SampleCount& sample, const Hosts& hosts, Kind kind) {
+  switch (kind) {
+    case Kind::kThread:
+      return {static_cast<uint64_t>(sample.comm), sample.tid, hosts.of(sample)};
+    case Kind::kComm:
+      return {static_cast<uint64_t>(sample.comm)};
+    case Kind::kLabel:
+      return {sample.label_set};
+    case Kind::kCgroup:
+    case Kind::kContainer:
+      return {static_cast<uint64_t>(sample.cgroup)};
+    case Kind::kGoroutine:
+      return {sample.goid};
+    case Kind::kCpu:
+      return {sample.cpu};
+    case Kind::kTime:
+      return {sample.step};
+    case Kind::kHost:
+    case Kind::kRecording:
+      return {sample.recording};
+    case Kind::kState:
+      return {static_cast<uint64_t>(sample.state)};
+    case Kind::kWaker:
+      return {static_cast<uint64_t>(sample.waker)};
+    default:
+      return {};
+  }
+}
+
 SampleKeys process_keys(const Profile& profile, std::span<const SampleCount> samples,
                         const Hosts& hosts) {
   SampleKeys result;
@@ -295,12 +326,20 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
     return process_keys(profile, samples, hosts);
   SampleKeys result;
   tsl::robin_map<std::string, KeyId> known;
-  for (const SampleCount& sample : samples) {
+  auto key_of = [&](const SampleCount& sample) {
     std::string text = text_of_sample(profile, sample, hosts, dimension);
     text = text.empty() ? std::string(kNoText) : printable(text);
     auto [slot, is_new] = known.try_emplace(text, static_cast<KeyId>(result.keys.size()));
     if (is_new)
       result.keys.push_back({.text = text});
+    return slot->second;
+  };
+  tsl::robin_map<std::array<uint64_t, 3>, KeyId, BytesHash> seen;
+  for (const SampleCount& sample : samples) {
+    auto identity = identity_of(sample, hosts, dimension.kind);
+    auto slot = seen.find(identity);
+    if (slot == seen.end())
+      slot = seen.try_emplace(identity, key_of(sample)).first;
     result.ids.push_back(slot->second);
   }
   return result;

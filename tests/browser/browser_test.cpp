@@ -670,6 +670,26 @@ TEST_CASE("browser: details, copies and exports") {
   CHECK(person.shows("frozen"));
 }
 
+TEST_CASE("browser: a part of a recording says so until the rest is there") {
+  Person person(timed_profile(), {100, 24});
+  CHECK(person.shows(" in 2.50 s"));
+  person.recorded.share = 0.04;
+  person.recorded.is_last = false;
+  person.shown = answer(person.recorded, person.state.query, nullptr);
+  CHECK(person.shows("the first 4 %, reading the rest"));
+  CHECK_FALSE(person.shows(" in 2.50 s"));
+  person.type("<Down>");
+  std::string at = person.at_cursor();
+
+  person.recorded.share = 1;
+  person.recorded.is_last = true;
+  person.recorded.generation++;
+  person.shown = answer(person.recorded, person.state.query, nullptr);
+  settle(person.state, *person.shown);
+  CHECK_FALSE(person.shows("reading the rest"));
+  CHECK(person.at_cursor() == at);
+}
+
 TEST_CASE("browser: events are looked at one by one") {
   Person person(two_event_profile());
   CHECK(person.shows("80.0 ms"));

@@ -14,13 +14,18 @@ from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_spin, call, go, gosym
 
 
 @functools.cache
-def recording():
-    """A program of recursion, closures, goroutines and hot leaves, several threads, 4 seconds."""
-    program = new_place("go_stacks")
-    call(go("newest"), "build", "-ldflags=-s -w", "-o", program, FIXTURES / "go_stacks" / "main.go",
+def program():
+    """Recursion, closures, goroutines and hot leaves, in several threads."""
+    built = new_place("go_stacks")
+    call(go("newest"), "build", "-ldflags=-s -w", "-o", built, FIXTURES / "go_stacks" / "main.go",
          env=GO_ENVIRONMENT)
+    return built
+
+
+@functools.cache
+def recording():
     file = new_place("cpu.raw")
-    gosym("record", "-q", "-F", 499, "-o", file, "--", program, "all", 4000)
+    gosym("record", "-q", "-F", 499, "-o", file, "--", program(), "all", 4000)
     return file
 
 
@@ -343,6 +348,22 @@ def two_events():
     assert int(told.replace(",", "")) == document["totals"]["value"], told
 
 
+def a_large_recording_is_shown_in_part_first():
+    """Of go_stacks, 4 MB of samples are about a second."""
+    file, log = new_place("large.raw"), new_place("large.log")
+    gosym("record", "-q", "-F", 9999, "-a", "-d", "4s", "-o", file, "--", program(), "all", 4000)
+    whole = json.loads(gosym("report", "-q", "--json", file).out)
+    seconds = sum(f["self"] for f in whole["functions"]) / 1e9
+    with terminal(size=(120, 30)) as opened:
+        call(*opened.tmux, "pipe-pane", f"cat > {log}")
+        opened.run(GOSYM, "report", file)
+        title = opened.shows(r"of CPU time in \d").splitlines()[0]
+        assert re.search(r"the first \d+ %, reading the rest", log.read_text())
+        assert "reading" not in title
+        shown = float(re.search(r"([\d.]+) s of CPU time", title)[1])
+        assert abs(shown - seconds) < 0.01, (title, seconds)
+
+
 def what_is_missing_is_a_status():
     damaged = new_place("cut.raw")
     damaged.write_bytes(recording().read_bytes()[:-1000])
@@ -390,4 +411,5 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards),
      ("two events, one by one", two_events),
      ("what is missing is a status", what_is_missing_is_a_status),
+     ("a large recording is shown in part first", a_large_recording_is_shown_in_part_first),
      ("live", live)])

@@ -257,6 +257,33 @@ TEST_CASE("raw file: what was lost is told by CPU and time, where there was any"
   CHECK(recording.stats.time == 30);
 }
 
+TEST_CASE("raw file: the first samples alone say nothing of what was lost") {
+  raw::Recording whole = parsed(some_file());
+  REQUIRE(whole.sample_chunks.size() == 1);
+  whole.sample_chunks.resize(3, whole.sample_chunks[0]);
+  uint64_t all = 0;
+  for (const auto& chunk : whole.sample_chunks)
+    all += chunk.stored_size;
+  uint64_t first = whole.sample_chunks[0].stored_size;
+
+  CHECK(raw::keep_first_samples(whole, UINT64_MAX) == 1);
+  CHECK(raw::keep_first_samples(whole, all) == 1);
+  uint64_t duration = raw::duration_ns(whole);
+  uint64_t stored = whole.stats.samples;
+  REQUIRE(stored > 0);
+  for (uint64_t size : {uint64_t{1}, first}) {
+    raw::Recording part = whole;
+    CHECK(raw::keep_first_samples(part, size) ==
+          static_cast<double>(first) / static_cast<double>(all));
+    CHECK(part.sample_chunks.size() == 1);
+    CHECK(part.stats.samples == 0);
+    CHECK(part.losses.empty());
+    CHECK(raw::duration_ns(part) == duration);
+  }
+  whole.sample_chunks.clear();
+  CHECK(raw::keep_first_samples(whole, 1) == 1);
+}
+
 TEST_CASE("raw file: what was lost is told by event") {
   auto stats = [](uint64_t time, uint64_t lost) {
     std::vector<CpuCounts> cpus = {{.cpu = 3, .samples = 50, .event = 0},
