@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
   const gosym::Program program = {
       .name = "gosym",
       .version = GOSYM_VERSION,
-      .summary = "Find out which functions use the CPU: Go programs as they run in production",
+      .summary =
+          "Profile running programs: Go, stripped and inlined, and all that runs beside it",
       .examples =
           "  gosym record -p 4242 -d 10s     sample a running process into cpu.raw\n"
           "  gosym report                    name what was sampled: top functions\n"

@@ -229,8 +229,8 @@ std::string closest(std::string_view word, std::span<const std::string> names) {
   constexpr size_t kLongestName = 64;  // of options, by far
   if (word.size() > kLongestName)
     return {};
-  // Of four letters, two others are another word.
-  size_t limit = word.size() - std::min(word.size(), word.find_first_not_of('-')) < 5 ? 1 : 2;
+  // Of five letters, two others are another word.
+  size_t limit = word.size() - std::min(word.size(), word.find_first_not_of('-')) < 6 ? 1 : 2;
   std::string found;
   for (const std::string& name : names)
     if (size_t far = distance(word, name); far <= limit) {

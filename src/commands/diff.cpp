@@ -368,7 +368,9 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
          .help = "The second side; the same as --",
          .set = into(options.after),
          .values = Values::kFiles},
-        {.names = "-q,--quiet", .help = "Print errors only", .set = into(report.is_quiet)}}}};
+        {.names = "-q,--quiet",
+         .help = "Print no warnings and no notes",
+         .set = into(report.is_quiet)}}}};
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ void print_user() {
   print_row("user", fmt::format("{}", status->user));
   print_row("capabilities", or_none(capabilities(status->capabilities)));
   print_row("seccomp", status->seccomp == 0 ? "none" : "a filter");
-  print_row("user namespace", is_first_user_namespace() ? "the first" : "not the first");
-  print_row("pid namespace", is_first_pid_namespace() ? "the first" : "not the first");
+  print_row("user namespace", is_first_user_namespace() ? "initial" : "not the initial one");
+  print_row("pid namespace", is_first_pid_namespace() ? "initial" : "not the initial one");
 }
 
 // Set up as for a recording of ourselves, but never started.
@@ -179,7 +179,7 @@ bool may_read_mappings() {
 // Those of a user namespace count for what belongs to it.
 std::string lack_of(std::string_view capabilities) {
   return is_first_user_namespace() ? fmt::format("it takes {}", capabilities)
-                                   : "not in the first user namespace";
+                                   : "not in the initial user namespace";
 }
 
 void print_names(Remedies& told) {
@@ -222,7 +222,7 @@ Result<int> diagnose() {
 
 Command make_doctor() {
   return {.name = "doctor",
-          .summary = "Tell what can be recorded here, and why not",
+          .summary = "Show what can be recorded on this machine",
           .examples =
               "  gosym doctor             what this user can record\n"
               "  sudo gosym doctor        what root can record\n",

@@ -14,7 +14,7 @@ Option loss_option(std::string& text) {
   };
   return {.names = "--max-loss",
           .value = "PERCENT",
-          .help = "Exit with status 3 if a larger share of the samples was lost",
+          .help = "Exit with status 3 if more than PERCENT of the samples were lost",
           .set = into(text),
           .check = check};
 }

@@ -73,8 +73,8 @@ Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& o
     return limit;
   auto frequency = parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
-    return usage_error(fmt::format("--freq: '{}' is not between 1 and {}", printable(text),
-                                   with_commas(kMaxFrequency)));
+    return usage_error(fmt::format("--freq: '{}' is not a whole number from 1 to {}",
+                                   printable(text), with_commas(kMaxFrequency)));
   if (*frequency > limit)
     warn(options, "sampling at {} Hz, not {}: {}", with_commas(limit), with_commas(*frequency),
          limit < kHighestRate ? "kernel.perf_event_max_sample_rate allows no more"
@@ -376,7 +376,7 @@ OptionGroup target_options(RecordOptions& options) {
             .set = into(options.is_system_wide)},
            {.names = "-C,--cpu",
             .value = "CPUS",
-            .help = "Record only these CPUs, such as 0-3,6",
+            .help = "Record only these CPUs, such as 0-3,6; alone, all processes there",
             .set = into(options.cpus),
             .check = check_given},
            {.names = "--no-inherit",
@@ -402,11 +402,11 @@ OptionGroup sampling_options(RecordOptions& options) {
         .values = Values::kCommaList},
        {.names = "-F,--freq",
         .value = "HZ",
-        .help = "Samples per second of CPU time, or max (default: 99)",
+        .help = "Samples per second of CPU time; max is 10,000 (default: 99)",
         .set = into(options.frequency)},
        {.names = "-c,--count",
         .value = "N",
-        .help = "Sample every N events instead of at a frequency",
+        .help = "Sample every N events of -e instead of at a frequency",
         .set = into(options.period),
         .check = check_given,
         .excludes = {"--freq"}},
@@ -432,7 +432,9 @@ OptionGroup sampling_options(RecordOptions& options) {
 Option duration_option(RecordOptions& options) {
   return {.names = "-d,--duration",
           .value = "TIME",
-          .help = "Stop after this time, such as 10s, 1.5s, 2m",
+          .help =
+              "Stop after this time, in seconds or such as 1.5s, 2m (default: until "
+              "Ctrl-C)",
           .set = into(options.duration),
           .check = check_given};
 }
@@ -441,7 +443,8 @@ Option archive_option(RecordOptions& options) {
   return {.names = "--archive",
           .value = "WHICH",
           .help =
-              "Files to store in the recording: auto (those that will be gone), all, none "
+              "Files to store in the recording: auto (deleted, replaced, or inside a "
+              "container), all, none "
               "(default: auto)",
           .set = into(options.archive),
           .choices = {"auto", "all", "none"}};
@@ -453,8 +456,8 @@ Option wall_option(RecordOptions& options) {
   return {.names = "--wall",
           .value = "HZ",
           .help =
-              "Also sample what goroutines do, waiting included: the event wall, so many "
-              "times a second (default: 97)",
+              "Also sample all goroutines, running or waiting, HZ times a second: the event "
+              "wall (default: 97)",
           .set = [&options](const std::string& text) { options.wall = text; },
           .values = Values::kOptional};
 }
@@ -465,13 +468,14 @@ OptionGroup output_options(RecordOptions& options) {
       {duration_option(options),
        {.names = "--max-size",
         .value = "SIZE",
-        .help = "Stop when the file is this large, such as 500K, 10M",
+        .help = "Stop when the file is this large, such as 500K, 10M (default: no limit)",
         .set = into(options.max_size),
         .check = check_given},
        loss_option(options.max_loss),
        {.names = "-o,--output",
         .value = "FILE",
-        .help = "Write to FILE; - is standard output (default: cpu.raw)",
+        .help = "Write to FILE, and keep an old one as FILE.old; - is standard output "
+                "(default: cpu.raw)",
         .set = into(options.output)},
        archive_option(options),
        {.names = "-v,--verbose",
@@ -488,8 +492,8 @@ std::vector<OptionGroup> record_options(RecordOptions& options) {
   sampling.options.push_back(
       {.names = "--off-cpu",
        .value = "THRESHOLD",
-       .help = "Also sample where threads wait, and why; each wait of THRESHOLD or longer "
-               "(default: 10ms)",
+       .help = "Also sample where threads wait, and why: each wait of THRESHOLD or longer, and "
+               "some that are shorter (default: 10ms)",
        .set = [&options](const std::string& text) { options.off_cpu = text; },
        .values = Values::kOptional});
   sampling.options.push_back(wall_option(options));

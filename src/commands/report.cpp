@@ -74,10 +74,12 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
   if (!written || options.output == "-" || options.is_quiet)
     return written;
   print(stderr, "wrote {}, {}\n", options.output, human_size(file->size()));
-  if (!format.next_command.empty())
+  // By its name the file is for the compiler.
+  std::string_view next =
+      options.output.ends_with(".pgo") ? "go build -pgo={}" : format.next_command;
+  if (!next.empty())
     print(stderr, "next: {}\n",
-          fmt::format(fmt::runtime(format.next_command),
-                      shell_quoted(as_operand(options.output))));
+          fmt::format(fmt::runtime(next), shell_quoted(as_operand(options.output))));
   return Ok{};
 }
 

@@ -108,7 +108,9 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
     hint = "it did not occur, or not often enough";
   else if (!options.selection.keeps_all())
     hint = "gosym report --top 0 without these options lists all functions";
-  else if (!options.filter.tids.empty() || !options.filter.comms.empty())
+  else if (!options.filter.comms.empty())
+    hint = "gosym report --by comm without filters lists the names of all threads";
+  else if (!options.filter.tids.empty())
     hint = "gosym report --by thread without filters lists all threads that were sampled";
   else if (!options.filter.pids.empty())
     hint = "gosym report --by process without filters lists all processes that were sampled";

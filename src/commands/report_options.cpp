@@ -134,7 +134,7 @@ OptionGroup view_options(ViewOptions& options) {
         .values = Values::kEach},
        {.names = "--sort",
         .value = "KEY",
-        .help = "Sort a table by self, total or name (default: self)",
+        .help = "Order rows by self, total or name (default: self); keys are for --by",
         .set = set_sort,
         .check = check_sort},
        {.names = "--children",
@@ -148,12 +148,12 @@ OptionGroup view_options(ViewOptions& options) {
         .set = into(options.has_counts)},
        {.names = "--top",
         .value = "N",
-        .help = "Show N rows; 0 is all (default: as many as fit, 20 in a file)",
+        .help = "Show N rows, in each group of --by; 0 is all (default: what fits, at most 20)",
         .set = [&options](const std::string& text) { options.top = parse_decimal(text); },
         .check = check_count},
        {.names = "--min,--percent-limit",
         .value = "PERCENT",
-        .help = "Leave calls below this share out of a tree (default: 1)",
+        .help = "Leave calls below PERCENT of all samples out of a tree (default: 1)",
         .set = [&options](const std::string& text) { options.least_percent = std::stod(text); },
         .check = check_percent},
        {.names = "--depth",
@@ -320,9 +320,10 @@ OptionGroup naming_options(ReportOptions& options) {
 Result<> check_view(const ViewOptions& view) {
   bool is_twice = std::ranges::any_of(
       view.by, [&](const Dimension& one) { return std::ranges::count(view.by, one) > 1; });
-  if (view.by.size() > kMaxDimensions || is_twice)
-    return errorf("--by: more than {} keys, or one of them twice", kMaxDimensions)
-        .with_exit_status(kUsage);
+  if (view.by.size() > kMaxDimensions)
+    return errorf("--by: more than {} keys", kMaxDimensions).with_exit_status(kUsage);
+  if (is_twice)
+    return Error("--by: a key is named twice").with_exit_status(kUsage);
   return Ok{};
 }
 
@@ -344,7 +345,9 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
         .help = "Print more detail",
         .set = into(options.is_verbose),
         .excludes = {"--quiet"}},
-       {.names = "-q,--quiet", .help = "Print errors only", .set = into(options.is_quiet)}}};
+       {.names = "-q,--quiet",
+        .help = "Print no warnings and no notes",
+        .set = into(options.is_quiet)}}};
   return {view_options(options.view),
           filter_options(options),
           selection_options(options.selection),

@@ -349,7 +349,7 @@ OptionGroup output_options_of_top(TopOptions& options) {
             .set = into(options.record.is_verbose),
             .excludes = {"--quiet"}},
            {.names = "-q,--quiet",
-            .help = "Print errors only",
+            .help = "Print no warnings and no notes",
             .set = into(options.record.is_quiet)}}};
 }
 

@@ -46,7 +46,7 @@ What they do not know is refused, and so is what does not add up.
   gosym: error: 'a.folded': folded text has no times of its samples: --by time is for recordings
   gosym: error: 'a.folded': folded text has no times of its samples: --time is for recordings
   gosym: error: 'a.folded': no samples with --comm x
-  gosym: hint: gosym report --by thread without filters lists all threads that were sampled
+  gosym: hint: gosym report --by comm without filters lists the names of all threads
   [5]
 
   $ printf 'a 1 2\nb 2 3\n' > two.folded; gosym report two.folded; printf 'a 1\nb\n' | gosym report -

@@ -55,7 +55,7 @@ Of what nothing runs, nothing is recorded. The word behind a name is a command.
 Options that are wrong in themselves.
 
   $ gosym record -a --freq 0
-  gosym: error: --freq: '0' is not between 1 and 1,000,000
+  gosym: error: --freq: '0' is not a whole number from 1 to 1,000,000
   gosym: hint: see 'gosym record --help'
   [2]
 
@@ -93,7 +93,7 @@ What begins with a dash is no command, and a command's output is its own.
   [2]
 
   $ gosym record -a --freq -5
-  gosym: error: --freq: '-5' is not between 1 and 1,000,000
+  gosym: error: --freq: '-5' is not a whole number from 1 to 1,000,000
   gosym: hint: see 'gosym record --help'
   [2]
 

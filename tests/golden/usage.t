@@ -4,7 +4,7 @@ What it says of itself.
   gosym 0.1.0
 
   $ gosym --help
-  Find out which functions use the CPU: Go programs as they run in production
+  Profile running programs: Go, stripped and inlined, and all that runs beside it
 
   Usage: gosym COMMAND [OPTIONS]
 
@@ -18,7 +18,7 @@ What it says of itself.
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
     annotate                  Show a function's instructions and source lines
-    doctor                    Tell what can be recorded here, and why not
+    doctor                    Show what can be recorded on this machine
     help [COMMAND]            Show this help, or that of a command
 
   Options:
@@ -61,7 +61,7 @@ What is close to a command or an option was probably meant to be it.
   [2]
 
   $ gosym help doctor >help; gosym doctor --help | cmp - help; gosym help | head -1
-  Find out which functions use the CPU: Go programs as they run in production
+  Profile running programs: Go, stripped and inlined, and all that runs beside it
   $ gosym help frobnicate
   gosym: error: unknown command 'frobnicate'
   gosym: hint: see 'gosym --help'

@@ -232,7 +232,7 @@ def user_namespace():
     """Where it is root in name, and the command its own."""
     found = outcome(["unshare", "--user", "--map-root-user", GOSYM], "-- CMD")
     assert found.sampler == PERF and found.named, found
-    assert "not in the first user namespace" in found.message, found
+    assert "not in the initial user namespace" in found.message, found
 
 
 def pid_namespace():

@@ -284,7 +284,7 @@ def errors():
     for command, status, text in (
             (["goroutines"], 2, "PID"),
             (["goroutines", ended.pid], 5, "process"),
-            (["goroutines", "no-such-program"], 5, "no process runs 'no-such-program'"),
+            (["goroutines", "no-such-program"], 5, "'no-such-program' is no file, and no process has this name"),
             (["goroutines", "--by", "x", "1"], 2, "'x' is none of"),
             (["goroutines", "--older", "5s", "1"], 2, "--older: '5s'"),
             (["goroutines", "--state", "(", "1"], 2, "--state")):

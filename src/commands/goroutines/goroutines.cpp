@@ -119,7 +119,8 @@ Result<uint32_t> find_process(const std::string& text) {
     return static_cast<uint32_t>(*pid);
   std::vector<uint32_t> found = processes_named(text);
   if (found.empty())
-    return errorf("no process runs '{}'", printable(text)).with_exit_status(kNoTarget);
+    return errorf("'{}' is no file, and no process has this name", printable(text))
+        .with_exit_status(kNoTarget);
   if (found.size() == 1)
     return found.front();
   std::vector<std::string> pids;
