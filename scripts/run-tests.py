@@ -37,8 +37,8 @@ WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
 
-# -g1 has the lines of a crash, at half the time of -g. What is edited is compiled alone.
-PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dunity=off", "-Dcpp_args=-g1"]
+# -g1 has the lines of a crash, at half the time of -g.
+PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dcpp_args=-g1"]
 # All of the library as one: two files whose names clash are found here.
 SANITIZE = ["-Ddebug=false", "-Doptimization=1", "-Dunity_size=1000",
             "-Db_sanitize=address,undefined",
