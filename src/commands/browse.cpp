@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "base/exit_status.h"
+#include "base/mapped_file.h"
 #include "base/text.h"
 #include "browser/help.h"
 #include "code/disassembler.h"
@@ -17,6 +19,7 @@
 #include "commands/report_notes.h"
 #include "output/format.h"
 #include "output/output_file.h"
+#include "raw/format.h"
 #include "symbolize/recorded_file.h"
 
 namespace gosym {
@@ -141,6 +144,16 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
 
 namespace {
 
+constexpr uint64_t kFirstSamples = 4 << 20;  // bytes of them: what is read within half a second
+
+// Whether reading some of it first pays, and is possible: a pipe can be read but once.
+bool is_large_recording(const std::string& path) {
+  constexpr uint64_t kLarge = 2 * kFirstSamples;
+  auto file = MappedFile::open(path);
+  return file && (*file)->bytes().size() > kLarge &&
+         as_text((*file)->bytes()).starts_with(raw::kMagic);
+}
+
 // Loads a recording for the browser, the first samples of a large one at once and then all of
 // it; in a thread of its own, which may outlive the browser.
 class Loader {
@@ -153,7 +166,8 @@ public:
   }
 
   Result<browser::Source::Loaded> load() {
-    if (!std::exchange(has_looked_, true))
+    bool is_first = !std::exchange(has_looked_, true);
+    if (is_first && std::ranges::all_of(options_.inputs, is_large_recording))
       if (auto first = load_first(); first && first->share < 1)
         return show(*std::move(first));
     auto all = load_profile(options_, *find_format("text"), files_);
@@ -175,10 +189,9 @@ public:
 private:
   // What is wrong with it the second look tells, and that one waits for servers.
   Result<LoadedProfile> load_first() const {
-    constexpr uint64_t kFirst = 4 << 20;
     ReportOptions options = options_;
     options.is_quiet = true;
-    options.most_samples = kFirst;
+    options.most_samples = kFirstSamples;
     DebugFileOptions files;
     files.symfs = files_.symfs;
     files.debug_dirs = files_.debug_dirs;
