@@ -113,11 +113,13 @@ Result<int> record(const RecordOptions& options) {
   plan->sampler.scope = targets->scope;
 
   // BPF where the kernel lets us, else perf events. The file is created only once a sampler is
-  // open, so that a failure leaves an older recording as it was.
+  // open, so that a failure leaves an older recording as it was. Who asks for the end while it
+  // is made gets a recording that ends in order.
   auto sampler = open_sampler(*plan, options);
   if (!sampler)
     return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);
+  HeldSignals held;
   auto writer = raw::Writer::create(options.output, info);
   if (!writer)
     return std::move(writer).error();
@@ -125,6 +127,7 @@ Result<int> record(const RecordOptions& options) {
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
     return std::move(watch).error();
+  held.release();
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
 

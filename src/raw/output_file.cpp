@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -113,8 +114,22 @@ Result<OutputFile> create(const std::string& path) {
   return std::move(done).error();
 }
 
-Result<OutputFile> open_stream(const std::string& path) {
+// A FIFO waits for its reader. Nothing is lost while it does, so signals that the caller holds
+// back end the program there.
+UniqueFd open_with_signals(const std::string& path) {
+  sigset_t none;
+  sigset_t held;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, &held);
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+  int error = errno;
+  sigprocmask(SIG_SETMASK, &held, nullptr);
+  errno = error;
+  return fd;
+}
+
+Result<OutputFile> open_stream(const std::string& path) {
+  UniqueFd fd = open_with_signals(path);
   struct stat status {};
   if (!fd || fstat(fd.get(), &status) != 0)
     return system_error("cannot write " + quoted(path), errno);

@@ -28,6 +28,8 @@ struct Signal {
   int code;  // as in siginfo_t
 };
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 // A handler has nothing but globals.
 std::atomic<int> signal_pipe = -1;
 std::atomic<int> interrupts_left = 0;  // that are waited for
@@ -54,7 +56,7 @@ Result<UniqueFd> catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (int signal : kSignals)
     if (signal != SIGHUP || !is_ignored(SIGHUP))
       sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
@@ -69,6 +71,18 @@ UniqueFd open_parent() {
   if (parent <= 1 || is_ignored(SIGHUP))
     return {};
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
+}
+
+HeldSignals::HeldSignals() {
+  sigset_t held;
+  sigemptyset(&held);
+  for (int signal : kSignals)
+    sigaddset(&held, signal);
+  sigprocmask(SIG_BLOCK, &held, &before_);
+}
+
+void HeldSignals::release() {
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
 Result<Watch> Watch::open(UniqueFd parent, std::vector<UniqueFd> targets,

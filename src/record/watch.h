@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -26,6 +27,21 @@ enum class Stop {
 // Becomes readable when the process that started us ends; none if that does not matter. To be
 // asked at once: who has lost its parent cannot tell.
 UniqueFd open_parent();
+
+// Holds back the signals that a Watch takes, until release(): one that comes between the moment
+// when there is a file and the moment when there is a Watch would leave a file without an end.
+class HeldSignals {
+public:
+  HeldSignals();
+  ~HeldSignals() { release(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void release();
+
+private:
+  sigset_t before_;
+};
 
 // Waits for what can happen during a recording. From open() on SIGINT, SIGTERM and SIGHUP do
 // not end the program but are reported as a Stop, and writing to a closed pipe fails. One who

@@ -16,13 +16,14 @@ import tempfile
 import time
 
 from common import (GOSYM, SLOW, WORK, Skip, build_fib, busy_cpus, call, chunk_count, facts, gosym,
-                    has_begun, record, recording, run, running, wait_for)
+                    has_begun, new_place, record, recording, run, running, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 AT_ONCE = 5  # recorders
 SECOND = 1_000_000_000
 
 NO_END = "it has no end: the recorder was killed, or is still running"
+OPENS = ("wait_for_partner", "fifo_open")
 WRITES = ("pipe_write", "anon_pipe_write")  # where the kernel waits for a reader
 
 
@@ -183,6 +184,27 @@ def asked_to_end_at_once():
         assert facts(file)["end"], told
 
 
+def asked_to_end_with_the_file():
+    """While its file is made: when it has no name, when it gets that, when its first chunk is written.
+    And where that would be a FIFO which nobody reads, there is nothing to end."""
+    for place in ("flock", "renameat2", "write"):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            file = new_place("cpu.raw")
+            name = signal.Signals(number).name
+            done = call("strace", "-o", "/dev/null", "-e", f"trace={place}", "-e",
+                        f"inject={place}:signal={name}:when=1", GOSYM, "record", "-F", "99", "-a", "-o", file,
+                        check=False)
+            assert done.status == 0, (place, name, done)
+            assert facts(file)["end"], (place, name, done)
+            assert os.listdir(file.parent) == [file.name], os.listdir(file.parent)
+    fifo = new_place("fifo")
+    os.mkfifo(fifo)
+    recorder = subprocess.Popen([GOSYM, "record", "-q", "-a", "-o", fifo], stdin=subprocess.DEVNULL)
+    wait_for(lambda: pathlib.Path(f"/proc/{recorder.pid}/wchan").read_text() in OPENS, "wait for a reader")
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(timeout=60) == -signal.SIGINT
+
+
 def size_limit():
     file = WORK / "limited.raw"
     with running(build_fib()) as pid:
@@ -320,6 +342,7 @@ run([("killed at any moment, it lacks a second at most", killed),
      ("cut anywhere, it is reported", cut_reports),
      ("it is reported while it goes on", read_while_written),
      ("a signal before the first sample ends it well", asked_to_end_at_once),
+     ("a signal while the file is made ends it well", asked_to_end_with_the_file),
      ("--max-size ends it well", size_limit),
      ("the end of its parent ends it well", parent_gone),
      ("after nohup it outlives its parent", parent_gone_after_nohup),
