@@ -34,6 +34,10 @@
 #define GOSYM_REGISTERS 0
 #endif
 
+// Words below the stack pointer that code may use which calls nothing: the red zone of the ABI
+// of x86-64. That of arm64 has none.
+#define GOSYM_RED_ZONE (GOSYM_REGISTERS ? 16 : 0)
+
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
 // by what a sample may take, for 200 ms without a reader, which comes every 50 ms. The least
 // lasts for half a second at 99 a second: in half of it 12 of 353,689 samples were lost on a
@@ -172,6 +176,7 @@ struct gosym_sample {
   __u64 stack_pointer;  // of the user code; so are the others
   __u64 frame_pointer;
   __u64 registers[GOSYM_REGISTERS];
+  __u64 red_zone[GOSYM_RED_ZONE];  // up to the stack pointer; 0: not taken
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE) / 8];
 };

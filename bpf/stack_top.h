@@ -75,6 +75,13 @@ __noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
   return taken;
 }
 
+// A rule may count with a word that the code has put below its stack pointer, as that of
+// OpenSSL's SHA-512 does. What cannot be read becomes zeros.
+static __always_inline void take_red_zone(struct gosym_sample* sample) {
+  bpf_probe_read_user(sample->red_zone, sizeof(sample->red_zone),
+                      (void*)(sample->stack_pointer - sizeof(sample->red_zone)));
+}
+
 // Where the words of one stack end, and those of the one that it was left for begin.
 struct join {
   __u64 end;  // 0: there is no other stack
@@ -115,6 +122,7 @@ static __always_inline void take_top(struct gosym_sample* sample,
       join.end ? broken_top_size : wanted_top_size(sample, end_of_callers(goroutine)) & ~7ull;
   __u64 left = join.end - sample->stack_pointer;
   __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
+  take_red_zone(sample);
   __u64 taken = take_words(begin, sample->stack_pointer, first);
   sample->top_size = taken;
   if (!join.end || taken != left || !join.outer)

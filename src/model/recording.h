@@ -241,6 +241,16 @@ inline constexpr uint64_t kMaxRegisters = 64;
 // In the place of a register: the low 12 bits of the stack pointer, by which a rule may align.
 inline constexpr uint64_t kStackAlignment = kMaxRegisters - 1;
 
+// Bytes below the stack pointer that code may use which calls nothing: the red zone of the ABI
+// of x86-64.
+inline constexpr uint64_t kRedZoneSize = 128;
+
+// In the place of a register: the word so many bytes below the stack pointer, a multiple of 8
+// up to kRedZoneSize. The nearest has the highest number, 62.
+constexpr uint64_t register_of_red_zone(uint64_t below) {
+  return kStackAlignment - below / 8;
+}
+
 constexpr uint64_t offset_of_register(uint64_t number) {
   return kMaxTopSize + 8 * number;
 }

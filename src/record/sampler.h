@@ -69,6 +69,7 @@ struct StackTop {
   uint64_t inner_size = 0;
   uint64_t outer = 0;
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
+  std::span<const uint64_t> red_zone = {};   // the words below the stack pointer, up to it
 
   // Where a place of the stack lies among the words, in bytes; beyond them too.
   uint64_t offset_of(uint64_t place) const {

@@ -264,6 +264,9 @@ private:
   }
 
   std::optional<Word> word_of(uint64_t address) {
+    uint64_t below = *address_of(0) - address;
+    if (below - 1 < kRedZoneSize && below % kWordSize == 0)
+      return words_.register_at(register_of_red_zone(below));
     auto place = place_at(address);
     return place ? words_.at(*place) : std::nullopt;
   }

@@ -272,7 +272,9 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
                   .words = words,
                   .inner_size = sample->inner_size,
                   .outer = sample->outer,
-                  .registers = registers};
+                  .registers = registers,
+                  .red_zone = std::span(reinterpret_cast<const uint64_t*>(sample->red_zone),
+                                        GOSYM_RED_ZONE)};
   uint64_t offset = top.offset_of(sample->frame_pointer);
   bool has_frame = offset <= kMaxFrameDistance && offset % 8 == 0;
   RecordedSample recorded = {.pid = static_cast<uint32_t>(stepped),

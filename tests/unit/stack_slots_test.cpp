@@ -113,14 +113,17 @@ private:
 };
 
 std::vector<StackWord> needed_registers(const Case& given,
-                                        const std::vector<uint64_t>& registers) {
+                                        const std::vector<uint64_t>& registers,
+                                        const std::vector<uint64_t>& red_zone = {}) {
   RecordedSample sample;
   sample.user_stack = given.stack;
   sample.frame_offset = given.frame_offset;
   std::vector<StackWord> words;
   VdsoCode code;
-  StackTop top = {
-      .stack_pointer = kStackPointer + 0x18, .words = given.top, .registers = registers};
+  StackTop top = {.stack_pointer = kStackPointer + 0x18,
+                  .words = given.top,
+                  .registers = registers,
+                  .red_zone = red_zone};
   find_needed_registers(sample, top, kCode, code, words);
   return words;
 }
@@ -165,6 +168,28 @@ TEST_CASE("needed words: registers are taken if a rule asks for them") {
   registers[3] = uint64_t{1} << 32;  // of no use
   CHECK(needed_registers({{leaf(kByRbx)}, kNoFrame, top}, registers).empty());
   CHECK(needed_registers({{leaf(kByRax)}, kNoFrame, top}, {}).empty());
+}
+
+TEST_CASE("needed words: one below the stack pointer is taken if a rule asks for it") {
+  constexpr uint64_t kTop = kStackPointer + 0x18;
+  const StackWord kAlignment = {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18};
+  const uint64_t kNearest = offset_of_register(register_of_red_zone(8));
+  std::vector<uint64_t> registers(16, 7);
+  std::vector<uint64_t> red_zone(16, kTop);
+  std::vector<uint64_t> top = {1, caller(kRoot)};
+  auto needed = [&](Place leaf_place) {
+    return needed_registers({{leaf(leaf_place)}, kNoFrame, top}, registers, red_zone);
+  };
+  CHECK(needed(kByRedZone) == Words{{kNearest, 0}, kAlignment});
+  red_zone.back() = kTop + 8;
+  CHECK(needed(kByRedZone) == Words{{kNearest, 8}, kAlignment});
+  CHECK(needed(kFramed).empty());
+  red_zone.back() = 9;
+  CHECK(needed(kByRedZone) == Words{{kNearest, StackWord::kNumber + 9}, kAlignment});
+  red_zone.back() = uint64_t{1} << 32;  // of no use
+  CHECK(needed(kByRedZone) == Words{kAlignment});
+  red_zone.clear();  // a sampler that has none
+  CHECK(needed(kByRedZone) == Words{kAlignment});
 }
 
 TEST_CASE("needed words: report finds the same callers in them as in all words") {

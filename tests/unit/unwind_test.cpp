@@ -184,6 +184,27 @@ TEST_CASE("unwind: frames by any register, and by what is loaded") {
         "by-load root<");
 }
 
+TEST_CASE("unwind: frames by a word below the stack pointer") {
+  auto by_red_zone = [](StackWord word) {
+    return unwound({.stack = {leaf(kByRedZone)}, .words = {{32, caller(kRoot)}, word}});
+  };
+  const uint64_t kNearest = offset_of_register(62);
+  CHECK(register_of_red_zone(8) == 62);
+  CHECK(register_of_red_zone(kRedZoneSize) == 47);
+  CHECK(by_red_zone({kNearest, 32}).stack == "by-red-zone root<");
+  CHECK(by_red_zone({kNearest, 32}).counts.cut == 0);
+  // Another word there, a place without a word, what leads down, a number, and code.
+  CHECK(by_red_zone({kNearest - 8, 32}).stack == "by-red-zone");
+  CHECK(by_red_zone({kNearest - 8, 32}).counts.cut == 1);
+  for (uint64_t value :
+       {uint64_t{40}, uint64_t{kMaxTopSize}, StackWord::kNumber + 32, caller(kRoot)})
+    CHECK(by_red_zone({kNearest, value}).stack == "by-red-zone");
+  // Of a caller it is the word below its own stack pointer.
+  CHECK(unwound({.stack = {leaf(kFrameless)},
+                 .words = {{0, caller(kByRedZone)}, {32, caller(kRoot)}, {kNearest, 32}}})
+            .stack == "frameless by-red-zone<");
+}
+
 TEST_CASE("unwind: registers are as the functions below left them") {
   // Through one that does not mention it, and one that saved it.
   CHECK(unwound({.stack = {leaf(kFrameless)},

@@ -24,6 +24,7 @@ enum Place : uint64_t {
   kByRbx,
   kSavesRbx,
   kLeft,
+  kByRedZone,
   kUnknown
 };
 constexpr uint64_t kReturn = 0x40;
@@ -49,11 +50,12 @@ inline std::string make_unwind_vdso() {
   add(kSized, "\x0e\x20\x86\x02");           // CFA is rsp + 32, rbp at CFA - 16
   add(kLosing, "\x0e\x10\x07\x06");          // CFA is rsp + 16, rbp lost
   add(kRoot, "\x07\x10");
-  add(kByRax, std::string("\x0c\0\x08", 3));     // CFA is rax + 8
-  add(kByLoad, "\x0f\x05\x77\x10\x06\x23\x08");  // CFA is the word at rsp + 16, and 8
-  add(kByRbx, "\x0c\x03\x10");                   // CFA is rbx + 16
-  add(kSavesRbx, "\x0e\x18\x83\x02");            // CFA is rsp + 24, rbx at CFA - 16
-  add(kLeft, "\x86\x02");                        // CFA is rsp + 8, rbp at CFA - 16
+  add(kByRax, std::string("\x0c\0\x08", 3));           // CFA is rax + 8
+  add(kByLoad, "\x0f\x05\x77\x10\x06\x23\x08");        // CFA is the word at rsp + 16, and 8
+  add(kByRbx, "\x0c\x03\x10");                         // CFA is rbx + 16
+  add(kSavesRbx, "\x0e\x18\x83\x02");                  // CFA is rsp + 24, rbx at CFA - 16
+  add(kLeft, "\x86\x02");                              // CFA is rsp + 8, rbp at CFA - 16
+  add(kByRedZone, "\x0f\x05\x77\x78\x06\x23\x08");     // CFA is the word at rsp - 8, and 8
   size_t setup = frames.size();
   frames += handler.setup_entry();
   frames +=
@@ -88,9 +90,9 @@ struct Unwound {
 };
 
 inline Unwound unwound(const Sampled& sampled) {
-  constexpr std::array kNames = {"frameless", "framed",    "sized",  "losing",
-                                 "handler",   "root",      "by-rax", "by-load",
-                                 "by-rbx",    "saves-rbx", "left",   "unknown"};
+  constexpr std::array kNames = {"frameless", "framed",      "sized",   "losing", "handler",
+                                 "root",      "by-rax",      "by-load", "by-rbx", "saves-rbx",
+                                 "left",      "by-red-zone", "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));

@@ -30,6 +30,7 @@ static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
 static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
 static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
 static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
+static_assert(8 * GOSYM_RED_ZONE <= kRedZoneSize);
 static_assert(GOSYM_MAX_EVENTS == kMaxEventTypes);
 
 namespace {
@@ -470,6 +471,7 @@ bool BpfSampler::hand_over(Bytes record) const {
   std::string waker = waker_of(sample);
   std::vector<uint64_t> registers = general_registers(sample);
   top.registers = registers;
+  top.red_zone = std::span(reinterpret_cast<const uint64_t*>(sample.red_zone), GOSYM_RED_ZONE);
   (*handler_)(
       {
           .time = sample.time,

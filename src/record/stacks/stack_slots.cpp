@@ -188,12 +188,7 @@ public:
   }
 
   std::optional<WalkedWord<SampledAddress>> register_at(uint64_t number) const {
-    constexpr uint64_t kAlignmentMask = 0xfff;
-    std::optional<uint64_t> value;
-    if (number == kStackAlignment && !top_.registers.empty())
-      value = StackWord::kNumber + (top_.stack_pointer & kAlignmentMask);
-    else if (number < top_.registers.size())
-      value = words_.useful(top_.registers[number]);
+    std::optional<uint64_t> value = value_of(number);
     if (!value)
       return std::nullopt;
     noted_.push_back({offset_of_register(number), *value});
@@ -201,6 +196,18 @@ public:
   }
 
 private:
+  std::optional<uint64_t> value_of(uint64_t number) const {
+    constexpr uint64_t kAlignmentMask = 0xfff;
+    if (number == kStackAlignment && !top_.registers.empty())
+      return StackWord::kNumber + (top_.stack_pointer & kAlignmentMask);
+    if (number < top_.registers.size())
+      return words_.useful(top_.registers[number]);
+    size_t first = kStackAlignment - top_.red_zone.size();
+    if (number >= first && number < kStackAlignment)
+      return words_.useful(top_.red_zone[number - first]);
+    return std::nullopt;
+  }
+
   const UsefulWords& words_;
   const StackTop& top_;
   std::vector<StackWord>& noted_;
