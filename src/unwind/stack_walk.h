@@ -92,8 +92,10 @@ public:
       return false;
     }
     Frame frame = rule.is_evaluated ? evaluated_frame() : simple_frame(rule);
-    // Callers lie above; the limit lets no sum of offsets go round.
-    bool is_above = frame.stack_pointer && *frame.stack_pointer > stack_pointer_ &&
+    // Callers lie above, but for that of a leaf which has taken its return address from the
+    // stack, as vfork does; the limit lets no sum of offsets go round.
+    bool is_popped = passed_.empty() && frame.return_word;
+    bool is_above = frame.stack_pointer && *frame.stack_pointer + is_popped > stack_pointer_ &&
                     *frame.stack_pointer <= kMaxFrameDistance;
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
     if (!is_above || !take_caller(rule, frame)) {

@@ -218,6 +218,18 @@ TEST_CASE("unwind: registers are as the functions below left them") {
             .stack == "saves-rbx by-rbx<");
 }
 
+TEST_CASE("unwind: a leaf may have taken its return address from the stack") {
+  CHECK(unwound(
+            {.stack = {leaf(kPopped)}, .words = {{0, caller(kRoot)}, rbx(caller(kFrameless))}})
+            .stack == "popped frameless< root<");
+  CHECK(unwound({.stack = {leaf(kPopped)}, .words = {{0, caller(kRoot)}}}).stack == "popped");
+  CHECK(unwound({.stack = {leaf(kPopped)}, .words = {rbx(24)}}).stack == "popped");
+  // A caller has not: it would be called from where it is itself, again and again.
+  CHECK(unwound({.stack = {leaf(kFrameless)},
+                 .words = {{0, caller(kPopped)}, rbx(caller(kPopped))}})
+            .stack == "frameless popped<");
+}
+
 TEST_CASE("unwind: a number, or what leads down, is no frame") {
   for (uint64_t value : {StackWord::kNumber + 24, uint64_t{0}}) {
     CAPTURE(value);
