@@ -25,6 +25,7 @@ struct ProcessState {
   // Where it has code, as of all events that were drained. The rest is as of those that were
   // handled.
   CodeRanges code;
+  uint64_t code_since = 0;                  // when the last of it was mapped or inherited
   CodeRules::Places places;                 // of the code that its program has mapped
   Archive::Images images;                   // that its program has mapped
   std::optional<PerfMaps::Place> perf_map;  // none: no code but that of files

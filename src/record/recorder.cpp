@@ -220,7 +220,20 @@ void Recorder::drain_samples() {
   sampled_until_ = begin;
 }
 
+// Whether code may not be known yet that its process had mapped: a program does it within
+// milliseconds, and here it is known when its files have been looked into.
+bool Recorder::may_lack_code(const RecordedSample& sample) const {
+  constexpr uint64_t kStartTime = 100'000'000;
+  auto known = processes_.find(sample.pid);
+  return known == processes_.end() || sample.time < known->second.code_since + kStartTime ||
+         !contains(known->second.code, sample.user_stack.front());
+}
+
 void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
+  // Of a stack only what leads to known code is kept.
+  bool lacks_code = !sample.user_stack.empty() && may_lack_code(sample);
+  if (lacks_code && sample.time >= last_drain_)
+    drain_events();
   // The rules of code are known once its mapping is handled.
   held_.want(sample.pid, sample.tid, sample.time);
   held_.release(handled_until_, given_);
@@ -229,6 +242,9 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   ProcessState& process = processes_[sample.pid];
   if (sample.words.empty()) {
     select_words(sample, top, process);
+    // Of registers it is what a rule asks for, if that is known.
+    if (lacks_code && !ProcessCode(code_rules_, process.places).rule(sample.user_stack.front()))
+      take_registers(sample, top, process.code, words_);
     sample.words = words_;
   }
 

@@ -97,6 +97,7 @@ private:
   void snapshot(uint32_t pid, uint64_t time);
 
   void drain_samples();
+  bool may_lack_code(const RecordedSample& sample) const;
   void on_sample(RecordedSample sample, const StackTop& top);
   void select_words(const RecordedSample& sample, const StackTop& top,
                     const ProcessState& process);

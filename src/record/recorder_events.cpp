@@ -64,8 +64,11 @@ void Recorder::note_code(const SidebandRecord& record) {
     note_code(*mapping);
   } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
     const ProcessState* parent = find(fork->parent_pid);
-    if (fork->pid != fork->parent_pid)
-      processes_[fork->pid].code = parent ? parent->code : CodeRanges();
+    if (fork->pid != fork->parent_pid) {
+      ProcessState& child = processes_[fork->pid];
+      child.code = parent ? parent->code : CodeRanges();
+      child.code_since = fork->time;
+    }
   } else if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec) {
     // Before samples of the new program are seen.
     if (ProcessState* process = find(comm->pid))
@@ -74,7 +77,9 @@ void Recorder::note_code(const SidebandRecord& record) {
 }
 
 void Recorder::note_code(const RawMapping& mapping) {
-  add(processes_[mapping.pid].code, {mapping.start, mapping.start + mapping.length});
+  ProcessState& process = processes_[mapping.pid];
+  add(process.code, {mapping.start, mapping.start + mapping.length});
+  process.code_since = mapping.time;
 }
 
 // What was lost came after the last look at the rings.

@@ -192,6 +192,26 @@ TEST_CASE("needed words: one below the stack pointer is taken if a rule asks for
   CHECK(needed(kByRedZone) == Words{kAlignment});
 }
 
+TEST_CASE("needed words: of code that is not known yet all registers are taken") {
+  constexpr uint64_t kTop = kStackPointer + 0x18;
+  std::vector<uint64_t> registers(16, uint64_t{1} << 32);  // of no use
+  registers[3] = kTop + 8;
+  registers[5] = caller(kRoot);
+  registers[15] = 9;
+  std::vector<uint64_t> chain = {leaf(kFramed)};
+  std::vector<uint64_t> top = {1, caller(kRoot)};
+  RecordedSample sample;
+  sample.user_stack = chain;
+  Words words = {{8, caller(kRoot)}};
+  take_registers(sample, {.stack_pointer = kTop, .words = top, .registers = registers}, kCode,
+                 words);
+  CHECK(words == Words{{8, caller(kRoot)},
+                       {offset_of_register(3), 8},
+                       {offset_of_register(5), caller(kRoot)},
+                       {offset_of_register(15), StackWord::kNumber + 9},
+                       {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18}});
+}
+
 TEST_CASE("needed words: report finds the same callers in them as in all words") {
   std::mt19937_64 random(1);
   auto one_of = [&](uint64_t count) { return random() % count; };

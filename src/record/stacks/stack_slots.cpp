@@ -237,6 +237,16 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   put_in_order(needed);
 }
 
+void take_registers(const RecordedSample& sample, const StackTop& top, const CodeRanges& ranges,
+                    std::vector<StackWord>& needed) {
+  UsefulWords words(top, ranges, sample.frame_offset);
+  NotedRegisters noted(words, top, needed);
+  for (uint64_t number = 0; number < top.registers.size(); number++)
+    noted.register_at(number);
+  noted.register_at(kStackAlignment);
+  put_in_order(needed);
+}
+
 void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         const CodeRanges& code, const RuleOf& rule_of,
                         std::vector<StackWord>& needed) {

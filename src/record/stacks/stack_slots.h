@@ -67,4 +67,8 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
                            const CodeRanges& ranges, SampledCode& code,
                            std::vector<StackWord>& needed);
 
+// Appends all registers of a sample of whose functions the rules are not known yet.
+void take_registers(const RecordedSample& sample, const StackTop& top, const CodeRanges& ranges,
+                    std::vector<StackWord>& needed);
+
 }  // namespace gosym
