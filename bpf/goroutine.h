@@ -5,6 +5,7 @@
 // is told in src/go/runtime_layout.h. All of it may be damaged or made up: what cannot be read
 // reads as 0.
 
+#include "code.h"
 #include "kernel.h"
 #include "sample.h"
 #include "user_memory.h"
@@ -29,6 +30,7 @@ struct goroutine {
   __u64 g0_sp;    // where on it begins what works for the goroutine
   bool is_on_stack;
   bool has_left_stack;  // for the other one; with a signal handler it may be on neither
+  bool is_current;      // though it has left its stack: the runtime called C code by itself
 };
 
 static __always_inline __u64 current_g(const struct gosym_go_program* program) {
@@ -41,9 +43,38 @@ static __always_inline __u64 current_g(const struct gosym_go_program* program) {
 #endif
 }
 
+static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u64 place) {
+  return place >= goroutine->low && place < goroutine->high;
+}
+
+// Where a goroutine left its stack that is still the current one: for the vDSO (nanotime,
+// walltime, time.now) or the race detector (racecall). What was saved of it is of an earlier
+// system call. The stack pointer that they go back to is in %r12, or up to Go 1.15 in %rbp,
+// which C code keeps: their return address lies there, or behind a frame of up to three words.
+// The last of those is the frame pointer of the caller; if there is none that is still in %rbp.
+static __always_inline void find_call_of_c(struct goroutine* found,
+                                           struct registers registers) {
+  __u64 frame = registers.fp;
+  if (frame >= registers.sp && frame < found->g0_high)  // C code has saved it
+    frame = read_word(frame);
+  __u64 place = has_on_stack(found, registers.r12) ? registers.r12 : frame;
+  __u64 before = frame > place ? frame : 0;
+  found->is_current = true;
+  for (int i = 0; i <= 3 && has_on_stack(found, place); i++, place += 8) {
+    found->pc = read_word(place);
+    if (follows_call(found->pc)) {
+      found->sp = place + 8;
+      found->bp = before > place && has_on_stack(found, before) ? before : 0;
+      found->has_left_stack = true;
+      return;
+    }
+    before = found->pc;
+  }
+}
+
 // What is no g is noticed: no m points back to it.
 static __always_inline struct goroutine find_goroutine(const struct gosym_go_program* program,
-                                                       __u64 stack_pointer) {
+                                                       struct registers registers) {
   struct goroutine found = {};
   __u64 g = current_g(program);
   __u64 m = read_word(g + program->g_m);
@@ -55,16 +86,20 @@ static __always_inline struct goroutine find_goroutine(const struct gosym_go_pro
   found.address = current;
   found.low = read_word(current);
   found.high = read_word(current + 8);
-  found.is_on_stack = stack_pointer >= found.low && stack_pointer < found.high;
+  found.is_on_stack = has_on_stack(&found, registers.sp);
   found.g0_high = read_word(g0 + 8);
   // systemstack says that it has left the thread's stack before it does.
-  bool is_on_g0 = g == g0 || (stack_pointer >= read_word(g0) && stack_pointer < found.g0_high);
+  bool is_on_g0 = g == g0 || (registers.sp >= read_word(g0) && registers.sp < found.g0_high);
   if (!is_on_g0 || found.is_on_stack)
     return found;
+  found.g0_sp = read_word(g0 + program->g_sched_sp);
+  if (g == current) {
+    find_call_of_c(&found, registers);
+    return found;
+  }
   found.sp = read_word(current + program->g_sched_sp);
   found.pc = read_word(current + program->g_sched_sp + 8);
   found.bp = read_word(current + program->g_sched_bp);
-  found.g0_sp = read_word(g0 + program->g_sched_sp);
-  found.has_left_stack = found.sp >= found.low && found.sp < found.high;
+  found.has_left_stack = has_on_stack(&found, found.sp);
   return found;
 }

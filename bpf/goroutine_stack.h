@@ -23,11 +23,13 @@ static __always_inline bool is_saved_frame(const struct goroutine* goroutine, __
 
 // Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
 // after the return address has been appended if it is not in the chain. In Go 1.21 and later
-// the function that was called has pushed the frame pointer, before it has not.
+// the function that was called has pushed the frame pointer, before it has not. Up to Go 1.15
+// nanotime leaves its stack pointer in the register, and that is where systemstack begins as
+// well.
 static __always_inline __u64 resume(struct gosym_sample* sample,
                                     const struct goroutine* goroutine, __u64 sp, __u64 bp) {
   __u64 top = read_word(sp);
-  if (sp == bp || is_saved_frame(goroutine, top, sp))
+  if ((sp == bp && !follows_call(top)) || is_saved_frame(goroutine, top, sp))
     return sp;
   return push_top(sample, goroutine, top, sp, bp);
 }
@@ -75,6 +77,8 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
   if (!follows_call(goroutine->pc))
     return resume(sample, goroutine, goroutine->sp, goroutine->bp);
   append(sample, goroutine->pc);
+  if (goroutine->is_current)
+    return goroutine->bp;
   __u64 top = read_word(goroutine->sp);
   if (!may_call(top, goroutine->pc) && !is_goexit(top))
     return goroutine->bp;

@@ -43,7 +43,7 @@ static __always_inline struct pt_regs___kernel* saved_registers(struct task_stru
 static __always_inline struct registers read_registers(struct pt_regs___kernel* saved) {
 #if defined(__TARGET_ARCH_x86)
   return (struct registers){BPF_CORE_READ(saved, ip), BPF_CORE_READ(saved, sp),
-                            BPF_CORE_READ(saved, bp)};
+                            BPF_CORE_READ(saved, bp), BPF_CORE_READ(saved, r12)};
 #else
   return (struct registers){BPF_CORE_READ(saved, pc), BPF_CORE_READ(saved, sp),
                             BPF_CORE_READ(saved, regs[29])};

@@ -52,7 +52,10 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   sample->state = GOSYM_STATE_NONE;
 
   struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
-                                PT_REGS_FP(&ctx->regs)};
+                                PT_REGS_FP(&ctx->regs), 0};
+#if defined(__TARGET_ARCH_x86)
+  registers.r12 = ctx->regs.r12;
+#endif
   struct pt_regs___kernel* saved = 0;
   if (is_in_kernel) {
     struct task_struct* task = (void*)bpf_get_current_task();

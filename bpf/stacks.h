@@ -40,7 +40,7 @@ static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
       has_goroutines && registers.ip ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
   struct goroutine goroutine = {};
   if (program)
-    goroutine = find_goroutine(program, registers.sp);
+    goroutine = find_goroutine(program, registers);
   take_user_stack(sample, registers, program, &goroutine);
   sample->kernel_depth = 0;
   if (is_in_kernel && has_kernel)

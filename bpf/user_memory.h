@@ -16,6 +16,7 @@ struct registers {
   __u64 ip;
   __u64 sp;
   __u64 fp;
+  __u64 r12;  // of x86-64
 };
 
 // Go's compiler, up to 1.20, calls duffzero and duffcopy with the frame pointer below the stack

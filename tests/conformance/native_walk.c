@@ -24,10 +24,11 @@ void native_walk(struct gosym_sample* sample, struct native_state state,
   native_task.thread.fsbase = state.thread_pointer;
   sample->kernel_depth = 0;
   sample->label_count = 0;
-  struct registers registers = {state.ip, state.sp, above_red_zone(state.fp, state.sp)};
+  struct registers registers = {state.ip, state.sp, above_red_zone(state.fp, state.sp),
+                                state.r12};
   struct goroutine goroutine = {};
   if (program)
-    goroutine = find_goroutine(program, registers.sp);
+    goroutine = find_goroutine(program, registers);
   take_user_stack(sample, registers, program, &goroutine);
   struct handler_stack none = {};
   take_top(sample, &goroutine, &none);

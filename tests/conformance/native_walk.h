@@ -10,6 +10,7 @@ struct native_state {
   __u64 ip;
   __u64 sp;
   __u64 fp;
+  __u64 r12;
   __u64 thread_pointer;
 };
 
