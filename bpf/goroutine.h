@@ -47,19 +47,11 @@ static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u6
   return place >= goroutine->low && place < goroutine->high;
 }
 
-// Where a goroutine left its stack that is still the current one: for the vDSO (nanotime,
-// walltime, time.now) or the race detector (racecall). What was saved of it is of an earlier
-// system call. The stack pointer that they go back to is in %r12, or up to Go 1.15 in %rbp,
-// which C code keeps: their return address lies there, or behind a frame of up to three words.
-// The last of those is the frame pointer of the caller; if there is none that is still in %rbp.
-static __always_inline void find_call_of_c(struct goroutine* found,
-                                           struct registers registers) {
-  __u64 frame = registers.fp;
-  if (frame >= registers.sp && frame < found->g0_high)  // C code has saved it
-    frame = read_word(frame);
-  __u64 place = has_on_stack(found, registers.r12) ? registers.r12 : frame;
+// Finds where the goroutine left its stack from the stack pointer that it comes back to, or
+// nothing: its return address lies there, or behind a frame of up to three words. The last of
+// those is the frame pointer of the caller; if there is none it may be `frame`.
+static __always_inline void find_left_stack(struct goroutine* found, __u64 place, __u64 frame) {
   __u64 before = frame > place ? frame : 0;
-  found->is_current = true;
   for (int i = 0; i <= 3 && has_on_stack(found, place); i++, place += 8) {
     found->pc = read_word(place);
     if (follows_call(found->pc)) {
@@ -70,6 +62,40 @@ static __always_inline void find_call_of_c(struct goroutine* found,
     }
     before = found->pc;
   }
+}
+
+// The first word that C code has saved, below where its stack begins, that leads to a return
+// address on the stack of the goroutine; 0 if there is none.
+__noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u64 high) {
+  const int max_words = 24;
+  for (int i = 1; i <= max_words; i++) {
+    __u64 place = begin - 8 * i;
+    if (place < sp)
+      break;
+    __u64 word = read_word(place);
+    if (word >= low && word < high && follows_call(read_word(word)))
+      return word;
+  }
+  return 0;
+}
+
+// Where a goroutine left its stack that is still the current one: for the vDSO (nanotime,
+// walltime, time.now) or the race detector (racecall). What was saved of it is of an earlier
+// system call. The stack pointer that they go back to is in %r12, or up to Go 1.15 in %rbp. C
+// code keeps these, or saves them before it uses them.
+static __always_inline void find_call_of_c(struct goroutine* found,
+                                           struct registers registers) {
+  __u64 frame = registers.fp;
+  if (frame >= registers.sp && frame < found->g0_high)
+    frame = read_word(frame);
+  found->is_current = true;
+  find_left_stack(found, has_on_stack(found, registers.r12) ? registers.r12 : frame, frame);
+  if (found->has_left_stack)
+    return;
+  __u64 begin = (found->g0_sp & ~15ull) - 8;  // there C code returns to Go code
+  __u64 place = find_saved_stack_pointer(begin, registers.sp, found->low, found->high);
+  if (place)
+    find_left_stack(found, place, read_word(begin - 8));
 }
 
 // What is no g is noticed: no m points back to it.

@@ -81,7 +81,8 @@ public:
     if (ends_in_gap_ && taken_ == chain_.size())
       return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
-    if (!known && goroutine_ && find_word(*goroutine_))
+    constexpr uint64_t kNear = 64;
+    if (!known && goroutine_ && find_word(*goroutine_, kNear))
       return false;
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
@@ -116,7 +117,8 @@ public:
   // one ends in the function that went there from the other.
   void go_on_with(std::span<const Address> goroutine, StackEnd end, bool ends_in_gap) {
     lacks_callers_ = !may_be_root(stack_.back());
-    std::optional<uint64_t> place = find_word(goroutine.front());
+    // Far, if the walk did not come up to where the words of the goroutine's stack begin.
+    std::optional<uint64_t> place = find_word(goroutine.front(), kMaxTopSize);
     end_ = end;
     chain_ = goroutine;
     ends_in_gap_ = ends_in_gap;
@@ -240,10 +242,10 @@ private:
     }
   }
 
-  // The place of a return address near where the stack of the last function begins.
-  std::optional<uint64_t> find_word(Address address) const {
-    constexpr uint64_t kNear = 64;
-    for (uint64_t place = stack_pointer_; place <= stack_pointer_ + kNear; place += kWordSize) {
+  // The place of a return address from where the stack of the last function begins.
+  std::optional<uint64_t> find_word(Address address, uint64_t distance) const {
+    for (uint64_t place = stack_pointer_; place <= stack_pointer_ + distance;
+         place += kWordSize) {
       auto word = words_.at(place);
       if (word && !word->place && !word->number && word->address == address)
         return place;
