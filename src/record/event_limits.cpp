@@ -18,6 +18,8 @@ constexpr size_t kMaxCounted = 65536;
 }  // namespace
 
 EventLimits::Allowance& EventLimits::of(uint32_t pid) {
+  if (auto known = processes_.find(pid); known != processes_.end())
+    return known->second;
   if (processes_.size() >= kMaxCounted)
     processes_.clear();
   return processes_.try_emplace(pid, Allowance{.left = kBurst}).first->second;

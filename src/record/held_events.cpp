@@ -95,7 +95,8 @@ bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
   });
   bool has_room =
       process.mappings.size() < kMaxMappings && memory_ + memory_of(mapping) <= kMaxMemory;
-  process.is_whole &= has_room;
+  if (!has_room)
+    process.whole_since.reset();
   if (has_room) {
     memory_ += memory_of(mapping);
     process.mappings.push_back(mapping);
@@ -124,7 +125,7 @@ void HeldEvents::on_exec(HeldProcess& process, const CommEvent& exec) {
   }
   process.exec = exec;
   process.is_out = is_out;
-  process.is_whole = true;
+  process.whole_since = lost_count_;
 }
 
 void HeldEvents::on_comm(CommEvent& event, Records& out) {
@@ -133,7 +134,7 @@ void HeldEvents::on_comm(CommEvent& event, Records& out) {
   if (event.is_exec)
     on_exec(of, event);
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
-    of.is_whole = false;
+    of.whole_since.reset();
     if (of.is_out)
       out.emplace_back(std::move(event));
     return;
@@ -173,18 +174,19 @@ void HeldEvents::on_fork(const ForkEvent& event, Records& out) {
   HeldThread thread = {.time = event.time,
                        .name = named == parent.threads.end() ? "" : named->second.name};
   if (event.pid == event.parent_pid) {
-    parent.is_whole &= thread_count_ < kMaxThreads;
     if (thread_count_ < kMaxThreads)
       thread_count_ += parent.threads.insert_or_assign(event.tid, std::move(thread)).second;
+    else
+      parent.whole_since.reset();
     return;
   }
   // A child begins with what its parent has mapped; of the number nothing older is true.
-  bool is_whole = parent.is_whole;
+  auto whole_since = parent.whole_since;
   std::shared_ptr<const Mappings> inherited = all_mappings(parent);
   forget(event.pid);
   HeldProcess& child = process(event.pid);
   child.fork = event;
-  child.is_whole = is_whole;
+  child.whole_since = whole_since;
   child.inherited = std::move(inherited);
   thread_count_ += child.threads.emplace(event.tid, std::move(thread)).second;
 }
@@ -219,24 +221,24 @@ void HeldEvents::forget_ended(uint64_t time) {
 bool HeldEvents::is_over(uint32_t pid) const {
   auto known = processes_.find(pid);
   return known == processes_.end() ||
-         (known->second.is_whole &&
+         (is_whole(known->second) &&
           std::ranges::all_of(known->second.threads,
                               [](const auto& thread) { return thread.second.has_ended; }));
 }
 
 void HeldEvents::give_out(uint32_t pid) {
   HeldProcess& of = process(pid);
-  of.is_out = of.is_whole = true;
+  of.is_out = true;
+  of.whole_since = lost_count_;
 }
 
 void HeldEvents::lose_track() {
-  for (auto& [pid, process] : processes_)
-    process.is_whole = false;
+  lost_count_++;
 }
 
 void HeldEvents::lose_track(uint32_t pid) {
   if (auto known = processes_.find(pid); known != processes_.end())
-    known->second.is_whole = false;
+    known->second.whole_since.reset();
 }
 
 void HeldEvents::want(uint32_t pid, uint32_t tid, uint64_t time) {
@@ -275,8 +277,9 @@ void HeldEvents::release(uint64_t until, Records& out) {
     HeldProcess& of = process(pid);
     if (!of.is_out)
       release_process(pid, want.time, of, out);
-    if (!std::exchange(of.is_whole, true))
+    if (!is_whole(of))
       unknown_.emplace(pid, want.time);
+    of.whole_since = lost_count_;
     for (uint32_t tid : want.tids)
       release_thread(pid, tid, of, out);
     next = wanted_.erase(next);

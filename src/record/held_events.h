@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -66,7 +67,8 @@ private:
     std::map<uint32_t, HeldThread> threads;
     std::unique_ptr<HeldProcess> before;  // as it was before `exec`, of which samples may come
     bool is_out = false;
-    bool is_whole = false;  // nothing is missing
+    std::optional<uint64_t>
+        whole_since;  // of lost_count_; as long as that stays, nothing is missing
   };
 
   void on_mmap(RawMapping& mapping, Records& out);
@@ -76,6 +78,7 @@ private:
   void on_exit(const ExitEvent& event, Records& out);
 
   HeldProcess& process(uint32_t pid);
+  bool is_whole(const HeldProcess& process) const { return process.whole_since == lost_count_; }
   static std::shared_ptr<const Mappings> all_mappings(const HeldProcess& process);
   bool remember(HeldProcess& process, const RawMapping& mapping);
   void clear(HeldProcess& process);
@@ -96,6 +99,7 @@ private:
     uint64_t time;
   };
   std::deque<Ended> ended_;  // threads, in order of time
+  uint64_t lost_count_ = 0;  // how often track of all was lost
   size_t memory_ = 0;        // of mappings, about
   size_t thread_count_ = 0;
 };

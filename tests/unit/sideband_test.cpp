@@ -87,6 +87,21 @@ TEST_CASE("side-band: names, forks, exits and losses") {
   parse_as<OtherRecord>(record(9, 0, ""));
 }
 
+TEST_CASE("side-band: the name of a thread, before a record is parsed") {
+  std::string data = record(3, 0, u32(42) + u32(43) + padded("worker"));
+  auto name = thread_name_in(as_bytes(data));
+  REQUIRE(name);
+  CHECK(name->tid == 43);
+  CHECK(name->comm == "worker");
+  CHECK(name->time == kTime);
+  CHECK_FALSE(thread_name_in(as_bytes(mapping())));
+  CHECK_FALSE(thread_name_in(as_bytes(record(3, 1 << 13, u32(42) + u32(43) + padded("ls")))));
+  CHECK_FALSE(thread_name_in(as_bytes(record(3, 0, u32(42) + u32(43) + "endless!"))));
+  for (size_t size = 0; size < data.size(); size++)
+    if (auto cut = thread_name_in(as_bytes(data).first(size)))
+      CHECK(cut->comm.size() <= size);
+}
+
 TEST_CASE("side-band: kernel code that comes and goes") {
   std::string body =
       u64(0xffffffffc0201000) + u32(0x5c) + u16(1) + u16(0) + padded("bpf_prog_1");

@@ -274,13 +274,12 @@ void CallChainSampler::read_rings() {
 }
 
 void CallChainSampler::read_ring(Cpu& cpu) {
-  Bytes data = cpu.ring->read();
-  while (auto record = first_record(data)) {
+  cpu.ring->read();
+  while (auto record = cpu.ring->next()) {
     take(*record, cpu);
     cpu.has_begun = true;
-    data = tail(data, record->size());
   }
-  if (!data.empty())  // not a record: nothing behind it can be found either
+  if (!cpu.ring->is_at_end())  // not a record: nothing behind it can be found either
     cpu.counts().lost_events++;
   cpu.ring->consume();
 }

@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -26,20 +27,25 @@ public:
 
   int fd() const { return event_.get(); }
 
-  // What was written and not yet consumed; valid until consume().
-  Bytes read();
-  // Makes room: all that the last read() gave is done with.
+  // Looks how far the kernel has written: next() gives all records until there.
+  void read();
+  // Valid until the one after it; none behind the last, or where none can be found any more.
+  std::optional<Bytes> next();
+  bool is_at_end() const { return next_ == head_; }
+  // Makes room: all that was there at the last read() is done with.
   void consume();
 
 private:
   PerfRing(UniqueFd event, std::byte* pages, size_t size)
       : event_(std::move(event)), pages_(pages), size_(size) {}
+  Bytes ring() const;
   perf_event_mmap_page& control() { return *reinterpret_cast<perf_event_mmap_page*>(pages_); }
 
   UniqueFd event_;
-  std::byte* pages_;  // the control page, then the ring
-  size_t size_;       // of the ring
-  uint64_t head_ = 0;
+  std::byte* pages_;   // the control page, then the ring
+  size_t size_;        // of the ring
+  uint64_t head_ = 0;  // of the last read()
+  uint64_t next_ = 0;  // record
   std::vector<std::byte> copy_;
 };
 

@@ -240,37 +240,39 @@ void Sideband::drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records) {
 }
 
 void Sideband::drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records) {
-  take(ring.read(), cpu, records);
+  ring.read();
+  while (auto record = ring.next())
+    take(*record, cpu, records);
+  if (!ring.is_at_end())  // not a record: nothing behind it can be found either
+    cpu.counts.lost++;
   ring.consume();
 }
 
 void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records) {
-  while (!data.empty()) {
-    auto bytes = first_record(data);
-    if (!bytes) {  // not a record: nothing behind it can be found either
-      cpu.counts.lost++;
-      return;
-    }
-    data = tail(data, bytes->size());
-    // Most that are refused are of a loop of mmap, and come by the hundred thousand.
-    auto owner = owner_of_mapping(*bytes);
-    if (owner && !limits_.admit_mapping(owner->pid, owner->time))
-      continue;
-    auto record = parse_sideband_record(*bytes);
-    if (!record)
-      cpu.counts.lost++;
-    else if (auto* lost = std::get_if<LostRecords>(&*record))
-      cpu.counts.lost += lost->count;
-    else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
-      note(*throttle, cpu);
-    else if (!std::holds_alternative<OtherRecord>(*record))
-      add(*std::move(record), records);
-  }
+  // Most that are refused are of a loop of mmap, and come by the hundred thousand.
+  auto owner = owner_of_mapping(data);
+  if (owner && !limits_.admit_mapping(owner->pid, owner->time))
+    return;
+  if (auto name = thread_name_in(data); name && replaces_name(*name, records))
+    return;
+  auto record = parse_sideband_record(data);
+  if (!record)
+    cpu.counts.lost++;
+  else if (auto* lost = std::get_if<LostRecords>(&*record))
+    cpu.counts.lost += lost->count;
+  else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
+    note(*throttle, cpu);
+  else if (!std::holds_alternative<OtherRecord>(*record))
+    add(*std::move(record), records);
 }
 
 void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) {
-  if (auto* comm = std::get_if<CommEvent>(&record))
-    return add(*comm, records);
+  if (const auto* comm = std::get_if<CommEvent>(&record)) {
+    if (comm->is_exec)
+      limits_.exec(comm->pid);
+    else
+      last_names_.emplace(comm->tid, records.size());
+  }
   if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
     limits_.fork(fork->parent_pid, fork->pid);
   if (const auto* exit = std::get_if<ExitEvent>(&record); exit && exit->tid == exit->pid)
@@ -279,20 +281,16 @@ void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) 
 }
 
 // A thread may name itself a million times a second.
-void Sideband::add(CommEvent& event, std::vector<SidebandRecord>& records) {
-  if (event.is_exec) {
-    limits_.exec(event.pid);
-    records.emplace_back(std::move(event));
-    return;
-  }
-  auto [known, is_new] = last_names_.try_emplace(event.tid, records.size());
-  if (is_new) {
-    records.emplace_back(std::move(event));
-    return;
-  }
+bool Sideband::replaces_name(const ThreadName& name, std::vector<SidebandRecord>& records) {
+  auto known = last_names_.find(name.tid);
+  if (known == last_names_.end())
+    return false;
   auto& last = std::get<CommEvent>(records[known->second]);
-  if (event.time >= last.time)
-    last = std::move(event);
+  if (name.time >= last.time) {
+    last.time = name.time;
+    last.comm = name.comm;
+  }
+  return true;
 }
 
 void Sideband::note(const ThrottleRecord& throttle, CpuState& cpu) {

@@ -85,7 +85,7 @@ private:
   void drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records);
   void take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records);
   void add(SidebandRecord record, std::vector<SidebandRecord>& records);
-  void add(CommEvent& event, std::vector<SidebandRecord>& records);
+  bool replaces_name(const ThreadName& name, std::vector<SidebandRecord>& records);
   static void note(const ThrottleRecord& throttle, CpuState& cpu);
 
   bool is_for_all_;

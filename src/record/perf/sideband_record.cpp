@@ -138,6 +138,21 @@ std::optional<MappingOwner> owner_of_mapping(Bytes data) {
   return MappingOwner{*pid, load<uint64_t>(data, data.size() - kTrailerSize + 8).value()};
 }
 
+std::optional<ThreadName> thread_name_in(Bytes data) {
+  constexpr size_t kTid = kHeaderSize + 4;
+  constexpr size_t kName = kHeaderSize + 8;
+  auto type = load<uint32_t>(data, offsetof(perf_event_header, type));
+  auto misc = load<uint16_t>(data, offsetof(perf_event_header, misc));
+  if (!type || *type != PERF_RECORD_COMM || !misc ||
+      (*misc & PERF_RECORD_MISC_COMM_EXEC) != 0 || data.size() < kName + kTrailerSize)
+    return std::nullopt;
+  size_t trailer = data.size() - kTrailerSize;
+  auto name = load_cstring(data.first(trailer), kName);
+  if (!name)
+    return std::nullopt;
+  return ThreadName{*load<uint32_t>(data, kTid), *load<uint64_t>(data, trailer + 8), *name};
+}
+
 uint64_t time_of(const SidebandRecord& record) {
   return std::visit([](const auto& r) { return r.time; }, record);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -97,6 +98,15 @@ struct MappingOwner {
   uint64_t time = 0;
 };
 std::optional<MappingOwner> owner_of_mapping(Bytes data);
+
+// Of one that names a thread, other than by exec, as far as it takes to replace one before it;
+// none if it is another one.
+struct ThreadName {
+  uint32_t tid = 0;
+  uint64_t time = 0;
+  std::string_view comm;
+};
+std::optional<ThreadName> thread_name_in(Bytes data);
 
 // The record at the front of data that may hold more; none if it is not all there.
 std::optional<Bytes> first_record(Bytes data);
