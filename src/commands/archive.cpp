@@ -36,7 +36,8 @@ Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
     if (!batch)
       continue;
     for (const raw::SampleBatch::Row& row : batch->rows()) {
-      if (recording.memory + replay.memory() > recording.memory_budget)
+      uint64_t taken = recording.memory + replay.memory() + stacks.memory();
+      if (taken > recording.memory_budget)
         return raw::out_of_budget(recording);
       RecordedSample sample = batch->sample(row);
       sample.kernel_stack = {};

@@ -527,6 +527,23 @@ void number_texts(const TextTable& texts, Page& page) {
     renumber(numbers, {&labels.key, &labels.value});
 }
 
+// Labels are most of the text where each sample has others, of which a few bytes of a recording
+// say any number. Beyond a part of the memory that is left, values are told as left out.
+void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>& sets) {
+  constexpr uint64_t kCopies = 4;  // of a text, until the page is written
+  uint64_t room = profile.memory_limit / kCopies;
+  for (const std::vector<ProfileLabel>& labels : std::span(profile.label_sets).subspan(1)) {
+    LabelSet& set = sets.emplace_back();
+    for (const ProfileLabel& label : labels) {
+      std::string_view value = profile.strings[label.value];
+      bool has_room = value.size() <= room;
+      room -= has_room ? value.size() : 0;
+      set.key.push_back(texts.add(profile.strings[label.key]));
+      set.value.push_back(texts.add(has_room ? value : "[left out]"));
+    }
+  }
+}
+
 }  // namespace
 
 Page make_page(const Profile& profile, std::vector<Note> notes) {
@@ -539,13 +556,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
   page.notes = std::move(notes);
 
   TextTable texts;
-  for (const std::vector<ProfileLabel>& labels : std::span(profile.label_sets).subspan(1)) {
-    LabelSet& set = page.label_sets.emplace_back();
-    for (const ProfileLabel& label : labels) {
-      set.key.push_back(texts.add(profile.strings[label.key]));
-      set.value.push_back(texts.add(profile.strings[label.value]));
-    }
-  }
+  add_labels(profile, texts, page.label_sets);
 
   // Each stack becomes a path of the tree, and each sample one of the node that it ends in.
   FrameTable frames(profile, texts);

@@ -89,7 +89,7 @@ private:
 // What takes so many bytes and grows by being copied: what it grew out of stays in the heap,
 // and where it has little room left, it is about to be twice as large.
 inline uint64_t memory_while_growing(uint64_t bytes, uint64_t size, uint64_t room) {
-  constexpr uint64_t kLittle = 1024;  // more than is added between two looks at the memory
+  constexpr uint64_t kLittle = 128 << 10;  // what is added between two looks at the memory
   return size + kLittle >= room ? 3 * bytes : bytes + bytes / 2;
 }
 

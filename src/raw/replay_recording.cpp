@@ -77,16 +77,11 @@ void cut_interval(RecordedSample& sample, const TimeRange& range, uint64_t begin
   sample.weight = sample.time - std::min(sample.time, from);
 }
 
-// Each row may bring a stack of some thousand addresses: tens of megabytes in all.
+// Each row may bring a stack of 2,048 addresses: 128 Ki in all (memory_while_growing).
 constexpr size_t kRowsBetweenChecks = 64;
 
-bool is_over_budget(const raw::Recording& recording, const Replay& replay) {
-  return recording.memory + replay.memory() > recording.memory_budget;
-}
-
-uint64_t memory_left(const raw::Recording& recording, const Replay& replay) {
-  uint64_t used = recording.memory + replay.memory();
-  return recording.memory_budget - std::min(recording.memory_budget, used);
+uint64_t memory_left(const raw::Recording& recording, uint64_t used) {
+  return recording.memory_budget - std::min(recording.memory_budget, recording.memory + used);
 }
 
 // So much that most recordings come to it but once, at the end, and that all else of a large
@@ -94,9 +89,9 @@ uint64_t memory_left(const raw::Recording& recording, const Replay& replay) {
 constexpr uint64_t kMuchOfStacks = 128 << 20;
 
 bool find_callers(const raw::Recording& recording, Replay& replay,
-                  const FindCallersWithin& find) {
+                  const raw::StackTreeReader& stacks, const FindCallersWithin& find) {
   return replay.find_callers(kMuchOfStacks, [&](Profile& profile, const StackDumps& dumps) {
-    return find(profile, dumps, memory_left(recording, replay));
+    return find(profile, dumps, memory_left(recording, replay.memory() + stacks.memory()));
   });
 }
 
@@ -114,6 +109,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
   raw::StackTreeReader stacks;
+  auto has_room = [&] { return memory_left(recording, replay.memory() + stacks.memory()) > 0; };
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
     auto is_unknown = [&](const raw::SampleBatch::Row& row) {
@@ -126,7 +122,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
     SharedNumbers numbers(*batch, replay);
     size_t row_number = 0;
     for (const raw::SampleBatch::Row& row : batch->rows()) {
-      if (row_number++ % kRowsBetweenChecks == 0 && is_over_budget(recording, replay))
+      if (row_number++ % kRowsBetweenChecks == 0 && !has_room())
         return raw::out_of_budget(recording);
       RecordedSample sample = batch->sample(row);
       end_time = std::max(end_time, sample.time);
@@ -139,13 +135,13 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
                                     recording.begin_time))
         replay.add(sample, numbers.of(row));
     }
-    if (find && !find_callers(recording, replay, find))
+    if (find && !find_callers(recording, replay, stacks, find))
       return raw::out_of_budget(recording);
   }
 
-  if (is_over_budget(recording, replay))
+  if (!has_room())
     return raw::out_of_budget(recording);
-  uint64_t left = memory_left(recording, replay);
+  uint64_t left = memory_left(recording, replay.memory());
   // Half of it is of the addresses as they were recorded, which go now.
   uint64_t freed = replay.memory() / 2;
   Replayed replayed = std::move(replay).finish();

@@ -60,6 +60,11 @@ public:
   // Appends the addresses of a stack, innermost first; false if those that called them are
   // lost.
   Result<bool> append_stack(uint32_t node, std::vector<uint64_t>& addresses) const;
+  // In bytes, also while it grows.
+  uint64_t memory() const {
+    constexpr uint64_t kGrowth = 3;
+    return kGrowth * callers_.capacity() * (sizeof(callers_[0]) + sizeof(addresses_[0]));
+  }
 
 private:
   uint32_t tree_ = 0;
