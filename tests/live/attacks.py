@@ -267,6 +267,15 @@ def execute_only():
     assert named_share(folder / "root.raw", "closed") > 0.9
 
 
+def no_priority():
+    """The recorder and its helpers run as all others do."""
+    with running(build_spin()), recording("-a", "-F", 999) as (recorder, _):
+        children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
+        for one in (recorder.pid, *children):
+            assert os.getpriority(os.PRIO_PROCESS, int(one)) == os.getpriority(os.PRIO_PROCESS, 0), one
+            assert os.sched_getscheduler(int(one)) == os.SCHED_OTHER, one
+
+
 @contextlib.contextmanager
 def memory_cgroup(size):
     """The file that takes a process into a cgroup with so much memory."""
@@ -351,6 +360,7 @@ if __name__ == "__main__":
          ("a file that hangs, with -a", functools.partial(hanging_file, "-a")),
          ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
          ("few file descriptors", few_descriptors),
+         ("the recorder takes no priority", no_priority),
          ("a program that may not be read", execute_only),
          ("a cgroup with little memory", little_memory),
          ("names, mappings and protections that change all the time",

@@ -2,12 +2,13 @@
 """However a recording ends, it is a recording; and what was started gives its status."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
 
-from common import (GOSYM, WORK, build_demo, cpu_ticks, folded, gosym, has_begun, record, run, running,
-                    wait_for)
+from common import (GOSYM, WORK, build_demo, call, cpu_ticks, facts, folded, gosym, has_begun, new_place, record,
+                    recording, run, running, wait_for)
 
 
 def new_file():
@@ -90,6 +91,66 @@ def old_recording_is_kept():
     assert file.read_bytes() != first
 
 
+def is_kept_from_empty_ones():
+    """A good one is not replaced by those of runs without samples."""
+    file = new_file()
+    gosym("record", "-q", "-F", "499", "-o", file, "--", build_demo("debian"), "1")
+    good = file.read_bytes()
+    for _ in range(3):
+        gosym("record", "-q", "-F", "1", "-o", file, "--", "true")
+    assert (file.parent / "cpu.raw.old").read_bytes() == good
+    assert sorted(os.listdir(file.parent)) == ["cpu.raw", "cpu.raw.old"], os.listdir(file.parent)
+
+
+def second_recorder():
+    """Of one file: it is refused, and the first goes on."""
+    with recording("-a") as (recorder, file):
+        for _ in range(2):
+            second = gosym("record", "-q", "-o", file, "--", "true", check=False)
+            assert second.status == 1 and "another gosym records into it" in second.err, second
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(timeout=60) == 0
+        assert os.listdir(file.parent) == ["cpu.raw"], os.listdir(file.parent)
+    assert facts(file)["end"]
+
+
+def directory_is_removed():
+    """No file is left, and the status says so."""
+    with recording("-a") as (recorder, file):
+        shutil.rmtree(file.parent)
+        recorder.send_signal(signal.SIGINT)
+        told = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 3 and "removed" in told, (recorder.returncode, told)
+
+
+def planted_fifo():
+    """Of another user, where everybody may write: nothing of root's gets there; to root's own it does."""
+    folder = new_place("shared")
+    folder.mkdir()
+    folder.chmod(0o1777)
+    fifo = folder / "cpu.raw"
+    os.mkfifo(fifo, 0o666)
+    os.chown(fifo, 65534, 65534)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    done = gosym("record", "-q", "-o", fifo, "--", "true", check=False)
+    assert done.status == 1 and "belongs to user 65534" in done.err, done
+    assert os.read(reader, 100) == b""
+    os.chown(fifo, 0, 0)
+    gosym("record", "-q", "-o", fifo, "--", "true")
+    assert os.read(reader, 100).startswith(b"GOSYMRAW")
+    os.close(reader)
+
+
+def limited_file_size():
+    """What fits is there, and the status says that more was to come."""
+    file = new_file()
+    done = call("prlimit", f"--fsize={40 << 10}", GOSYM, "record", "-q", "-F", "max", "-o", file, "--",
+                build_demo("debian"), "3", check=False)
+    assert done.status == 3 and "File too large" in done.err, done
+    found = facts(file)
+    assert found["samples"] > 0 and found["damaged_bytes"] == 0, found
+
+
 run([("Ctrl-C ends a recording well", lambda: stopped_by(signal.SIGINT)),
      ("SIGTERM ends a recording well", lambda: stopped_by(signal.SIGTERM)),
      ("a killed recorder leaves what it wrote", killed_outright),
@@ -97,4 +158,9 @@ run([("Ctrl-C ends a recording well", lambda: stopped_by(signal.SIGINT)),
      ("record -- COMMAND gives the status of COMMAND", command_status),
      ("record -- COMMAND profiles it from its start", command_is_profiled),
      ("children are followed, unless --no-inherit is given", children_are_followed),
-     ("an earlier recording is kept as cpu.raw.old", old_recording_is_kept)])
+     ("an earlier recording is kept as cpu.raw.old", old_recording_is_kept),
+     ("and is not replaced by one without samples", is_kept_from_empty_ones),
+     ("a second recorder of a file is refused", second_recorder),
+     ("a directory that is removed is told", directory_is_removed),
+     ("a FIFO that another user put there gets nothing", planted_fifo),
+     ("a limit of the size of files", limited_file_size)])
