@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "demo_profile.h"
 #include "exchange/page_reader.h"
@@ -335,6 +336,22 @@ TEST_CASE("page: what there is no room for is a gap, and all samples are there")
     return location.unnamed == Unnamed::kLeftOut;
   });
   CHECK(has_gap);
+}
+
+TEST_CASE("page: values of labels for which there is no room are told as left out") {
+  Profile profile = RandomProfile(2).make();
+  profile.label_sets[2][0].value = profile.strings.intern(std::string(300, 'v'));
+  profile.memory_limit = 1000;
+  auto read = make_profile_of(page::make_page(profile, {}), kBudget);
+  REQUIRE(read);
+  std::set<std::string> values;
+  for (const auto& labels : read->label_sets)
+    for (const ProfileLabel& label : labels)
+      values.emplace(read->strings[label.value]);
+  CHECK(values.contains("[left out]"));
+  CHECK(values.contains(std::string(profile.strings[profile.label_sets[1][0].value])));
+  CHECK(
+      std::ranges::all_of(values, [](const std::string& value) { return value.size() < 300; }));
 }
 
 TEST_CASE("page: another version is refused") {
