@@ -17,6 +17,7 @@ import judges
 import layout
 import toolchain
 import whole_stacks
+from common import FIXTURES
 from judges import Score
 from toolchain import Way, minor
 
@@ -72,8 +73,9 @@ def runtime_layout(release):
 
 
 def live_roots(release):
-    return {"fib roots": whole_stacks.of(release, "fib", 3),
-            "live roots": whole_stacks.of(release, "all", 3)}
+    program = toolchain.build(release, FIXTURES / "go_stacks", Way(link="-s -w"))
+    return {"fib roots": whole_stacks.of(program, "fib", 2),
+            "live roots": whole_stacks.of(program, "all", 2)}
 
 
 def jobs(releases):

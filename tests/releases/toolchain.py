@@ -87,7 +87,7 @@ def go(release, *words, way=Way(), **options):
 def can_build(release, way):
     """Before 1.5 each machine took a compiler of its own, which the modules do not have."""
     first = {"amd64": 2, "386": 5, "arm": 5, "arm64": 5, "ppc64le": 5, "s390x": 7, "riscv64": 14}
-    modes = {"exe": 2, "pie": 6}
+    modes = {"exe": 2, "pie": 6, "c-shared": 5}
     return minor(release) >= max(first[way.machine], modes[way.mode],
                                  13 if "-trimpath" in way.flags else 0)
 

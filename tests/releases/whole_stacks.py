@@ -2,16 +2,17 @@
 by who calls whom in its source, not by what gosym says of itself.
 """
 import collections
+import math
 
-import toolchain
-from common import FIXTURES, folded, is_kernel, record, running
+from common import folded, is_kernel, record, running
 from judges import Score
-from toolchain import Way
 
 # The first function of a goroutine, of a thread, and of the program; and where a goroutine left its
-# stack for good, as the runtime's own traceback has it (topofstack).
+# stack for good, as the runtime's own traceback has it (topofstack); that also ends where gogo goes
+# to the stack of another.
 ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_go", "_rt0_amd64_linux",
-         "runtime.clone", "runtime.mcall", "runtime.morestack"}
+         "runtime.clone", "runtime.mcall", "runtime.morestack", "runtime.gogo", "gogo",
+         "_start", "clone", "clone3", "__clone3"}
 
 # The callers of the program's own functions that call each other only directly. Up to Go 1.4
 # closures have numbers, in the order of the source: those of adder, deferred, recovers, growing.
@@ -27,15 +28,20 @@ CALLERS = {
 }
 
 
-def of(release, work, seconds):
+def allowed(share, total):
+    """So many of so many, three standard deviations of noise included."""
+    return share * total + 3 * math.sqrt(max(share * total, 1))
+
+
+def of(program, work, seconds, options=()):
     """Samples without a root, and with a caller that cannot be, of all with user frames."""
-    program = toolchain.build(release, FIXTURES / "go_stacks", Way(link="-s -w"))
     with running(program, work, 600_000) as pid:
-        recording = record("-p", pid, seconds=seconds, hertz=997)
+        recording = record("-p", pid, *options, seconds=seconds, hertz=1999)
     counts, example = collections.Counter(), ""
     for stack in folded(recording):
         frames = [frame for frame in stack.frames if not is_kernel(frame)]
-        if not frames:
+        # Where a program of C has called Go, its own part of the stack is not found.
+        if not frames or "crosscall2" in frames:
             continue
         counts["total"] += stack.count
         fault = fault_of(frames)
