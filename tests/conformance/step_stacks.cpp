@@ -261,7 +261,8 @@ bool has_left_goroutine(const Thread& thread, const gosym_go_program& go) {
 void add_sample(uint32_t number, const Thread& thread, Program& program, Replay& replay) {
   static auto sample = std::make_unique<gosym_sample>();
   const user_regs_struct& user = thread.registers;
-  native_walk(sample.get(), {user.rip, user.rsp, user.rbp, user.r12, user.fs_base}, program.go.get());
+  native_walk(sample.get(), {user.rip, user.rsp, user.rbp, user.r12, user.fs_base},
+              program.go.get());
   std::span stack(reinterpret_cast<const uint64_t*>(sample->stack), sample->user_depth);
   std::span words(reinterpret_cast<const uint64_t*>(sample->stack) + sample->user_depth,
                   sample->top_size / 8);
