@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import (FIXTURES, GOSYM, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded, gosym, is_kernel,
-                    is_unnamed, run, running)
+from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded,
+                    go, gosym, is_kernel, is_unnamed, run, running, wait_for)
 
 NOBODY = 65534
 PARANOID = "kernel.perf_event_paranoid"
@@ -57,6 +57,12 @@ def as_nobody(*command):
             "--inh-caps=-all", *command]
 
 
+def all_capabilities():
+    """By name, of those that any program can have here: one with others cannot be executed."""
+    bounding = re.search(r"^CapBnd:\s(\w+)", pathlib.Path("/proc/self/status").read_text(), re.MULTILINE)[1]
+    return call("capsh", f"--decode={bounding}").out.strip().partition("=")[2]
+
+
 @functools.cache
 def program_with(name):
     """gosym as a file that gives these capabilities to whoever runs it, and how to run it."""
@@ -69,7 +75,7 @@ def program_with(name):
     if capabilities == "set-user-ID":
         program.chmod(0o4755)
     elif capabilities == "all":
-        call("setcap", "=ep", program)
+        call("setcap", all_capabilities() + "+ep", program)
     elif capabilities:
         call("setcap", ",".join("cap_" + each for each in capabilities) + "+ep", program)
     return as_nobody(program)
@@ -285,13 +291,55 @@ def secret_program(mode=0o700):
     return folder / "secret"
 
 
+WAITER = """package main
+
+import "os"
+
+//go:noinline
+func %s() { <-make(chan int) }
+
+func main() {
+	go %s()
+	os.Stdin.Read(make([]byte, 1))
+}
+"""
+
+
+@functools.cache
+def secret_waiter():
+    """A Go program of root, where only root comes, with a goroutine that waits in a function of that
+    name, and its core file."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    (folder / "waiter.go").write_text(WAITER % (SECRET, SECRET))
+    program = folder / "waiter"
+    call(go("debian"), "build", "-o", program, folder / "waiter.go", env=GO_ENVIRONMENT)
+    with waiting_program(program) as pid:
+        call("gcore", "-o", folder / "core", pid)
+    core = next(folder.glob("core.*"))
+    assert SECRET in gosym("goroutines", core, "--all").out
+    assert SECRET in gosym("goroutines", core).out
+    return core, program
+
+
+@contextlib.contextmanager
+def waiting_program(program):
+    process = subprocess.Popen([program], stdin=subprocess.PIPE)
+    try:
+        wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 2, "threads of Go")
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
 def looks_at(secret, name):
     """What a user with these capabilities gets of a program, its process and its recordings: the
     commands, and what each said, or what its recording shows to a user without any."""
     runner = program_with(name)
     folder = new_folder()
     of_root = folder / "root.raw"
-    with running(secret) as pid:
+    core, waiter = secret_waiter()
+    with running(secret) as pid, waiting_program(waiter) as waiting:
         gosym("record", "-q", "--archive=none", "-F", HERTZ, "-p", pid, "-d", SHORTLY, "-o", of_root)
         of_root.chmod(0o644)
         shutil.copy(of_root, folder / "mine.raw")
@@ -300,12 +348,17 @@ def looks_at(secret, name):
                 ["inspect", secret], ["resolve", secret, "0x1149"], ["resolve", "--pid", pid, "0x1149"],
                 ["report", "root.raw"], ["report", "--debug-dir", secret.parent, "root.raw"],
                 ["report", "--symfs", secret.parent, "root.raw"], ["archive", "mine.raw"], ["doctor"],
+                ["diff", "root.raw", "mine.raw"], ["diff", "root.raw", "mine.raw", "--tree"],
+                ["annotate", "root.raw", "."], ["annotate", secret, "main"], ["annotate", secret, "0x1149"],
+                ["goroutines", pid], ["goroutines", secret], ["top", "-p", pid, "-b", "-n", "1"],
+                ["goroutines", waiting, "--all"], ["resolve", "--pid", waiting, "0x1"],
+                ["goroutines", core], ["goroutines", core, "--all"],
                 ["record", "-F", HERTZ, "-p", pid, "-d", SHORTLY, "-o", "of_pid.raw"],
                 ["record", "-F", HERTZ, "-a", "-d", SHORTLY, "--archive=all", "-o", "all.raw"],
                 ["record", "-o", secret.parent / "new.raw", "--", "true"],
                 ["record", "-F", HERTZ, "-d", SHORTLY, "-o", "run.raw", "--", secret]):
             # At work only while it is recorded: it would have a CPU to itself all that time.
-            os.kill(pid, signal.SIGCONT if command[0] == "record" else signal.SIGSTOP)
+            os.kill(pid, signal.SIGCONT if command[0] in ("record", "top") else signal.SIGSTOP)
             done = call(*runner, *command, check=False, cwd=folder)
             text = done.out + done.err
             written = [folder / word for word in map(str, command)
@@ -314,16 +367,19 @@ def looks_at(secret, name):
                 recording.chmod(0o644)
                 shown = call(*program_with("none"), "report", "--folded", recording, check=False)
                 text += shown.out + shown.err
-            words = " ".join(str(word) for word in command if str(word) != str(pid))
-            yield words.replace(str(secret.parent), "DIR"), done.status, text
+            words = " ".join("PID" if word in (pid, waiting) else str(word) for word in command)
+            for place, name_of_it in ((secret.parent, "DIR"), (waiter.parent, "GO")):
+                words = words.replace(str(place), name_of_it)
+            yield words, done.status, text
     assert not (secret.parent / "new.raw").exists()
 
 
 def files_of_others(name):
     """Whatever a program's file allows, its user reads with it what he may read without, no more."""
     for mode in (0o700, 0o711):
-        for command, _, text in looks_at(secret_program(mode), name):
+        for command, status, text in looks_at(secret_program(mode), name):
             assert SECRET not in text, (oct(mode), command, text)
+            assert status != 126, (command, text)  # it ran
 
 
 def print_files_table():
