@@ -108,6 +108,7 @@ private:
   // next. Gives the time up to which all events were drained.
   uint64_t drain_events();
   void note_code(const SidebandRecord& record);
+  void inherit_code(const ForkEvent& fork);
   void note_code(const RawMapping& mapping);
   void note_losses();
 

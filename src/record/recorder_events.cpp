@@ -63,17 +63,26 @@ void Recorder::note_code(const SidebandRecord& record) {
   if (const auto* mapping = std::get_if<RawMapping>(&record)) {
     note_code(*mapping);
   } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
-    const ProcessState* parent = find(fork->parent_pid);
-    if (fork->pid != fork->parent_pid) {
-      ProcessState& child = processes_[fork->pid];
-      child.code = parent ? parent->code : CodeRanges();
-      child.code_since = fork->time;
-    }
+    if (fork->pid != fork->parent_pid)
+      inherit_code(*fork);
   } else if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec) {
     // Before samples of the new program are seen.
     if (ProcessState* process = find(comm->pid))
       process->places.clear();
   }
+}
+
+// What the child has mapped may have been told before its parent's fork.
+void Recorder::inherit_code(const ForkEvent& fork) {
+  ProcessState& child = processes_[fork.pid];
+  CodeRanges own;
+  if (child.code_since >= fork.time)
+    own = std::move(child.code);
+  const ProcessState* parent = find(fork.parent_pid);
+  child.code = parent ? parent->code : CodeRanges();
+  for (const CodeRange& range : own)
+    add(child.code, range);
+  child.code_since = std::max(child.code_since, fork.time);
 }
 
 void Recorder::note_code(const RawMapping& mapping) {

@@ -322,6 +322,29 @@ TEST_CASE("recorder: what happened while the rings were read waits for what was 
         Texts{"1 forks 2", "2 maps [code] at 5000", "sample of 2 at 5010"});
 }
 
+TEST_CASE("recorder: what a program maps while its samples are read is known in them") {
+  Recording recording;
+  recording.look({mmap_of(1, 10, 0x1000)});
+  uint64_t time = 0;
+  int turn = 0;
+  recording.sampler.drain = [&](std::vector<SidebandRecord>& records) {
+    if (++turn == 1) {
+      time = monotonic_ns() + 1;
+      recording.sampler.samples = {{time, pid(2), {0x5010}, {0x5030, 0x1030}}};
+    } else if (turn == 2) {  // for the sample
+      records.emplace_back(mmap_of(2, time, 0x5000));
+    } else if (turn == 3) {  // of another ring
+      records.emplace_back(fork_of(1, 2, time - 1));
+    }
+  };
+  recording.look({});
+  recording.look({}, {{time + 1, pid(2), {0x5010}, {0x5030, 0x1030}}});
+  CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "1 forks 2",
+                                    "2 maps [code] at 1000", "2 maps [code] at 5000",
+                                    "sample of 2 at 5010 5030",
+                                    "sample of 2 at 5010 5030 1030"});
+}
+
 TEST_CASE("recorder: a library that is loaded later") {
   TemporaryDirectory folder;
   CodeFile library = write_file(folder, "library", some_library());
