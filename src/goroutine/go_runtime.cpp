@@ -4,18 +4,42 @@
 
 namespace gosym {
 
+namespace {
+
+// Of runtime.cgocallback where it has called Go code for code of C: on the stack of a goroutine
+// its frame has a size of its own, and at the end of it where the goroutine had left for C
+// code.
+std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,
+                                           uint8_t frame_size) {
+  std::vector<Call> calls = code.calls_at(address);
+  if (frame_size == 0 || calls.empty() ||
+      !calls.back().function.starts_with("runtime.cgocallback"))
+    return std::nullopt;
+  UnwindRule rule;
+  rule.cfa = {Anchor::kStackPointer, frame_size};
+  rule.return_address = {Anchor::kCfa, -8};
+  rule.frame_kind = UnwindRule::FramePointer::kLost;
+  return rule;
+}
+
+}  // namespace
+
 bool is_known_runtime(const GoFile& file) {
   return go::goroutine_layout(file.version).has_value();
 }
 
 GoRuntime make_runtime(const GoFile& file, const GoCode& code) {
   GoRuntime runtime;
-  runtime.find_rule = [&code](uint64_t address) { return code.find_rule(address); };
+  auto layout = go::goroutine_layout(file.version);
+  runtime.layout = layout ? *layout : go::newest_goroutine_layout();
+  runtime.find_rule = [&code,
+                       frame_size = runtime.layout.runtime.callback_frame](uint64_t address) {
+    auto rule = code.find_rule(address);
+    return rule ? rule : rule_of_callback(code, address, frame_size);
+  };
   runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
   for (ImageAddress address : go::find_allgs(*file.module))
     runtime.allgs.push_back(to_integer(address) + file.bias);
-  auto layout = go::goroutine_layout(file.version);
-  runtime.layout = layout ? *layout : go::newest_goroutine_layout();
   return runtime;
 }
 

@@ -145,9 +145,24 @@ public:
     }
   }
 
+  // Whether a ucontext of Linux for x86-64 lies there, of a signal that is handled on a stack
+  // for that and interrupted Go code: flags, of which three are known, at 0; no link at 8;
+  // where that stack begins at 16; its size at 32.
+  template <class Word>
+  bool has_context(uint64_t at, const Word& word) {
+    constexpr uint64_t kFlags = 7;
+    constexpr uint64_t kMaxSize = 1 << 20;
+    uint64_t begin = word(at + 16).value_or(0);
+    uint64_t size = word(at + 32).value_or(0);
+    return word(at).value_or(kFlags + 1) <= kFlags && word(at + 8) == 0 && begin <= at &&
+           size <= kMaxSize && at - begin < size &&
+           rule_of(word(at + 168).value_or(0)).has_value();
+  }
+
   // What was interrupted by signals that a thread now handles, the last first. `stack` are the
   // words from its stack pointer on: a handler is called with where it returns to, and there
-  // with what was interrupted.
+  // with what was interrupted. In programs with C code it returns to the C library, of which
+  // nothing is known.
   std::vector<CodeFrame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
     std::vector<CodeFrame> found;
     auto word = [&](uint64_t address) {
@@ -155,7 +170,9 @@ public:
     };
     for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord) {
       uint64_t call = word(at).value_or(0);
-      const std::optional<UnwindRule>& rule = rule_of(call);
+      std::optional<UnwindRule> rule = rule_of(call);
+      if (!rule && has_context(at + kGoWord, word))
+        rule = kSignalReturn;
       if (!rule || !rule->is_cfa_loaded)
         continue;
       if (auto interrupted = caller_of(CodeFrame{call, at + kGoWord, 0}, *rule, word))
