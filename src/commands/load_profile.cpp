@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "commands/report_notes.h"
 #include "profile/accumulated_profile.h"
+#include "profile/creators.h"
 #include "profile/go_stacks.h"
 #include "profile/scheduler_frames.h"
 #include "symbolize/given_names.h"
@@ -353,6 +354,7 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   if (wanted.is_whole)
     group_by.time_step = time_step_of_page(duration);
   group_by.has_goids |= options.has_goids;
+  group_by.has_creators = options.has_creators;
   auto named = profile_of(recordings, wanted, files);
   for (const NamedRecording& one : recordings)
     tell_damage(one, options);
@@ -413,6 +415,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
+  if (options.has_creators && !name_creators(profile))
+    warn(options, "--creators: no sample says where its goroutine was created");
   select(profile, options.selection);
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);

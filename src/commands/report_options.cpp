@@ -348,9 +348,14 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
        {.names = "-q,--quiet",
         .help = "Print no warnings and no notes",
         .set = into(options.is_quiet)}}};
+  OptionGroup selection = selection_options(options.selection);
+  selection.options.push_back(
+      {.names = "--creators",
+       .help = "Root the stacks of goroutines at where these were created",
+       .set = into(options.has_creators)});
   return {view_options(options.view),
           filter_options(options),
-          selection_options(options.selection),
+          std::move(selection),
           output_options(options),
           naming_options(options),
           debug_options(options.debug),

@@ -123,6 +123,9 @@ private:
         continue;
       StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
       set_stack(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
+      // Beyond the root of the stack lies where the goroutine was created.
+      if (goroutine.stack_state == GoroutineStack::kWhole && goroutine.created_at != 0)
+        addresses_.push_back(goroutine.created_at);
       set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
       std::string state = state_text(goroutine, runtime.layout.wait_reasons);
       sample.tid = goroutine.thread != 0 ? goroutine.thread : pid_;

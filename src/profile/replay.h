@@ -19,7 +19,8 @@ struct GroupBy {
   bool has_goids = true;
   bool has_cpus = false;
   bool has_wakers = false;
-  uint64_t time_step = 0;  // in nanoseconds: samples of different steps; 0: no time
+  bool has_creators = false;  // of goroutines, beyond the roots of their stacks
+  uint64_t time_step = 0;     // in nanoseconds: samples of different steps; 0: no time
   // By how much the recording began later than what steps are counted from, in nanoseconds.
   uint64_t time_offset = 0;
 };

@@ -93,7 +93,8 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
   // tables of the same files.
   KeptFiles archived(recording, kept.images);
-  auto unwinder = std::make_unique<Unwinder>(recording.vdso, files, kept.images);
+  auto unwinder =
+      std::make_unique<Unwinder>(recording.vdso, files, kept.images, group_by.has_creators);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
     return unwinder->walk(profile, dumps, archived.set_memory(memory),
                           [&](Profile& grown) { return archived.open(grown); });

@@ -245,17 +245,28 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                               (walk.is_unknown() ? kUnknown : 0));
 }
 
+// What the recorder put beyond the root of a goroutine's stack.
+std::optional<LocationId> creator_in(Code& code, std::span<const LocationId> recorded) {
+  if (recorded.size() < 2)
+    return {};
+  std::optional<UnwindRule> rule = code.rule(recorded[recorded.size() - 2]);
+  bool is_root = rule && rule->return_kind == UnwindRule::ReturnAddress::kNone;
+  return is_root ? std::optional(recorded.back()) : std::nullopt;
+}
+
 }  // namespace
 
 struct Unwinder::Walked {
   Code code;
+  bool has_creators;
   SequencePool<LocationId> stacks = {};
   std::vector<uint32_t> numbers = {};  // in `stacks`, of each stack of the profile
   std::vector<uint8_t> outcomes = {};
 };
 
-Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
-    : walked_(new Walked{.code = Code(vdso, files, cache)}) {}
+Unwinder::Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache,
+                   bool has_creators)
+    : walked_(new Walked{.code = Code(vdso, files, cache), .has_creators = has_creators}) {}
 
 Unwinder::~Unwinder() = default;
 
@@ -271,9 +282,12 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
   std::vector<LocationId> stack;
   for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
     const StackState& state = dumps.states[i - dumps.first_stack];
-    walked.outcomes.push_back(walk_stack(walked.code, profile,
-                                         profile.stack(static_cast<StackId>(i)), state,
-                                         dumps.dump(state.top), stack));
+    std::span<const LocationId> recorded = profile.stack(static_cast<StackId>(i));
+    walked.outcomes.push_back(
+        walk_stack(walked.code, profile, recorded, state, dumps.dump(state.top), stack));
+    if (walked.has_creators && (walked.outcomes.back() & (kCut | kUnknown)) == 0)
+      if (auto creator = creator_in(walked.code, profile.stack(static_cast<StackId>(i))))
+        stack.push_back(*creator);
     walked.numbers.push_back(walked.stacks.intern(stack));
     if (walked.stacks.memory() + dumps.locations->memory() - known > memory_limit)
       return false;

@@ -28,7 +28,10 @@ namespace gosym {
 class Unwinder {
 public:
   // `vdso` is the ELF image that the recording has of it. All must outlive this.
-  Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache);
+  // `has_creators`: stacks of goroutines go on beyond their root with where these were created,
+  // if that was recorded.
+  Unwinder(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache,
+           bool has_creators = false);
   ~Unwinder();
 
   // What there is to do for images that the profile has got, before they are asked for callers;

@@ -1,7 +1,12 @@
 #include "profile/go_stacks.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <map>
+#include <set>
+
+#include "profile/creators.h"
 #include "profile/scheduler_frames.h"
 
 using namespace gosym;
@@ -191,4 +196,50 @@ TEST_CASE(
         "runtime.newobject main.f ");
   CHECK(shown_of({}, {"runtime.gopark", "runtime.bgsweep"}, "GC sweep wait") ==
         "runtime.gopark runtime.bgsweep ");
+}
+
+namespace {
+
+// By name, each a location; the same name is the same location.
+class NamedStacks {
+public:
+  void sample(std::initializer_list<std::string_view> names, uint64_t count, uint32_t pid = 1) {
+    std::vector<LocationId> stack;
+    for (std::string_view name : names) {
+      auto [known, is_new] = known_.try_emplace(name);
+      if (is_new)
+        known->second = make.add({{name, kNormal}});
+      stack.push_back(known->second);
+    }
+    make.sample(stack, count);
+    make.profile.samples.back().pid = pid;
+  }
+
+  // "f main 3".
+  std::set<std::string> texts() const {
+    std::set<std::string> all;
+    for (const SampleCount& sample : make.profile.samples)
+      all.insert(fmt::format("{}{}", stack_text(make.profile, sample), sample.count));
+    return all;
+  }
+
+  StackBuilder make;
+
+private:
+  std::map<std::string_view, LocationId> known_;  // of literals
+};
+
+}  // namespace
+
+TEST_CASE("stacks: of goroutines the creator becomes the root") {
+  NamedStacks stacks;
+  stacks.sample({"main.work", "runtime.goexit", "main.start"}, 1);
+  stacks.sample({"main.start", "main.main", "runtime.main", "runtime.goexit"}, 2);
+  stacks.sample({"main.turn", "main.work", "runtime.goexit", "main.start"}, 3);
+  CHECK(name_creators(stacks.make.profile));
+  CHECK(stacks.texts() ==
+        std::set<std::string>{"main.work (created by main.start) 1",
+                              "main.start main.main runtime.main runtime.goexit 2",
+                              "main.turn main.work (created by main.start) 3"});
+  CHECK(!name_creators(stacks.make.profile));
 }
