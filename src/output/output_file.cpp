@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/exit_status.h"
+#include "base/planted_file.h"
 
 namespace gosym {
 
@@ -25,10 +26,14 @@ Error write_error(const std::string& path, int cause) {
 }
 
 // Devices, pipes and what a symbolic link leads to are written where they are: a new file in
-// their place would not be what was asked for.
-bool must_write_in_place(const std::string& path) {
+// their place would not be what was asked for. Not so what others have put there.
+Result<bool> must_write_in_place(const std::string& path) {
   struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  if (lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode))
+    return false;
+  if (is_planted(path, status))
+    return planted_error(path, status);
+  return true;
 }
 
 }  // namespace
@@ -36,10 +41,12 @@ bool must_write_in_place(const std::string& path) {
 Result<OutputFile> OutputFile::open(const std::string& path) {
   if (path == "-")
     return OutputFile(path, "", UniqueFd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)));
-  bool is_in_place = must_write_in_place(path);
-  std::string temporary = is_in_place ? "" : fmt::format("{}.{}.tmp", path, getpid());
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_in_place ? O_TRUNC : O_EXCL);
-  UniqueFd fd(::open(is_in_place ? path.c_str() : temporary.c_str(), flags, kMode));
+  auto is_in_place = must_write_in_place(path);
+  if (!is_in_place)
+    return std::move(is_in_place).error();
+  std::string temporary = *is_in_place ? "" : fmt::format("{}.{}.tmp", path, getpid());
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (*is_in_place ? O_TRUNC : O_EXCL);
+  UniqueFd fd(::open(*is_in_place ? path.c_str() : temporary.c_str(), flags, kMode));
   if (!fd)
     return write_error(path, errno);
   return OutputFile(path, std::move(temporary), std::move(fd));

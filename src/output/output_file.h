@@ -11,7 +11,8 @@ namespace gosym {
 
 // A file that is written part by part, or standard output for "-". A regular file is there
 // whole when it has been finished, and until then, or if anything fails, as it was before. That
-// nobody reads a pipe any more is no failure.
+// nobody reads a pipe any more is no failure. Links and FIFOs that another user has put into a
+// directory where everybody may write are refused.
 class OutputFile {
 public:
   static Result<OutputFile> open(const std::string& path);

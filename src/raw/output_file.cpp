@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/mapped_file.h"
+#include "base/planted_file.h"
 #include "raw/format.h"
 
 namespace gosym::raw {
@@ -35,16 +35,6 @@ Result<OutputFile> open_standard_output() {
   if (!fd)
     return system_error("cannot write to standard output", errno);
   return OutputFile{std::move(fd), "standard output"};
-}
-
-// Whether who opens a file finds there what somebody else may have put in its place: in /tmp
-// and the like, links and FIFOs of other users (as fs.protected_fifos has it).
-bool is_planted(const std::string& path, const struct stat& status) {
-  std::string directory = std::filesystem::path(path).parent_path();
-  struct stat parent {};
-  bool is_shared = stat(directory.empty() ? "." : directory.c_str(), &parent) == 0 &&
-                   (parent.st_mode & S_IWOTH) != 0;
-  return is_shared && status.st_uid != geteuid() && status.st_uid != getuid();
 }
 
 // A recording that was ended in order, without a sample: nothing is lost with it.
@@ -151,9 +141,7 @@ Result<OutputFile> open_output(const std::string& path) {
   if (S_ISREG(link.st_mode))
     return create(path);
   if (is_planted(path, link))
-    return errorf("'{}' belongs to user {}, in a directory where everybody may write", path,
-                  link.st_uid)
-        .with_hint("name another file with -o");
+    return planted_error(path, link);
 
   struct stat target {};
   if (stat(path.c_str(), &target) == 0 && is_stream(target))

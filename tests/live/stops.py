@@ -141,6 +141,30 @@ def planted_fifo():
     os.close(reader)
 
 
+def planted_for_a_report():
+    """Neither through a link nor into a FIFO of another user, where everybody may write."""
+    file = record("-a", seconds=1)
+    folder = new_place("shared")
+    folder.mkdir()
+    folder.chmod(0o777)
+    victim = folder.parent / "victim"
+    for option in ("--html", "--pprof", "--svg"):
+        link, fifo = folder / "link", folder / "fifo"
+        link.symlink_to(victim)
+        os.mkfifo(fifo, 0o666)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        for planted in (link, fifo):
+            os.chown(planted, 65534, 65534, follow_symlinks=False)
+            done = gosym("report", "-q", option, planted, file, check=False)
+            assert done.status == 1 and "belongs to user 65534" in done.err, (option, done)
+            assert not victim.exists() and os.read(reader, 100) == b"", option
+            os.chown(planted, 0, 0, follow_symlinks=False)
+        gosym("report", "-q", option, link, file)
+        os.close(reader)
+        for made in (link, fifo, victim):
+            made.unlink()
+
+
 def limited_file_size():
     """What fits is there, and the status says that more was to come."""
     file = new_file()
@@ -163,4 +187,5 @@ run([("Ctrl-C ends a recording well", lambda: stopped_by(signal.SIGINT)),
      ("a second recorder of a file is refused", second_recorder),
      ("a directory that is removed is told", directory_is_removed),
      ("a FIFO that another user put there gets nothing", planted_fifo),
+     ("nor what a report writes", planted_for_a_report),
      ("a limit of the size of files", limited_file_size)])
