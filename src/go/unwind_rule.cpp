@@ -104,6 +104,23 @@ bool may_have_switched(const Module& module, const Function& function, uint64_t 
   return has_switched;
 }
 
+// Up to Go 1.15 the runtime's clocks save their stack pointer in %rbp before they may go to
+// another stack (mov %rsp, %rbp), to come back. The depth there; none of other functions.
+std::optional<int32_t> depth_in_rbp(const Module& module, const Function& function,
+                                    uint64_t pc) {
+  constexpr std::string_view kSave = "\x48\x89\xe5";
+  std::string_view name = module.table.name(function.name_offset);
+  bool is_clock = name.starts_with("runtime.nanotime") || name.starts_with("runtime.walltime");
+  auto address = module.address_of(function.entry);
+  auto code = address ? module.image->loaded_from(*address) : std::nullopt;
+  if (module.image->machine != EM_X86_64 || !is_clock || !code || pc < function.entry)
+    return std::nullopt;
+  size_t at = as_text(*code).substr(0, pc - function.entry).find(kSave);
+  if (at == std::string_view::npos)
+    return std::nullopt;
+  return module.table.value(function, function.pcsp, function.entry + at);
+}
+
 // Where a function first moves its stack pointer.
 struct FirstMove {
   uint64_t pc = 0;    // behind the instruction
@@ -211,6 +228,16 @@ UnwindRule rule_of_x86(int32_t depth, int32_t word) {
   return rule;
 }
 
+// It may be on the stack that it has left, which is then another one.
+UnwindRule rule_of_clock(int32_t depth) {
+  UnwindRule rule = rule_of_x86(depth, 8);
+  rule.cfa.anchor = Anchor::kFramePointer;
+  rule.frame_kind = depth > 0 ? FramePointer::kOnStack : FramePointer::kLost;
+  rule.frame_pointer = {Anchor::kCfa, -16};
+  rule.may_have_left = true;
+  return rule;
+}
+
 UnwindRule rule_of_arm64(int32_t depth) {
   UnwindRule rule;
   rule.cfa = {Anchor::kStackPointer, depth};
@@ -251,8 +278,11 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if (is_sigreturn(module, *function))
     return kSignalReturn;
   if (has(table, *function, kFlagSetsStackPointer, kSwitches) &&
-      may_have_switched(module, *function, *pc))
+      may_have_switched(module, *function, *pc)) {
+    if (auto saved = depth_in_rbp(module, *function, *pc))
+      return rule_of_clock(*saved);
     return is_gogo(module, *function) ? std::optional(kStackBegins) : std::nullopt;
+  }
 
   auto depth = table.value(*function, function->pcsp, *pc);
   auto rule = depth ? rule_of(module.image->machine, *depth) : std::nullopt;

@@ -43,6 +43,9 @@ struct UnwindRule {
   StackPlace frame_pointer{};
   // What is returned to was interrupted: it follows no call, and is no return address.
   bool is_signal_frame = false;
+  // The caller may lie on another stack, which the thread has left here: then the place of the
+  // frame is none of this one.
+  bool may_have_left = false;
   // Nothing of the above, save whether it is a signal frame: the values are to be asked for.
   bool is_evaluated = false;
 
@@ -58,6 +61,7 @@ inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160}
                                              .frame_kind = UnwindRule::FramePointer::kOnStack,
                                              .frame_pointer = {Anchor::kStackPointer, 120},
                                              .is_signal_frame = true,
+                                             .may_have_left = false,
                                              .is_evaluated = false};
 
 // What the registers and the stack hold where a function is stopped, for whoever evaluates its

@@ -82,7 +82,8 @@ public:
       return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
     constexpr uint64_t kNear = 64;
-    if (!known && goroutine_ && find_word(*goroutine_, kNear))
+    bool may_have_left = !known || known->may_have_left;
+    if (may_have_left && goroutine_ && find_word(*goroutine_, kNear))
       return false;
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
@@ -170,6 +171,7 @@ private:
                                          .frame_kind = FramePointer::kOnStack,
                                          .frame_pointer = {Anchor::kCfa, -16},
                                          .is_signal_frame = false,
+                                         .may_have_left = false,
                                          .is_evaluated = false};
 
   using Word = WalkedWord<Address>;
@@ -357,7 +359,7 @@ private:
   // Whether the thread may have left its stack there, as functions without a rule do.
   bool may_be_root(Address id) {
     std::optional<UnwindRule> rule = code_.rule(id);
-    return !rule || rule->return_kind == ReturnAddress::kNone;
+    return !rule || rule->return_kind == ReturnAddress::kNone || rule->may_have_left;
   }
 
   // `cfa` only counts for places that are told from it.

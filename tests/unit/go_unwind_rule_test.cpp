@@ -163,6 +163,20 @@ TEST_CASE("go unwind rules: functions that switch stacks are as others before an
   CHECK(aligned.rule_at(4) == "none");
 }
 
+TEST_CASE("go unwind rules: clocks that save their stack pointer in rbp are told by it") {
+  // nop; mov %rsp, %rbp; mov 0x38(%rdx), %rsp; and $-16, %rsp; mov %rbp, %rsp; ret
+  const std::string code = "\x90\x48\x89\xe5\x48\x8b\x62\x38\x48\x83\xe4\xf0\x48\x89\xec\xc3";
+  auto rule = [&](std::string name, int32_t depth) {
+    Sample sample({{depth, 0x10}}, code);
+    sample.program.functions[0].name = std::move(name);
+    sample.program.functions[0].flags = 2;
+    return sample.rule_at(12);
+  };
+  CHECK(rule("runtime.nanotime", 0) == "fp+8 cfa-8 lost");
+  CHECK(rule("runtime.walltime1", 24) == "fp+32 cfa-8 cfa-16");
+  CHECK(rule("runtime.systemstack", 24) == "none");
+}
+
 TEST_CASE("go unwind rules: signal handlers return to the registers that were saved") {
   Sample sample({{0, 0x10}});
   for (const char* name : {"runtime.sigreturn", "runtime.sigreturn__sigaction"}) {
