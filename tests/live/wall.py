@@ -79,6 +79,30 @@ def each_for_others(version):
         assert abs(share - own_share) < 0.05, (state, share, own_share)
 
 
+PHASES = ("sleep", "receive", "lock", "compute")
+
+
+def as_the_program_samples(version):
+    """Shares of the phases of goroutines, as the program finds them by runtime.GoroutineProfile."""
+    process = subprocess.Popen([build(version, "phases")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    file, *_ = recorded(process.pid, "-e", "wall", seconds=6)
+    out, _ = process.communicate()
+    own = {name: int(count) for name, count in map(str.split, out.splitlines())}
+    found = collections.Counter()
+    profile = pprof(file)
+    for sample in profile.samples:
+        functions = {line.function for location in sample.locations for line in profile.locations[location].lines}
+        if "main.run" in functions:
+            phase = next((name for name in PHASES if f"main.{name}" in functions), "compute")
+            found[phase] += sample.nanoseconds
+    for name in PHASES:
+        share, own_share = found[name] / found.total(), own[name] / sum(own.values())
+        print(f"# {name}: {share:.2%}, by the program itself {own_share:.2%}")
+        assert abs(share - own_share) < 0.03, (name, share, own_share)
+    assert own["lock"] > 0 and own["receive"] > 0, own
+
+
 def beside_others():
     """A command, whose start is seen, with CPU time in the same recording."""
     file = new_place("both.raw")
@@ -104,4 +128,6 @@ def errors():
 
 run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, version)) for version in VERSIONS] +
     [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS] +
+    [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
+     for version in VERSIONS] +
     [("a command, and CPU time beside it", beside_others), ("errors", errors)])
