@@ -26,7 +26,7 @@ _gosym() {
     report)
       options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth -S --focus
-        --ignore -d --module --hide --show --no-kernel --no-inlines --creators --json --md --csv --folded
+        --ignore -d --module --hide --show --no-kernel --no-inlines --creators --charge-gc --json --md --csv --folded
         --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"

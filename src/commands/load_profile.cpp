@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "commands/report_notes.h"
 #include "profile/accumulated_profile.h"
+#include "profile/collector_cost.h"
 #include "profile/creators.h"
 #include "profile/go_stacks.h"
 #include "profile/scheduler_frames.h"
@@ -417,6 +418,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
     hide_wrappers(profile);
   if (options.has_creators && !name_creators(profile))
     warn(options, "--creators: no sample says where its goroutine was created");
+  if (options.charges_collector)
+    charge_collector(profile);
   select(profile, options.selection);
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);

@@ -353,6 +353,10 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       {.names = "--creators",
        .help = "Root the stacks of goroutines at where these were created",
        .set = into(options.has_creators)});
+  selection.options.push_back(
+      {.names = "--charge-gc",
+       .help = "Charge Go's garbage collection to the stacks that allocate: an estimate",
+       .set = into(options.charges_collector)});
   return {view_options(options.view),
           filter_options(options),
           std::move(selection),

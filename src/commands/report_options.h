@@ -38,7 +38,8 @@ struct ReportOptions {
   DebugOptions debug;
   bool keeps_wrappers = false;
   bool has_goids = false;
-  bool has_creators = false;  // of goroutines, as the roots of their stacks
+  bool has_creators = false;       // of goroutines, as the roots of their stacks
+  bool charges_collector = false;  // to those who allocate
   bool is_strict = false;
   std::string max_loss;
   bool is_verbose = false;

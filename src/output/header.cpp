@@ -16,6 +16,7 @@
 #include "base/width.h"
 #include "model/container.h"
 #include "output/unnamed.h"
+#include "profile/collector_cost.h"
 #include "view/processes.h"
 
 namespace gosym {
@@ -413,6 +414,8 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
                         ? ""
                         : fmt::format(": {:.1f} % of all",
                                       percent(amounts.total(), profile.recorded_amounts[0]))));
+  if (std::string_view estimate = estimate_of(profile); !estimate.empty())
+    lines.push_back(fmt::format("estimate   {}", estimate));
   std::string text;
   for (const std::string& line : lines)
     text += (screen.has_width() ? cut_at_end(line, screen.width) : line) + '\n';

@@ -14,6 +14,7 @@
 #include "output/gzip.h"
 #include "output/unnamed.h"
 #include "profile/accumulated_profile.h"
+#include "profile/collector_cost.h"
 #include "profile/pprof_fields.h"
 #include "view/frame_keys.h"
 
@@ -350,6 +351,8 @@ private:
       write_comment(fmt::format("event: {}", event_text(event)));
     if (!profile_.filter.empty())
       write_comment(fmt::format("filter: {}", profile_.filter));
+    if (std::string_view estimate = estimate_of(profile_); !estimate.empty())
+      write_comment(fmt::format("estimate: {}", estimate));
     if (uint64_t lost = profile_.stats.lost_samples; lost > 0)
       write_comment(fmt::format("lost: {} of {} samples", lost, lost + profile_.stats.samples));
   }

@@ -5,6 +5,7 @@
 
 #include "output/amounts.h"
 #include "output/json.h"
+#include "profile/collector_cost.h"
 #include "view/call_tree.h"
 #include "view/totals.h"
 
@@ -54,6 +55,8 @@ private:
     json_.field("command", info.command_line);
     json_.field("gosym", info.gosym_version);
     json_.field("selection", profile_.filter);
+    if (std::string_view estimate = estimate_of(profile_); !estimate.empty())
+      json_.field("estimate", estimate);
     write_recordings();
     json_.end_object();
   }

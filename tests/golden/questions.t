@@ -187,3 +187,17 @@ Which program of a busy machine, and what in it?
   2 of 13 rows; --top 0 shows all
 
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
+
+Who makes the garbage collector work, in prometheus?
+
+  $ gosym report --charge-gc --callers '^runtime.gc .estimated' --depth 3 --min 10 prometheus.html | sed -n '5,$p'
+  estimate   garbage collection is charged to stacks that allocate, by their time in runtime.mallocgc
+
+  callers of runtime.gc (estimated share): 11.95 % of the total, 0.74 s
+
+  total %  function
+    11.95  runtime.mallocgc
+     6.22  ├─ runtime.newobject
+     2.29  │  go.opentelemetry.io/otel/trace.NewTracerConfig
+     1.64  └─ runtime.makeslice
+  1,017 smaller, or deeper, calls are left out; --min 0 shows all

@@ -1,15 +1,20 @@
 #!/usr/bin/python3
-"""Views that know Go's runtime: where goroutines were created.
+"""Views that know Go's runtime: where goroutines were created, and whom the garbage collector works for.
 
     go_views.py GOSYM
 """
 import contextlib
 import functools
+import json
+import re
 import subprocess
 
-from common import FIXTURES, GO_ENVIRONMENT, compiled, folded, go, go_versions, gosym, new_place, run
+from common import FIXTURES, GO_ENVIRONMENT, compiled, folded, go, go_versions, gosym, new_place, pprof_file
+from common import call, run
 
 VERSIONS = go_versions("1.15", "1.19", "1.24", "1.27")
+ESTIMATE = "runtime.gc (estimated share)"
+COLLECTOR = re.compile(r"runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)\b")
 
 
 @functools.cache
@@ -66,14 +71,51 @@ def creators(version, event):
                    for stack, _ in plain for frame in stack), plain
 
 
+def collector(version):
+    """What the collector does is charged by who allocates; nothing is lost, and it is said to be an estimate."""
+    plain, charged = stacks(version, "cpu-clock"), stacks(version, "cpu-clock", "--charge-gc")
+    assert samples(plain) == samples(charged)
+    own = samples([(stack, count) for stack, count in plain if any(map(COLLECTOR.match, stack))])
+    moved = [(stack, count) for stack, count in charged if ESTIMATE in stack]
+    assert own > 100 and own == samples(moved), (own, samples(moved))
+    assert not any(any(map(COLLECTOR.match, stack)) for stack, _ in charged)
+    assert all(stack[-1] == ESTIMATE and stack[-2].startswith("runtime.mallocgc") for stack, _ in moved), moved
+    much, little = (samples([(stack, count) for stack, count in moved if f"main.{function}" in stack])
+                    for function in ("much", "little"))
+    print(f"# {own} samples of the collector: {much} to main.much, {little} to main.little")
+    assert much + little >= 0.95 * own
+    # The program allocates three times as much there.
+    assert 0.68 <= much / (much + little) <= 0.82, (much, little)
+
+
+def said():
+    file = recording("1.27")
+    options = ["--event", "cpu-clock", "--charge-gc", file]
+    text = gosym("report", "--stdio", *options).out
+    assert re.search(r"^estimate +garbage collection is charged to stacks that allocate", text, re.M), text
+    assert ESTIMATE in text, text
+    document = json.loads(gosym("report", "--json", *options).out)
+    assert "garbage collection is charged" in document["recording"]["estimate"], document["recording"]
+    profile = pprof_file(file, "--event", "cpu-clock", "--charge-gc")
+    comments = call("go", "tool", "pprof", "-comments", profile).out
+    assert "estimate: garbage collection is charged" in comments, comments
+    assert "estimate: garbage" in gosym("report", "--stdio", profile).out.replace("estimate  ", "estimate:"), profile
+    page = new_place("page.html")
+    gosym("report", "-q", "--html", page, *options)
+    assert ESTIMATE in gosym("report", "--folded", "--event", "cpu-clock", page).out
+
+
 def nothing_to_say():
     """Of a recording without Go."""
     file = new_place("other.raw")
     gosym("record", "-q", "-d", "1s", "-o", file, "--", "sh", "-c", "while :; do :; done")
-    done = gosym("report", "--stdio", "--creators", file)
+    done = gosym("report", "--stdio", "--creators", "--charge-gc", file)
     assert "no sample says where its goroutine was created" in done.err, done
+    assert "estimate " not in done.out, done
 
 
 run([(f"Go {version}, {event}: where goroutines were created", functools.partial(creators, version, event))
      for version in VERSIONS for event in ("cpu-clock", "wall")] +
-    [("without Go", nothing_to_say)])
+    [(f"Go {version}: the collector is charged to who allocates", functools.partial(collector, version))
+     for version in VERSIONS] +
+    [("that it is an estimate is said", said), ("without Go", nothing_to_say)])

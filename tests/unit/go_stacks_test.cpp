@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "profile/collector_cost.h"
 #include "profile/creators.h"
 #include "profile/scheduler_frames.h"
 
@@ -230,6 +231,50 @@ private:
 };
 
 }  // namespace
+
+TEST_CASE("stacks: the collector is charged to those who allocate, by their time there") {
+  NamedStacks stacks;
+  stacks.make.profile.info.events.resize(1);
+  stacks.make.profile.info.events[0].period = 1;
+  stacks.sample({"runtime.nextFreeFast", "runtime.mallocgc", "main.much"}, 2);
+  stacks.sample({"runtime.mallocgcSmallNoScanSC2", "main.much"}, 4);
+  stacks.sample({"runtime.gcAssistAlloc", "runtime.mallocgc", "main.little"}, 3);
+  stacks.sample({"main.much"}, 5);
+  stacks.sample({"runtime.scanobject", "runtime.gcDrain", "runtime.gcBgMarkWorker.func2",
+                 "runtime.gcBgMarkWorker"},
+                10);
+  stacks.sample({"runtime.sweepone", "runtime.bgsweep"}, 1);
+  // Of a process that does not allocate, and what only sounds like the collector's.
+  stacks.sample({"runtime.gcBgMarkWorker"}, 7, 2);
+  stacks.sample({"runtime.bgsweeper"}, 1);
+  CHECK(estimate_of(stacks.make.profile).empty());
+  charge_collector(stacks.make.profile);
+  CHECK(stacks.texts() ==
+        std::set<std::string>{
+            "(runtime.gc (estimated share)) runtime.mallocgc main.much 2",
+            "(runtime.gc (estimated share)) runtime.mallocgcSmallNoScanSC2 main.much 5",
+            "(runtime.gc (estimated share)) runtime.mallocgc main.little 4",
+            "runtime.nextFreeFast runtime.mallocgc main.much 2",
+            "runtime.mallocgcSmallNoScanSC2 main.much 4",
+            "runtime.gcAssistAlloc runtime.mallocgc main.little 3", "main.much 5",
+            "runtime.gcBgMarkWorker 7", "runtime.bgsweeper 1"});
+  CHECK(!estimate_of(stacks.make.profile).empty());
+}
+
+TEST_CASE("stacks: what is inlined into an allocation did not call the collector") {
+  StackBuilder make;
+  make.profile.info.events.resize(1);
+  make.profile.info.events[0].period = 1;
+  make.sample({make.add({{"runtime.nextFreeFast", kNormal}, {"runtime.mallocgc", kNormal}}),
+               make.add({{"main.f", kNormal}})});
+  make.sample({make.add({{"runtime.bgsweep", kNormal}})});
+  charge_collector(make.profile);
+  REQUIRE(make.profile.samples.size() == 2);
+  CHECK(stack_text(make.profile, make.profile.samples[0]) ==
+        "(runtime.nextFreeFast runtime.mallocgc) main.f ");
+  CHECK(stack_text(make.profile, make.profile.samples[1]) ==
+        "(runtime.gc (estimated share)) runtime.mallocgc main.f ");
+}
 
 TEST_CASE("stacks: of goroutines the creator becomes the root") {
   NamedStacks stacks;
