@@ -10,7 +10,7 @@ import re
 import subprocess
 
 from common import FIXTURES, GO_ENVIRONMENT, compiled, folded, go, go_versions, gosym, new_place, pprof_file
-from common import call, run
+from common import call, record, run
 
 VERSIONS = go_versions("1.15", "1.19", "1.24", "1.27")
 ESTIMATE = "runtime.gc (estimated share)"
@@ -34,10 +34,8 @@ def working(version):
 @functools.cache
 def recording(version):
     """CPU time and what goroutines do."""
-    file = new_place("both.raw")
     with working(version) as pid:
-        gosym("record", "-q", "-F", "997", "--wall", "-p", pid, "-d", "4s", "-o", file)
-    return file
+        return record("-p", pid, "--wall", seconds=4, hertz=1999)
 
 
 def stacks(version, event, *options):
