@@ -53,15 +53,30 @@ static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u6
 static __always_inline void find_left_stack(struct goroutine* found, __u64 place, __u64 frame) {
   __u64 before = frame > place ? frame : 0;
   for (int i = 0; i <= 3 && has_on_stack(found, place); i++, place += 8) {
-    found->pc = read_word(place);
-    if (follows_call(found->pc)) {
+    __u64 pc = read_word(place);
+    if (follows_call(pc)) {
+      found->pc = pc;
       found->sp = place + 8;
       found->bp = before > place && has_on_stack(found, before) ? before : 0;
       found->has_left_stack = true;
+      found->is_current = true;
       return;
     }
-    before = found->pc;
+    before = pc;
   }
+}
+
+// Whether call *%rax has called what runs there, from an aligned place at the beginning of the
+// thread's stack, or 16 bytes below it as clocks do, for the answer.
+static __always_inline bool has_called_c(const struct goroutine* goroutine, __u64 sp) {
+  for (int i = 0; i <= 1; i++) {
+    __u64 place = ((goroutine->g0_sp - 16 * i) & ~15ull) - 8;
+    __u8 call[2] = {};
+    bpf_probe_read_user(call, sizeof(call), (void*)(read_word(place) - sizeof(call)));
+    if (place >= sp && call[0] == 0xff && call[1] == 0xd0)
+      return true;
+  }
+  return false;
 }
 
 // The first word that C code has saved, below where its stack begins, that leads to a return
@@ -88,7 +103,6 @@ static __always_inline void find_call_of_c(struct goroutine* found,
   __u64 frame = registers.fp;
   if (frame >= registers.sp && frame < found->g0_high)
     frame = read_word(frame);
-  found->is_current = true;
   find_left_stack(found, has_on_stack(found, registers.r12) ? registers.r12 : frame, frame);
   if (found->has_left_stack)
     return;
@@ -119,7 +133,8 @@ static __always_inline struct goroutine find_goroutine(const struct gosym_go_pro
   if (!is_on_g0 || found.is_on_stack)
     return found;
   found.g0_sp = read_word(g0 + program->g_sched_sp);
-  if (g == current) {
+  // gogo and systemstack, too, make it the current one before they go to its stack.
+  if (g == current && has_called_c(&found, registers.sp)) {
     find_call_of_c(&found, registers);
     return found;
   }
