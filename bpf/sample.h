@@ -83,8 +83,7 @@ struct gosym_go_program {
   __u16 g_sched_sp;
   __u16 g_sched_bp;  // 0: code keeps no frame pointers
   __u16 g_goid;
-  __u16 g_labels;      // 0: there are none
-  __u16 g_created_at;  // of the return address of the go statement; 0: not known
+  __u16 g_labels;  // 0: there are none
   __u16 m_gsignal;
   __u16 m_curg;
   __u8 has_label_map;

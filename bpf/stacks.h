@@ -28,23 +28,6 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
     sample->kernel_depth = (__u32)size / 8;
 }
 
-// Beyond the root of a goroutine's stack goes the place where it was created.
-static __always_inline void take_creator(struct gosym_sample* sample,
-                                         const struct gosym_go_program* program,
-                                         const struct goroutine* goroutine) {
-  __u64 depth = sample->user_depth;
-  if (!program || !goroutine->address || !program->g_created_at || depth == 0 ||
-      depth >= GOSYM_MAX_USER_FRAMES || sample->user_end != GOSYM_END_ROOT)
-    return;
-  asm volatile("" : "+r"(depth));
-  if (depth - 1 >= GOSYM_MAX_USER_FRAMES ||
-      !is_goexit(sample->stack[place_of_frame(depth - 1)]))
-    return;
-  __u64 creator = read_word(goroutine->address + program->g_created_at);
-  if (creator)
-    append(sample, creator);
-}
-
 // `ctx` is the program's own. The registers are those of user code, with an ip of 0 where there
 // is none.
 static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
@@ -59,7 +42,6 @@ static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
   if (program)
     goroutine = find_goroutine(program, registers);
   take_user_stack(sample, registers, program, &goroutine);
-  take_creator(sample, program, &goroutine);
   sample->kernel_depth = 0;
   if (is_in_kernel && has_kernel)
     take_kernel_stack(ctx, sample);

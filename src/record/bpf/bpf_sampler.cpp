@@ -16,7 +16,6 @@
 #include <cstring>
 #include <utility>
 
-#include "go/goroutine_layout.h"
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
 #include "proc/process.h"
@@ -355,7 +354,6 @@ Result<> BpfSampler::open_ring(uint32_t cpu) {
 
 gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
   const go::RuntimeLayout& layout = *program.layout;
-  auto goroutine = go::goroutine_layout(program.version);
   return {.offset = static_cast<uint64_t>(program.offset),
           .offset_at = offset_at,
           .g_m = layout.g_m,
@@ -363,7 +361,6 @@ gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
           .g_sched_bp = layout.g_sched_bp,
           .g_goid = layout.g_goid,
           .g_labels = layout.g_labels,
-          .g_created_at = goroutine ? goroutine->created_at : uint16_t{0},
           .m_gsignal = layout.m_gsignal,
           .m_curg = layout.m_curg,
           .has_label_map = layout.has_label_map,
