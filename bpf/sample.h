@@ -83,7 +83,8 @@ struct gosym_go_program {
   __u16 g_sched_sp;
   __u16 g_sched_bp;  // 0: code keeps no frame pointers
   __u16 g_goid;
-  __u16 g_labels;  // 0: there are none
+  __u16 g_labels;      // 0: there are none
+  __u16 g_created_at;  // of the return address of the go statement; 0: not known
   __u16 m_gsignal;
   __u16 m_curg;
   __u8 has_label_map;
@@ -157,6 +158,7 @@ struct gosym_sample {
   __u32 goroutine_start;
   __u32 label_count;
   __u64 goid;            // 0: no goroutine, or none that can be told
+  __u64 creator;         // the return address of its go statement; 0: not known
   __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
   __u32 top_size;
   // Frames may be missing where the thread's other stack begins.

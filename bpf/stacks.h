@@ -28,6 +28,15 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
     sample->kernel_depth = (__u32)size / 8;
 }
 
+// Where the goroutine was created whose root the stack ends at.
+static __always_inline __u64 find_creator(const struct gosym_sample* sample,
+                                          const struct gosym_go_program* program,
+                                          const struct goroutine* goroutine) {
+  if (!program || !goroutine->address || !program->g_created_at || !reaches_goexit(sample))
+    return 0;
+  return read_word(goroutine->address + program->g_created_at);
+}
+
 // `ctx` is the program's own. The registers are those of user code, with an ip of 0 where there
 // is none.
 static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
@@ -42,6 +51,7 @@ static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
   if (program)
     goroutine = find_goroutine(program, registers);
   take_user_stack(sample, registers, program, &goroutine);
+  sample->creator = find_creator(sample, program, &goroutine);
   sample->kernel_depth = 0;
   if (is_in_kernel && has_kernel)
     take_kernel_stack(ctx, sample);

@@ -70,6 +70,9 @@ struct StackTop {
   uint64_t outer = 0;
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
   std::span<const uint64_t> red_zone = {};   // the words below the stack pointer, up to it
+  // Of a goroutine whose root the stack ends at: the return address of the go statement that
+  // created it, which the recorder adds beyond that root; 0: not known.
+  uint64_t creator = 0;
 
   // Where a place of the stack lies among the words, in bytes; beyond them too.
   uint64_t offset_of(uint64_t place) const {

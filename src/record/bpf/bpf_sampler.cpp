@@ -16,6 +16,7 @@
 #include <cstring>
 #include <utility>
 
+#include "go/goroutine_layout.h"
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
 #include "proc/process.h"
@@ -354,6 +355,7 @@ Result<> BpfSampler::open_ring(uint32_t cpu) {
 
 gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
   const go::RuntimeLayout& layout = *program.layout;
+  auto goroutine = go::goroutine_layout(program.version);
   return {.offset = static_cast<uint64_t>(program.offset),
           .offset_at = offset_at,
           .g_m = layout.g_m,
@@ -361,6 +363,7 @@ gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
           .g_sched_bp = layout.g_sched_bp,
           .g_goid = layout.g_goid,
           .g_labels = layout.g_labels,
+          .g_created_at = goroutine ? goroutine->created_at : uint16_t{0},
           .m_gsignal = layout.m_gsignal,
           .m_curg = layout.m_curg,
           .has_label_map = layout.has_label_map,
@@ -465,7 +468,8 @@ bool BpfSampler::hand_over(Bytes record) const {
   StackTop top = {.stack_pointer = sample.stack_pointer,
                   .words = stack.subspan(depth + labels_size / 8),
                   .inner_size = sample.inner_size,
-                  .outer = sample.outer};
+                  .outer = sample.outer,
+                  .creator = sample.creator};
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
   std::string waker = waker_of(sample);
