@@ -75,7 +75,7 @@ bool is_first_namespace(const char* path, ino_t first) {
 // Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
 Error explain_refusal(const proc::Status& status) {
   if (!is_first_user_namespace())
-    return Error("not in the first user namespace").with_hint(std::string(how_to_grant()));
+    return Error("not in the initial user namespace").with_hint(std::string(how_to_grant()));
   if (auto missing = missing_capabilities(status); !missing.empty())
     return errorf("missing {}", joined(missing, " and "))
         .with_hint(std::string(how_to_grant()));
