@@ -191,9 +191,10 @@ def asked_to_end_with_the_file():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             file = new_place("cpu.raw")
             name = signal.Signals(number).name
-            done = call("strace", "-o", "/dev/null", "-e", f"trace={place}", "-e",
-                        f"inject={place}:signal={name}:when=1", GOSYM, "record", "-F", "99", "-a", "-o", file,
-                        check=False)
+            # Under nohup SIGHUP would be ignored.
+            done = call("timeout", 60, "env", "--default-signal=HUP", "strace", "-o", "/dev/null",
+                        "-e", f"trace={place}", "-e", f"inject={place}:signal={name}:when=1",
+                        GOSYM, "record", "-F", "99", "-a", "-o", file, check=False)
             assert done.status == 0, (place, name, done)
             assert facts(file)["end"], (place, name, done)
             assert os.listdir(file.parent) == [file.name], os.listdir(file.parent)
