@@ -26,7 +26,7 @@ def answers(url):
 
 def ask(url, done):
     """Requests to this machine only, until told to stop and never more than the limit."""
-    for _ in itertools.takewhile(lambda _: not done.is_set(), range(20000)):
+    for _ in itertools.takewhile(lambda _: not done.is_set(), range(500_000)):
         answers(url)
 
 
