@@ -70,7 +70,7 @@ public:
   Worker(Source source, Query first) : shared_(std::make_shared<Shared>()) {
     shared_->source = std::move(source);
     shared_->recorded.find_code = shared_->source.find_code;
-    shared_->wanted = std::move(first);
+    shared_->asked = std::move(first);
     shared_->news = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     threads_.emplace_back([shared = shared_] { load_all(*shared); });
     threads_.emplace_back([shared = shared_] { answer_all(*shared); });
@@ -103,7 +103,8 @@ public:
 
   void ask(const Query& query) {
     std::lock_guard lock(shared_->mutex);
-    shared_->wanted = query;
+    shared_->asked = query;
+    shared_->is_wanted = true;
     shared_->changed.notify_all();
   }
   void freeze(bool is_frozen) {
@@ -128,8 +129,9 @@ private:
     UniqueFd news;
     std::mutex mutex;  // of what follows
     std::condition_variable changed;
-    Recorded recorded;            // generation 0: there is nothing yet
-    std::optional<Query> wanted;  // none: the latest answer is to it
+    Recorded recorded;      // generation 0: there is nothing yet
+    Query asked;            // the last one
+    bool is_wanted = true;  // nobody has begun to answer it, of what there is now
     std::shared_ptr<const Answer> latest;
     std::optional<Error> error;
     int at_work = 2;  // threads that do not wait for a change
@@ -184,9 +186,7 @@ private:
     recorded.is_last = loaded->is_last;
     recorded.share = loaded->share;
     recorded.generation++;
-    // What was asked last is asked of the new samples.
-    if (!shared.wanted && shared.latest)
-      shared.wanted = shared.latest->query;
+    shared.is_wanted = true;  // of the new samples
     shared.changed.notify_all();
     return !loaded->is_last;
   }
@@ -201,12 +201,13 @@ private:
     std::unique_lock lock(shared.mutex);
     shared.at_work--;
     shared.changed.wait(lock, [&] {
-      return shared.is_ended || (shared.wanted && shared.recorded.generation > 0);
+      return shared.is_ended || (shared.is_wanted && shared.recorded.generation > 0);
     });
     shared.at_work++;
     if (shared.is_ended)
       return {};
-    Question question{*std::exchange(shared.wanted, std::nullopt), shared.recorded};
+    shared.is_wanted = false;
+    Question question{shared.asked, shared.recorded};
     auto events = static_cast<uint32_t>(shared.recorded.events.size());
     question.query.event = std::min(question.query.event, events - 1);
     return question;
