@@ -15,8 +15,8 @@ struct LoadedProfile {
   Profile profile;
   SymbolizerReport symbols;
   HeldFiles held;  // files that the recordings have kept
-  double share =
-      1;  // of the samples that were to be read, by size (ReportOptions::most_samples)
+  // Of the samples, by size: less than 1 if not all were to be read (most_samples).
+  double share = 1;
 };
 
 // Reads the recordings, looks for the callers of their stacks, names them, and drops what the

@@ -164,11 +164,6 @@ private:
   std::map<LocationId, LocationId> whole_;  // of runtime.mallocgc
 };
 
-void keep_stack(const Profile& profile, StackId id, std::vector<LocationId>& locations) {
-  std::span<const LocationId> stack = profile.stack(id);
-  locations.assign(stack.begin(), stack.end());
-}
-
 }  // namespace
 
 void charge_collector(Profile& profile) {
@@ -196,7 +191,8 @@ void charge_collector(Profile& profile) {
   profile.samples = std::move(samples);
   // Charged stacks that are equal become one, and locations of the collector alone go.
   rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
-    keep_stack(profile, id, locations);
+    std::span<const LocationId> stack = profile.stack(id);
+    locations.assign(stack.begin(), stack.end());
   });
 }
 

@@ -286,7 +286,7 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
     walked.outcomes.push_back(
         walk_stack(walked.code, profile, recorded, state, dumps.dump(state.top), stack));
     if (walked.has_creators && (walked.outcomes.back() & (kCut | kUnknown)) == 0)
-      if (auto creator = creator_in(walked.code, profile.stack(static_cast<StackId>(i))))
+      if (auto creator = creator_in(walked.code, recorded))
         stack.push_back(*creator);
     walked.numbers.push_back(walked.stacks.intern(stack));
     if (walked.stacks.memory() + dumps.locations->memory() - known > memory_limit)
