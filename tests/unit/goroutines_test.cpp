@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "commands/goroutines/named_goroutines.h"
 #include "go/allgs.h"
 #include "goroutine/labels.h"
 
@@ -383,4 +384,29 @@ TEST_CASE("goroutines: a list that lies is no list of some either") {
   auto look = look_at(random);
   REQUIRE(look);
   CHECK(look->all.size() == 1);
+}
+
+TEST_CASE(
+    "goroutines: the runtime's own are those that began in it and run nothing of the program") {
+  auto is_system = [](std::string_view start, std::string_view runs) {
+    NamedGoroutines named;
+    named.calls[1] = {Call{start, {}}};
+    named.calls[2] = {Call{runs, {}}};
+    Goroutine goroutine;
+    goroutine.start = 1;
+    const uint64_t stack[] = {2, 1};
+    goroutine.stack = named.goroutines.stacks.intern(stack);
+    return named.is_system(goroutine);
+  };
+  CHECK(is_system("runtime.bgsweep", "runtime.gopark"));
+  CHECK(!is_system("main.worker", "runtime.gopark"));
+  // The runtime makes it, and what it calls is a package's.
+  CHECK(is_system("runtime.unique_runtime_registerUniqueMapCleanup.func1",
+                  "unique.registerCleanup.func1"));
+  CHECK(!is_system("runtime.main", "main.main"));
+  for (std::string_view start :
+       {"runtime.runfinq", "runtime.runFinalizers", "runtime.runCleanups"}) {
+    CHECK(is_system(start, "runtime.gopark"));
+    CHECK(!is_system(start, "main.finalize"));
+  }
 }

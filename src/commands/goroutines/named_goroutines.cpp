@@ -37,6 +37,16 @@ bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
              : is_exported(name.substr(0, dot)) && is_exported(name.substr(dot + 1));
 }
 
+// Whether it is a function of the runtime whose goroutines are the program's own, always or
+// while they call its functions. As isSystemGoroutine() of the runtime decides.
+bool runs_program_code(std::string_view start) {
+  constexpr std::string_view kStarts[] = {
+      "runtime.main",    "runtime.corostart",     "runtime.handleAsyncEvent",
+      "runtime.runfinq", "runtime.runFinalizers", "runtime.runCleanups",
+  };
+  return std::ranges::find(kStarts, start) != std::end(kStarts);
+}
+
 std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
   std::set<uint64_t> addresses;
   for (uint32_t i = 0; i < goroutines.stacks.size(); i++)
@@ -127,7 +137,9 @@ bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
   if (known == calls.end() || known->second.empty())
     return false;
   std::string_view start = known->second.back().function;
-  return is_of_runtime(start) && stack(goroutine, false).empty();
+  if (!is_of_runtime(start))
+    return false;
+  return !runs_program_code(start) || stack(goroutine, false).empty();
 }
 
 std::string NamedGoroutines::state(const Goroutine& goroutine) const {
