@@ -47,27 +47,52 @@ void for_each_range(Dwarf_Die& die, uint64_t& left, Visitor visit) {
   }
 }
 
+// A way through the DIEs of one unit.
+struct DieWalk {
+  uint64_t& left;  // Budget::die_bytes
+  // Where the unit ends; null if that is not known. Then no way is cut short.
+  const char* unit_end = nullptr;
+};
+
+// Through the unit that a DIE lies in, at the cost of `left`.
+DieWalk walk_unit(Dwarf_Die die, Budget& left);
+
 // Calls `visit(child)` for each child of a DIE, and takes the size of each with all that is
 // below it from `left`: so much libdw may read to find the next. A sibling may be said to lie
 // where a child does, so that a small tree has paths without number: at 0 it ends.
+//
+// Gives where the next DIE after all of these begins, null if it is not known. `visit` gives
+// the same, if it went through the children of the child: else libdw passes over them to find
+// the next one, at each level of a tree once more.
 template <class Visitor>
-void for_each_child(Dwarf_Die parent, uint64_t& left, Visitor visit) {
+char* for_each_child(DieWalk walk, Dwarf_Die parent, Visitor visit) {
   Dwarf_Die child;
   if (dwarf_child(&parent, &child) != 0)
-    return;
-  while (left > 0) {
-    visit(child);
-    Dwarf_Die next;
-    int status = dwarf_siblingof(&child, &next);
+    return nullptr;
+  while (walk.left > 0) {
+    char* behind = visit(child);
+    bool is_known = behind != nullptr && behind < walk.unit_end;
+    Dwarf_Die next{};
+    int status = 0;
+    if (is_known) {
+      next.addr = behind;
+      next.cu = child.cu;
+      status = *behind == '\0' ? 1 : 0;
+    } else {
+      // After the last one this is where the list ends.
+      status = dwarf_siblingof(&child, &next);
+    }
+    auto* end = static_cast<char*>(next.addr);
     // A sibling that does not lie further on would be met for ever.
-    bool is_further = next.addr != nullptr && next.addr > child.addr;
-    left -= std::min<uint64_t>(
-        left,
-        is_further ? static_cast<const char*>(next.addr) - static_cast<char*>(child.addr) : 1);
+    bool is_further = end != nullptr && end > static_cast<char*>(child.addr);
+    walk.left -=
+        std::min<uint64_t>(walk.left, is_further ? end - static_cast<char*>(child.addr) : 1);
     if (status != 0 || !is_further)
-      return;
+      return status == 1 && is_further && end < walk.unit_end && *end == '\0' ? end + 1
+                                                                              : nullptr;
     child = next;
   }
+  return nullptr;
 }
 
 // Null if there is none.

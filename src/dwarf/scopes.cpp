@@ -18,15 +18,15 @@ bool is_call_operator(Dwarf_Die& function) {
 Scopes Scopes::read(Dwarf_Die unit, Budget& left) {
   Scopes scopes;
   scopes.scopes_.emplace_back();
-  scopes.add(unit, 0, 0, left);
+  scopes.add(walk_unit(unit, left), unit, 0, 0);
   scopes.entered_ = {};
   return scopes;
 }
 
-void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
+char* Scopes::add(DieWalk walk, Dwarf_Die parent, size_t scope, int depth) {
   if (depth == kMaxDepth)
-    return;
-  for_each_child(parent, left.die_bytes, [&](Dwarf_Die& child) {
+    return nullptr;
+  return for_each_child(walk, parent, [&](Dwarf_Die& child) -> char* {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
         if (scope != 0 && dwarf_hasattr(&child, DW_AT_linkage_name) == 0)
@@ -36,23 +36,23 @@ void Scopes::add(Dwarf_Die parent, size_t scope, int depth, Budget& left) {
       case DW_TAG_class_type:
       case DW_TAG_structure_type:
       case DW_TAG_union_type:
-        if (auto inner = enter(child, scope, left))
-          add(child, *inner, depth + 1, left);
-        return;
+        if (auto inner = enter(walk, child, scope))
+          return add(walk, child, *inner, depth + 1);
+        return nullptr;
       case DW_TAG_lexical_block:
-        return add(child, scope, depth + 1, left);
+        return add(walk, child, scope, depth + 1);
       default:
-        return;
+        return nullptr;
     }
   });
 }
 
 // Once each, whatever a file says of what comes next to what.
-std::optional<size_t> Scopes::enter(Dwarf_Die& die, size_t outer, Budget& left) {
+std::optional<size_t> Scopes::enter(DieWalk walk, Dwarf_Die& die, size_t outer) {
   if (entered_.contains(die.addr))
     return std::nullopt;
   auto known = scope_of_declaration(die);
-  size_t scope = known ? *known : make(die, outer, left);
+  size_t scope = known ? *known : make(walk, die, outer);
   entered_.emplace(die.addr, scope);
   return scope;
 }
@@ -68,22 +68,23 @@ std::optional<size_t> Scopes::scope_of_declaration(Dwarf_Die& die) const {
   return found == entered_.end() ? std::nullopt : std::optional(found->second);
 }
 
-size_t Scopes::make(Dwarf_Die& die, size_t outer, Budget& left) {
+size_t Scopes::make(DieWalk walk, Dwarf_Die& die, size_t outer) {
   const char* name = dwarf_diename(&die);
   if (name == nullptr && dwarf_tag(&die) == DW_TAG_namespace)
     name = "(anonymous namespace)";
   if (name == nullptr && dwarf_tag(&die) == DW_TAG_subprogram)
     return outer;
   if (name == nullptr)
-    return make_unnamed(die, outer, left);
+    return make_unnamed(walk, die, outer);
   scopes_.push_back({.outer = outer, .name = name});
   return scopes_.size() - 1;
 }
 
-size_t Scopes::make_unnamed(Dwarf_Die& type, size_t outer, Budget& left) {
+size_t Scopes::make_unnamed(DieWalk walk, Dwarf_Die& type, size_t outer) {
   bool is_lambda = false;
-  for_each_child(type, left.die_bytes, [&](Dwarf_Die& child) {
+  for_each_child(walk, type, [&](Dwarf_Die& child) -> char* {
     is_lambda |= dwarf_tag(&child) == DW_TAG_subprogram && is_call_operator(child);
+    return nullptr;
   });
   Scope& around = scopes_[outer];
   uint32_t number = is_lambda ? ++around.lambdas : ++around.unnamed_types;

@@ -34,11 +34,11 @@ private:
     uint32_t unnamed_types = 0;
   };
 
-  void add(Dwarf_Die parent, size_t scope, int depth, Budget& left);
-  std::optional<size_t> enter(Dwarf_Die& die, size_t outer, Budget& left);
+  char* add(DieWalk walk, Dwarf_Die parent, size_t scope, int depth);
+  std::optional<size_t> enter(DieWalk walk, Dwarf_Die& die, size_t outer);
   std::optional<size_t> scope_of_declaration(Dwarf_Die& die) const;
-  size_t make(Dwarf_Die& die, size_t outer, Budget& left);
-  size_t make_unnamed(Dwarf_Die& type, size_t outer, Budget& left);
+  size_t make(DieWalk walk, Dwarf_Die& die, size_t outer);
+  size_t make_unnamed(DieWalk walk, Dwarf_Die& type, size_t outer);
   static std::string text_of(const Scope& scope);
 
   std::vector<Scope> scopes_;  // the first is that of the unit

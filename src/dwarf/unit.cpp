@@ -27,16 +27,18 @@ bool has_code_in_types(Dwarf_Die& unit) {
 
 struct FunctionReader {
   Budget& left;
+  DieWalk walk;
   std::vector<Unit::Function> functions{};
 
-  void read(Dwarf_Die parent, int depth, bool enters_types) {
+  // As for_each_child(), which it is for all that is below `parent`.
+  char* read(Dwarf_Die parent, int depth, bool enters_types) {
     if (depth == kMaxDepth)
-      return;
-    for_each_child(parent, left.die_bytes, [&](Dwarf_Die& child) {
+      return nullptr;
+    return for_each_child(walk, parent, [&](Dwarf_Die& child) -> char* {
       switch (dwarf_tag(&child)) {
         case DW_TAG_subprogram:
           if (dwarf_hasattr(&child, DW_AT_declaration) != 0)
-            return;
+            return nullptr;
           for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
             functions.push_back({begin, end, child});
           });
@@ -45,9 +47,7 @@ struct FunctionReader {
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
         case DW_TAG_enumeration_type:
-          if (enters_types)
-            read(child, depth + 1, true);
-          return;
+          return enters_types ? read(child, depth + 1, true) : nullptr;
         case DW_TAG_namespace:
         case DW_TAG_module:
         case DW_TAG_lexical_block:
@@ -55,32 +55,37 @@ struct FunctionReader {
         case DW_TAG_catch_block:
           return read(child, depth + 1, enters_types);
         default:
-          return;
+          return nullptr;
       }
     });
   }
 };
 
-void add_inlined(Dwarf_Die scope, int die_depth, int call_depth, Budget& left,
-                 std::vector<Unit::InlinedCall>& calls) {
-  if (die_depth == kMaxDepth)
-    return;
-  for_each_child(scope, left.die_bytes, [&](Dwarf_Die& child) {
-    switch (dwarf_tag(&child)) {
-      case DW_TAG_inlined_subroutine:
-        for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
-          calls.push_back({begin, end, call_depth, child});
-        });
-        return add_inlined(child, die_depth + 1, call_depth + 1, left, calls);
-      case DW_TAG_lexical_block:
-      case DW_TAG_try_block:
-      case DW_TAG_catch_block:
-        return add_inlined(child, die_depth + 1, call_depth, left, calls);
-      default:
-        return;
-    }
-  });
-}
+struct InlinedCallReader {
+  Budget& left;
+  DieWalk walk;
+  std::vector<Unit::InlinedCall> calls{};
+
+  char* read(Dwarf_Die scope, int die_depth, int call_depth) {
+    if (die_depth == kMaxDepth)
+      return nullptr;
+    return for_each_child(walk, scope, [&](Dwarf_Die& child) -> char* {
+      switch (dwarf_tag(&child)) {
+        case DW_TAG_inlined_subroutine:
+          for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
+            calls.push_back({begin, end, call_depth, child});
+          });
+          return read(child, die_depth + 1, call_depth + 1);
+        case DW_TAG_lexical_block:
+        case DW_TAG_try_block:
+        case DW_TAG_catch_block:
+          return read(child, die_depth + 1, call_depth);
+        default:
+          return nullptr;
+      }
+    });
+  }
+};
 
 }  // namespace
 
@@ -95,16 +100,16 @@ const Unit::Function* Unit::function_at(uint64_t address) const {
 }
 
 std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left) {
-  FunctionReader reader{.left = left};
+  FunctionReader reader{.left = left, .walk = walk_unit(die, left)};
   reader.read(die, 0, has_code_in_types(die));
   std::ranges::stable_sort(reader.functions, {}, &Unit::Function::begin);
   return std::move(reader.functions);
 }
 
 std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left) {
-  std::vector<Unit::InlinedCall> calls;
-  add_inlined(function, 0, 0, left, calls);
-  return calls;
+  InlinedCallReader reader{.left = left, .walk = walk_unit(function, left)};
+  reader.read(function, 0, 0);
+  return std::move(reader.calls);
 }
 
 void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,
