@@ -82,6 +82,12 @@ public:
     return items_.capacity() * sizeof(T) + begins_.capacity() * sizeof(size_t) +
            numbers_.memory();
   }
+  // The most that it takes while a sequence of so many items is added: where there is no room,
+  // all are copied to a place of twice the size.
+  uint64_t memory_to_add(size_t count) const {
+    bool grows = items_.size() + count > items_.capacity();
+    return memory() + (grows ? 2 * items_.capacity() * sizeof(T) : 0);
+  }
 
 private:
   std::vector<T> items_;

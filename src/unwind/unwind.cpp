@@ -288,9 +288,10 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
     if (walked.has_creators && (walked.outcomes.back() & (kCut | kUnknown)) == 0)
       if (auto creator = creator_in(walked.code, recorded))
         stack.push_back(*creator);
-    walked.numbers.push_back(walked.stacks.intern(stack));
-    if (walked.stacks.memory() + dumps.locations->memory() - known > memory_limit)
+    if (walked.stacks.memory_to_add(stack.size()) + dumps.locations->memory() - known >
+        memory_limit)
       return false;
+    walked.numbers.push_back(walked.stacks.intern(stack));
   }
   return true;
 }

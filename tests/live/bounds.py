@@ -215,7 +215,7 @@ run([("an image that claims 4 GiB", image),
      ("perf maps", lambda: bounded("maps", 40, refused=True)),
      ("threads", lambda: bounded("threads", 2)),
      ("labels", lambda: bounded("labels", 2000)),
-     ("callers in words of stacks", lambda: bounded("words", 20_000)),
+     ("callers in words of stacks", lambda: bounded("words", 70_000, refused=True)),
      ("recordings one behind the other", concatenated),
      ("names of files in messages", names_of_files),
      ("the next command is one for a shell", next_command)])
