@@ -11,6 +11,7 @@
 #include "base/sigbus_handler.h"
 #include "commands/command.h"
 #include "commands/foreign_words.h"
+#include "output/output_file.h"
 #include "record/privileges.h"
 
 namespace {
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
   auto status = command ? run(*command) : usage;
   if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
-    status = gosym::system_error("cannot write to standard output", errno);
+    status = gosym::write_error("-", errno);
   // The recorder goes on without the file.
   if (status && gosym::cut_page_count() > 0 && command->name != "record" &&
       command->name != "top")

@@ -18,13 +18,6 @@ constexpr mode_t kMode = 0666;  // less the umask
 // Each write costs a call, and lines of folded stacks are short.
 constexpr size_t kBufferSize = 256 << 10;
 
-Error write_error(const std::string& path, int cause) {
-  std::string name = path == "-" ? "standard output" : fmt::format("'{}'", path);
-  Error error = system_error("cannot write " + name, cause);
-  bool is_full = cause == ENOSPC || cause == EDQUOT;
-  return std::move(error).with_exit_status(is_full ? kPartial : kFailure);
-}
-
 // Devices, pipes and what a symbolic link leads to are written where they are: a new file in
 // their place would not be what was asked for. Not so what others have put there.
 Result<bool> must_write_in_place(const std::string& path) {
@@ -37,6 +30,13 @@ Result<bool> must_write_in_place(const std::string& path) {
 }
 
 }  // namespace
+
+Error write_error(const std::string& path, int cause) {
+  std::string name = path == "-" ? "to standard output" : fmt::format("'{}'", path);
+  Error error = system_error("cannot write " + name, cause);
+  bool is_full = cause == ENOSPC || cause == EDQUOT;
+  return std::move(error).with_exit_status(is_full ? kPartial : kFailure);
+}
 
 Result<OutputFile> OutputFile::open(const std::string& path) {
   if (path == "-")

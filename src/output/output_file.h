@@ -9,6 +9,10 @@
 
 namespace gosym {
 
+// Why a file cannot be written, or standard output for "-". Of a full disk it ends the program
+// with kPartial.
+Error write_error(const std::string& path, int cause);
+
 // A file that is written part by part, or standard output for "-". A regular file is there
 // whole when it has been finished, and until then, or if anything fails, as it was before. That
 // nobody reads a pipe any more is no failure. Links and FIFOs that another user has put into a

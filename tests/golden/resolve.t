@@ -110,7 +110,13 @@ A filter puts names behind addresses, and copies all else.
   the same
   $ echo 0x482660 | gosym resolve --filter demo-stripped >/dev/full
   gosym: error: cannot write to standard output: No space left on device
-  [1]
+  [3]
+  $ gosym inspect demo-stripped >/dev/full
+  gosym: error: cannot write to standard output: No space left on device
+  [3]
+  $ gosym resolve demo-stripped 482660 --json >/dev/full
+  gosym: error: cannot write to standard output: No space left on device
+  [3]
   $ gosym resolve --filter demo nowhere
   gosym: error: 'nowhere': No such file or directory
   [1]
@@ -194,4 +200,4 @@ Files that cannot be asked.
   {"address":"0x10","frames":[],"reason":"no code is mapped there"}
   $ gosym resolve demo-stripped 10 >/dev/full
   gosym: error: cannot write to standard output: No space left on device
-  [1]
+  [3]

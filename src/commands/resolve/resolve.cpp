@@ -20,6 +20,7 @@
 #include "commands/resolve/answer.h"
 #include "commands/resolve/binary_names.h"
 #include "commands/resolve/live_process.h"
+#include "output/output_file.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/wrappers.h"
@@ -300,7 +301,7 @@ Result<int> answer_all(const Ask& ask, Names* names, const ResolveOptions& optio
 Result<> write_now(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
       std::fflush(stdout) != 0)
-    return system_error("cannot write to standard output", errno);
+    return write_error("-", errno);
   return Ok{};
 }
 
