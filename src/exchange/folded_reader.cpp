@@ -126,19 +126,16 @@ private:
   // Of a Go program, by functions that each of them has, those that look like Go.
   void mark_go_functions() {
     Profile& profile = builder_.profile();
-    auto name_of = [&](FunctionId id) {
-      return profile.strings[profile.functions[to_index(id)].name];
-    };
     auto is_of_runtime = [](std::string_view name) {
       return name == "runtime.goexit" || name == "runtime.mcall" || name == "runtime.main" ||
              name == "runtime.mstart" || name == "runtime.morestack";
     };
     if (std::ranges::none_of(profile.frames, [&](const Frame& frame) {
-          return is_of_runtime(name_of(frame.function));
+          return is_of_runtime(profile.name_of(frame.function));
         }))
       return;
     for (Frame& frame : profile.frames) {
-      std::string_view name = name_of(frame.function);
+      std::string_view name = profile.name_of(frame.function);
       if (frame.source == FrameSource::kGiven && name.find('.') != name.npos &&
           name.find("::") == name.npos)
         frame.source = FrameSource::kGivenGo;

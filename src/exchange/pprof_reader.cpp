@@ -381,9 +381,7 @@ private:
     }
     if (frames.size() != 1)
       return;
-    std::string_view only =
-        profile.strings[profile.functions[to_index(frames[0].function)].name];
-    if (auto count = left_out_frames(only)) {
+    if (auto count = left_out_frames(profile.name_of(frames[0].function))) {
       location.unnamed = Unnamed::kLeftOut;
       location.address = RuntimeAddress{*count};
       frames.clear();

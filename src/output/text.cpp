@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -37,26 +36,17 @@ struct Line {
   KeyId key = {};  // of rows that others are within
 };
 
-// "./malloc/./malloc.c", "./string/../sysdeps/memmove.S" without what says nothing.
-std::string plain_path(std::string_view path) {
-  return printable(std::filesystem::path(path).lexically_normal().native());
-}
-
 // The line where it is hottest; without lines, the image, of which readers need no directories;
 // for code of no file, nothing.
 std::string place_of(const Profile& profile, const ViewKey& key, const Total& total,
                      bool has_directories) {
-  std::string_view file;
-  if (total.function != ViewKey::kNoFunction)
-    file = profile.strings[profile.functions[to_index(total.function)].file];
+  if (std::string line = hottest_line(profile, total); !line.empty())
+    return line;
   const ProfileImage& image = profile.images[key.image];
-  if (file.empty() && image.kind == ProfileImage::Kind::kAnonymous)
+  if (image.kind == ProfileImage::Kind::kAnonymous)
     return {};
-  if (file.empty())
-    return printable(has_directories ? std::string_view(image.file.path)
-                                     : base_name(image.file.path));
-  return total.line == 0 ? plain_path(file)
-                         : fmt::format("{}:{}", plain_path(file), total.line);
+  return printable(has_directories ? std::string_view(image.file.path)
+                                   : base_name(image.file.path));
 }
 
 void sort_lines(std::vector<Line>& lines, SortBy sort) {
@@ -302,7 +292,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
     std::string_view name;
     bool has_function = key.function != ViewKey::kNoFunction;
     if (has_function)
-      name = profile.strings[profile.functions[to_index(key.function)].name];
+      name = profile.name_of(key.function);
     if (has_function && options.function->matches(printable(name)))
       lines.push_back({.name = key.text,
                        .place = place_of(profile, key, total, /*has_directories=*/true),

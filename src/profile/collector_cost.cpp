@@ -35,15 +35,11 @@ bool is_allocation(std::string_view name) {
   return name.starts_with("runtime.mallocgc");
 }
 
-std::string_view frame_name(const Profile& profile, const Frame& frame) {
-  return profile.strings[profile.functions[to_index(frame.function)].name];
-}
-
 StackRole role_of(const Profile& profile, std::span<const LocationId> stack) {
   StackRole role;
   for (size_t i = 0; i < stack.size(); i++)
     for (const Frame& frame : profile.frames_of(profile.locations[to_index(stack[i])])) {
-      std::string_view name = frame_name(profile, frame);
+      std::string_view name = profile.name_of(frame.function);
       role.is_collector |= is_collector(name);
       if (is_allocation(name))
         role.allocation = i;
@@ -145,14 +141,14 @@ private:
   LocationId without_inlined(LocationId id) {
     auto [known, is_new] = whole_.try_emplace(id, id);
     Location location = profile_.locations[to_index(id)];
-    uint32_t inlined = location.frame_count;
-    while (inlined > 0 && !is_allocation(frame_name(
-                              profile_, profile_.frames[location.first_frame + inlined - 1])))
+    std::span<const Frame> frames = profile_.frames_of(location);
+    size_t inlined = frames.size();
+    while (inlined > 0 && !is_allocation(profile_.name_of(frames[inlined - 1].function)))
       inlined--;
     if (!is_new || inlined <= 1)
       return known->second;
-    location.first_frame += inlined - 1;
-    location.frame_count -= inlined - 1;
+    location.first_frame += static_cast<uint32_t>(inlined - 1);
+    location.frame_count -= static_cast<uint32_t>(inlined - 1);
     known->second = static_cast<LocationId>(profile_.locations.size());
     profile_.locations.push_back(location);
     return known->second;

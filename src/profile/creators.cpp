@@ -48,9 +48,7 @@ private:
 
 bool is_goroutine_root(const Profile& profile, LocationId id) {
   std::span<const Frame> frames = profile.frames_of(profile.locations[to_index(id)]);
-  return !frames.empty() &&
-         profile.strings[profile.functions[to_index(frames.back().function)].name] ==
-             "runtime.goexit";
+  return !frames.empty() && profile.name_of(frames.back().function) == "runtime.goexit";
 }
 
 }  // namespace

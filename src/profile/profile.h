@@ -227,6 +227,9 @@ struct Profile {
   size_t stack_count() const { return stack_begin.size() - 1; }
   void add_stack(std::span<const LocationId> stack);
   std::span<const Frame> frames_of(const Location& location) const;
+  std::string_view name_of(FunctionId id) const {
+    return strings[functions[to_index(id)].name];
+  }
   const ProfileImage& image_of(MappingId id) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
   // Whether somebody has a name for its code.

@@ -29,8 +29,7 @@ std::string_view name_of(const Profile& profile, LocationId id) {
   const Location& location = profile.locations[to_index(id)];
   if (location.frame_count == 0)
     return {};
-  const Frame& frame = profile.frames[location.first_frame];
-  return profile.strings[profile.functions[to_index(frame.function)].name];
+  return profile.name_of(profile.frames[location.first_frame].function);
 }
 
 std::string_view kernel_name_of(const Profile& profile, LocationId id) {

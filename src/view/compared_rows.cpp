@@ -16,15 +16,6 @@ namespace {
 
 using Kind = Dimension::Kind;
 
-std::string row_place(const Profile& profile, const Total& total) {
-  if (total.function == ViewKey::kNoFunction)
-    return {};
-  std::string_view file = profile.strings[profile.functions[to_index(total.function)].file];
-  if (file.empty() || total.line == 0)
-    return printable(file);
-  return fmt::format("{}:{}", printable(file), total.line);
-}
-
 void count_inlined(const FrameKeys& keys, double period, Counts& counts) {
   for (const SampleCount& sample : counts.profile.samples) {
     std::span<const LocationId> stack = counts.profile.stack(sample.stack);
@@ -50,7 +41,7 @@ void count_frames(const DifferenceOptions& options, double period, Counts& count
       Counted& row = counts.row(keys[total.key].text, keys[total.key]);
       row.amounts[block] += static_cast<double>(amount) * period;
       if (keys.has_places())
-        row.place = row_place(counts.profile, total);
+        row.place = hottest_line(counts.profile, total);
     }
   if (options.by.kind == Kind::kFunction)
     count_inlined(keys, period, counts);

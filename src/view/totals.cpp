@@ -1,9 +1,13 @@
 #include "view/totals.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 
 #include "base/sequence_pool.h"
+#include "base/text.h"
 
 namespace gosym {
 
@@ -127,6 +131,16 @@ std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCo
   };
   std::ranges::stable_sort(result, {}, order);
   return result;
+}
+
+std::string hottest_line(const Profile& profile, const Total& total) {
+  if (total.function == ViewKey::kNoFunction)
+    return {};
+  std::string_view file = profile.strings[profile.functions[to_index(total.function)].file];
+  if (file.empty())
+    return {};
+  std::string path = printable(std::filesystem::path(file).lexically_normal().native());
+  return total.line == 0 ? path : fmt::format("{}:{}", path, total.line);
 }
 
 }  // namespace gosym

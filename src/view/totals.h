@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "profile/profile.h"
@@ -24,5 +25,10 @@ struct Total {
 // `samples` are of the profile: all of them, or a group.
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
                                 const FrameKeys& keys);
+
+// Where most samples of a function or line are, "/src/server.go:12"; only the file if no line
+// is known, empty if no file is. Of "./malloc/./malloc.c" and "./string/../sysdeps/memmove.S"
+// without what says nothing. Fit for a terminal.
+std::string hottest_line(const Profile& profile, const Total& total);
 
 }  // namespace gosym

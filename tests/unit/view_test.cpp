@@ -166,6 +166,18 @@ TEST_CASE("totals: of lines that are equally hot the first one is told") {
   CHECK(totals[0].line == 11);
 }
 
+TEST_CASE("totals: the hottest line has a plain path") {
+  Profile profile = make_demo_profile();
+  auto shown = [&](std::string_view file, uint32_t line) {
+    profile.functions[2].file = profile.strings.intern(file);
+    return hottest_line(profile, {.function = FunctionId{2}, .line = line});
+  };
+  CHECK(shown("./string/../sysdeps/./memmove.S", 12) == "sysdeps/memmove.S:12");
+  CHECK(shown("/src/a\x1b.c", 0) == printable("/src/a\x1b.c"));
+  CHECK(shown("", 12).empty());
+  CHECK(hottest_line(profile, {.line = 12}).empty());
+}
+
 TEST_CASE("totals: functions of one name in two images are two") {
   Profile profile = make_demo_profile();
   profile.functions[4].name = profile.functions[3].name;  // the kernel's write

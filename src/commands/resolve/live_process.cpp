@@ -167,8 +167,7 @@ Answer LiveProcess::answer(const Location& location) const {
   }
   answer.reason = reason_of(location, image.file);
   if (!frames.empty())
-    answer.reason += fmt::format(
-        ", in {}", profile_.strings[profile_.functions[to_index(frames[0].function)].name]);
+    answer.reason += fmt::format(", in {}", profile_.name_of(frames[0].function));
   return answer;
 }
 
