@@ -32,8 +32,9 @@ uint32_t number(Dwarf_Die& die, unsigned int name) {
   return static_cast<uint32_t>(value);
 }
 
-// Each byte is looked at once by those who search for functions and, below a function, at each
-// level of its blocks and inlined calls. Tables may be shared by a few units.
+// Each byte of a unit is passed over by those who search for its functions, for its scopes and
+// for the calls inlined into each function, hardly ever twice. Tables may be shared by a few
+// units.
 Budget budget_for(uint64_t size) {
   return {.die_bytes = 64 * size, .ranges = 4 * size, .line_bytes = 4 * size};
 }

@@ -57,9 +57,34 @@ struct DieWalk {
 // Through the unit that a DIE lies in, at the cost of `left`.
 DieWalk walk_unit(Dwarf_Die die, Budget& left);
 
-// Calls `visit(child)` for each child of a DIE, and takes the size of each with all that is
-// below it from `left`: so much libdw may read to find the next. A sibling may be said to lie
-// where a child does, so that a small tree has paths without number: at 0 it ends.
+// Finds what comes after a DIE of a list: 0 and the next one, 1 and where the list ends, -1 if
+// neither is there. `behind` is where it begins, or null: then libdw passes over all that is
+// below the DIE, and the bytes are taken from `left`.
+inline int find_next(DieWalk walk, Dwarf_Die child, char* behind, Dwarf_Die& next) {
+  next = {};
+  int status = 0;
+  uint64_t cost = 1;
+  if (behind != nullptr && behind < walk.unit_end) {
+    next.addr = behind;
+    next.cu = child.cu;
+    status = *behind == '\0' ? 1 : 0;
+  } else {
+    status = dwarf_siblingof(&child, &next);
+  }
+  // A sibling that does not lie further on would be met for ever.
+  auto* from = static_cast<char*>(child.addr);
+  auto* to = static_cast<char*>(next.addr);
+  if (to == nullptr || to <= from)
+    status = -1;
+  else if (to != behind)
+    cost = to - from;
+  walk.left -= std::min(walk.left, cost);
+  return status;
+}
+
+// Calls `visit(child)` for each child of a DIE. A sibling may be said to lie where a child
+// does, so that a small tree has paths without number: each step takes from `left`, and at 0 it
+// ends.
 //
 // Gives where the next DIE after all of these begins, null if it is not known. `visit` gives
 // the same, if it went through the children of the child: else libdw passes over them to find
@@ -71,25 +96,13 @@ char* for_each_child(DieWalk walk, Dwarf_Die parent, Visitor visit) {
     return nullptr;
   while (walk.left > 0) {
     char* behind = visit(child);
-    bool is_known = behind != nullptr && behind < walk.unit_end;
-    Dwarf_Die next{};
-    int status = 0;
-    if (is_known) {
-      next.addr = behind;
-      next.cu = child.cu;
-      status = *behind == '\0' ? 1 : 0;
-    } else {
-      // After the last one this is where the list ends.
-      status = dwarf_siblingof(&child, &next);
+    Dwarf_Die next;
+    int status = find_next(walk, child, behind, next);
+    if (status != 0) {
+      auto* end = static_cast<char*>(next.addr);
+      bool ends_here = status == 1 && end < walk.unit_end && *end == '\0';
+      return ends_here ? end + 1 : nullptr;
     }
-    auto* end = static_cast<char*>(next.addr);
-    // A sibling that does not lie further on would be met for ever.
-    bool is_further = end != nullptr && end > static_cast<char*>(child.addr);
-    walk.left -=
-        std::min<uint64_t>(walk.left, is_further ? end - static_cast<char*>(child.addr) : 1);
-    if (status != 0 || !is_further)
-      return status == 1 && is_further && end < walk.unit_end && *end == '\0' ? end + 1
-                                                                              : nullptr;
     child = next;
   }
   return nullptr;

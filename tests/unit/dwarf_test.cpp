@@ -24,6 +24,7 @@ struct UnitSpec {
   uint64_t abbreviations = 0;
   uint64_t line_table = 0;
   uint64_t inner = 0;  // what the inlined call says it is; 0: inner
+  int depth = 0;       // of namespaces before the functions, and of further calls in `outer`
 };
 
 enum Abbreviation : uint8_t {
@@ -53,6 +54,9 @@ std::string info(const UnitSpec& spec) {
   out.u16(spec.version).u32(spec.abbreviations).u8(8);
   constexpr uint64_t kHeader = 4;  // the length, which comes first
   out.u8(kUnit).text("/build").u8(0).u32(spec.line_table).u32(0);
+  for (int i = 0; i < spec.depth; i++)
+    out.u8(kNamespace).text("n").u8(0);
+  out.text(std::string(spec.depth, '\0'));
   uint64_t inner = out.out.size() + kHeader;
   out.u8(kInline).text("inner").u8(0).u8(1);
   out.u8(kNamespace).text("app").u8(0);
@@ -62,8 +66,10 @@ std::string info(const UnitSpec& spec) {
   out.u8(kFunction).text("outer").u8(0).u64(kText + 0x10).u32(0x40).u8(1).u8(7);
   out.u8(kCallWithCalls).u32(spec.inner == 0 ? inner : spec.inner);
   out.u64(kText + 0x20).u32(0x10).u8(1).u8(9);
-  out.u8(kCall).u32(deep).u64(kText + 0x24).u32(4).u8(2).u8(3);
-  out.u8(0).u8(0).u8(0);
+  out.u8(kCall).u32(deep).u64(kText + 0x24).u32(4).u8(2).u8(3).u8(0);
+  for (int i = 0; i < spec.depth; i++)
+    out.u8(kCallWithCalls).u32(deep).u64(kText + 0x40).u32(4).u8(2).u8(3);
+  out.text(std::string(spec.depth, '\0')).u8(0).u8(0);
   return ByteWriter().u32(out.out.size()).text(out.out).out;
 }
 
@@ -194,6 +200,11 @@ TEST_CASE("debug information: every byte of each section made wrong") {
         CHECK(answers(spec).size() == kAnswers.size());
       }
   }
+}
+
+TEST_CASE("debug information: scopes nested a million deep are passed over") {
+  CHECK(join(answers(image_spec({.depth = 500}))) == join(kAnswers));
+  CHECK(join(answers(image_spec({.depth = 1'000'000}))) == join(kAnswers));
 }
 
 TEST_CASE("debug information: fields of a unit that are wrong") {
