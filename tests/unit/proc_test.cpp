@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -222,4 +225,19 @@ TEST_CASE("packages: who owns a file, by whole lines of the lists of dpkg") {
   CHECK(proc::owners_of({"/bin/mawk"}, folder / "nowhere").empty());
   CHECK(proc::debug_package_of("mawk") == "mawk-dbgsym");
   CHECK(proc::debug_package_of("libc6") == "libc6-dbg");
+}
+
+TEST_CASE("process: its command line is one for a shell") {
+  std::string words[] = {"a b;$(touch gone)'", "-c", "kill -STOP $$", "", "\x1b[31m"};
+  std::vector<char*> arguments;
+  for (std::string& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  REQUIRE(posix_spawn(&child, "/bin/sh", nullptr, nullptr, arguments.data(), nullptr) == 0);
+  waitpid(child, nullptr, WUNTRACED);  // until it has stopped itself
+  std::string line = proc::command_line_of(child);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  CHECK(line == "'a b;$(touch gone)'\\''' -c 'kill -STOP $$' '' $'\\x1b[31m'");
 }
