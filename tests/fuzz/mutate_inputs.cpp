@@ -247,6 +247,8 @@ int main(int argc, char** argv) {
   for (int chosen; (chosen = getopt_long(argc, argv, "", options, nullptr)) != -1;)
     (chosen == 's' ? seed : chosen == 'f' ? first : count) = std::strtoull(optarg, nullptr, 10);
   auto file = optind < argc ? read_file(argv[optind], kBudget) : Error("no file is named");
+  if (file && file->empty())
+    file = Error("the file is empty");
   if (!file) {
     print(stderr, "mutate_inputs: {}\n", file.error().message());
     return 2;
