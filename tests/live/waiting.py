@@ -18,17 +18,26 @@ VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "
 STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
 WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
         "cgo PIE": (CGO, ["-buildmode=pie"])}
+# Of a host that is written in C; only the oldest and the newest Go are tried so.
+LIBRARY_WAYS = {"library": (CGO, ["-buildmode=c-shared", "-tags=library"]),
+                "archive": (CGO, ["-buildmode=c-archive", "-tags=library"])}
 
 Goroutine = collections.namedtuple("Goroutine", "state stack creator")
 
 
 @functools.cache
 def build(version, way="static", fixture="waiting"):
-    environment, mode = WAYS[way]
+    environment, mode = (WAYS | LIBRARY_WAYS)[way]
     vcs = [] if version == "1.15" else ["-buildvcs=false"]
-    return compiled(go(version), "build", *vcs, *mode, "-ldflags=-s -w",
-                    output=new_place(fixture), cwd=FIXTURES / fixture,
-                    env=GO_ENVIRONMENT | environment)
+    program = compiled(go(version), "build", *vcs, *mode, "-ldflags=-s -w",
+                       output=new_place(fixture), cwd=FIXTURES / fixture,
+                       env=GO_ENVIRONMENT | environment)
+    if way not in LIBRARY_WAYS:
+        return program
+    host = new_place("host")
+    call("gcc", FIXTURES / "goroutines" / "host" / "main.c", program, "-pthread", f"-Wl,-rpath,{program.parent}",
+         "-o", host)
+    return host
 
 
 class Waiting:
@@ -80,7 +89,8 @@ def without_inlined_runtime(goroutine):
 
 
 def differences(own, ours):
-    own.pop("1"), ours.pop("1")  # it wrote the stacks, and waits for something else since
+    writer = next(iter(own))  # of the stacks: it waits for something else since
+    own.pop(writer), ours.pop(writer)
     problems = [f"only the program has {own[number]}" for number in own.keys() - ours.keys()]
     problems += [f"only gosym has {ours[number]}" for number in ours.keys() - own.keys()]
     problems += [f"{number}: the program has {own[number]}, gosym {ours[number]}"
@@ -301,7 +311,8 @@ def errors():
 
 
 run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_own, version, way, 5))
-     for version in VERSIONS for way in WAYS] +
+     for version in VERSIONS
+     for way in [*WAYS, *(LIBRARY_WAYS if version in (VERSIONS[0], VERSIONS[-1]) else [])]] +
     [(f"Go {version}: 10,000 goroutines", functools.partial(equals_own, version, "static", 520))
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
