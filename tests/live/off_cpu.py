@@ -281,6 +281,26 @@ def the_first_screen_tells_of_a_throttled_cgroup():
         place.rmdir()
 
 
+def the_first_screen_tells_of_a_throttled_go_program():
+    program = compiled(go("debian"), "build", "-buildvcs=false", "-ldflags=-s -w", output=new_place("stuck"),
+                       cwd=FIXTURES / "stuck", env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+    place = cgroup_with_a_quota()
+    process = subprocess.Popen(["sh", "-c", f"echo $$ > {place}/cgroup.procs && exec {program} busy"],
+                               stdout=subprocess.PIPE, env=GO_ENVIRONMENT | {"GOMAXPROCS": "2"})
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        file = new_place("cpu.raw")
+        gosym("record", "-q", "-e", "off-cpu", "-p", process.pid, "-d", "3s", "-o", file)
+        text = gosym("report", file).out
+        share = re.search(r"^states .*throttled ([\d.]+) %", text, re.M)
+        assert share and float(share[1]) > 10 and "main.compute" in text, text
+    finally:
+        process.kill()
+        process.communicate()
+        wait_for(lambda: not (place / "cgroup.procs").read_text(), "end of the throttled program")
+        place.rmdir()
+
+
 def what_cannot_be_is_refused():
     def refused(*options):
         done = gosym("record", *options, "-o", new_place("cpu.raw"), "--", "true", check=False)
@@ -328,4 +348,5 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
      ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
      ("the first screen tells of a throttled cgroup", the_first_screen_tells_of_a_throttled_cgroup),
+     ("the first screen tells of a throttled Go program", the_first_screen_tells_of_a_throttled_go_program),
      ("what cannot be is refused", what_cannot_be_is_refused)])
