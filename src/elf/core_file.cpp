@@ -1,5 +1,7 @@
 #include "elf/core_file.h"
 
+#include <algorithm>
+
 #include "base/reader.h"
 
 namespace gosym::elf {
@@ -10,20 +12,35 @@ namespace {
 constexpr uint64_t kMaxCoreMappings = 1 << 20;
 constexpr uint64_t kMaxCoreThreads = 1 << 20;
 
+// Where registers lie among those of a thread.
+struct RegisterNumbers {
+  uint16_t machine;
+  uint8_t pc;
+  uint8_t stack_pointer;
+  uint8_t frame_pointer;
+  uint8_t link_register;  // 0: it has none
+};
+constexpr RegisterNumbers kRegisterNumbers[] = {{EM_X86_64, 16, 19, 4, 0},
+                                                {EM_AARCH64, 32, 31, 29, 30}};
+
 void read_thread(Bytes status, const Image& image, CoreFile& core) {
   constexpr uint64_t kRegisters = 112;
   auto id = load<uint32_t>(status, 32, image.order);
   auto word = [&](uint64_t number) {
     return load<uint64_t>(status, kRegisters + 8 * number, image.order);
   };
-  auto frame_pointer = word(4);
-  auto pc = word(16);
-  auto stack_pointer = word(19);
-  bool is_known = image.machine == EM_X86_64 && id && stack_pointer;
   if (core.first_thread == 0)
     core.first_thread = id.value_or(0);
-  if (is_known && core.threads.size() < kMaxCoreThreads)
-    core.threads[*id] = {*pc, *stack_pointer, *frame_pointer};
+  const auto* numbers =
+      std::ranges::find(kRegisterNumbers, image.machine, &RegisterNumbers::machine);
+  if (numbers == std::end(kRegisterNumbers) || !id || core.threads.size() >= kMaxCoreThreads)
+    return;
+  auto pc = word(numbers->pc);
+  auto stack_pointer = word(numbers->stack_pointer);
+  auto frame_pointer = word(numbers->frame_pointer);
+  auto link_register = numbers->link_register == 0 ? 0 : word(numbers->link_register);
+  if (pc && stack_pointer && frame_pointer && link_register)
+    core.threads[*id] = {*pc, *stack_pointer, *frame_pointer, *link_register};
 }
 
 void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappings) {

@@ -19,28 +19,30 @@ struct CoreRegisters {
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
+  uint64_t link_register = 0;  // of arm64: where a function that has saved nothing returns to
 };
 
 // The core of a process: an ELF file of type ET_CORE with what its memory held in PT_LOAD
 // segments, and with notes in PT_NOTE segments. Read of these are, all with the name "CORE"
 // (Linux, fs/binfmt_elf.c; gdb's gcore writes the same):
 //
-//   1           NT_PRSTATUS  one for each thread, the one that died first. x86-64: its id at
-//   32, i32, and at 112 registers of 8
-//                            bytes each in the order of struct user_regs_struct: rbp is the 4th
-//                            from 0, rip the 16th, rsp the 19th
+//   1           NT_PRSTATUS  one for each thread, the one that died first: its id at 32, i32,
+//                            and at 112 registers of 8 bytes each. x86-64, in the order of
+//                            struct user_regs_struct: rbp is the 4th from 0, rip the 16th, rsp
+//                            the 19th. arm64: x0 to x30, where x29 is the frame pointer and x30
+//                            the link register, then sp and pc
 //   3           NT_PRPSINFO  64 bits: id of the process at 24, i32
 //   6           NT_AUXV      pairs of words; behind AT_ENTRY (9) where the program begins
-//   0x46494c45  NT_FILE      u64 count, u64 page size, count times {u64 start, u64 end, u64
-//   offset in
-//                            pages}, count paths that end in NUL
+//   0x46494c45  NT_FILE      not in cores of QEMU's user mode. u64 count, u64 page size, count
+//                            times {u64 start, u64 end, u64 offset in pages}, count paths that
+//                            end in NUL
 //
 // Memory that was only read from files is mostly left out: a segment may have fewer bytes in
 // the file than in memory. Everything here borrows from the bytes that were parsed.
 struct CoreFile {
   Image image;
   std::vector<CoreMapping> mappings;
-  std::map<uint32_t, CoreRegisters> threads;  // by id; of x86-64 only
+  std::map<uint32_t, CoreRegisters> threads;  // by id; of x86-64 and arm64
   uint32_t first_thread = 0;                  // the one that the signal came to; 0: unknown
   uint32_t pid = 0;                           // 0: unknown
   uint64_t entry = 0;                         // 0: unknown

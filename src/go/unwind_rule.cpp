@@ -238,9 +238,11 @@ UnwindRule rule_of_clock(int32_t depth) {
   return rule;
 }
 
-UnwindRule rule_of_arm64(int32_t depth) {
+// `is_injected`: see unwind_rule.h.
+UnwindRule rule_of_arm64(int32_t depth, bool is_injected) {
+  constexpr int32_t kPushed = 16;
   UnwindRule rule;
-  rule.cfa = {Anchor::kStackPointer, depth};
+  rule.cfa = {Anchor::kStackPointer, depth + (is_injected ? kPushed : 0)};
   if (depth == 0)
     rule.return_kind = ReturnAddress::kInRegister;
   else
@@ -248,7 +250,7 @@ UnwindRule rule_of_arm64(int32_t depth) {
   return rule;
 }
 
-std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth) {
+std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth, bool is_injected) {
   // Below 0 the return address has been taken off the stack, to some register.
   if (depth < 0 || depth > kMaxStackDepth)
     return std::nullopt;
@@ -258,7 +260,7 @@ std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth) {
     case EM_386:
       return rule_of_x86(depth, 4);
     case EM_AARCH64:
-      return rule_of_arm64(depth);
+      return rule_of_arm64(depth, is_injected);
     default:
       return std::nullopt;
   }
@@ -285,11 +287,12 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   }
 
   auto depth = table.value(*function, function->pcsp, *pc);
-  auto rule = depth ? rule_of(module.image->machine, *depth) : std::nullopt;
+  bool is_injected = returns_to_interrupted(
+      kind_of(table, module.wrapper_id, function->id, table.name(function->name_offset), {}));
+  auto rule = depth ? rule_of(module.image->machine, *depth, is_injected) : std::nullopt;
   if (!rule)
     return std::nullopt;
-  rule->is_signal_frame = returns_to_interrupted(
-      kind_of(table, module.wrapper_id, function->id, table.name(function->name_offset), {}));
+  rule->is_signal_frame = is_injected;
   rule->frame_kind = find_frame_pointer(module, *function, *pc, *depth);
   if (rule->frame_kind == FramePointer::kOnStack)
     rule->frame_pointer = module.image->machine == EM_X86_64

@@ -26,7 +26,8 @@ namespace gosym::go {
 //                            stored before in larger ones
 //
 // runtime.sigpanic and the functions that are injected into code return to where it was
-// interrupted.
+// interrupted. On arm64 the signal handler has moved the stack pointer by 16 before that and
+// saved the link register of the interrupted function there: their CFA lies 16 higher.
 //
 // runtime.mcall and runtime.morestack are roots of the scheduler's stack once they have called
 // it. None for what is not Go's or not known, and for functions that switch from one stack to

@@ -37,6 +37,7 @@ GoRuntime make_runtime(const GoFile& file, const GoCode& code) {
     auto rule = code.find_rule(address);
     return rule ? rule : rule_of_callback(code, address, frame_size);
   };
+  runtime.machine = file.image->machine;
   runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
   for (ImageAddress address : go::find_allgs(*file.module))
     runtime.allgs.push_back(to_integer(address) + file.bias);

@@ -42,6 +42,7 @@ struct GoroutinePosition {
   uint64_t stack_pointer = 0;
   uint64_t pc = 0;
   uint64_t frame_pointer = 0;
+  uint64_t link_register = 0;
   uint64_t number = 0;
   uint64_t wait_since = 0;
   uint32_t status = 0;
@@ -66,6 +67,7 @@ GoroutinePosition position_of(Bytes g, const GoroutineLayout& layout) {
   at.stack_pointer = word_at(g, registers);
   at.pc = word_at(g, registers + kGoWord);
   at.frame_pointer = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp);
+  at.link_register = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp - kGoWord);
   return at;
 }
 
@@ -107,6 +109,7 @@ struct CodeFrame {
   uint64_t call = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
+  uint64_t link_register = 0;  // of arm64; 0: it has been used for something else
 };
 
 // Follows stacks from frame to frame, and remembers the rule of each address.
@@ -119,7 +122,8 @@ public:
   bool walk(const GoroutinePosition& at, Bytes stack, std::vector<StackCall>& calls) {
     // It was left by a call, unless it has not begun yet.
     uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
-    return walk(CodeFrame{call, at.stack_pointer, at.frame_pointer}, stack, calls);
+    CodeFrame frame = {call, at.stack_pointer, at.frame_pointer, at.link_register};
+    return walk(frame, stack, calls);
   }
 
   bool walk(CodeFrame frame, Bytes stack, std::vector<StackCall>& calls) {
@@ -137,41 +141,55 @@ public:
       if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
         return true;
       auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
-      if (!caller || caller->stack_pointer <= frame.stack_pointer)
+      // The first may have taken nothing of the stack yet.
+      bool is_linked = rule->return_kind == UnwindRule::ReturnAddress::kInRegister;
+      bool is_above = caller && (caller->stack_pointer > frame.stack_pointer ||
+                                 (is_linked && caller->stack_pointer == frame.stack_pointer));
+      if (!is_above)
         return false;
-      uint64_t place = place_of(rule->return_address, frame, caller->stack_pointer);
-      next = {caller->call, caller->call + (rule->is_signal_frame ? 0 : 1), place - begin};
+      uint64_t place = place_of(rule->return_address, frame, caller->stack_pointer) - begin;
+      next = {caller->call, caller->call + (rule->is_signal_frame ? 0 : 1),
+              is_linked ? UINT64_MAX : place};
       frame = *caller;
     }
   }
 
-  // Whether a ucontext of Linux for x86-64 lies there, of a signal that is handled on a stack
-  // for that and interrupted Go code: flags, of which three are known, at 0; no link at 8;
-  // where that stack begins at 16; its size at 32.
+  // Whether a ucontext of Linux lies there, of a signal that is handled on a stack for that and
+  // interrupted Go code: flags, of which three are known, at 0; no link at 8; where that stack
+  // begins at 16; its size at 32; registers.
   template <class Word>
-  bool has_context(uint64_t at, const Word& word) {
+  bool has_context(uint64_t at, uint64_t pc_offset, const Word& word) {
     constexpr uint64_t kFlags = 7;
     constexpr uint64_t kMaxSize = 1 << 20;
     uint64_t begin = word(at + 16).value_or(0);
     uint64_t size = word(at + 32).value_or(0);
     return word(at).value_or(kFlags + 1) <= kFlags && word(at + 8) == 0 && begin <= at &&
            size <= kMaxSize && at - begin < size &&
-           rule_of(word(at + 168).value_or(0)).has_value();
+           rule_of(word(at + pc_offset).value_or(0)).has_value();
   }
 
   // What was interrupted by signals that a thread now handles, the last first. `stack` are the
-  // words from its stack pointer on: a handler is called with where it returns to, and there
-  // with what was interrupted. In programs with C code it returns to the C library, of which
-  // nothing is known.
+  // words from its stack pointer on.
   std::vector<CodeFrame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
-    std::vector<CodeFrame> found;
     auto word = [&](uint64_t address) {
       return load<uint64_t>(stack, address - stack_pointer);
     };
+    return runtime_.machine == EM_AARCH64 ? find_interrupted_arm64(stack_pointer, stack, word)
+                                          : find_interrupted_amd64(stack_pointer, stack, word);
+  }
+
+private:
+  // A handler is called with where it returns to, and there with what was interrupted. In
+  // programs with C code it returns to the C library, of which nothing is known.
+  template <class Word>
+  std::vector<CodeFrame> find_interrupted_amd64(uint64_t stack_pointer, Bytes stack,
+                                                const Word& word) {
+    constexpr uint64_t kPc = 168;
+    std::vector<CodeFrame> found;
     for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord) {
       uint64_t call = word(at).value_or(0);
       std::optional<UnwindRule> rule = rule_of(call);
-      if (!rule && has_context(at + kGoWord, word))
+      if (!rule && has_context(at + kGoWord, kPc, word))
         rule = kSignalReturn;
       if (!rule || !rule->is_cfa_loaded)
         continue;
@@ -181,7 +199,22 @@ public:
     return found;
   }
 
-private:
+  // A handler returns to the vdso, and what was interrupted lies beyond its stack. In a
+  // ucontext of arm64 x29 is at 416, x30 at 424, sp at 432, pc at 440.
+  template <class Word>
+  std::vector<CodeFrame> find_interrupted_arm64(uint64_t stack_pointer, Bytes stack,
+                                                const Word& word) {
+    constexpr uint64_t kPc = 440;
+    std::vector<CodeFrame> found;
+    for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord)
+      if (has_context(at, kPc, word))
+        found.push_back({.call = *word(at + kPc),
+                         .stack_pointer = word(at + 432).value_or(0),
+                         .frame_pointer = word(at + 416).value_or(0),
+                         .link_register = word(at + 424).value_or(0)});
+    return found;
+  }
+
   static uint64_t place_of(const StackPlace& place, const CodeFrame& frame, uint64_t cfa) {
     uint64_t base = place.anchor == Anchor::kStackPointer   ? frame.stack_pointer
                     : place.anchor == Anchor::kFramePointer ? frame.frame_pointer
@@ -193,15 +226,21 @@ private:
   template <class Word>
   static std::optional<CodeFrame> caller_of(const CodeFrame& frame, const UnwindRule& rule,
                                             const Word& word) {
-    if (rule.is_evaluated || rule.return_kind != UnwindRule::ReturnAddress::kOnStack)
+    if (rule.is_evaluated || rule.return_kind == UnwindRule::ReturnAddress::kNone)
       return std::nullopt;
     std::optional<uint64_t> cfa = place_of(rule.cfa, frame, 0);
     if (rule.is_cfa_loaded)
       cfa = word(*cfa);
-    auto pc = cfa ? word(place_of(rule.return_address, frame, *cfa)) : std::nullopt;
-    if (!pc)
+    std::optional<uint64_t> pc;
+    if (rule.return_kind == UnwindRule::ReturnAddress::kInRegister && frame.link_register != 0)
+      pc = frame.link_register;
+    else if (rule.return_kind == UnwindRule::ReturnAddress::kOnStack && cfa)
+      pc = word(place_of(rule.return_address, frame, *cfa));
+    if (!cfa || !pc)
       return std::nullopt;
     CodeFrame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
+    if (rule.is_signal_frame)  // of arm64: unwind_rule.h of Go
+      caller.link_register = word(*cfa - 16).value_or(0);
     if (rule.frame_kind == UnwindRule::FramePointer::kOnStack)
       caller.frame_pointer = word(place_of(rule.frame_pointer, frame, *cfa)).value_or(0);
     return caller;
@@ -528,7 +567,7 @@ private:
       return std::move(read).error();
     GoroutinePosition at = position_of(g, layout_);
     // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
-    CodeFrame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer};
+    CodeFrame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer, at.link_register};
     if (!*read || !is_on_stack(at)) {
       auto interrupted = find_frame(goroutine.thread, at);
       if (!interrupted)
@@ -558,7 +597,8 @@ private:
     if (known == threads_.end())
       return std::optional<CodeFrame>();
     const ThreadRegisters& registers = known->second;
-    CodeFrame frame = {registers.pc, registers.stack_pointer, registers.frame_pointer};
+    CodeFrame frame = {registers.pc, registers.stack_pointer, registers.frame_pointer,
+                       registers.link_register};
     if (is_on(frame))
       return std::optional(frame);
     constexpr uint64_t kHandlerStack = 32 << 10;  // as runtime.malg() makes it

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <elf.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -55,6 +57,7 @@ struct ThreadRegisters {
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
+  uint64_t link_register = 0;  // of arm64
 };
 
 // What the runtime of a program is like.
@@ -65,6 +68,7 @@ struct GoRuntime {
   std::function<std::optional<UnwindRule>(uint64_t address)> find_rule;
   // Whether a function begins at the address.
   std::function<bool(uint64_t address)> is_entry;
+  uint16_t machine = EM_X86_64;  // EM_*
   // Of a program that stands still, as in a core file: its threads by id. Then goroutines that
   // run have a stack too.
   std::map<uint32_t, ThreadRegisters> threads = {};
@@ -74,7 +78,8 @@ struct GoRuntime {
 struct StackCall {
   uint64_t call = 0;        // an address of the instruction
   uint64_t returns_to = 0;  // what lies on the stack; of the innermost the same as `call`
-  uint64_t place = 0;       // where that lies, in bytes from the stack pointer
+  // Where that lies, in bytes from the stack pointer; UINT64_MAX: in a register.
+  uint64_t place = 0;
 };
 
 // More of a stack is not read.

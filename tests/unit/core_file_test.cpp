@@ -26,6 +26,15 @@ std::string status_of(uint32_t id, uint64_t rbp, uint64_t rip, uint64_t rsp) {
   return out.out;
 }
 
+// Likewise on arm64.
+std::string status_of_arm64(uint32_t id, uint64_t x29, uint64_t x30, uint64_t sp, uint64_t pc) {
+  ByteWriter out;
+  out.pad_to(32).u32(id).pad_to(112);
+  for (uint64_t i = 0; i < 34; i++)
+    out.u64(i == 29 ? x29 : i == 30 ? x30 : i == 31 ? sp : i == 32 ? pc : 0);
+  return out.out;
+}
+
 std::string notes() {
   ByteWriter process;
   process.pad_to(24).u32(4242).pad_to(136);
@@ -102,6 +111,24 @@ TEST_CASE("core file: threads, files and the process are read of its notes") {
   CHECK(core->missing == 0);
 }
 
+TEST_CASE("core file: registers of arm64") {
+  std::string status = status_of_arm64(7, 1, 2, 3, 4);
+  for (size_t size : {status.size(), size_t{112 + 32 * 8}}) {
+    std::string file = core_of({{PT_NOTE, 0, 0, note(NT_PRSTATUS, status.substr(0, size)), 0}},
+                               ET_CORE, EM_AARCH64);
+    auto core = elf::parse_core(as_bytes(file));
+    REQUIRE(core);
+    CHECK(core->first_thread == 7);
+    CHECK(core->threads.size() == (size == status.size() ? 1 : 0));
+    for (const auto& [id, registers] : core->threads) {
+      CHECK(registers.frame_pointer == 1);
+      CHECK(registers.link_register == 2);
+      CHECK(registers.stack_pointer == 3);
+      CHECK(registers.pc == 4);
+    }
+  }
+}
+
 TEST_CASE("core file: whatever it is cut short to, what is told is there") {
   std::string file = good_core();
   auto whole = elf::parse_core(as_bytes(file));
@@ -141,8 +168,8 @@ TEST_CASE("core file: notes that lie are left out") {
     return *std::move(core);
   };
   // Registers of another machine have other places.
-  CHECK(parse(notes(), EM_AARCH64).threads.empty());
-  CHECK(parse(notes(), EM_AARCH64).mappings.size() == 2);
+  CHECK(parse(notes(), EM_RISCV).threads.empty());
+  CHECK(parse(notes(), EM_RISCV).mappings.size() == 2);
   for (uint64_t count : {uint64_t{3}, uint64_t{1} << 20, UINT64_MAX, UINT64_MAX / 24 + 1}) {
     ByteWriter files;
     files.u64(count).u64(4096).u64(0x1000).u64(0x2000).u64(0).text("/a").u8(0);

@@ -107,6 +107,15 @@ TEST_CASE("go unwind rules: arm64 returns through a register until it has a fram
   CHECK(other.rule_at(8) == "sp+2432 sp+0 lost");
 }
 
+TEST_CASE("go unwind rules: below what is injected into code of arm64 lies a link register") {
+  // str x30, [sp, -0xf0]!; stur x29, [sp, -8]
+  Sample injected({{0, 4}, {240, 0x20}}, ByteWriter().u32(0xf8110ffe).u32(0xf81f83fd).out);
+  injected.machine = EM_AARCH64;
+  injected.program.functions[0].name = "runtime.asyncPreempt";
+  CHECK(injected.rule_at(0) == "sp+16 link same signal");
+  CHECK(injected.rule_at(8) == "sp+256 sp+0 sp-8 signal");
+}
+
 TEST_CASE("go unwind rules: 386 keeps no frame pointers, nor did Go up to 1.4") {
   Sample sample({{0, 4}, {12, 0x20}});
   sample.program.layout = GoLayout::k12;

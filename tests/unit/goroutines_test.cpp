@@ -132,6 +132,98 @@ TEST_CASE("goroutines: one that has not begun is where its function begins") {
   CHECK(stack_of(*read, 0).front() == kCode);
 }
 
+// As Program::runtime(), of arm64: functions below kFramed have taken nothing of the stack yet,
+// and that at kInjected was called by a signal handler.
+constexpr uint64_t kFramed = kCode + 0x80;
+constexpr uint64_t kInjected = kCode + 0xc0;
+
+GoRuntime runtime_of_arm64(const Program& program) {
+  GoRuntime runtime = program.runtime();
+  runtime.machine = EM_AARCH64;
+  runtime.find_rule = [](uint64_t address) -> std::optional<UnwindRule> {
+    if (address == kRoot)
+      return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+    if (address < kCode || address >= kRoot)
+      return std::nullopt;
+    UnwindRule rule;
+    rule.return_kind = UnwindRule::ReturnAddress::kInRegister;
+    if (address >= kFramed)
+      rule = {.cfa = {Anchor::kStackPointer, 16},
+              .return_kind = UnwindRule::ReturnAddress::kOnStack,
+              .return_address = {Anchor::kStackPointer, 0}};
+    rule.is_signal_frame = address >= kInjected;
+    if (rule.is_signal_frame)
+      rule.cfa.offset = 32;
+    return rule;
+  };
+  return runtime;
+}
+
+TEST_CASE("goroutines: on arm64 one that has no frame returns to its link register") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kRunnable);
+  uint64_t link = g + kLayout.runtime.g_sched_bp - 8;
+  program.memory.set(g + kLayout.runtime.g_sched_sp + 8, kCode);
+  auto read = [&] {
+    auto goroutines = read_goroutines(runtime_of_arm64(program), program.memory.reader());
+    REQUIRE(goroutines);
+    return stack_of(*goroutines, 0);
+  };
+  CHECK(read() == std::vector<uint64_t>{kCode});  // nobody knows where it returns to
+  program.memory.set(link, kRoot + 1);
+  CHECK(read() == std::vector<uint64_t>{kCode, kRoot});
+  program.memory.set(link, kCode + 0x11);  // it has no frame either: the register is used up
+  CHECK(read() == std::vector<uint64_t>{kCode, kCode + 0x10});
+  program.memory.set(link, kFramed + 1);
+  program.memory.set(kStacks + 0xf0, kRoot + 1);
+  CHECK(read() == std::vector<uint64_t>{kCode, kFramed, kRoot});
+}
+
+TEST_CASE("goroutines: on arm64 what was interrupted has its link register on the stack") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kRunnable);
+  program.memory.set(g + kLayout.runtime.g_sched_sp, kStacks + 0xc0);
+  program.memory.set(g + kLayout.runtime.g_sched_sp + 8, kInjected + 1);
+  program.memory.set(kStacks + 0xc0, kCode + 8);
+  program.memory.set(kStacks + 0xd0, kFramed + 1);
+  program.memory.set(kStacks + 0xe0, kRoot + 1);
+  for (uint64_t at : {0xc8, 0xd8, 0xe8})
+    program.memory.set(kStacks + at, 0);
+  auto goroutines = read_goroutines(runtime_of_arm64(program), program.memory.reader());
+  REQUIRE(goroutines);
+  CHECK(stack_of(*goroutines, 0) ==
+        std::vector<uint64_t>{kInjected, kCode + 8, kFramed, kRoot});
+  CHECK(goroutines->all[0].stack_state == GoroutineStack::kWhole);
+}
+
+TEST_CASE("goroutines: on arm64 one that a signal has interrupted is where that tells") {
+  constexpr uint64_t kSignalStack = 0x200000;
+  constexpr uint64_t kContext = kSignalStack + 0x100;
+  constexpr uint64_t kThread = 0x300000;
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kRunning);
+  program.memory.set(g + kLayout.runtime.g_sched_sp, 0);
+  program.memory.set(g + kLayout.runtime.g_m, kThread);
+  program.memory.set(kThread + kLayout.thread_id, 7);
+  for (uint64_t at = 0; at < 0x1000; at += 8)
+    program.memory.set(kSignalStack + at, 0);
+  program.memory.set(kContext + 16, kSignalStack);
+  program.memory.set(kContext + 32, 0x1000);
+  program.memory.set(kContext + 424, kRoot + 1);
+  program.memory.set(kContext + 432, kStacks + 0xf0);
+  program.memory.set(kContext + 440, kCode + 8);
+  GoRuntime runtime = runtime_of_arm64(program);
+  runtime.threads = {{7, {.pc = 0x500000, .stack_pointer = kSignalStack + 0x40}}};
+  auto stack = [&] {
+    auto goroutines = read_goroutines(runtime, program.memory.reader());
+    REQUIRE(goroutines);
+    return stack_of(*goroutines, 0);
+  };
+  CHECK(stack() == std::vector<uint64_t>{kCode + 8, kRoot});
+  program.memory.set(kContext + 440, 0x500000);  // no code of Go
+  CHECK(stack().empty());
+}
+
 TEST_CASE("goroutines: in a system call other registers tell") {
   Program program;
   uint64_t g = program.add(GoroutineStatus::kSyscall);

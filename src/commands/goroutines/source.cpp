@@ -60,7 +60,8 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
     return Result<>(Ok{});
   };
   for (const auto& [id, registers] : core->threads)
-    source.threads[id] = {registers.pc, registers.stack_pointer, registers.frame_pointer};
+    source.threads[id] = {registers.pc, registers.stack_pointer, registers.frame_pointer,
+                          registers.link_register};
   return source;
 }
 
