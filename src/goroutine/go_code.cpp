@@ -66,6 +66,14 @@ std::optional<uint64_t> bias_of(const RawMapping& mapping, const elf::Image& ima
   return std::nullopt;
 }
 
+std::optional<uint64_t> bias_of_code(const std::vector<RawMapping>& mappings,
+                                     const elf::Image& image) {
+  for (const RawMapping& mapping : mappings)
+    if (auto bias = bias_of(mapping, image))
+      return bias;
+  return std::nullopt;
+}
+
 // The ids that the core has of a file: the page with its headers is dumped as a rule. Empty: it
 // has none.
 elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& mappings) {
@@ -108,25 +116,92 @@ std::map<std::string, std::vector<RawMapping>> mapped_files(const elf::CoreFile&
   return files;
 }
 
+// The same of a core that does not tell what was mapped: where the segments of its program lie,
+// by where that begins.
+Result<std::vector<RawMapping>> mappings_of_program(const elf::CoreFile& core,
+                                                    const std::string& program,
+                                                    const CoreMemory& memory) {
+  auto opened = open_path(program);
+  if (!opened)
+    return std::move(opened).error();
+  auto file = MappedFile::open(*opened);
+  if (!file)
+    return std::move(file).error();
+  auto image = elf::parse((*file)->bytes());
+  if (!image)
+    return std::move(image).error();
+  if (image->machine != core.image.machine)
+    return Error("not the file that the process ran: it is of another machine");
+  std::vector<RawMapping> mappings;
+  bool is_code = core.entry != 0;
+  uint64_t bias = core.entry - to_integer(image->entry);
+  for (const elf::Segment& segment : image->segments) {
+    if (segment.type != PT_LOAD)
+      continue;
+    uint64_t start = to_integer(segment.address) + bias;
+    is_code = is_code && ((segment.flags & PF_X) == 0 || memory.is_executable_at(start));
+    mappings.push_back({.pid = core.pid,
+                        .start = start,
+                        .length = segment.file_size,
+                        .file_offset = segment.offset,
+                        .path = program});
+  }
+  if (!is_code)
+    return Error("not the file that the process ran: its code lies elsewhere");
+  return mappings;
+}
+
 bool holds(const std::vector<RawMapping>& mappings, uint64_t address) {
   return std::ranges::any_of(mappings, [&](const RawMapping& mapping) {
     return address - mapping.start < mapping.length;
   });
 }
 
+// Whether the core has the constants of a file, and they are those; none: it leaves out what
+// was only read of files, as cores of the kernel do.
+std::optional<bool> has_same_constants(const CoreMemory& memory, const elf::Image& image,
+                                       uint64_t bias) {
+  bool is_known = false;
+  for (const elf::Segment& segment : image.segments) {
+    Bytes left = tail(image.file, segment.offset);
+    left = left.first(std::min<uint64_t>(left.size(), segment.file_size));
+    if (segment.type != PT_LOAD || (segment.flags & (PF_W | PF_X)) != 0 || left.empty())
+      continue;
+    for (uint64_t at = to_integer(segment.address) + bias; !left.empty();) {
+      Bytes there = memory.in_core(at);
+      size_t size = std::min(there.size(), left.size());
+      if (size == 0)
+        break;
+      if (!std::ranges::equal(there.first(size), left.first(size)))
+        return false;
+      left = left.subspan(size);
+      at += size;
+    }
+    is_known = is_known || left.empty();
+  }
+  return is_known ? std::optional(true) : std::nullopt;
+}
+
 // A file that a core has mapped, if it is there and the same; none if it is no Go code; else
 // what is wrong. `note` gets what could not be checked.
 Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
-                                                const elf::BuildIds& ids, std::string& note) {
+                                                const CoreMemory& memory,
+                                                const std::vector<RawMapping>& mappings,
+                                                std::string& note) {
   auto opened = open_path(path);
   if (!opened)
     return std::move(opened).error();
   auto file = open_go_file(path, *opened);
   if (!file)
     return std::optional<GoFile>();
-  auto same = is_same_build(ids, elf::build_ids(*file->image));
+  auto same = is_same_build(ids_in(memory, mappings), elf::build_ids(*file->image));
   if (same == false)
     return Error("not the file that the process ran: its build id is another");
+  auto bias = same ? std::nullopt : bias_of_code(mappings, *file->image);
+  if (bias)
+    same = has_same_constants(memory, *file->image, *bias);
+  if (same == false)
+    return Error("not the file that the process ran: its constants are others");
   if (!same)
     note = "the core has no build id of it: it may be another file than the process ran";
   return file;
@@ -165,7 +240,17 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
                             CoreMemory& memory) {
   GoCode code;
   std::vector<std::pair<uint64_t, Bytes>> contents;
-  for (const auto& [mapped_path, mappings] : mapped_files(core)) {
+  std::map<std::string, std::vector<RawMapping>> mapped = mapped_files(core);
+  if (mapped.empty() && program.empty()) {
+    code.problems_.emplace_back("it does not tell which files the process had mapped");
+  } else if (mapped.empty()) {
+    auto mappings = mappings_of_program(core, program, memory);
+    if (mappings)
+      mapped[program] = *std::move(mappings);
+    else
+      code.add_problem(program, mappings.error().message());
+  }
+  for (const auto& [mapped_path, mappings] : mapped) {
     bool is_program = !program.empty() && holds(mappings, core.entry);
     std::string path = is_program ? program : mapped_path;
     bool is_code = std::ranges::any_of(mappings, [&](const RawMapping& mapping) {
@@ -174,11 +259,11 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
     if (!is_code)
       continue;
     std::string problem;
-    auto file = open_file_of_core(path, ids_in(memory, mappings), problem);
+    auto file = open_file_of_core(path, memory, mappings, problem);
     if (!file)
       problem = file.error().message();
     if (!problem.empty())
-      code.problems_.push_back(fmt::format("'{}': {}", printable(path), problem));
+      code.add_problem(path, problem);
     if (!file || !*file)
       continue;
     size_t index = code.files_.size();
@@ -195,6 +280,10 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
   memory.set_files(contents);
   std::ranges::sort(code.ranges_, {}, &Range::start);
   return code;
+}
+
+void GoCode::add_problem(const std::string& path, const std::string& problem) {
+  problems_.push_back(fmt::format("'{}': {}", printable(path), problem));
 }
 
 void GoCode::add_range(const RawMapping& mapping, size_t file) {

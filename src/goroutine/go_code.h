@@ -60,6 +60,7 @@ private:
     size_t file;
   };
   const GoFile* file_at(uint64_t address) const;
+  void add_problem(const std::string& path, const std::string& problem);
   void add_range(const RawMapping& mapping, size_t file);
 
   std::vector<GoFile> files_;

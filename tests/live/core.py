@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Goroutines of core files that the kernel wrote of crashed Go programs, against the traceback that the
-crash itself printed.
+"""Goroutines of core files that the kernel wrote of crashed Go programs, and QEMU's user mode of those for
+arm64, against the traceback that the crash itself printed.
 
     core.py GOSYM
 """
@@ -17,6 +17,8 @@ from common import FIXTURES, GO_ENVIRONMENT, Skip, call, compiled, go, go_versio
 VERSIONS = go_versions("1.15", "1.19", "1.27")
 WAYS = {"static": [], "PIE": ["-buildmode=pie"], "cgo": [], "cgo PIE": ["-buildmode=pie"],
         "library": ["-buildmode=c-shared", "-tags=library"]}
+ARM64_WAYS = {"arm64": [], "arm64 PIE": ["-buildmode=pie"]}
+EMULATED = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
 WITH_CGO = {"cgo", "cgo PIE", "library"}
 
 
@@ -26,8 +28,10 @@ def build(version, way="static"):
     place = new_place("crash")
     place.mkdir()
     program = place / ("libcrash.so" if way == "library" else "crash")
-    compiled(go(version), "build", *vcs, *WAYS[way], "-ldflags=-s -w", output=program, cwd=FIXTURES / "crash",
-             env=GO_ENVIRONMENT | {"CGO_ENABLED": "1" if way in WITH_CGO else "0"})
+    machine = {"GOARCH": "arm64"} if way in ARM64_WAYS else {}
+    compiled(go(version), "build", *vcs, *(WAYS | ARM64_WAYS)[way], "-ldflags=-s -w", output=program,
+             cwd=FIXTURES / "crash",
+             env=GO_ENVIRONMENT | machine | {"CGO_ENABLED": "1" if way in WITH_CGO else "0"})
     if way != "library":
         return program
     call("gcc", FIXTURES / "goroutines" / "host" / "main.c", program, f"-Wl,-rpath,{place}", "-o", place / "host")
@@ -35,21 +39,24 @@ def build(version, way="static"):
 
 
 @functools.cache
-def crash(version, way="static"):
+def crash(version, way="static", *how):
     """A core file, the program, and what it printed."""
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
-    if pattern.startswith("|") or "/" in pattern:
+    emulated = EMULATED if way in ARM64_WAYS else []
+    if not emulated and (pattern.startswith("|") or "/" in pattern):
         raise Skip(f"cores go to {pattern}")
+    if emulated and not shutil.which(emulated[0]):
+        raise Skip(f"needs {emulated[0]}")
     program = build(version, way)
     place = new_place("place")
     place.mkdir()
-    done = subprocess.run([program], cwd=place, capture_output=True, text=True, timeout=60,
+    done = subprocess.run([*emulated, program, *how], cwd=place, capture_output=True, text=True, timeout=60,
                           env=os.environ | {"GOTRACEBACK": "crash"}, preexec_fn=lambda: resource.setrlimit(
                               resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)))
     assert done.returncode == -6, done
-    cores = list(place.iterdir())
+    cores = list(place.glob("qemu_*.core" if emulated else "*"))  # the kernel may write one of QEMU
     if not cores:
-        raise Skip("the kernel wrote no core file")
+        raise Skip("no core file was written")
     return cores[0], program, done.stderr
 
 
@@ -74,10 +81,10 @@ def parse(text):
     return found
 
 
-def equals_traceback(version, way):
-    core, _, told = crash(version, way)
+def equals_traceback(version, way, *how):
+    core, program, told = crash(version, way, *how)
     own = parse(told)
-    ours = parse(gosym("goroutines", "--all", "--system", core).out)
+    ours = parse(gosym("goroutines", "--all", "--system", core, *([program] if way in ARM64_WAYS else [])).out)
     assert own.keys() <= ours.keys() and len(own) > 10, (own.keys(), ours.keys())
     assert all(state == "running" for number, (state, _) in ours.items() if number not in own)
     for number, (state, calls) in own.items():
@@ -118,6 +125,20 @@ def other_place():
         kept.rename(program)
 
 
+def untold_files():
+    """Of a core that does not tell what was mapped the program has to be named, and be the one."""
+    core, program, _ = crash("1.27", "arm64")
+    done = gosym("goroutines", core, check=False)
+    assert done.status == 4 and "does not tell which files the process had mapped" in done.err, done
+    assert "name the program behind the core file" in done.err, done
+    done = gosym("goroutines", core, build("1.15", "arm64"), check=False)
+    assert done.status == 4 and "not the file that the process ran" in done.err, done
+    done = gosym("goroutines", core, build("1.27"), check=False)
+    assert done.status == 4 and "it is of another machine" in done.err, done
+    done = gosym("goroutines", core, program)
+    assert "main.fail(" in done.out and not done.err, done
+
+
 def damaged():
     core, program, _ = crash("1.27")
     whole = core.read_bytes()
@@ -136,6 +157,11 @@ def damaged():
 
 
 run([(f"Go {version}, {way}: equal to the traceback of the crash",
-      functools.partial(equals_traceback, version, way)) for version in VERSIONS for way in WAYS] +
+      functools.partial(equals_traceback, version, way)) for version in VERSIONS
+     for way in [*WAYS, *ARM64_WAYS]] +
+    [(f"Go {version}, {way}: equal to the traceback of a{what}",
+      functools.partial(equals_traceback, version, way, how)) for version in VERSIONS
+     for way in ("static", "arm64") for how, what in (("fault", " wrong address"), ("abort", "n abort"))] +
     [("the one that crashed comes first, and labels are told", first_screen),
-     ("the program at another place", other_place), ("damaged cores", damaged)], root=False)
+     ("the program at another place", other_place),
+     ("a core that does not tell what was mapped", untold_files), ("damaged cores", damaged)], root=False)
