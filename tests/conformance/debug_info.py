@@ -4,6 +4,7 @@
 Random code addresses of real programs are asked of both; function, file and line of the whole
 chain of inlined calls must be equal.
 """
+import functools
 import json
 import os
 import pathlib
@@ -69,9 +70,12 @@ def aliases(program):
     return same
 
 
+normal_path = functools.cache(os.path.normpath)
+
+
 def plain(frames):
     """Names without versions, paths without detours; a line of 0 is unknown, and so is its file."""
-    return [(name.split("@")[0], str(pathlib.PurePath(os.path.normpath(file))) if line else "", line)
+    return [(name.split("@")[0], normal_path(file) if line else "", line)
             for name, file, line in frames]
 
 

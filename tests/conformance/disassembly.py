@@ -2,6 +2,7 @@
 """The instructions and lines of stripped programs, against those that other disassemblers have of
 their twins that were not stripped: `go tool objdump` and `objdump -dl`.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -27,7 +28,7 @@ def ours(program, *options, functions="."):
         elif line.strip() == "??":
             place = ("?", 0)
         elif match := PLACE.match(line):
-            place = (pathlib.PurePath(match[1]).name, int(match[2]))
+            place = (os.path.basename(match[1]), int(match[2]))
     return found
 
 
@@ -57,7 +58,7 @@ def of_binutils(program):
         elif re.match(r"[0-9a-f]+ <", line):
             place = ("?", 0)
         elif match := re.match(r"(\S.*):(\d+)(?: \(discriminator \d+\))?$", line):
-            place = (pathlib.PurePath(match[1]).name, int(match[2]))
+            place = (os.path.basename(match[1]), int(match[2]))
     return found
 
 
@@ -109,7 +110,7 @@ def of_llvm(program):
         elif re.match(r"[0-9a-f]+ <", line):
             place = ("?", 0)
         elif match := re.match(r"; (/.*):(\d+)$", line):
-            place = (pathlib.PurePath(match[1]).name, int(match[2]))
+            place = (os.path.basename(match[1]), int(match[2]))
     return found
 
 
