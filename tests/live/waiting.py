@@ -258,9 +258,10 @@ def difference():
 
 
 # Which function may call which in the fixture; None is where a goroutine begins.
-CALLS = {(None, "main.even"), ("main.even", "main.evenDown"), ("main.evenDown", "main.evenDown"),
-         ("main.evenDown", "main.evenTurn"), (None, "main.odd"), ("main.odd", "main.oddDown"),
-         ("main.oddDown", "main.oddDown"), ("main.oddDown", "main.oddTurn")}
+CALLS = {(None, "main.even"), ("main.even", "runtime.Gosched"), ("main.even", "main.evenDown"),
+         ("main.evenDown", "main.evenDown"), ("main.evenDown", "main.evenTurn"),
+         (None, "main.odd"), ("main.odd", "main.oddDown"), ("main.oddDown", "main.oddDown"),
+         ("main.oddDown", "main.oddTurn")}
 
 
 def churn(version):
