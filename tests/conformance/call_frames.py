@@ -208,6 +208,14 @@ def from_cfa(rule):
     return cfa, return_address
 
 
+def moved_up(rule, distance):
+    """What from_cfa() gives, of a CFA that lies so much higher."""
+    cfa, return_address = rule
+    if return_address.startswith("cfa"):
+        return_address = f"cfa{int(return_address[3:]) - distance:+}"
+    return f"sp{int(cfa[2:]) + distance:+}", return_address
+
+
 def build_go(version, architecture):
     program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "demo"
     call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "demo",
@@ -233,8 +241,14 @@ def go_agrees(program, machine=X86_64):
             assert function in SPECIAL[kind], f"{address:#x}, {function}: {answer}"
         # What a signal handler returns to lies in the registers that were saved.
         is_handler = function.startswith("runtime.sigreturn") and kind == "signal"
-        if kind not in ("none", "root") and not is_handler and \
-                from_cfa(answer) != from_cfa(expected(row, address, {}, machine)):
+        if kind in ("none", "root") or is_handler:
+            continue
+        judged = from_cfa(expected(row, address, {}, machine))
+        # The linker does not tell that a handler has saved the link register above what is called in
+        # place of the interrupted code (preparePanic() and pushCall() of signal_arm64.go).
+        if kind == "signal" and machine.has_link:
+            judged = moved_up(judged, 16)
+        if from_cfa(answer) != judged:
             different.append((hex(address), function, answer, row))
     print(f"# {len(questions)} addresses, {len(different)} different")
     assert not different, f"such as {different[:3]}"
