@@ -67,8 +67,18 @@ def sums_by_state(waits, thread):
     return sums
 
 
-def close(told, truth, what, share=0.02, least=5_000_000):
-    assert abs(told - truth) <= max(share * truth, least), f"{what}: {told / 1e6:.1f} ms, not {truth / 1e6:.1f}"
+# Some microseconds of each switch, and of each interrupt that may be the reason of one, are the thread's
+# to one clock and not to the other: 2 to 4 on a slow virtual machine.
+SWITCH = 5_000
+
+
+def close(told, truth, what, share=0.02, least=5_000_000, switches=0):
+    assert abs(told - truth) <= max(share * truth, least) + SWITCH * switches, \
+        f"{what}, {switches} switches: {told / 1e6:.1f} ms, not {truth / 1e6:.1f}"
+
+
+def switches_of(thread, waits):
+    return sum(wait.tid == thread.tid for wait in waits)
 
 
 def time_on_and_off_cpu_is_elapsed_time():
@@ -77,7 +87,8 @@ def time_on_and_off_cpu_is_elapsed_time():
     assert len(threads) == 16, threads
     for thread in threads:
         sums = sums_by_state(waits, thread)
-        close(sums.total(), thread.end - thread.begin - thread.cpu, thread)
+        close(sums.total(), thread.end - thread.begin - thread.cpu, thread,
+              switches=switches_of(thread, waits))
 
 
 def waiting_for_a_cpu_is_what_the_kernel_counts():
@@ -86,7 +97,8 @@ def waiting_for_a_cpu_is_what_the_kernel_counts():
     told = [sums_by_state(waits, thread) for thread in threads]
     for thread, sums in zip(threads, told):
         if thread.role == "spin":
-            close(sums["waiting for a CPU"] + sums["throttled"], thread.delay, thread)
+            close(sums["waiting for a CPU"] + sums["throttled"], thread.delay, thread,
+                  switches=switches_of(thread, waits))
             assert not sums["sleeping"], (thread, sums)
     # What the kernel counts begins a little later, when a thread that was woken is in the queue.
     close(sum(sums["waiting for a CPU"] + sums["throttled"] for sums in told),
@@ -293,7 +305,8 @@ def the_first_screen_tells_of_a_throttled_go_program():
         gosym("record", "-q", "-e", "off-cpu", "-p", process.pid, "-d", "3s", "-o", file)
         text = gosym("report", file).out
         share = re.search(r"^states .*throttled ([\d.]+) %", text, re.M)
-        assert share and float(share[1]) > 10 and "main.compute" in text, text
+        assert share and float(share[1]) > 10, text
+        assert any("main.compute" in stack.frames for stack in folded(file)), text
     finally:
         process.kill()
         process.communicate()
