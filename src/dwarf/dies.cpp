@@ -27,7 +27,7 @@ const char* end_of_unit(Dwarf_Die die) {
 }  // namespace
 
 DieWalk walk_unit(Dwarf_Die die, Budget& left) {
-  return {.left = left.die_bytes, .unit_end = end_of_unit(die)};
+  return {.left = left, .unit_end = end_of_unit(die)};
 }
 
 }  // namespace gosym::dwarf

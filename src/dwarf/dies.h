@@ -49,7 +49,7 @@ void for_each_range(Dwarf_Die& die, uint64_t& left, Visitor visit) {
 
 // A way through the DIEs of one unit.
 struct DieWalk {
-  uint64_t& left;  // Budget::die_bytes
+  Budget& left;
   // Where the unit ends; null if that is not known. Then no way is cut short.
   const char* unit_end = nullptr;
 };
@@ -59,7 +59,7 @@ DieWalk walk_unit(Dwarf_Die die, Budget& left);
 
 // Finds what comes after a DIE of a list: 0 and the next one, 1 and where the list ends, -1 if
 // neither is there. `behind` is where it begins, or null: then libdw passes over all that is
-// below the DIE, and the bytes are taken from `left`.
+// below the DIE, and the bytes are taken from the budget.
 inline int find_next(DieWalk walk, Dwarf_Die child, char* behind, Dwarf_Die& next) {
   next = {};
   int status = 0;
@@ -78,13 +78,13 @@ inline int find_next(DieWalk walk, Dwarf_Die child, char* behind, Dwarf_Die& nex
     status = -1;
   else if (to != behind)
     cost = to - from;
-  walk.left -= std::min(walk.left, cost);
+  walk.left.die_bytes -= std::min(walk.left.die_bytes, cost);
   return status;
 }
 
 // Calls `visit(child)` for each child of a DIE. A sibling may be said to lie where a child
-// does, so that a small tree has paths without number: each step takes from `left`, and at 0 it
-// ends.
+// does, so that a small tree has paths without number: each step takes from the budget, and at
+// 0 it ends.
 //
 // Gives where the next DIE after all of these begins, null if it is not known. `visit` gives
 // the same, if it went through the children of the child: else libdw passes over them to find
@@ -94,7 +94,7 @@ char* for_each_child(DieWalk walk, Dwarf_Die parent, Visitor visit) {
   Dwarf_Die child;
   if (dwarf_child(&parent, &child) != 0)
     return nullptr;
-  while (walk.left > 0) {
+  while (walk.left.die_bytes > 0) {
     char* behind = visit(child);
     Dwarf_Die next;
     int status = find_next(walk, child, behind, next);

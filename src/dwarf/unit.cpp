@@ -26,7 +26,6 @@ bool has_code_in_types(Dwarf_Die& unit) {
 }
 
 struct FunctionReader {
-  Budget& left;
   DieWalk walk;
   std::vector<Unit::Function> functions{};
 
@@ -39,7 +38,7 @@ struct FunctionReader {
         case DW_TAG_subprogram:
           if (dwarf_hasattr(&child, DW_AT_declaration) != 0)
             return nullptr;
-          for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
+          for_each_range(child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
             functions.push_back({begin, end, child});
           });
           return read(child, depth + 1, true);
@@ -62,7 +61,6 @@ struct FunctionReader {
 };
 
 struct InlinedCallReader {
-  Budget& left;
   DieWalk walk;
   std::vector<Unit::InlinedCall> calls{};
 
@@ -72,7 +70,7 @@ struct InlinedCallReader {
     return for_each_child(walk, scope, [&](Dwarf_Die& child) -> char* {
       switch (dwarf_tag(&child)) {
         case DW_TAG_inlined_subroutine:
-          for_each_range(child, left.ranges, [&](uint64_t begin, uint64_t end) {
+          for_each_range(child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
             calls.push_back({begin, end, call_depth, child});
           });
           return read(child, die_depth + 1, call_depth + 1);
@@ -100,14 +98,14 @@ const Unit::Function* Unit::function_at(uint64_t address) const {
 }
 
 std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left) {
-  FunctionReader reader{.left = left, .walk = walk_unit(die, left)};
+  FunctionReader reader{.walk = walk_unit(die, left)};
   reader.read(die, 0, has_code_in_types(die));
   std::ranges::stable_sort(reader.functions, {}, &Unit::Function::begin);
   return std::move(reader.functions);
 }
 
 std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left) {
-  InlinedCallReader reader{.left = left, .walk = walk_unit(function, left)};
+  InlinedCallReader reader{.walk = walk_unit(function, left)};
   reader.read(function, 0, 0);
   return std::move(reader.calls);
 }
