@@ -59,6 +59,13 @@ def compiled(*command, output, **options):
     return builds.compiled(call, command, output, **options)
 
 
+def host_of(library, place):
+    """A program in C, at `place`, that calls Run() of a shared library or an archive of Go."""
+    call("gcc", FIXTURES / "goroutines" / "host" / "main.c", library, "-pthread",
+         f"-Wl,-rpath,{library.parent}", "-o", place)
+    return place
+
+
 def gosym(*arguments, **options):
     return call(GOSYM, *arguments, **options)
 

@@ -12,7 +12,7 @@ import resource
 import shutil
 import subprocess
 
-from common import FIXTURES, GO_ENVIRONMENT, Skip, call, compiled, go, go_versions, gosym, new_place, run
+from common import FIXTURES, GO_ENVIRONMENT, Skip, compiled, go, go_versions, gosym, host_of, new_place, run
 
 VERSIONS = go_versions("1.15", "1.19", "1.27")
 WAYS = {"static": [], "PIE": ["-buildmode=pie"], "cgo": [], "cgo PIE": ["-buildmode=pie"],
@@ -34,8 +34,7 @@ def build(version, way="static"):
              env=GO_ENVIRONMENT | machine | {"CGO_ENABLED": "1" if way in WITH_CGO else "0"})
     if way != "library":
         return program
-    call("gcc", FIXTURES / "goroutines" / "host" / "main.c", program, f"-Wl,-rpath,{place}", "-o", place / "host")
-    return place / "host"
+    return host_of(program, place / "host")
 
 
 @functools.cache

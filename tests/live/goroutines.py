@@ -6,8 +6,8 @@ import collections
 import functools
 import subprocess
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, go_versions,
-                    gosym, is_kernel, pprof, record, run)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions, gosym,
+                    host_of, is_kernel, pprof, record, run)
 
 VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
 WAYS = {"static": [], "PIE": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"], "cgo": [],
@@ -35,9 +35,7 @@ def build(version, way):
     compiled(go(version), "build", *flags, *WAYS[way], output=program, cwd=FIXTURES / "goroutines",
              env=GO_ENVIRONMENT | {"CGO_ENABLED": str(int(way in WITH_CGO))})
     if way == "library":
-        program = directory / "host"
-        call("gcc", FIXTURES / "goroutines" / "host" / "main.c", "-o", program, f"-L{directory}",
-             "-lgoroutines", f"-Wl,-rpath,{directory}")
+        return host_of(program, directory / "host")
     return program
 
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from common import FIXTURES, GOSYM, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
-from common import new_place, run, wait_for
+from common import host_of, new_place, run, wait_for
 
 VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
 STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
@@ -32,12 +32,7 @@ def build(version, way="static", fixture="waiting"):
     program = compiled(go(version), "build", *vcs, *mode, "-ldflags=-s -w",
                        output=new_place(fixture), cwd=FIXTURES / fixture,
                        env=GO_ENVIRONMENT | environment)
-    if way not in LIBRARY_WAYS:
-        return program
-    host = new_place("host")
-    call("gcc", FIXTURES / "goroutines" / "host" / "main.c", program, "-pthread", f"-Wl,-rpath,{program.parent}",
-         "-o", host)
-    return host
+    return host_of(program, new_place("host")) if way in LIBRARY_WAYS else program
 
 
 class Waiting:
