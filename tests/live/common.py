@@ -269,6 +269,16 @@ def parse_folded(text):
     return stacks
 
 
+def told_as_cut(recording):
+    """How many samples the report says are cut short or have unknown ends; and how many ticks were
+    skipped, which folded stacks count with the sample that follows and these do not."""
+    told = gosym("report", "-v", recording).err
+    cut = re.search(r"([\d,]+) cut, ([\d,]+) with unknown ends$", told, re.MULTILINE)
+    skipped = re.findall(r"([\d,]+) ticks skipped$", told, re.MULTILINE)
+    count = lambda numbers: sum(int(number.replace(",", "")) for number in numbers)
+    return count(cut.groups()), count(skipped)
+
+
 def leaves(recording, *options):
     """Samples of each function that was running itself, the most first."""
     counts = collections.Counter()

@@ -44,13 +44,13 @@ def equal_programs():
 
 
 def known_change():
-    before, after = recorded(100000), recorded(200000)
+    before, after = recorded(100000), recorded(400000)
     _, functions = rows(before, after)
     changed, steady = functions["changed"], functions["steady"]
     assert changed["verdict"] == "dearer" and steady["verdict"] == "cheaper", functions
     # To the other function it is as the turns are, whatever a turn of each takes.
     beside = [changed[side]["rate"] / steady[side]["rate"] for side in ("before", "after")]
-    assert 1.6 < beside[1] / beside[0] < 2.4, functions
+    assert 3.2 < beside[1] / beside[0] < 4.8, functions
     assert abs(changed["change"] + steady["change"]) < 0.05, functions
     _, back = rows(after, before)
     assert back["changed"]["verdict"] == "cheaper", back
@@ -59,9 +59,9 @@ def known_change():
 
 
 def other_keys():
-    before, after = recorded(100000), recorded(200000)
+    before, after = recorded(100000), recorded(400000)
     _, modules = rows("--by", "module", before, after)
-    assert {"changes-100000", "changes-200000"} <= set(modules), modules
+    assert {"changes-100000", "changes-400000"} <= set(modules), modules
     document, totals = rows("--children", before, recorded(100000, 1))
     assert document["of"] == "total" and totals["main"]["before"]["rate"] > 0.9, totals
     # The shares of what there was of a CPU, of which one thread has no more than a second a second.
@@ -77,7 +77,7 @@ def other_keys():
 
 def paths_of_calls():
     """Each has on both sides what folded stacks that begin so have."""
-    before, after = recorded(100000), recorded(200000)
+    before, after = recorded(100000), recorded(400000)
     document = json.loads(diff("--json", "--tree", "--min", "0", *SURE, before, after).out)
     assert document["of"] == "path", document["of"]
     paths = []
@@ -106,7 +106,7 @@ def paths_of_calls():
 
 def folded_with_two_counts():
     """Each stack has what its side has of it, before as many in all as after."""
-    before, after = recorded(100000), recorded(200000)
+    before, after = recorded(100000), recorded(400000)
     stacks = {}
     for line in diff("--folded", before, after).out.splitlines():
         stack, *counts = line.rsplit(" ", 2)
@@ -144,19 +144,19 @@ def exit_status():
     assert fails("10", after, before) == 1, "by share the other became dearer"
     assert fails("10", *SURE, "--focus", "changed", after, before) == 0
     assert fails("10", before, "nowhere.raw") == 3
-    assert fails("10", recorded(100000), recorded(200000)) == 2, "of one run nothing is sure"
+    assert fails("10", recorded(100000), recorded(400000)) == 2, "of one run nothing is sure"
     assert diff("--by", "time", before, after, check=False).status == 2
     assert "dearer, +" in diff(before, after).out
 
 
 def several_of_each():
-    sides = [recorded(100000), recorded(100000, 1), "--", recorded(200000), recorded(200000, 1)]
+    sides = [recorded(100000), recorded(100000, 1), "--", recorded(400000), recorded(400000, 1)]
     document, functions = rows(*sides)
     assert [len(document[side]["files"]) for side in ("before", "after")] == [2, 2], document
     assert functions["changed"]["verdict"] == "dearer", functions
     document, _ = rows("--per", "run", *sides)
     assert document["before"]["blocks_are"] == "recordings" and document["before"]["blocks"] == 2
-    alone = diff("--per", "run", recorded(100000), recorded(200000)).out
+    alone = diff("--per", "run", recorded(100000), recorded(400000)).out
     assert "cannot tell" in alone and "too few samples" not in alone, alone
 
 
