@@ -11,8 +11,11 @@
     scripts/test --no-root        what needs neither root nor Go; says what it leaves out
 
 The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
-UBSan. Tests run side by side, but for those that measure CPU time or load all CPUs. The output of
-what failed is shown, and the names of it once more at the end; the last line is `N passed, M failed`.
+UBSan. Tests run side by side, but for those that measure CPU time or load all CPUs. A live test that
+fails beside others is run once more when nothing else runs: it measures a real machine, and what it
+says is judged there; both answers are shown, and a failure that did not come again is named as such.
+The output of what failed is shown, and the names of it once more at the end; the last line is
+`N passed, M failed`.
 """
 import argparse
 import collections
@@ -36,6 +39,7 @@ QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
+MAX_AGAIN = 4  # tests that are run once more: where more fail, it is not for the noise
 
 # -g1 has the lines of a crash, at half the time of -g.
 PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dcpp_args=-g1"]
@@ -68,6 +72,7 @@ class Build:
         self.environment = environment_of(folder, compiler)
         self.total = Count(0, 0, 0)
         self.failures = []  # "live rights: files of others: none"
+        self.unsteady = []  # the same, of those that did not fail again
         self.cpu = 0  # seconds that were computed for it
 
     def start(self, *command, **options):
@@ -216,7 +221,24 @@ def run_plain(build, wanted, sanitized, arguments):
     tests = build.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments)
     if beside:
         beside.join()
-    build.report(suites, tests + build.run(alone, 1, arguments))
+    tests += build.run(alone, 1, arguments)
+    build.report(suites, judged_again(build, suites, tests, arguments))
+
+
+def judged_again(build, suites, tests, arguments):
+    """The results, with the second of each live test that had failed beside others."""
+    name_of = lambda test: test["name"].rpartition(" / ")[2]
+    failed = {name_of(test): test for test in tests
+              if "live" in suites.get(name_of(test), []) and count(test).failed}
+    if not failed or len(failed) > MAX_AGAIN or len(tests) == 1:
+        return tests
+    print(f"once more, with nothing else: {', '.join(failed)}", flush=True)
+    second = {name_of(test): test for test in build.run(list(failed), 1, arguments)}
+    for name, test in failed.items():
+        if name in second and not count(second[name]).failed:
+            show_failure(test)
+            build.unsteady += failed_cases(f"{build.title} live", test)
+    return [second.get(name_of(test), test) for test in tests]
 
 
 def list_tests(build):
@@ -258,6 +280,8 @@ def main():
               " Go or root; sanitize")
     print(f"{time.monotonic() - start:.0f} s in all, {sum(build.cpu for build in builds):.0f} s of CPU"
           " time")
+    for failure in (failure for build in builds for failure in build.unsteady):
+        print(f"failed beside others, passed alone: {failure}")
     for failure in (failure for build in builds for failure in build.failures):
         print(f"failed: {failure}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
