@@ -140,6 +140,18 @@ TEST_CASE("side-band: where the kernel took no samples") {
   CHECK(parse_as<ThrottleRecord>(record(6, 0, body)).is_over);
 }
 
+TEST_CASE("side-band: a thread that sleeps throttled loses no more than a tick") {
+  constexpr uint64_t kBegin = 5'000'000'000;
+  Throttling throttling;
+  CHECK(throttling.ended_by({kBegin, true}) == 0);  // its start was not seen
+  CHECK(throttling.ended_by({kBegin, false}) == 0);
+  CHECK(throttling.ended_by({kBegin + 3'000'000, true}) == 3'000'000);
+  CHECK(throttling.ended_by({kBegin, false}) == 0);
+  CHECK(throttling.ended_by({kBegin + 700'000'000, true}) == 10'000'000);
+  CHECK(throttling.ended_by({kBegin, false}) == 0);
+  CHECK(throttling.ended_by({kBegin - 1, true}) == 0);  // rings are read side by side
+}
+
 TEST_CASE("side-band: no prefix of a record is taken for it") {
   std::string whole = mapping();
   for (size_t size = 0; size < whole.size(); size++) {

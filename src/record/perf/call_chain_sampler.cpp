@@ -314,11 +314,8 @@ void CallChainSampler::take_sample(Bytes data, Cpu& cpu) {
     samples_.push_back({*std::move(sample), cpu.number, event->second});
 }
 
-// The next tick of the kernel's timer, of 10 ms at most, lets samples be taken again; a thread
-// that has left the CPU by then hears of it when it comes back.
 void CallChainSampler::note(const ThrottleRecord& throttle, Cpu& cpu) {
-  constexpr uint64_t kMaxTick = 10'000'000;
-  cpu.counts().throttled_ns += std::min(cpu.throttling.ended_by(throttle), kMaxTick);
+  cpu.counts().throttled_ns += cpu.throttling.ended_by(throttle);
 }
 
 // Children inherit events as threads do; before Linux 5.13 that cannot be helped.

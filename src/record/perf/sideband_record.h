@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -67,13 +68,17 @@ struct ThrottleRecord {
 
 class Throttling {
 public:
-  // How long it was, in nanoseconds: 0 unless this ends one whose start was seen.
+  // How long no samples were taken, in nanoseconds: 0 unless this ends one whose start was
+  // seen. The next tick of the kernel's timer lets samples be taken again; a thread that has
+  // left the CPU by then hears of it only when it comes back.
   uint64_t ended_by(const ThrottleRecord& record) {
     uint64_t since = std::exchange(since_, record.is_over ? 0 : record.time);
-    return record.is_over && since != 0 ? record.time - since : 0;
+    bool is_known = record.is_over && since != 0 && record.time >= since;
+    return is_known ? std::min(record.time - since, kMaxTick) : 0;
   }
 
 private:
+  static constexpr uint64_t kMaxTick = 10'000'000;  // of a kernel with 100 ticks a second
   uint64_t since_ = 0;
 };
 
