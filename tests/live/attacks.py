@@ -110,7 +110,9 @@ def events_of_a_cgroup():
         assert "attack" not in opened, opened
         assert recorder.returncode == 0 and "events lost" not in told, told
         assert named_share(file, "spin") > 0.99, call(GOSYM, "report", file).out
-        assert {stack.comm for stack in folded(file)} <= {"spin", "sh"}
+        # Of what moved in and executed another program before it was looked at the number is known.
+        others = {stack.comm for stack in folded(file)} - {"spin", "sh", f":{pid}"}
+        assert not others, others
         listed = call(GOSYM, "report", "-v", file).err
         assert "attack" not in listed, listed
 
