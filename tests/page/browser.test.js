@@ -118,9 +118,10 @@ test.after(async () => {
 });
 
 // What report says of a part of the recording, as the page has it.
-function reported(...options) {
+const reported = (...options) => reportedOf(cpu, ...options);
+function reportedOf(file, ...options) {
   const {totals: {samples, value}, functions} = JSON.parse(gosym("report", "--json", "--top", "0",
-    ...options, cpu));
+    ...options, file));
   const result = {};
   for (const {name, self, total} of functions) {
     const known = result[name] ?? [0, 0];
@@ -142,8 +143,8 @@ function sameSums(found, expected) {
     assert.deepEqual(found.functions[name].map(Math.round), amounts, name);
 }
 
-async function opened(hash = "") {
-  await browser.open(html, hash);
+async function opened(hash = "", page = html) {
+  await browser.open(page, hash);
   assert.equal(await inPage("gosym.error"), null, "the page is broken");
 }
 
@@ -390,6 +391,48 @@ test("filters by process, thread name and label are those of report", async () =
   await set({filters: {"label:handler": ["read"]}, range});
   await samePage("--label", "handler=read", "--time",
     `0,${(range[1] * await inPage("gosym.stepNs()") / 1e9).toFixed(9)}`);
+});
+
+// Two programs in cgroups that are named as those of containers are, by 64 digits.
+function recordContainers(file) {
+  const roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+  const root = roots.find((each) => fs.existsSync(path.join(each, "cgroup.controllers")));
+  if (!root)
+    return null;
+  const parent = path.join(root, `gosym-page-${process.pid}`);
+  const ids = ["a", "b"].map((digit) => digit.repeat(64));
+  const places = ids.map((id) => path.join(parent, `docker-${id}.scope`));
+  places.forEach((place) => fs.mkdirSync(place, {recursive: true}));
+  try {
+    const enter = places.map((place, i) =>
+      `(echo 0 > ${place}/cgroup.procs; for i in $(seq ${40000 * (i + 1)}); do :; done) &`);
+    gosym("record", "-F", "999", "-o", file, "--", "sh", "-c", `${enter.join(" ")} wait`);
+  } finally {
+    [...places, parent].forEach((place) => fs.rmdirSync(place));
+  }
+  return ids;
+}
+
+test("filters by container and cgroup are those of report", async (t) => {
+  const file = path.join(kWork, "containers.raw"), page = path.join(kWork, "containers.html");
+  const ids = recordContainers(file);
+  if (!ids)
+    return t.skip("no cgroup v2");
+  gosym("report", "--html", page, file);
+  await opened("", page);
+  const values = (id) => inPage(`gosym.dimensions().find((each) => each.id === "${id}").values`);
+  const containers = await values("container"), cgroups = await values("cgroup");
+  for (const id of ids) {
+    const container = containers.find((each) => each.startsWith(id.slice(0, 12)));
+    await set({filters: {container: [container]}});
+    sameSums(await totals(), reportedOf(file, "--cgroup", id));
+    const cgroup = cgroups.find((each) => each.includes(id));
+    await set({filters: {cgroup: [cgroup]}});
+    sameSums(await totals(), reportedOf(file, "--cgroup", cgroup));
+  }
+  await set({filters: {container: containers.filter((each) => /^[ab]/.test(each))}});
+  const sums = ids.map((id) => reportedOf(file, "--cgroup", id).samples);
+  assert.equal((await totals()).samples, sums[0] + sums[1]);
 });
 
 test("only stacks with what is chosen, only those without", async () => {

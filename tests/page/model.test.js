@@ -15,7 +15,7 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
-  "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources");
+  "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -295,6 +295,17 @@ test("names get shorter", () => {
   assert.deepEqual(v.shorterNames("std::vector<int>::push_back(int)"), ["std::vector<int>::push_back(int)", "std::vector<int>::push_back"]);
   assert.deepEqual(v.shorterNames("[kernel]"), ["[kernel]"]);
   assert.equal(v.clipped("x".repeat(65536)).length, 421);
+});
+
+test("a title that is too wide keeps the word that tells it apart", () => {
+  const measure = new v.TextMeasure({measureText: (text) => ({width: 6 * text.length})}, "");
+  const fit = (text, characters) => measure.fitEnds(text, 6 * characters);
+  assert.equal(fit("prometheus (12345)", 18), "prometheus (12345)");
+  assert.equal(fit("prometheus (12345)", 14), "promet…(12345)");
+  assert.equal(fit("prometheus (12345)", 10), "prometheu…", "too little is left of the name");
+  assert.equal(fit("prometheus", 6), "prome…");
+  assert.equal(fit("", 6), "");
+  assert.equal(fit(" ", 0), "");
 });
 
 test("numbers as people read them", () => {

@@ -119,7 +119,7 @@ class HeatView {
     context.textAlign = "right";
     if (this.left > 100)  // else the choice of rows stands there
       context.fillText("all", this.left - 6, kBars - 8);
-    this.titles.forEach((title, row) => context.fillText(this.text.fit(title, this.left - 10),
+    this.titles.forEach((title, row) => context.fillText(this.text.fitEnds(title, this.left - 10),
       this.left - 6, kBars + (row + 0.5) * this.rowHeight));
     if (this.isWithin) {
       context.fillText("0 ms", this.left - 6, kBars + 5);

@@ -105,6 +105,24 @@ class TextMeasure {
     return text;
   }
 
+  // The same, but the last word stays, which tells threads of one name apart.
+  fitEnds(text, width) {
+    const last = text.slice(text.lastIndexOf(" ") + 1), whole = this.fit(text, width);
+    if (whole === text || last === text || this.fit(last, width - 3 * this.dots) !== last)
+      return whole;
+    const begin = this.fit(text.slice(0, -last.length).trimEnd(), width - this.widthOf(last));
+    return begin === "" ? whole : `${begin}${begin.endsWith("…") ? "" : " "}${last}`;
+  }
+
+  widthOf(text) {
+    let sum = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      sum += code < 128 ? this.widths[code] : this.other;
+    }
+    return sum;
+  }
+
   // The longest of the names that fits as a whole, or the beginning of the last.
   fitName(names, width) {
     if (width < 3 * this.dots)
