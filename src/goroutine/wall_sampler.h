@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -12,10 +13,9 @@ namespace gosym {
 // What goroutines of some processes do, waiting included: the event "wall".
 struct WallOptions {
   std::vector<uint32_t> pids = {};
-  uint64_t frequency =
-      97;             // looks a second: a prime, as timers of programs go off at round times
-  size_t most = 32;   // goroutines of a process that are looked at each time
-  uint64_t seed = 0;  // of the choice among them
+  uint64_t frequency = 97;  // looks a second, on average
+  size_t most = 32;         // goroutines of a process that are looked at each time
+  uint64_t seed = 0;        // of the choice among them, and of the times of looks
   // It is of a command that was not started yet: there is no Go code to be found now.
   bool may_begin_later = false;
 };
@@ -66,6 +66,7 @@ private:
 
   WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options);
   Result<> find_go_code();
+  Result<> set_timer();
   void look(const Handler& handler);
   void choose();
 
@@ -75,6 +76,9 @@ private:
   std::vector<std::unique_ptr<Process>> processes_;
   UniqueFd timer_;
   UniqueFd poll_;  // readable at the next look, or when there are samples of `inner_`
+  std::mt19937_64 generator_;
+  uint64_t period_ns_;                   // between looks, on average
+  uint64_t due_at_ = 0;                  // the next look
   std::vector<double> random_;           // for each part of a list, out of [0, 1)
   uint64_t looked_at_ = 0;               // when; 0: sampling has not begun
   std::vector<SidebandRecord> records_;  // to be drained

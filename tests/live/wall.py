@@ -4,12 +4,18 @@
     wall.py GOSYM
 """
 import collections
+import ctypes
 import functools
+import os
+import pathlib
 import re
+import signal
+import struct
 import subprocess
 import time
 
-from common import FIXTURES, GO_ENVIRONMENT, compiled, go, go_versions, gosym, new_place, pprof, run
+from common import (FIXTURES, GO_ENVIRONMENT, Skip, compiled, go, go_versions, gosym, new_place, pprof,
+                    recording, run, wait_for)
 
 VERSIONS = go_versions("1.15", "1.27")
 
@@ -115,6 +121,47 @@ def beside_others():
     assert " main.callInlined " in text and "of wall " in text, text
 
 
+def in_turns_of_its_own():
+    """A program whose turns are as long as the time between two looks is seen in both of them."""
+    with Program(build("1.27", "turns")) as pid:
+        file, _, _ = recorded(pid, "-e", "wall", seconds=3)
+    found = collections.Counter()
+    for line in gosym("report", "--by", "state", "--csv", file).out.splitlines()[1:]:
+        *_, state = line.split(",")
+        found[state] = float(line.split(",")[0])
+    print(f"# {dict(found)}")
+    waited = found["sleep"] + found["chan receive"]
+    assert 0.3 < found["sleep"] / waited < 0.7, found
+
+
+def looks_come_soon():
+    """The recorder has short turns on the CPU, no more of it; what it starts has turns as others."""
+    release = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
+    if release < (6, 12):
+        raise Skip("Linux before 6.12 has no turns of a length")
+    command = [build("1.27"), new_place("own"), "1"]
+    with recording("-e", "wall", "--", *command) as (recorder, _):
+        child = wait_for(lambda: children_of(recorder.pid), "a command")[0]
+        wait_for(lambda: turn_of(recorder.pid) == 100_000, "short turns")
+        assert turn_of(child) > 100_000, turn_of(child)
+        assert os.getpriority(os.PRIO_PROCESS, recorder.pid) >= 0
+        os.kill(child, signal.SIGKILL)
+        recorder.wait()
+
+
+def children_of(pid):
+    return [int(child) for child in
+            pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def turn_of(pid):
+    """In nanoseconds, as sched_getattr(2) has it."""
+    attributes = ctypes.create_string_buffer(48)
+    SCHED_GETATTR = 315  # of x86-64
+    assert ctypes.CDLL(None).syscall(SCHED_GETATTR, pid, attributes, 48, 0) == 0
+    return struct.unpack_from("=IIQiIQ", attributes)[5]
+
+
 def errors():
     with subprocess.Popen(["sleep", "100"]) as other:
         done = gosym("record", "-e", "wall", "-p", other.pid, "-d", "1s", "-o", new_place("x"), check=False)
@@ -130,4 +177,6 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS] +
     [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
      for version in VERSIONS] +
-    [("a command, and CPU time beside it", beside_others), ("errors", errors)])
+    [("a command, and CPU time beside it", beside_others),
+     ("a program with turns as long as those of the looks", in_turns_of_its_own),
+     ("looks come soon on a busy CPU", looks_come_soon), ("errors", errors)])
