@@ -147,6 +147,10 @@ bool fits(const Image& image, const TableExtent& table) {
 constexpr uint64_t kMaxSegmentTable = 65536;
 // Core files have one for each mapping: programs that raise vm.max_map_count have some 100,000.
 constexpr uint64_t kMaxCoreSegmentTable = 64 << 20;
+uint64_t add_or_max(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 // More sections than an object file of one function a section has.
 constexpr uint64_t kMaxSections = 1 << 20;
 
@@ -231,11 +235,27 @@ Result<Image> parse(Bytes file) {
 
   if (auto segments = read_segments(image, header->segments); !segments)
     return std::move(segments).error();
+  const TableExtent& table = header->sections;
+  if (table.count <= kMaxSections)
+    image.section_table_end = add_or_max(table.offset, table.count * table.entry_size);
   if (auto sections = read_sections(image, *header); !sections) {
     image.sections.clear();
     image.section_problem = sections.error().message();
   }
   return image;
+}
+
+// A debug file has the segments of the program that it was made of, but sections of its own.
+uint64_t Image::missing_bytes() const {
+  uint64_t end = section_problem.empty() ? 0 : section_table_end;
+  for (const Section& section : sections)
+    if (section.type != SHT_NOBITS)
+      end = std::max(end, add_or_max(section.offset, section.size));
+  if (sections.empty())
+    for (const Segment& segment : segments)
+      if (segment.type == PT_LOAD)
+        end = std::max(end, add_or_max(segment.offset, segment.file_size));
+  return end - std::min<uint64_t>(end, file.size());
 }
 
 const Section* Image::find_section(std::string_view name) const {

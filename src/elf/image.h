@@ -63,8 +63,9 @@ struct Image {
   uint16_t machine = 0;      // EM_*
   ImageAddress entry{};
   std::vector<Segment> segments;
-  std::vector<Section> sections;  // without section 0
-  std::string section_problem;    // why there are none; empty if the file says there are none
+  std::vector<Section> sections;   // without section 0
+  std::string section_problem;     // why there are none; empty if the file says there are none
+  uint64_t section_table_end = 0;  // its place in the file, which may be beyond the end
 
   const Section* find_section(std::string_view name) const;
   const Section* find_section(uint32_t type) const;
@@ -82,6 +83,9 @@ struct Image {
   // segments overlap over and over is cut off: no more bytes in all than twice those of the
   // file.
   std::vector<LoadedBytes> loaded_segments(uint32_t flags) const;
+
+  // How many bytes the file has less than its headers tell of: 0 for a whole one.
+  uint64_t missing_bytes() const;
 
   // An integer as wide as a pointer, as it lies in the file: no relocation is applied.
   std::optional<uint64_t> load_word(ImageAddress address) const;

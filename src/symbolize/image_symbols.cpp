@@ -1,5 +1,7 @@
 #include "symbolize/image_symbols.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -22,7 +24,12 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   auto binary = Binary::open(std::move(file));
   if (!binary)
     return std::move(binary).error();
-  return open(*std::move(binary), path, options);
+  uint64_t missing = (*binary)->image().missing_bytes();
+  std::unique_ptr<ImageSymbols> symbols = open(*std::move(binary), path, options);
+  if (missing > 0)
+    symbols->add_problem(
+        fmt::format("the file is cut short: {} are missing", human_size(missing)));
+  return symbols;
 }
 
 std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,

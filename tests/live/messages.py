@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What goes wrong is told in one clear line, with its own exit status."""
 import functools
+import pathlib
 import re
 import subprocess
 
@@ -45,6 +46,7 @@ def other_version():
 def files():
     (WORK / "text").write_text("hello\n" * 100)
     (WORK / "nothing").write_text("")
+    (WORK / "cut").write_bytes(pathlib.Path(GOSYM).read_bytes()[:5000])
 
 
 CASES = {
@@ -61,12 +63,19 @@ CASES = {
     "inspect: not an ELF file": (["inspect", "text"], 1, "'text': .*ELF"),
     "inspect: a directory": (["inspect", "/"], 1, "'/'"),
     "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
+    "annotate: no function": (["annotate"], 2, "FUNC is required"),
     "resolve: not an address": (["resolve", GOSYM, "0xmain"], 2, "'0xmain'"),
     "resolve: no such process": (["resolve", "-p", ended_pid(), "1"], 5,
                                  r"process \d+ does not exist"),
 }
 
+def cut_short():
+    for command in (["resolve", "cut", "1"], ["inspect", "cut"]):
+        done = gosym(*command, cwd=WORK)
+        assert "the file is cut short: " in done.out + done.err, done
+
+
 files()
 run([(title, functools.partial(told, *case)) for title, case in CASES.items()] +
-    [("missing rights", without_rights), ("a recording without samples", empty_profile),
+    [("missing rights", without_rights), ("a file that is cut short", cut_short), ("a recording without samples", empty_profile),
      ("a recording of a newer version", other_version)])

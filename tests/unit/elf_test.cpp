@@ -89,6 +89,7 @@ TEST_CASE("elf: every prefix is refused or gives sections that lie within it") {
       continue;
     CHECK(image->sections.empty());
     CHECK_FALSE(image->section_problem.empty());
+    CHECK(image->missing_bytes() == file.size() - size);
     if (auto text = image->loaded_from(ImageAddress{0x401000}))
       CHECK(text->size() <= size);
   }
@@ -117,6 +118,9 @@ TEST_CASE("elf: a damaged section table leaves the segments") {
   elf::Image image = parse(with_byte(file, 46, 0x7f));
   CHECK(image.sections.empty());
   CHECK(image.section_problem.starts_with("section headers: 5 entries of 0x40 bytes at 0x7f"));
+  CHECK(image.missing_bytes() > uint64_t{0x7f} << 40);
+  CHECK(parse(file).missing_bytes() == 0);
+  CHECK(parse(with_byte(file, 47, 0xff)).missing_bytes() > uint64_t{0xfe} << 56);
   CHECK(image.segments.size() == 2);
   CHECK(parse(with_byte(file, 58, 9)).section_problem ==
         "section headers: an entry of 0x9 bytes is too short");

@@ -194,6 +194,8 @@ bool is_recording(const std::string& path) {
 }
 
 Result<int> run_annotate(AnnotateOptions options) {
+  if (options.input.empty())
+    return Error("FUNC is required: of which function?").with_exit_status(kUsage);
   auto files = find_debug_files(options.debug, stderr);
   if (!files)
     return std::move(files).error();
@@ -215,8 +217,7 @@ Command make_annotate() {
   std::vector<Option> common = {
       {.names = "FILE",
        .help = "Recording, or an ELF file, which may be stripped (default: cpu.raw)",
-       .set = into(options->input),
-       .is_required = true},
+       .set = into(options->input)},
       {.names = "FUNC",
        .help = "Name of a function, address of one in an ELF file, or a regular expression "
                "for several",
