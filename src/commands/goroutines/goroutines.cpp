@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "base/exit_status.h"
@@ -166,13 +167,20 @@ Result<> write_profile(const Look& look, const GoroutinesOptions& options) {
   return file->finish();
 }
 
+void tell(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes)
+    print(stderr, "gosym: note: {}\n", note);
+}
+
 Result<Look> look_at(Result<GoroutineSource> source, const GoroutineFilter& filter,
                      bool has_system) {
   if (!source)
     return std::move(source).error();
   auto all = read_named_goroutines(*source);
-  if (!all)
+  if (!all) {
+    tell(source->notes);  // may be why
     return std::move(all).error();
+  }
   Look look = {.source = *std::move(source), .all = *std::move(all), .views = {}};
   for (const NamedGoroutines& named : look.all)
     look.views.push_back(choose(named, filter, has_system));
@@ -180,11 +188,24 @@ Result<Look> look_at(Result<GoroutineSource> source, const GoroutineFilter& filt
 }
 
 void tell_notes(const Look& look) {
-  for (const std::string& note : look.source.notes)
-    print(stderr, "gosym: note: {}\n", note);
+  tell(look.source.notes);
   for (const NamedGoroutines& named : look.all)
-    for (const std::string& note : named.goroutines.notes)
-      print(stderr, "gosym: note: {}\n", note);
+    tell(named.goroutines.notes);
+}
+
+// Where the options leave none: which states there are to choose from.
+void tell_states(const Look& look) {
+  std::set<std::string> states;
+  for (size_t i = 0; i < look.all.size(); i++) {
+    if (!look.views[i].shown.empty())
+      return;
+    for (const Goroutine& goroutine : look.all[i].goroutines.all)
+      if (look.views[i].has_system || !look.all[i].is_system(goroutine))
+        states.insert(printable(look.all[i].state(goroutine)));
+  }
+  if (!states.empty())
+    tell({fmt::format("no goroutine is chosen; there are some in these states: {}",
+                      joined(std::vector(states.begin(), states.end()), ", "))});
 }
 
 Result<int> show(const Look& look, const GoroutinesOptions& options) {
@@ -199,6 +220,7 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
       write_text((i > 0 ? "\n" : "") + text_of(look.all[i], look.views[i], options));
   }
   tell_notes(look);
+  tell_states(look);
   return kSuccess;
 }
 
