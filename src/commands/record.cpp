@@ -173,8 +173,8 @@ Command make_record() {
       .name = "record",
       .summary = "Record samples of running code into a file",
       .usage =
-          "[OPTIONS] -p PID|NAME | -t TID | -u USER | --cgroup PATH | -a  [[--] COMMAND "
-          "[ARG...]]",
+          "[OPTIONS] -p PID|NAME | -t TID | -u USER | --cgroup PATH | -a | [--] COMMAND "
+          "[ARG...]",
       .groups = record_options(*options),
       .examples =
           "  gosym record -p 4242 -d 10s          a running process, for 10 seconds\n"
@@ -186,9 +186,9 @@ Command make_record() {
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
           "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"
           "\nExit status: 0 done, 1 failed, 2 wrong usage, 4 a right or a kernel feature is\n"
-          "missing, 5 no such process; 3 where it began and then not all was written (the\n"
-          "disk is full), more was lost than --max-loss allows, or what was lost leaves\n"
-          "most samples without names.\n",
+          "missing, 5 no such process; 3 the recording is incomplete: the disk is full,\n"
+          "more was lost than --max-loss allows, or what was lost leaves most samples\n"
+          "without names. A command's own status, if it is not 0, is given instead of 0.\n",
       .words = &options->command,
       .foreign_words = words_for_record(),
       .run = [options] { return record(*options); }};

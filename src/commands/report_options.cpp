@@ -197,7 +197,7 @@ OptionGroup selection_options(Selection& selection) {
         .help = "Remove kernel functions from stacks",
         .set = [&](const std::string& /*none*/) { selection.has_kernel = false; }},
        {.names = "--no-inlines",
-        .help = "Count inlined calls for the function that contains their code",
+        .help = "Show inlined calls as part of the function that they were compiled into",
         .set = [&](const std::string& /*none*/) { selection.has_inlines = false; }}}};
 }
 
