@@ -26,11 +26,15 @@ struct goroutine {
   __u64 sp;
   __u64 pc;
   __u64 bp;
-  __u64 g0_high;  // end of the stack that the thread has for C code
+  __u64 g0;       // the address of what stands for the thread itself
+  __u64 g0_high;  // end of the stack that it has for C code
   __u64 g0_sp;    // where on it begins what works for the goroutine
   bool is_on_stack;
   bool has_left_stack;  // for the other one; with a signal handler it may be on neither
   bool is_current;      // though it has left its stack: the runtime called C code by itself
+  // The frame on its stack that leads to the thread's, from where C code called Go code; 0:
+  // none.
+  __u64 called_from_c;
 };
 
 static __always_inline __u64 current_g(const struct gosym_go_program* program) {
@@ -127,6 +131,7 @@ static __always_inline struct goroutine find_goroutine(const struct gosym_go_pro
   found.low = read_word(current);
   found.high = read_word(current + 8);
   found.is_on_stack = has_on_stack(&found, registers.sp);
+  found.g0 = g0;
   found.g0_high = read_word(g0 + 8);
   // systemstack says that it has left the thread's stack before it does.
   bool is_on_g0 = g == g0 || (registers.sp >= read_word(g0) && registers.sp < found.g0_high);

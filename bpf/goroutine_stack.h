@@ -93,9 +93,26 @@ static __always_inline bool leads_below(const struct goroutine* goroutine, __u64
   return next >= goroutine->low && next <= last;
 }
 
+// Appends what the chain, which leads from the frame `last` to another stack, has there. That
+// may be the thread's, from where C code called Go code that no goroutine waits for: then the
+// frame pointer leads to that of cgocallback, just above the stack pointer that this saved.
+static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
+                                                  const struct gosym_go_program* program,
+                                                  struct goroutine* goroutine, __u64 last) {
+  __u64 next = read_word(last);
+  __u64 saved = read_word(goroutine->g0 + program->g_sched_sp);
+  __u32 start = sample->user_depth;
+  walk_stack(next, last + sizeof(struct frame));
+  if (next - saved >= program->callback_frame || sample->user_depth == start)
+    return;
+  goroutine->called_from_c = last;
+  if (!sample->goroutine_start)
+    sample->goroutine_start = start;
+}
+
 static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
                                                  const struct gosym_go_program* program,
-                                                 const struct goroutine* goroutine,
+                                                 struct goroutine* goroutine,
                                                  __u64 frame_pointer, __u64 bottom) {
   for (int i = 0; i <= GOSYM_MAX_CALLBACKS; i++) {
     __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
@@ -103,7 +120,7 @@ static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
       return;
     frame_pointer = cross_callback(sample, program, goroutine, last);
     if (!frame_pointer) {
-      walk_stack(read_word(last), last + sizeof(struct frame));
+      leave_goroutine_stack(sample, program, goroutine, last);
       return;
     }
     bottom = frame_pointer;

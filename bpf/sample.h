@@ -154,7 +154,7 @@ struct gosym_sample {
   __u32 user_depth;
   __u32 kernel_depth;
   // Index of the first frame that the goroutine was left with when the thread went to another
-  // stack; 0: there is none.
+  // stack, or of that of the C code that called Go code; 0: there is none.
   __u32 goroutine_start;
   __u32 label_count;
   __u64 goid;            // 0: no goroutine, or none that can be told

@@ -90,14 +90,19 @@ struct join {
 
 // On the stack for handlers callers are found in its words: those that it interrupted are no
 // part of the chain. Where the chain of a goroutine that has left its stack is broken, they are
-// found in the words of that, from the return address that the switch left below its top.
+// found in the words of that, from the return address that the switch left below its top. C
+// code that called Go code has no chain: its callers are found in the words of the thread's
+// stack, from the frame on that the goroutine's leads to. If the goroutine has left its stack
+// for that again they follow on the words of what works for it.
 static __always_inline struct join find_join(const struct gosym_sample* sample,
                                              const struct handler_stack* handler,
                                              const struct goroutine* goroutine) {
   if (handler->end)
     return (struct join){handler->end, handler->interrupted};
-  if (goroutine->has_left_stack && !reaches_goexit(sample))
+  if (goroutine->has_left_stack && !goroutine->called_from_c && !reaches_goexit(sample))
     return (struct join){goroutine->g0_sp, goroutine->sp - 8};
+  if (goroutine->called_from_c && !goroutine->has_left_stack)
+    return (struct join){goroutine->called_from_c + 16, read_word(goroutine->called_from_c)};
   return (struct join){};
 }
 
@@ -105,7 +110,8 @@ static __always_inline struct join find_join(const struct gosym_sample* sample,
 // that is the first thread of a process, or has left its stack for a goroutine's.
 static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
   struct task_struct* task = (void*)bpf_get_current_task();
-  return goroutine->g0_sp ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
+  bool works_for_goroutine = goroutine->g0_sp && !goroutine->called_from_c;
+  return works_for_goroutine ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
 }
 
 static __always_inline void take_top(struct gosym_sample* sample,

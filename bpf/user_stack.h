@@ -10,7 +10,7 @@
 static __always_inline void walk_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
-                                            const struct goroutine* goroutine) {
+                                            struct goroutine* goroutine) {
   sample->stack[0] = registers.ip;
   sample->user_depth = 1;
   sample->stack_pointer = registers.sp;
@@ -33,7 +33,7 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
 static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
-                                            const struct goroutine* goroutine) {
+                                            struct goroutine* goroutine) {
   sample->user_depth = 0;
   sample->missing = 0;
   sample->goroutine_start = 0;

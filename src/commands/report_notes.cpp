@@ -155,7 +155,7 @@ void tell_details(const std::vector<NamedRecording>& recordings, const Profile& 
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));
   print(stderr,
-        "samples     {} with callers put in, {} joined to a goroutine's stack, {} cut, {} with "
+        "samples     {} with callers put in, {} joined to another stack, {} cut, {} with "
         "unknown ends\n",
         with_commas(profile.unwound.repaired), with_commas(profile.unwound.bridged),
         with_commas(profile.unwound.cut), with_commas(profile.unwound.unknown));

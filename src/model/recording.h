@@ -289,8 +289,8 @@ struct RecordedSample {
   uint64_t goid = 0;                   // 0: none
   std::span<const Label> labels = {};  // by key
   // Where in the user stack the goroutine's own begins, when the thread was on another: that of
-  // the runtime, or of C code. The frames up to there need not be all. 0: there is no such
-  // place.
+  // the runtime, or of C code. Or where that of C code begins, which called Go code. The frames
+  // up to there need not be all. 0: there is no such place.
   uint32_t goroutine_start = 0;
   // Of a stack that is deeper than a sample holds the middle is left out: `missing` frames
   // before the one with the index `gap` in the user stack. 0: none is missing.

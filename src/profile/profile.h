@@ -163,7 +163,7 @@ struct UnwindCounts {
   uint64_t cut = 0;       // it ends before its root
   uint64_t unknown = 0;   // it ends in code of which nobody knows whether it is a root
   uint64_t deep = 0;      // frames of its middle are left out
-  uint64_t bridged = 0;   // it goes on from another stack to the goroutine's
+  uint64_t bridged = 0;   // it goes on from one stack to another, as a goroutine's
 };
 
 // Equal samples counted.

@@ -115,11 +115,14 @@ public:
 
   // From a stack of the thread's to that of the goroutine it works for, whose words, if they
   // were recorded, lie behind those of the thread's. Callers are missing in between unless the
-  // one ends in the function that went there from the other.
+  // one ends in the function that went there from the other. Or from that of a goroutine to
+  // the thread's, from where C code called Go code: then the frame pointer leads there.
   void go_on_with(std::span<const Address> goroutine, StackEnd end, bool ends_in_gap) {
     lacks_callers_ = !may_be_root(stack_.back());
     // Far, if the walk did not come up to where the words of the goroutine's stack begin.
     std::optional<uint64_t> place = find_word(goroutine.front(), kMaxTopSize);
+    if (!place)
+      left_at_ = stack_pointer_;
     end_ = end;
     chain_ = goroutine;
     ends_in_gap_ = ends_in_gap;
@@ -127,7 +130,7 @@ public:
     is_on_chain_ = true;
     has_root_ = false;
     goroutine_.reset();
-    frame_.reset();
+    frame_ = place && frame_ && *frame_ + kWordSize == *place ? load(frame_) : std::nullopt;
     if (code_.is_return_address(chain_.front())) {
       stack_.push_back(chain_.front());
       if (place)
@@ -460,7 +463,8 @@ private:
     if (!is_left && end_ == StackEnd::kRoot)
       end_ = StackEnd::kBadFrame;
     while (is_left && taken_ < chain_.size()) {
-      UnwindRule rule = code_.rule(stack_.back()).value_or(kFramed);
+      std::optional<UnwindRule> known = code_.rule(stack_.back());
+      UnwindRule rule = known.value_or(kFramed);
       if (rule.return_kind == ReturnAddress::kNone) {
         end_ = StackEnd::kRoot;
         return;
@@ -473,7 +477,27 @@ private:
         return;
       }
       push_caller(rule, caller);
+      if (!known && go_back(caller))
+        return;
     }
+  }
+
+  // From a goroutine's stack to the words of the thread's. There C code called Go code, which
+  // works there again: what it returns to lies next to where the goroutine's stack was left for
+  // that. False if this is no such caller.
+  bool go_back(Address caller) {
+    // The frame of cgocallback, and what asmcgocall takes to begin: 64 bytes, aligned.
+    constexpr uint64_t kEntrySize = 128;
+    if (!left_at_)
+      return false;
+    stack_pointer_ = *left_at_;
+    auto place = find_word(caller, kEntrySize);
+    if (!place || *place < kWordSize)
+      return false;
+    frame_ = load(*place - kWordSize);
+    is_on_chain_ = false;  // C code has none
+    walk_from(*place + kWordSize);
+    return true;
   }
 
   Code& code_;
@@ -483,6 +507,7 @@ private:
   StackEnd end_;
   bool lacks_callers_ = false;  // between the thread's stack and the goroutine's
   std::optional<Address> goroutine_{};
+  std::optional<uint64_t> left_at_{};  // where the thread's stack leads to words of no other
   std::vector<Address> stack_;
   std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """C code that Go called, with frame pointers and without, and Go code that C called back: the stacks
-go on to the Go code that began it.
+go on to the Go code that began it. Those of a Go library go on to the start of the C program.
 """
 import functools
 import itertools
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions,
-                    is_kernel, record, run, running)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, go_versions,
+                    is_kernel, new_place, record, run, running)
 
 VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
 CALLERS = ["main.main", "main.work", "main.step"]
@@ -72,7 +72,30 @@ def shows_both_ways(version):
     assert total > 50 and good >= 0.99 * total, f"{good} of {total}"
 
 
+def library_reaches_start(version):
+    """Of the samples in Go code that the program or a thread of it called, nearly all. The runtime
+    takes the thread for its own first, and gives it back at last: there up to Go 1.21 some end."""
+    folder = new_place(f"library-{version}")
+    folder.mkdir()
+    flags = [] if version == "1.15" else ["-buildvcs=false"]
+    library = compiled(go(version), "build", *flags, "-buildmode=c-shared", output=folder / "work.so",
+                       cwd=FIXTURES / "go_shared",
+                       env=GO_ENVIRONMENT | {"CGO_ENABLED": "1", "GO111MODULE": "off"})
+    call("gcc", "-O2", FIXTURES / "go_shared" / "program" / "main.c", library, "-pthread",
+         f"-Wl,-rpath,{folder}", "-o", folder / "main")
+    with running(folder / "main") as pid:
+        called = [stack for stack in folded(record("-p", pid, seconds=2, hertz=1999))
+                  if "crosscall2" in stack.frames and "runtime.cgocallbackg" in stack.frames]
+    good = sum(stack.count for stack in called if stack.frames[0] in ("_start", "clone3", "clone"))
+    total = sum(stack.count for stack in called)
+    print(f"# Go {version}, library: {good} of {total}", flush=True)
+    missed = [";".join(stack.frames[:6]) for stack in called if stack.frames[0] == "crosscall2"]
+    assert total > 20 and good >= 0.95 * total, f"{good} of {total}; such as {missed[:3]}"
+
+
 run([(f"Go {version}, {way}: stacks reach main.main", functools.partial(reaches_main, version, way))
      for version, way in itertools.product(VERSIONS, ["plain", "framed", "sort", "callback"])] +
     [(f"Go {version}: C code under Go code under C code", functools.partial(shows_both_ways, version))
-     for version in VERSIONS])
+     for version in VERSIONS] +
+    [(f"Go {version}: a library's stacks reach the C program's start",
+      functools.partial(library_reaches_start, version)) for version in VERSIONS])

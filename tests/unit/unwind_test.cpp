@@ -372,6 +372,43 @@ TEST_CASE("unwind: the words of a goroutine's stack lie behind those of the thre
   CHECK(found.counts.cut == 1);
 }
 
+TEST_CASE("unwind: from a goroutine's stack to that of the C code that called Go code") {
+  Sampled sampled = {.stack = {leaf(kUnknown), caller(kFrameless)},
+                     .frame_offset = 32,
+                     .words = {{32, 96},  // the frame pointer leads here
+                               {40, caller(kFrameless)},
+                               {48, caller(kFramed)},
+                               {104, caller(kRoot)}},
+                     .goroutine_start = 1};
+  Unwound found = unwound(sampled);
+  CHECK(found.stack == "unknown frameless< framed< root<");
+  CHECK(found.counts.cut == 0);
+
+  // Of another frame pointer nothing is known there.
+  sampled.frame_offset = 24;
+  CHECK(unwound(sampled).stack == "unknown frameless< framed<");
+}
+
+TEST_CASE("unwind: from a goroutine's stack back to that of the thread") {
+  Sampled sampled = {.stack = {leaf(kUnknown), caller(kSized), caller(kUnknown),
+                               caller(kFrameless), caller(kSized)},
+                     .words = {{24, 96},
+                               {32, caller(kFrameless)},
+                               {40, caller(kFramed)},
+                               {104, caller(kRoot)}},
+                     .goroutine_start = 1};
+  Unwound found = unwound(sampled);
+  CHECK(found.stack == "unknown sized< unknown< frameless< framed< root<");
+  CHECK(found.counts.cut == 0);
+
+  // Only what left the goroutine's stack may have been called from the other.
+  sampled.stack[2] = caller(kSized);
+  CHECK(unwound(sampled).stack == "unknown sized< sized< frameless< sized<");
+  sampled.stack[2] = caller(kUnknown);
+  sampled.words = {{136, caller(kFrameless)}, {144, caller(kRoot)}};
+  CHECK(unwound(sampled).stack == "unknown sized< unknown< frameless< sized<");
+}
+
 TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own") {
   Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot)},
                      .words = {{24, caller(kFrameless)}, {32, caller(kRoot)}},

@@ -256,7 +256,7 @@ function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
         `${formatCount(event.unknown)} stacks end in code that may or may not be a root`],
       ["deep", event.deep && `${formatCount(event.deep)} stacks lack frames of their middle`],
       ["bridged", event.bridged &&
-        `${formatCount(event.bridged)} stacks go on from another stack to the goroutine's`],
+        `${formatCount(event.bridged)} stacks go on from one stack to another`],
     ]));
   if (recordings.length > 1)
     content.push(make("h3", {textContent: "Recordings"}), list(recordings.map((each) =>
