@@ -249,9 +249,9 @@ Result<Image> parse(Bytes file) {
 uint64_t Image::missing_bytes() const {
   uint64_t end = section_problem.empty() ? 0 : section_table_end;
   for (const Section& section : sections)
-    if (section.type != SHT_NOBITS)
+    if (section.type != SHT_NOBITS && section.type != SHT_NULL)
       end = std::max(end, add_or_max(section.offset, section.size));
-  if (sections.empty())
+  if (end == 0)
     for (const Segment& segment : segments)
       if (segment.type == PT_LOAD)
         end = std::max(end, add_or_max(segment.offset, segment.file_size));
