@@ -193,18 +193,18 @@ void tell_notes(const Look& look) {
     tell(named.goroutines.notes);
 }
 
-// Where the options leave none: which states there are to choose from.
-void tell_states(const Look& look) {
+// Where no goroutine is in the state that is asked for: which states there are.
+void tell_states(const Look& look, const Pattern& wanted) {
   std::set<std::string> states;
   for (size_t i = 0; i < look.all.size(); i++) {
-    if (!look.views[i].shown.empty())
-      return;
     for (const Goroutine& goroutine : look.all[i].goroutines.all)
       if (look.views[i].has_system || !look.all[i].is_system(goroutine))
         states.insert(printable(look.all[i].state(goroutine)));
   }
-  if (!states.empty())
-    tell({fmt::format("no goroutine is chosen; there are some in these states: {}",
+  bool is_found = std::ranges::any_of(
+      states, [&](const std::string& state) { return wanted.matches(state); });
+  if (!is_found && !states.empty())
+    tell({fmt::format("no goroutine is in such a state; there are some in these states: {}",
                       joined(std::vector(states.begin(), states.end()), ", "))});
 }
 
@@ -220,7 +220,8 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
       write_text((i > 0 ? "\n" : "") + text_of(look.all[i], look.views[i], options));
   }
   tell_notes(look);
-  tell_states(look);
+  if (auto wanted = Pattern::parse(options.state); !options.state.empty() && wanted)
+    tell_states(look, *wanted);
   return kSuccess;
 }
 
