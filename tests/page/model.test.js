@@ -301,7 +301,8 @@ test("a title that is too wide keeps the word that tells it apart", () => {
   const measure = new v.TextMeasure({measureText: (text) => ({width: 6 * text.length})}, "");
   const fit = (text, characters) => measure.fitEnds(text, 6 * characters);
   assert.equal(fit("prometheus (12345)", 18), "prometheus (12345)");
-  assert.equal(fit("prometheus (12345)", 14), "promet…(12345)");
+  assert.equal(fit("prometheus (12345)", 14), "prome…(12345)");
+  assert.equal(fit("prometheus (12345)", 17), "promethe…(12345)", "no wider than it may be");
   assert.equal(fit("prometheus (12345)", 10), "prometheu…", "too little is left of the name");
   assert.equal(fit("prometheus", 6), "prome…");
   assert.equal(fit("", 6), "");

@@ -110,7 +110,7 @@ class TextMeasure {
     const last = text.slice(text.lastIndexOf(" ") + 1), whole = this.fit(text, width);
     if (whole === text || last === text || this.fit(last, width - 3 * this.dots) !== last)
       return whole;
-    const begin = this.fit(text.slice(0, -last.length).trimEnd(), width - this.widthOf(last));
+    const begin = this.fit(text.slice(0, -last.length).trimEnd(), width - this.widthOf(` ${last}`));
     return begin === "" ? whole : `${begin}${begin.endsWith("…") ? "" : " "}${last}`;
   }
 
