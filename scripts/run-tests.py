@@ -133,7 +133,7 @@ class Build:
         """Prints what failed, and a line a suite."""
         by_suite = collections.defaultdict(list)
         for test in tests:
-            by_suite[suites.get(test["name"].rpartition(" / ")[2], ["tests"])[0]].append(test)
+            by_suite[suites.get(name_of(test), ["tests"])[0]].append(test)
         for suite, members in by_suite.items():
             counts = [count(test) for test in members]
             for test, counted in zip(members, counts):
@@ -176,6 +176,11 @@ def count(test):
     return Count(passed, failed, skipped)
 
 
+def name_of(test):
+    """As --list has it, of a test as meson logs it."""
+    return test["name"].rpartition(" / ")[2]
+
+
 def show_failure(test):
     lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
     kept = [line for line in lines if not re.match(r"ok\b", line)]
@@ -184,7 +189,7 @@ def show_failure(test):
 
 def failed_cases(suite, test):
     """A line for each case of a test that failed, or for the test itself where none is named."""
-    name = f"{suite} {test['name'].rpartition(' / ')[2]}"
+    name = f"{suite} {name_of(test)}"
     output = test.get("stdout", "")
     cases = re.findall(r"^not ok +\d+ +-? *(.+)", output, re.MULTILINE) + \
         re.findall(r"^TEST CASE: +(.+)", output, re.MULTILINE)
@@ -195,7 +200,7 @@ def failed_cases(suite, test):
 
 def slowest(tests):
     """"; call_sites 93 s": those to look at first when it all takes too long."""
-    long = sorted((test["duration"], test["name"].rpartition(" / ")[2]) for test in tests
+    long = sorted((test["duration"], name_of(test)) for test in tests
                   if test.get("duration", 0) >= 30)
     return "".join(f"; {name} {duration:.0f} s" for duration, name in reversed(long[-5:]))
 
@@ -227,7 +232,6 @@ def run_plain(build, wanted, sanitized, arguments):
 
 def judged_again(build, suites, tests, arguments):
     """The results, with the second of each live test that had failed beside others."""
-    name_of = lambda test: test["name"].rpartition(" / ")[2]
     failed = {name_of(test): test for test in tests
               if "live" in suites.get(name_of(test), []) and ALONE not in suites[name_of(test)]
               and re.search("^not ok", test.get("stdout", ""), re.MULTILINE)}

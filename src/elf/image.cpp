@@ -137,6 +137,10 @@ void extend(const Image& image, Header& header) {
     header.segments.count = zero->info;
 }
 
+uint64_t add_or_max(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 // Whether the table lies in the file; also keeps count * entry_size from overflowing.
 bool fits(const Image& image, const TableExtent& table) {
   return table.entry_size != 0 && table.offset <= image.file.size() &&
@@ -147,10 +151,6 @@ bool fits(const Image& image, const TableExtent& table) {
 constexpr uint64_t kMaxSegmentTable = 65536;
 // Core files have one for each mapping: programs that raise vm.max_map_count have some 100,000.
 constexpr uint64_t kMaxCoreSegmentTable = 64 << 20;
-uint64_t add_or_max(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 // More sections than an object file of one function a section has.
 constexpr uint64_t kMaxSections = 1 << 20;
 

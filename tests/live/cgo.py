@@ -5,8 +5,8 @@ go on to the Go code that began it. Those of a Go library go on to the start of 
 import functools
 import itertools
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, folded, go, go_versions,
-                    is_kernel, new_place, record, run, running)
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions,
+                    host_of, is_kernel, new_place, record, run, running)
 
 VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
 CALLERS = ["main.main", "main.work", "main.step"]
@@ -81,9 +81,9 @@ def library_reaches_start(version):
     library = compiled(go(version), "build", *flags, "-buildmode=c-shared", output=folder / "work.so",
                        cwd=FIXTURES / "go_shared",
                        env=GO_ENVIRONMENT | {"CGO_ENABLED": "1", "GO111MODULE": "off"})
-    call("gcc", "-O2", FIXTURES / "go_shared" / "program" / "main.c", library, "-pthread",
-         f"-Wl,-rpath,{folder}", "-o", folder / "main")
-    with running(folder / "main") as pid:
+    program = host_of(library, folder / "main", "-O2",
+                      source=FIXTURES / "go_shared" / "program" / "main.c")
+    with running(program) as pid:
         called = [stack for stack in folded(record("-p", pid, seconds=2, hertz=1999))
                   if "crosscall2" in stack.frames and "runtime.cgocallbackg" in stack.frames]
     good = sum(stack.count for stack in called if stack.frames[0] in ("_start", "clone3", "clone"))

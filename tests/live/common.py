@@ -59,9 +59,10 @@ def compiled(*command, output, **options):
     return builds.compiled(call, command, output, **options)
 
 
-def host_of(library, place):
-    """A program in C, at `place`, that calls Run() of a shared library or an archive of Go."""
-    call("gcc", FIXTURES / "goroutines" / "host" / "main.c", library, "-pthread",
+def host_of(library, place, *flags, source=FIXTURES / "goroutines" / "host" / "main.c"):
+    """A program in C, at `place`, that calls a shared library or an archive of Go: Run() of it, unless
+    another source is given."""
+    call("gcc", *flags, source, library, "-pthread",
          f"-Wl,-rpath,{library.parent}", "-o", place)
     return place
 

@@ -69,6 +69,7 @@ CASES = {
                                  r"process \d+ does not exist"),
 }
 
+
 def cut_short():
     for command in (["resolve", "cut", "1"], ["inspect", "cut"]):
         done = gosym(*command, cwd=WORK)
@@ -77,5 +78,5 @@ def cut_short():
 
 files()
 run([(title, functools.partial(told, *case)) for title, case in CASES.items()] +
-    [("missing rights", without_rights), ("a file that is cut short", cut_short), ("a recording without samples", empty_profile),
-     ("a recording of a newer version", other_version)])
+    [("missing rights", without_rights), ("a file that is cut short", cut_short),
+     ("a recording without samples", empty_profile), ("a recording of a newer version", other_version)])

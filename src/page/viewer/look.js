@@ -95,8 +95,7 @@ class TextMeasure {
   fit(text, width) {
     let sum = 0, fits = 0;
     for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      sum += code < 128 ? this.widths[code] : this.other;
+      sum += this.widthAt(text, i);
       if (sum > width)
         return fits < 3 ? "" : `${text.slice(0, fits)}…`;
       if (sum + this.dots <= width)
@@ -114,11 +113,14 @@ class TextMeasure {
     return begin === "" ? whole : `${begin}${begin.endsWith("…") ? "" : " "}${last}`;
   }
 
+  widthAt(text, i) {
+    const code = text.charCodeAt(i);
+    return code < 128 ? this.widths[code] : this.other;
+  }
   widthOf(text) {
     let sum = 0;
     for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      sum += code < 128 ? this.widths[code] : this.other;
+      sum += this.widthAt(text, i);
     }
     return sum;
   }
