@@ -147,9 +147,9 @@ void write_go_seeds(const std::string& folder) {
     auto i = static_cast<size_t>(layout);
     bool is_big = i % 3 == 2;
     bool is_32_bit = i % 2 == 1;
-    GoProgram program{.order = is_big ? ByteOrder::kBig : ByteOrder::kLittle,
-                      .pointer_size = static_cast<uint8_t>(is_32_bit ? 4 : 8),
-                      .layout = layout};
+    BuiltGoProgram program{.order = is_big ? ByteOrder::kBig : ByteOrder::kLittle,
+                           .pointer_size = static_cast<uint8_t>(is_32_bit ? 4 : 8),
+                           .layout = layout};
     std::string name =
         fmt::format("go{}-{}-{}", kReleases[i], is_32_bit ? 32 : 64, is_big ? "big" : "little");
     write(folder + "/pclntab/" + name, build_image(program.image()));
@@ -158,13 +158,15 @@ void write_go_seeds(const std::string& folder) {
     write(folder + "/go_table/" + name, choice + program.table());
   }
 
-  ImageSpec scanned = GoProgram{}.image();
+  ImageSpec scanned = BuiltGoProgram{}.image();
   scanned.parts[1].name = ".rodata";
   write(folder + "/pclntab/scanned", build_image(scanned));
-  write(folder + "/pclntab/unknown-magic", build_image(GoProgram{.magic = 0x12345678}.image()));
-  write(folder + "/pclntab/text-in-parts",
-        build_image(
-            GoProgram{.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}}.image()));
+  write(folder + "/pclntab/unknown-magic",
+        build_image(BuiltGoProgram{.magic = 0x12345678}.image()));
+  write(
+      folder + "/pclntab/text-in-parts",
+      build_image(
+          BuiltGoProgram{.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}}.image()));
   write(folder + "/pclntab/pie-relocated-by-addends",
         build_image(build_pie({.layout = GoLayout::k113}, RelocationForm::kRela)));
   write(folder + "/pclntab/pie-relocated-by-symbols",

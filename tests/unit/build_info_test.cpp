@@ -207,7 +207,7 @@ namespace {
 // What is told of a program that has headers of these strings in its data.
 std::string runtime_version(GoLayout layout, const std::vector<std::string>& texts,
                             uint32_t flags = PF_R | PF_W) {
-  GoProgram program{.layout = layout};
+  BuiltGoProgram program{.layout = layout};
   ImageSpec spec = program.image();
   std::string contents;
   ByteWriter headers;

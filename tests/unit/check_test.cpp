@@ -23,14 +23,14 @@ std::string failure(std::string_view invariant, const go::Module& module) {
       return check.first_failure;
   return "no such invariant";
 }
-std::string failure(std::string_view invariant, const GoProgram& program) {
+std::string failure(std::string_view invariant, const BuiltGoProgram& program) {
   return failure(invariant, LoadedProgram(program).module());
 }
 
 // With the table, or another part of the image, changed by `edit`.
 template <class Edit>
 std::string failure_after(std::string_view invariant, Edit edit, size_t part = 1) {
-  GoProgram program;
+  BuiltGoProgram program;
   ImageSpec spec = program.image();
   Patch patch(program, spec.parts[part].contents);
   edit(program.build_table(), patch);
@@ -49,7 +49,7 @@ TEST_CASE("check: programs of every layout, word width and byte order are whole"
       for (uint8_t pointer_size : {uint8_t{4}, uint8_t{8}}) {
         CAPTURE(static_cast<int>(layout));
         CAPTURE(int{pointer_size});
-        GoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
+        BuiltGoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
         LoadedProgram loaded(program);
         go::CheckReport report = go::check_module(loaded.module());
         CHECK(failures(report) == "");
@@ -65,7 +65,7 @@ TEST_CASE("check: programs of every layout, word width and byte order are whole"
 }
 
 TEST_CASE("check: a hole is counted, and is no failure") {
-  GoProgram program{.layout = GoLayout::k116};
+  BuiltGoProgram program{.layout = GoLayout::k116};
   program.functions[1].is_hole = true;
   go::CheckReport report = go::check_module(LoadedProgram(program).module());
   CHECK(report.holes == 1);
@@ -103,7 +103,7 @@ TEST_CASE("check: fields of records") {
   CHECK(failure_after("funcdata lies in the image", [](const GoTable& table, Patch& patch) {
           patch.u32(table.records[0] + 56, 0x10000);
         }) == "0x401000 main.caller: funcdata 0 at 0x10000 does not");
-  GoProgram program;
+  BuiltGoProgram program;
   program.functions[1].name = "main.\x1bleaf";
   CHECK(failure("functions have printable names", program) ==
         "0x401040 main.\\x1bleaf: the name is at 0xc");
@@ -111,7 +111,7 @@ TEST_CASE("check: fields of records") {
 
 TEST_CASE("check: an id is of one function, unless it is that of wrappers") {
   constexpr std::string_view kInvariant = "ids are of one function, or of wrappers";
-  GoProgram program;
+  BuiltGoProgram program;
   program.functions[0].id = 9;
   LoadedProgram loaded(program);
   go::Module module = loaded.module();
@@ -122,25 +122,25 @@ TEST_CASE("check: an id is of one function, unless it is that of wrappers") {
 }
 
 TEST_CASE("check: pc-value tables") {
-  GoProgram overrun;
+  BuiltGoProgram overrun;
   overrun.functions[0].sp = {{0, 4}, {8, 0x80}};
   CHECK(failure("pc-value tables end in the function", overrun) ==
         "0x401000 main.caller: the table at 0x1 is at pc 0x80 of 0x40 and has not ended");
-  GoProgram early_files;
+  BuiltGoProgram early_files;
   early_files.functions[0].files = {{0, 0x2f}};
   CHECK(failure("pcsp, pcfile and pcln end at one pc", early_files) ==
         "0x401000 main.caller: they end at 0x30, 0x2f and 0x30");
-  GoProgram early_lines;
+  BuiltGoProgram early_lines;
   early_lines.functions[0].lines = {{10, 0x2c}};
   CHECK(failure("pcsp, pcfile and pcln end at one pc", early_lines) == "");
-  GoProgram no_file;
+  BuiltGoProgram no_file;
   no_file.functions[0].files = {{2, 0x30}};
   CHECK(failure("files have names", no_file) ==
         "0x401000 main.caller: file 2 at pc 0x0 has none");
 }
 
 TEST_CASE("check: lines may be 0 up to Go 1.9") {
-  GoProgram program;
+  BuiltGoProgram program;
   program.functions[0].lines = {{0, 4}, {5, 0x30}};
   program.layout = GoLayout::k110;
   CHECK(failure("lines are positive", program) ==
@@ -150,7 +150,7 @@ TEST_CASE("check: lines may be 0 up to Go 1.9") {
 }
 
 TEST_CASE("check: a row that holds for no code may have no line and no file") {
-  GoProgram program{.layout = GoLayout::k12};
+  BuiltGoProgram program{.layout = GoLayout::k12};
   program.functions[1].lines = {{-1, 0}};
   program.functions[1].files = {{-2, 0}};
   CHECK(failure("lines are positive", program) == "");
@@ -162,7 +162,7 @@ TEST_CASE("check: a row that holds for no code may have no line and no file") {
 
 TEST_CASE("check: functions without code may have the entry of the next") {
   for (GoLayout layout : {GoLayout::k15, GoLayout::k110, GoLayout::k112}) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     program.functions.insert(program.functions.begin(), {.name = "net(.text)", .entry = 0});
     CHECK(failure("entries rise", program) == "");
     CHECK(failure("findfunctab leads to the function", program) == "");
@@ -178,21 +178,21 @@ TEST_CASE("check: inlined calls") {
                       [](const GoTable& table, Patch& patch) {
                         patch.u32(table.gofunc + 8 + 4, 0xffff);
                       }) == "0x401000 main.caller: that of inlined call 0 at pc 0x10 is ''");
-  GoProgram loop;
+  BuiltGoProgram loop;
   loop.tree[1].parent_pc = 0x15;
   CHECK(failure(kCallers, loop) ==
         "0x401000 main.caller: inlined call 1 is called by 1, at pc 0x15");
-  GoProgram outside;
+  BuiltGoProgram outside;
   outside.tree[1].parent_pc = 0x1000;
   CHECK(failure(kCallers, outside) ==
         "0x401000 main.caller: inlined call 1 is called by -1, at pc 0x1000");
-  GoProgram upside_down{.layout = GoLayout::k19};
+  BuiltGoProgram upside_down{.layout = GoLayout::k19};
   upside_down.tree[0].parent = 1;
   CHECK(failure(kCallers, upside_down) ==
         "0x401000 main.caller: inlined call 0 is called by 1, at pc 0x0");
   // As in initialisers: the caller of the inner call is said to be at the entry, which is its
   // own.
-  GoProgram init;
+  BuiltGoProgram init;
   init.functions[0].inlined = {{1, 0x10}, {0, 0x20}, {-1, 0x30}};
   init.tree[0].parent_pc = 0x2f;
   init.tree[1].parent_pc = 0;
@@ -209,7 +209,7 @@ TEST_CASE("check: files and units") {
 }
 
 TEST_CASE("check: moduledata") {
-  GoTable table = GoProgram().build_table();
+  GoTable table = BuiltGoProgram().build_table();
   CHECK(failure_after_word("moduledata has the tables of the header", 7, 0x500001) ==
         fmt::format("filetab is at 0x500001, not {:#x}", 0x500000 + table.files));
   CHECK(failure_after_word("slices of moduledata lie in the image", 11, 9) ==
@@ -224,7 +224,7 @@ TEST_CASE("check: moduledata") {
 }
 
 TEST_CASE("check: every prefix of a table ends, and none but the whole one is whole") {
-  GoProgram program;
+  BuiltGoProgram program;
   std::string table = program.table();
   for (size_t size = 0; size <= table.size(); size++) {
     CAPTURE(size);
@@ -237,7 +237,7 @@ TEST_CASE("check: every prefix of a table ends, and none but the whole one is wh
 }
 
 TEST_CASE("pc table: all rows, and the value at a pc") {
-  LoadedProgram loaded{GoProgram()};
+  LoadedProgram loaded{BuiltGoProgram()};
   const go::Pclntab& table = loaded.module().table;
   go::Function function = table.function(0).value();
   go::PcTable files = go::read_pc_table(table, function, function.pcfile);

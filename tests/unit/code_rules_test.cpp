@@ -20,7 +20,7 @@ namespace {
 // A file with a program whose main.f, without a frame, lies at 0x401000.
 struct ProgramFile {
   explicit ProgramFile(std::string section = ".gopclntab") {
-    GoProgram program{.tree = {}};
+    BuiltGoProgram program{.tree = {}};
     program.functions = {{.name = "main.f", .sp = {{0, 0x10}}}};
     ImageSpec spec = program.image();
     spec.parts[1].name = std::move(section);

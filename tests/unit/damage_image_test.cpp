@@ -26,14 +26,14 @@ uint64_t section_header(const std::string& file) {
 
 // The program with a field of that header changed.
 std::string with_section(uint64_t field, uint64_t value) {
-  GoProgram program;
+  BuiltGoProgram program;
   std::string file = build_image(program.image());
   Patch(program, file).word(section_header(file) + field, value);
   return file;
 }
 
 // A second program elsewhere in the image.
-ImageSpec with_second_table(const GoProgram& program, const std::string& second) {
+ImageSpec with_second_table(const BuiltGoProgram& program, const std::string& second) {
   ImageSpec spec = program.image();
   spec.parts[1].name = ".rodata";
   spec.parts.insert(
@@ -46,7 +46,7 @@ ImageSpec with_second_table(const GoProgram& program, const std::string& second)
 
 TEST_CASE("damage: an image without section headers is scanned") {
   for (GoLayout layout : kGoLayouts) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     program.functions[1].name = "runtime.leaf";
     std::string file = build_image(program.image());
     Patch(program, file).word(40, 0).u8(60, 0).u8(62, 0);  // shoff, shnum, shstrndx
@@ -60,7 +60,7 @@ TEST_CASE("damage: an image without section headers is scanned") {
 }
 
 TEST_CASE("damage: a section without contents, as in a file of debug information") {
-  GoProgram program;
+  BuiltGoProgram program;
   ImageSpec spec = program.image();
   for (ImageSpec::Part& part : spec.parts)
     part.type = SHT_NOBITS;
@@ -68,7 +68,7 @@ TEST_CASE("damage: a section without contents, as in a file of debug information
 }
 
 TEST_CASE("damage: a section that is compressed") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts[1].address = 0;
   std::string file = build_image(spec);
   Patch({}, file).word(section_header(file) + kFlagsField, SHF_COMPRESSED);
@@ -85,7 +85,7 @@ TEST_CASE(
     CHECK(loaded.module().found_by == kScan);
     CHECK(calls_at(loaded.module(), kInner) == kInnerCalls);
   }
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts[1].address = 0;
   std::string file = build_image(spec);
   Patch({}, file).word(section_header(file) + kSizeField, UINT64_MAX);
@@ -93,7 +93,7 @@ TEST_CASE(
 }
 
 TEST_CASE("damage: a section of something else does not hide a whole table") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts[1].name = ".rodata";
   spec.parts.push_back({.name = ".gopclntab", .contents = "garbage garbage garbage"});
   CHECK(LoadedProgram(spec).module().found_by == kScan);
@@ -101,7 +101,7 @@ TEST_CASE("damage: a section of something else does not hide a whole table") {
 
 TEST_CASE("damage: a header that is cut short") {
   for (size_t size : {0u, 7u, 15u, 71u}) {
-    ImageSpec spec = GoProgram{}.image();
+    ImageSpec spec = BuiltGoProgram{}.image();
     spec.parts[1].contents.resize(size);
     CHECK(LoadedProgram(spec).problem.starts_with(
         "section .gopclntab: header: malformed or cut short at byte "));
@@ -117,7 +117,7 @@ TEST_CASE("damage: an unknown magic is read as what moduledata confirms, and tol
        {Case{GoLayout::k118, "Go 1.18 and 1.19"}, Case{GoLayout::k120, "Go 1.20 and later"},
         Case{GoLayout::k127, "Go 1.20 and later"}, Case{GoLayout::k116, "Go 1.16 and 1.17"},
         Case{GoLayout::k113, "Go 1.13 to 1.15"}}) {
-    GoProgram program{.layout = layout, .magic = 0x12345678};
+    BuiltGoProgram program{.layout = layout, .magic = 0x12345678};
     if (program.has_offsets())
       program = scrambled(program);
     LoadedProgram loaded(program);
@@ -129,30 +129,30 @@ TEST_CASE("damage: an unknown magic is read as what moduledata confirms, and tol
 }
 
 TEST_CASE("damage: an unknown magic that nothing confirms is refused") {
-  ImageSpec spec = GoProgram{.magic = 0x12345678}.image();
+  ImageSpec spec = BuiltGoProgram{.magic = 0x12345678}.image();
   spec.parts.pop_back();
   CHECK(LoadedProgram(spec).problem == "section .gopclntab: header: unknown magic 0x12345678");
 }
 
 TEST_CASE("damage: of two tables that are scanned, that of moduledata is taken") {
-  GoProgram embedded{.table_address = 0x380000};
+  BuiltGoProgram embedded{.table_address = 0x380000};
   embedded.functions[1].name = "runtime.embedded";
-  GoProgram program;
+  BuiltGoProgram program;
   LoadedProgram loaded(with_second_table(program, embedded.table()));
   CHECK(loaded.module().table_address == ImageAddress{0x500000});
   CHECK(calls_at(loaded.module(), kLeaf) == kLeafCall);
 }
 
 TEST_CASE("damage: of two tables without moduledata, the first of a Go program is taken") {
-  GoProgram embedded{.layout = GoLayout::k12, .text = 0x900000};
-  GoProgram program{.layout = GoLayout::k12};
+  BuiltGoProgram embedded{.layout = GoLayout::k12, .text = 0x900000};
+  BuiltGoProgram program{.layout = GoLayout::k12};
   program.functions[1].name = "runtime.leaf";
   LoadedProgram loaded(with_second_table(program, embedded.table()));
   CHECK(calls_at(loaded.module(), kLeaf) == "runtime.leaf /src/a.go:30");
 }
 
 TEST_CASE("damage: a chance magic in an image that is not Go is no table") {
-  GoProgram program{.layout = GoLayout::k12};
+  BuiltGoProgram program{.layout = GoLayout::k12};
   std::string table = program.table();
   auto scanned = [&](const std::string& contents) {
     ImageSpec spec = program.image();
@@ -172,7 +172,7 @@ TEST_CASE("damage: a chance magic in an image that is not Go is no table") {
 
 TEST_CASE("damage: a scan gives up when nothing that looks like a header is one") {
   for (size_t false_headers : {15u, 17u}) {
-    GoProgram program;
+    BuiltGoProgram program;
     ImageSpec spec = program.image();
     spec.parts[1].name = ".rodata";
     for (size_t i = 0; i < false_headers; i++)
@@ -183,7 +183,7 @@ TEST_CASE("damage: a scan gives up when nothing that looks like a header is one"
 
 TEST_CASE("damage: no prefix of an image crashes, or invents a name") {
   for (GoLayout layout : {GoLayout::k12, GoLayout::k113, GoLayout::k127}) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     std::string file = build_image(program.image());
     for (size_t size = 0; size < file.size(); size += 3) {
       CAPTURE(size);

@@ -24,7 +24,7 @@ constexpr uint64_t kFuncDataCountField = 43;
 
 // A program whose table is changed before it is read.
 struct Damaged {
-  explicit Damaged(GoProgram from = {})
+  explicit Damaged(BuiltGoProgram from = {})
       : program(std::move(from)),
         table(program.build_table()),
         spec(program.image()),
@@ -36,7 +36,7 @@ struct Damaged {
   }
   uint64_t leaf(uint64_t field) const { return table.records[1] + field; }
 
-  GoProgram program;
+  BuiltGoProgram program;
   GoTable table;
   ImageSpec spec;
   Patch patch;
@@ -57,7 +57,7 @@ void check_leaf_only(uint64_t field, uint64_t value, std::string_view leaf) {
 TEST_CASE("damage: a hole in the function table is no Go function, and no error") {
   for (GoLayout layout : {GoLayout::k113, GoLayout::k116}) {
     for (uint8_t pointer_size : {uint8_t{4}, uint8_t{8}}) {
-      GoProgram program{.pointer_size = pointer_size, .layout = layout};
+      BuiltGoProgram program{.pointer_size = pointer_size, .layout = layout};
       program.functions.push_back({.name = "", .entry = 0x20 + 0x40, .is_hole = true});
       program.text_size = 0x80;
       LoadedProgram loaded(program);
@@ -94,7 +94,7 @@ TEST_CASE("damage: a record whose entry is not that of the table costs its funct
 TEST_CASE("damage: entries that an obfuscator scrambled are known by their key") {
   for (GoLayout layout : {GoLayout::k118, GoLayout::k120, GoLayout::k127}) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program = scrambled({.layout = layout});
+    BuiltGoProgram program = scrambled({.layout = layout});
     LoadedProgram loaded(program);
     CHECK(loaded.module().table.is_obfuscated());
     CHECK(calls_at(loaded.module(), kInner) == kInnerCalls);
@@ -113,7 +113,7 @@ TEST_CASE("damage: a name that is not there leaves the address to the next sourc
 }
 
 TEST_CASE("damage: a name without an end is none, and a name of megabytes neither") {
-  GoProgram program{.table_address = 0x2000000};
+  BuiltGoProgram program{.table_address = 0x2000000};
   program.functions[1].name = std::string(kMaxNameSize, 'x');
   CHECK(Damaged(program).calls_at(kLeaf) == "");
   program.functions[1].name = std::string(10'000'000, 'x');
@@ -131,7 +131,7 @@ TEST_CASE("damage: a name without an end is none, and a name of megabytes neithe
 
 TEST_CASE("damage: the first name lies at offset 0, which is none before Go 1.16") {
   for (GoLayout layout : kGoLayouts) {
-    LoadedProgram loaded(GoProgram{.layout = layout});
+    LoadedProgram loaded(BuiltGoProgram{.layout = layout});
     auto caller = loaded.module().table.function(0);
     REQUIRE(caller);
     CHECK((caller->name_offset == 0) == (layout >= GoLayout::k116));
@@ -140,7 +140,7 @@ TEST_CASE("damage: the first name lies at offset 0, which is none before Go 1.16
 }
 
 TEST_CASE("damage: control bytes and broken UTF-8 in a name are escaped when printed") {
-  GoProgram program;
+  BuiltGoProgram program;
   program.functions[1].name = "main.\x1b[31m\x07\xff\xc3(";
   std::string calls = Damaged(program).calls_at(kLeaf);
   CHECK(calls.starts_with(program.functions[1].name));
@@ -166,7 +166,7 @@ TEST_CASE("damage: without its table of lines, or of files, a function has neith
 }
 
 TEST_CASE("damage: a line table that goes on past the function answers for the function only") {
-  GoProgram program;
+  BuiltGoProgram program;
   program.functions[1].lines = {{30, 0x1000}};
   program.functions[1].files = {{0, 0x1000}};
   Damaged damaged(program);
@@ -186,7 +186,7 @@ TEST_CASE("damage: a file past the units, or a unit past the files, is no file")
     CHECK(damaged.calls_at(kLeaf) == kNoFile);
   }
   for (int32_t number : {-2, 3, 100, INT32_MAX, INT32_MIN}) {
-    GoProgram program;
+    BuiltGoProgram program;
     program.functions[1].files = {{number, 0x10}};
     CHECK(Damaged(program).calls_at(kLeaf) == (number < 0 ? "main.leaf :0" : kNoFile));
   }
@@ -195,7 +195,7 @@ TEST_CASE("damage: a file past the units, or a unit past the files, is no file")
 TEST_CASE("damage: up to Go 1.15 a file past the table of files is no file") {
   for (int32_t number : {-1, 2, 100, INT32_MAX - 1}) {
     CAPTURE(number);
-    GoProgram program{.layout = GoLayout::k113};
+    BuiltGoProgram program{.layout = GoLayout::k113};
     program.functions[1].files = {{number, 0x10}};
     CHECK(Damaged(program).calls_at(kLeaf) == "main.leaf :30");
   }
@@ -233,7 +233,7 @@ TEST_CASE("damage: more files than the table has are those that it has") {
 TEST_CASE("damage: names without files and lines, as an obfuscator leaves them, are names") {
   for (GoLayout layout : kGoLayouts) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     program.functions[0].name = "a1b2c3";
     for (GoFunction& function : program.functions) {
       function.lines = {{0, 0x10}};
@@ -248,7 +248,7 @@ TEST_CASE("damage: names without files and lines, as an obfuscator leaves them, 
 TEST_CASE("damage: addresses near the end of 32 bits do not wrap") {
   for (GoLayout layout : kGoLayouts) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.pointer_size = 4, .layout = layout, .text = 0xffffff00};
+    BuiltGoProgram program{.pointer_size = 4, .layout = layout, .text = 0xffffff00};
     Damaged damaged(program);
     CHECK(damaged.calls_at(0xffffff41) == kLeafCall);
     CHECK(damaged.calls_at(0xffffff60) == "");

@@ -10,9 +10,9 @@ namespace gosym {
 
 // Functions of 0x30 bytes of code each, with 0x10 bytes of filling after every other. Linked by
 // Go: the entry point is the first function.
-inline GoProgram program_with_gaps() {
+inline BuiltGoProgram program_with_gaps() {
   constexpr uint32_t kFunctions = 20;
-  GoProgram program{.text_size = kFunctions * 0x40, .functions = {}};
+  BuiltGoProgram program{.text_size = kFunctions * 0x40, .functions = {}};
   for (uint32_t i = 0; i < kFunctions; i++)
     program.functions.push_back(
         {.name = i == 0 ? "_rt0_amd64_linux" : fmt::format("main.f{}", i),
@@ -22,7 +22,7 @@ inline GoProgram program_with_gaps() {
   return program;
 }
 
-inline std::string code_of(const GoProgram& program) {
+inline std::string code_of(const BuiltGoProgram& program) {
   std::string code;
   for (size_t i = 0; i < program.text_size; i++)
     code += static_cast<char>(i % 127);
@@ -32,7 +32,7 @@ inline std::string code_of(const GoProgram& program) {
 }
 
 // Without moduledata, the code at its place behind `before` other bytes of the segment.
-inline ImageSpec image_without_module(const GoProgram& program, size_t before = 0x20) {
+inline ImageSpec image_without_module(const BuiltGoProgram& program, size_t before = 0x20) {
   ImageSpec spec = program.image();
   spec.parts.pop_back();
   spec.parts[0].address -= before;

@@ -9,9 +9,9 @@ using namespace gosym;
 namespace {
 
 // A program of functions that hold nothing but an id, and two by which the layout is told.
-GoProgram program_of(GoLayout layout, const std::vector<uint8_t>& ids,
-                     const std::string& name = "runtime.f") {
-  GoProgram program{.layout = layout};
+BuiltGoProgram program_of(GoLayout layout, const std::vector<uint8_t>& ids,
+                          const std::string& name = "runtime.f") {
+  BuiltGoProgram program{.layout = layout};
   program.functions[1].id = 0;
   for (uint8_t id : ids) {
     uint32_t entry = static_cast<uint32_t>(program.text_size);

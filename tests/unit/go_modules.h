@@ -24,7 +24,7 @@ struct LoadedProgram {
       found = *std::move(read);
   }
   explicit LoadedProgram(const ImageSpec& spec) : LoadedProgram(build_image(spec)) {}
-  explicit LoadedProgram(const GoProgram& program) : LoadedProgram(program.image()) {}
+  explicit LoadedProgram(const BuiltGoProgram& program) : LoadedProgram(program.image()) {}
   LoadedProgram(const LoadedProgram&) = delete;  // the module has views of the file
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
@@ -59,7 +59,7 @@ inline constexpr std::string_view kLeafCall = "main.leaf /src/a.go:30";
 
 // The program with the entries of its records scrambled, and enough of them to find the key:
 // one with an odd name offset, and another that fits.
-inline GoProgram scrambled(GoProgram program) {
+inline BuiltGoProgram scrambled(BuiltGoProgram program) {
   program.entry_key = 0x9e3779b9;
   for (const char* name : {"main.a", "main.bc", "main.d"}) {
     auto entry = static_cast<uint32_t>(program.text_size);
@@ -72,7 +72,7 @@ inline GoProgram scrambled(GoProgram program) {
 // Bytes of a program that are changed one after the other.
 class Patch {
 public:
-  Patch(const GoProgram& program, std::string& bytes) : program_(program), bytes_(bytes) {}
+  Patch(const BuiltGoProgram& program, std::string& bytes) : program_(program), bytes_(bytes) {}
 
   Patch& u8(uint64_t offset, uint64_t value) { return put(offset, writer().u8(value)); }
   Patch& u32(uint64_t offset, uint64_t value) { return put(offset, writer().u32(value)); }
@@ -86,7 +86,7 @@ private:
     return *this;
   }
 
-  const GoProgram& program_;
+  const BuiltGoProgram& program_;
   std::string& bytes_;
 };
 

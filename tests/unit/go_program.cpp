@@ -30,7 +30,7 @@ ModuleWords module_words(GoLayout layout) {
 
 }  // namespace
 
-std::vector<GoFunction> GoProgram::two_functions() {
+std::vector<GoFunction> BuiltGoProgram::two_functions() {
   return {
       {.name = "main.caller",
        .start_line = 10,
@@ -50,7 +50,7 @@ std::vector<GoFunction> GoProgram::two_functions() {
        .lines = {{30, 4}, {31, 0x10}}}};
 }
 
-std::vector<GoInlinedCall> GoProgram::two_inlined_calls() {
+std::vector<GoInlinedCall> BuiltGoProgram::two_inlined_calls() {
   return {{.name = "main.outer", .parent_pc = 0x0f, .file = 0, .line = 12, .start_line = 20},
           {.name = "main.inner",
            .parent = 0,
@@ -60,7 +60,7 @@ std::vector<GoInlinedCall> GoProgram::two_inlined_calls() {
            .start_line = 4}};
 }
 
-std::string GoProgram::module_data() const {
+std::string BuiltGoProgram::module_data() const {
   GoTable table = build_table();
   std::vector<uint64_t> words(48, 0);
   uint64_t pcs = functions.size() + 1;
@@ -115,7 +115,7 @@ std::string GoProgram::module_data() const {
   return out.text(std::string(24, '\0')).out;
 }
 
-ImageSpec GoProgram::image() const {
+ImageSpec BuiltGoProgram::image() const {
   ImageSpec spec{.order = order, .pointer_size = pointer_size, .entry = text, .parts = {}};
   spec.parts.push_back({.name = ".text",
                         .contents = std::string(text_size + 0x20, '\xcc'),
@@ -142,7 +142,7 @@ ImageSpec GoProgram::image() const {
   return spec;
 }
 
-ImageSpec build_pie(const GoProgram& program, RelocationForm form) {
+ImageSpec build_pie(const BuiltGoProgram& program, RelocationForm form) {
   constexpr uint64_t kDelta = 0x1000000;
   constexpr uint64_t kRelocations = 0x300000;
   constexpr uint64_t kSymbols = 0x340000;
@@ -155,7 +155,7 @@ ImageSpec build_pie(const GoProgram& program, RelocationForm form) {
   uint64_t info = is_symbolic ? (is_64 ? ELF64_R_INFO(1, type) : ELF32_R_INFO(1, type)) : type;
 
   // Addresses are the words that differ when the program is linked elsewhere.
-  GoProgram moved = program;
+  BuiltGoProgram moved = program;
   for (uint64_t* address : {&moved.text, &moved.table_address, &moved.module_address})
     *address += kDelta;
   ImageSpec spec = program.image();

@@ -10,7 +10,7 @@ namespace {
 
 // A program of one function, main.f at 0x401000, with these depths of its stack and this code.
 struct Sample {
-  GoProgram program{.tree = {}};
+  BuiltGoProgram program{.tree = {}};
   uint16_t machine = EM_X86_64;
 
   explicit Sample(std::vector<PcRow> depths, std::string code = "") : code_(std::move(code)) {
@@ -210,7 +210,7 @@ TEST_CASE(
 
 TEST_CASE("go unwind rules: deferred functions return to the call of deferreturn") {
   auto is_call = [](const char* name, uint16_t machine, const std::string& code) {
-    GoProgram program{.tree = {}};
+    BuiltGoProgram program{.tree = {}};
     program.functions = {{.name = name}};
     ImageSpec spec = program.image();
     spec.machine = machine;

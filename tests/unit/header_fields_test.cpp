@@ -50,7 +50,7 @@ TEST_CASE("header fields: up to Go 1.15 the file table is behind functab") {
 }
 
 TEST_CASE("header fields: every prefix has the fields that are all there") {
-  std::string table = GoProgram().table();
+  std::string table = BuiltGoProgram().table();
   for (size_t size = 0; size <= 80; size++) {
     CAPTURE(size);
     auto fields =

@@ -48,7 +48,7 @@ void add_c_symbols(ImageSpec& spec) {
 }  // namespace
 
 TEST_CASE("image symbols: a name by a text base that is derived says so") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   OpenedImage derived(image_without_module(program));
   CHECK(derived.symbols->problem() == "");
   CHECK(derived.answer(0x401045) == "main.f1 by pclntab, derived text base");
@@ -56,7 +56,7 @@ TEST_CASE("image symbols: a name by a text base that is derived says so") {
 }
 
 TEST_CASE("image symbols: a few symbols of C do not answer for Go code") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   add_c_symbols(spec);
   OpenedImage whole(spec);
   CHECK(whole.answer(0x401000) == "main.caller by pclntab");
@@ -77,7 +77,7 @@ TEST_CASE("image symbols: a few symbols of C do not answer for Go code") {
 }
 
 TEST_CASE("image symbols: what one damaged record leaves unnamed the next source names") {
-  GoProgram program;
+  BuiltGoProgram program;
   ImageSpec spec = program.image();
   add_c_symbols(spec);
   spec.parts[3].contents =
@@ -117,7 +117,7 @@ TEST_CASE("image symbols: code without a name is that of the function around it,
 }
 
 TEST_CASE("image symbols: Go code has names or none, whatever call frames say") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   FrameSpec frames;
   std::string entries = frames.setup_entry();
   for (uint64_t begin : {0x401000, 0x401400})

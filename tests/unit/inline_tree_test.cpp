@@ -16,7 +16,7 @@ constexpr uint64_t kNameField = 4;
 constexpr uint64_t kParentPcField = 8;
 
 // The program with one word of its table changed.
-std::string calls_with(const GoProgram& program, uint64_t offset, uint64_t value,
+std::string calls_with(const BuiltGoProgram& program, uint64_t offset, uint64_t value,
                        uint64_t address) {
   ImageSpec spec = program.image();
   Patch(program, spec.parts[1].contents).u32(offset, value);
@@ -33,7 +33,7 @@ TEST_CASE("inline tree: the calls of every layout, word width and byte order") {
         CAPTURE(static_cast<int>(layout));
         CAPTURE(static_cast<int>(order));
         CAPTURE(int{pointer_size});
-        GoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
+        BuiltGoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
         LoadedProgram loaded(program);
         const go::Module& module = loaded.module();
         CHECK(calls_at(module, 0x400fff) == "");
@@ -59,7 +59,7 @@ TEST_CASE("inline tree: the calls of every layout, word width and byte order") {
 TEST_CASE("inline tree: start lines are told from Go 1.20 on, before the entry has its own") {
   for (GoLayout layout : kGoLayouts) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     LoadedProgram loaded(program);
     std::vector<Call> calls;
     REQUIRE(go::find_calls(loaded.module(), ImageAddress{0x401016}, calls));
@@ -78,7 +78,7 @@ TEST_CASE("inline tree: start lines are told from Go 1.20 on, before the entry h
 
 TEST_CASE("inline tree: each field of an entry, by layout") {
   for (GoLayout layout : kGoLayouts) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     if (!program.has_inlining())
       continue;
     CAPTURE(static_cast<int>(layout));
@@ -108,7 +108,7 @@ TEST_CASE("inline tree: each field of an entry, by layout") {
 
 TEST_CASE("inline tree: every prefix of it leaves out what it does not have") {
   for (GoLayout layout : kGoLayouts) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     if (!program.has_inlining())
       continue;
     bool has_short_entries = layout <= GoLayout::k110 || layout >= GoLayout::k120;
@@ -128,7 +128,7 @@ TEST_CASE("inline tree: every prefix of it leaves out what it does not have") {
 }
 
 TEST_CASE("inline tree: an index beyond the tree leaves the function without a line") {
-  GoProgram program;
+  BuiltGoProgram program;
   ImageSpec spec = program.image();
   spec.parts[1].contents.resize(program.build_table().gofunc + 8 + 16 + 15);
   LoadedProgram loaded(spec);
@@ -140,7 +140,7 @@ TEST_CASE("inline tree: an index beyond the tree leaves the function without a l
 TEST_CASE("inline tree: a tree outside the image leaves the function without a line") {
   for (GoLayout layout : {GoLayout::k19, GoLayout::k116, GoLayout::k120}) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     GoTable table = program.build_table();
     ImageSpec spec = program.image();
     auto function = LoadedProgram(program).module().table.function(0);
@@ -157,7 +157,7 @@ TEST_CASE("inline tree: a tree outside the image leaves the function without a l
 }
 
 TEST_CASE("inline tree: a name that is not there leaves the function without a line") {
-  GoProgram program;
+  BuiltGoProgram program;
   GoTable table = program.build_table();
   CHECK(calls_with(program, entry_offset(table, 1) + kNameField, 0x7fffffff, 0x401016) ==
         "main.caller :0");
@@ -167,7 +167,7 @@ TEST_CASE("inline tree: a name that is not there leaves the function without a l
 
 TEST_CASE("inline tree: a loop ends, and no place of the function is made up") {
   for (GoLayout layout : kGoLayouts) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     if (!program.has_inlining())
       continue;
     for (int16_t parent : {int16_t{1}, int16_t{2}, int16_t{0x7fff}}) {
@@ -187,7 +187,7 @@ TEST_CASE("inline tree: a loop ends, and no place of the function is made up") {
 }
 
 TEST_CASE("inline tree: a parent pc past the function gives a caller without a place") {
-  GoProgram program;
+  BuiltGoProgram program;
   GoTable table = program.build_table();
   CHECK(calls_with(program, entry_offset(table, 0) + kParentPcField, 0x7fffffff, 0x401010) ==
         "main.outer /src/b.go:21 < main.caller :0");
@@ -197,7 +197,7 @@ TEST_CASE("inline tree: a tree may be deep") {
   constexpr int kDepth = 1000;
   for (GoLayout layout : {GoLayout::k112, GoLayout::k127}) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.layout = layout, .text_size = 0x1100};
+    BuiltGoProgram program{.layout = layout, .text_size = 0x1100};
     GoFunction& caller = program.functions[0];
     program.functions[1].entry = 0x1000;
     program.tree.clear();

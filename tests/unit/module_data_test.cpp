@@ -29,7 +29,7 @@ go::ModuleDataLayout layout_of(GoLayout layout) {
 }
 
 // Whether moduledata is found when one of its words is another.
-bool is_found_with(const GoProgram& program, size_t word, uint64_t value) {
+bool is_found_with(const BuiltGoProgram& program, size_t word, uint64_t value) {
   ImageSpec spec = program.image();
   Patch(program, spec.parts[2].contents).word(word * program.pointer_size, value);
   LoadedProgram loaded(spec);
@@ -48,7 +48,7 @@ TEST_CASE("moduledata: the fields of every layout, word width and byte order") {
         CAPTURE(static_cast<int>(layout));
         CAPTURE(static_cast<int>(order));
         CAPTURE(int{pointer_size});
-        GoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
+        BuiltGoProgram program{.order = order, .pointer_size = pointer_size, .layout = layout};
         LoadedProgram loaded(program);
         const auto& data = loaded.module().data;
         REQUIRE(data.has_value() == program.has_module());
@@ -75,7 +75,7 @@ TEST_CASE("moduledata: the fields of every layout, word width and byte order") {
 
 TEST_CASE("moduledata: fields lie one after the other") {
   for (GoLayout layout : kGoLayouts) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     LoadedProgram loaded(program);
     if (!program.has_module())
       continue;
@@ -89,7 +89,7 @@ TEST_CASE("moduledata: fields lie one after the other") {
 }
 
 TEST_CASE("moduledata: a record that fits the table in all but one word is none") {
-  GoProgram older{.layout = GoLayout::k113};
+  BuiltGoProgram older{.layout = GoLayout::k113};
   CHECK(is_found_with(older, 47, 1));
   for (size_t word : {0, 3, 4, 5, 10, 11, 12, 13}) {
     CAPTURE(word);
@@ -98,7 +98,7 @@ TEST_CASE("moduledata: a record that fits the table in all but one word is none"
       CHECK_FALSE(is_found_with(older, word, 0x404040));
   }
   for (GoLayout layout : {GoLayout::k116, GoLayout::k120, GoLayout::k127}) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     CHECK(is_found_with(program, 47, 1));
     for (size_t word : {0, 1, 2, 3, 17, 20, 21, 22, 23}) {
       CAPTURE(static_cast<int>(layout));
@@ -111,7 +111,7 @@ TEST_CASE("moduledata: a record that fits the table in all but one word is none"
 }
 
 TEST_CASE("moduledata: every prefix of it is none, or all that is needed") {
-  GoProgram program;
+  BuiltGoProgram program;
   std::string whole = program.module_data();
   for (size_t size = 0; size < whole.size(); size += 4) {
     CAPTURE(size);
@@ -127,7 +127,7 @@ TEST_CASE("moduledata: every prefix of it is none, or all that is needed") {
 }
 
 TEST_CASE("moduledata: it lies anywhere in writable data, but only there") {
-  GoProgram program{.layout = GoLayout::k120};
+  BuiltGoProgram program{.layout = GoLayout::k120};
   ImageSpec spec = program.image();
   std::string& data = spec.parts[2].contents;
   data = std::string(24, '\0') + data + std::string(40, '\xff');
@@ -140,8 +140,8 @@ TEST_CASE("moduledata: it lies anywhere in writable data, but only there") {
 }
 
 TEST_CASE("moduledata: two records that disagree about the text are both refused") {
-  GoProgram program{.layout = GoLayout::k120};
-  GoProgram moved = program;
+  BuiltGoProgram program{.layout = GoLayout::k120};
+  BuiltGoProgram moved = program;
   moved.text = 0x401010;
   ImageSpec spec = program.image();
   spec.parts[2].contents += program.module_data();

@@ -14,7 +14,7 @@ std::string build_info(std::string_view version) {
   return record.append(version) + '\0';
 }
 
-GoProgram with_runtime(GoProgram program) {
+BuiltGoProgram with_runtime(BuiltGoProgram program) {
   program.functions[1].name = "runtime.leaf";
   return program;
 }
@@ -30,7 +30,7 @@ TEST_CASE("module: the table of a position-independent image, however it is relo
         CAPTURE(static_cast<int>(layout));
         CAPTURE(int{pointer_size});
         CAPTURE(static_cast<int>(form));
-        GoProgram program{.pointer_size = pointer_size, .layout = layout};
+        BuiltGoProgram program{.pointer_size = pointer_size, .layout = layout};
         LoadedProgram loaded(build_pie(program, form));
         const go::Module& module = loaded.module();
         CHECK(calls_at(module, 0x401041) == kLeafCall);
@@ -60,7 +60,7 @@ TEST_CASE("module: a table without a section of its own is found in the segments
   for (GoLayout layout : kGoLayouts) {
     for (uint8_t pointer_size : {uint8_t{4}, uint8_t{8}}) {
       CAPTURE(static_cast<int>(layout));
-      GoProgram program = with_runtime(
+      BuiltGoProgram program = with_runtime(
           {.pointer_size = pointer_size, .layout = layout, .table_address = 0x500008});
       ImageSpec spec = program.image();
       spec.parts[1].name = ".data.rel.ro";
@@ -75,14 +75,14 @@ TEST_CASE("module: a table without a section of its own is found in the segments
 }
 
 TEST_CASE("module: the section of a position-independent image has another name") {
-  GoProgram program{.layout = GoLayout::k120};
+  BuiltGoProgram program{.layout = GoLayout::k120};
   ImageSpec spec = program.image();
   spec.parts[1].name = ".data.rel.ro.gopclntab";
   CHECK(LoadedProgram(spec).module().found_by == "section .data.rel.ro.gopclntab");
 }
 
 TEST_CASE("module: an image without a table is not an error") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts.erase(spec.parts.begin() + 1);
   LoadedProgram loaded(spec);
   CHECK_FALSE(loaded.found);
@@ -90,15 +90,15 @@ TEST_CASE("module: an image without a table is not an error") {
 }
 
 TEST_CASE("module: no address is named when the text base is unknown") {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts.pop_back();
   CHECK(LoadedProgram(spec).problem ==
         "section .gopclntab: text base unknown: no moduledata found");
 }
 
 TEST_CASE("module: no address is named when the text base is disputed") {
-  GoProgram program{.layout = GoLayout::k120};
-  GoProgram moved = program;
+  BuiltGoProgram program{.layout = GoLayout::k120};
+  BuiltGoProgram moved = program;
   moved.text = 0x401010;
   ImageSpec spec = program.image();
   spec.parts[2].contents = moved.module_data();
@@ -107,7 +107,7 @@ TEST_CASE("module: no address is named when the text base is disputed") {
 }
 
 TEST_CASE("module: up to Go 1.25 the header has the text base, but not the inline trees") {
-  ImageSpec spec = GoProgram{.layout = GoLayout::k120}.image();
+  ImageSpec spec = BuiltGoProgram{.layout = GoLayout::k120}.image();
   spec.parts.pop_back();
   LoadedProgram loaded(spec);
   CHECK(loaded.module().text_base == go::TextBase::kHeader);
@@ -116,7 +116,7 @@ TEST_CASE("module: up to Go 1.25 the header has the text base, but not the inlin
 }
 
 TEST_CASE("module: a text base outside of the code is none") {
-  GoProgram program{.layout = GoLayout::k120};
+  BuiltGoProgram program{.layout = GoLayout::k120};
   for (uint64_t text : {uint64_t{0x400fff}, uint64_t{0x401080}, UINT64_MAX}) {
     program.text = text;
     ImageSpec spec = program.image();
@@ -124,7 +124,7 @@ TEST_CASE("module: a text base outside of the code is none") {
     CHECK(LoadedProgram(spec).problem ==
           "section .gopclntab: text base unknown: no moduledata found");
   }
-  ImageSpec not_code = GoProgram{}.image();
+  ImageSpec not_code = BuiltGoProgram{}.image();
   not_code.parts[0].segment_flags = PF_R | PF_W;
   CHECK(LoadedProgram(not_code).problem ==
         "section .gopclntab: text base unknown: no moduledata found");
@@ -132,7 +132,7 @@ TEST_CASE("module: a text base outside of the code is none") {
 
 TEST_CASE("module: a table of code that is not in the image is refused") {
   for (size_t size : {0x5f, 0x60}) {
-    GoProgram program;
+    BuiltGoProgram program;
     ImageSpec spec = program.image();
     spec.parts[0].contents.resize(size);
     CHECK(LoadedProgram(spec).problem ==
@@ -144,8 +144,8 @@ TEST_CASE("module: a table of code that is not in the image is refused") {
 TEST_CASE("module: the parts of a text that was divided, and what lies between them") {
   for (GoLayout layout : {GoLayout::k118, GoLayout::k120, GoLayout::k126, GoLayout::k127}) {
     CAPTURE(static_cast<int>(layout));
-    GoProgram program{.layout = layout,
-                      .text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}};
+    BuiltGoProgram program{.layout = layout,
+                           .text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}};
     LoadedProgram loaded(program);
     const go::Module& module = loaded.module();
     CHECK(module.text_parts.size() == 2);
@@ -165,7 +165,7 @@ TEST_CASE("module: the parts of a text that was divided, and what lies between t
 
 TEST_CASE("module: parts of the text that contradict each other") {
   auto problem = [](std::vector<GoTextPart> parts) {
-    return LoadedProgram(GoProgram{.text_parts = std::move(parts)}).problem;
+    return LoadedProgram(BuiltGoProgram{.text_parts = std::move(parts)}).problem;
   };
   auto message = [](size_t part, size_t count) {
     return fmt::format(
@@ -181,7 +181,7 @@ TEST_CASE("module: parts of the text that contradict each other") {
 }
 
 TEST_CASE("module: more parts of the text than the image can hold") {
-  GoProgram program{.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}};
+  BuiltGoProgram program{.text_parts = {{0, 0x40, 0x401000}, {0x40, 0x60, 0x401050}}};
   ImageSpec spec = program.image();
   Patch(program, spec.parts[2].contents).word(46 * 8, uint64_t{1} << 40);
   CHECK(LoadedProgram(spec).problem ==
@@ -190,7 +190,7 @@ TEST_CASE("module: more parts of the text than the image can hold") {
 
 TEST_CASE("module: a release that is not known yet is read, and this is told") {
   auto assumption = [](std::string_view version) {
-    ImageSpec spec = GoProgram{}.image();
+    ImageSpec spec = BuiltGoProgram{}.image();
     spec.parts.push_back({.name = ".go.buildinfo",
                           .contents = build_info(version),
                           .address = 0x610000,

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 
-uint32_t magic_of(const GoProgram& program) {
+uint32_t magic_of(const BuiltGoProgram& program) {
   if (program.magic)
     return *program.magic;
   if (program.layout < GoLayout::k116)
@@ -44,7 +44,7 @@ private:
 // Everything that records point to.
 class TableBuilder {
 public:
-  explicit TableBuilder(const GoProgram& program)
+  explicit TableBuilder(const BuiltGoProgram& program)
       : program_(program), names_(program.layout < GoLayout::k116) {
     for (const GoFunction& function : program.functions)
       names_.add(function.name);
@@ -267,7 +267,7 @@ private:
     return table;
   }
 
-  const GoProgram& program_;
+  const BuiltGoProgram& program_;
   Strings names_;
   std::string pc_values_ = std::string(1, '\0');
   uint32_t names_base_ = 0;
@@ -293,7 +293,7 @@ std::string build_pc_values(const std::vector<PcRow>& rows) {
   return out + '\0';
 }
 
-GoTable GoProgram::build_table() const {
+GoTable BuiltGoProgram::build_table() const {
   return TableBuilder(*this).build();
 }
 

@@ -68,7 +68,7 @@ struct GoTable {
 //
 // The image has the parts .text, .gopclntab and moduledata, in this order; the last is missing
 // where the release has none.
-struct GoProgram {
+struct BuiltGoProgram {
   static std::vector<GoFunction> two_functions();
   static std::vector<GoInlinedCall> two_inlined_calls();
 
@@ -104,6 +104,6 @@ enum class RelocationForm {
   kRelr,      // in place, and no table that names the words
 };
 // The program as a position-independent image, all addresses of which need relocation.
-ImageSpec build_pie(const GoProgram& program, RelocationForm form);
+ImageSpec build_pie(const BuiltGoProgram& program, RelocationForm form);
 
 }  // namespace gosym

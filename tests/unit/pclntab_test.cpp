@@ -9,7 +9,7 @@ using namespace gosym;
 namespace {
 
 struct LoadedTable {
-  explicit LoadedTable(const GoProgram& from)
+  explicit LoadedTable(const BuiltGoProgram& from)
       : program(from), parts(program.build_table()), patch(program, parts.bytes) {}
 
   Result<go::Pclntab> parse() const {
@@ -21,7 +21,7 @@ struct LoadedTable {
     return parsed ? "" : parsed.error().message();
   }
 
-  GoProgram program;
+  BuiltGoProgram program;
   GoTable parts;
   Patch patch;
 };
@@ -174,7 +174,7 @@ TEST_CASE("pclntab: code ends where the file table does") {
 
 TEST_CASE("pclntab: the last file has a name though the count of Go 1.2 to 1.7 leaves it out") {
   for (GoLayout layout : {GoLayout::k12, GoLayout::k15, GoLayout::k19}) {
-    LoadedProgram loaded(GoProgram{.layout = layout});
+    LoadedProgram loaded(BuiltGoProgram{.layout = layout});
     const go::Pclntab& table = loaded.module().table;
     go::Function function = table.function(1).value();
     CHECK(table.file(function, 1) == "/src/a.go");
@@ -186,7 +186,7 @@ TEST_CASE("pclntab: the last file has a name though the count of Go 1.2 to 1.7 l
 
 TEST_CASE("pclntab: three tables at one offset are none in Go 1.2 to 1.4") {
   for (GoLayout layout : {GoLayout::k12, GoLayout::k15}) {
-    GoProgram program{.layout = layout};
+    BuiltGoProgram program{.layout = layout};
     ImageSpec spec = program.image();
     Patch patch(program, spec.parts[1].contents);
     uint64_t record = program.build_table().records[1];

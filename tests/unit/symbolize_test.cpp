@@ -79,7 +79,7 @@ void write_file(const std::string& path, const std::string& contents) {
 }
 
 ImageSpec with_build_id(std::string_view id) {
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   spec.parts.push_back(
       {.name = ".note.gnu.build-id", .type = SHT_NOTE, .contents = build_note("GNU", 3, id)});
   return spec;
@@ -110,7 +110,7 @@ TEST_CASE("recorded file: the same ids make it the same file, whatever its time"
 TEST_CASE("recorded file: without ids, size and time tell") {
   TemporaryDirectory folder;
   std::string path = folder / "program";
-  write_file(path, build_image(GoProgram{}.image()));
+  write_file(path, build_image(BuiltGoProgram{}.image()));
   RecordedImage image = record(path);
   CHECK(open_recorded(image).symbols);
   image.mtime_ns -= 1;
@@ -126,7 +126,7 @@ TEST_CASE("recorded file: without ids, size and time tell") {
 TEST_CASE("recorded file: what lies in the place of a deleted file is not it without ids") {
   TemporaryDirectory folder;
   std::string path = folder / "program";
-  write_file(path, build_image(GoProgram{}.image()));
+  write_file(path, build_image(BuiltGoProgram{}.image()));
   RecordedImage image = record(path);
   image.is_deleted = true;
   RecordedFile other = open_recorded(image);
@@ -138,7 +138,7 @@ TEST_CASE("recorded file: what lies in the place of a deleted file is not it wit
 TEST_CASE("recorded file: one that is held open counts, not what has its path") {
   TemporaryDirectory folder;
   std::string path = folder / "program";
-  write_file(path, build_image(GoProgram{}.image()));
+  write_file(path, build_image(BuiltGoProgram{}.image()));
   RecordedImage image = record(path);
   image.is_deleted = true;
   HeldFiles held;
@@ -239,7 +239,7 @@ std::string frames_text(const Profile& profile, size_t index) {
 TEST_CASE("symbolize: a return address is looked up one before") {
   TemporaryDirectory folder;
   std::string path = folder / "program";
-  write_file(path, build_image(GoProgram{}.image()));
+  write_file(path, build_image(BuiltGoProgram{}.image()));
   Profile profile = profile_of(record(path));
   add_location(profile, 0x401040, false, MappingId{2});
   add_location(profile, 0x401040, true, MappingId{2});
@@ -347,7 +347,7 @@ TEST_CASE("symbolize: kernel code that came during the recording has its own nam
 TEST_CASE("image symbols: the Go table answers first, .symtab for what it does not know") {
   TemporaryDirectory folder;
   std::string path = folder / "program";
-  ImageSpec spec = GoProgram{}.image();
+  ImageSpec spec = BuiltGoProgram{}.image();
   std::vector<SymbolSpec> symbols = {{.name = 1, .address = 0x401000, .size = 0x7c},
                                      {.name = 5, .address = 0x40107c}};
   spec.parts.push_back({.name = ".symtab",

@@ -16,7 +16,7 @@ constexpr std::string_view kUnknown =
 }  // namespace
 
 TEST_CASE("text base: it is where the gaps between functions fall on filling") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   for (size_t before : {0u, 0x10u, 0x20u, 0x110u}) {
     CAPTURE(before);
     LoadedProgram loaded(image_without_module(program, before));
@@ -29,7 +29,7 @@ TEST_CASE("text base: it is where the gaps between functions fall on filling") {
 
 TEST_CASE("text base: with it, the inline trees are found behind the records") {
   for (GoLayout layout : {GoLayout::k126, GoLayout::k127}) {
-    GoProgram program = program_with_gaps();
+    BuiltGoProgram program = program_with_gaps();
     program.layout = layout;
     GoFunction& last = program.functions.back();
     last.inlined = {{-1, 0x10}, {0, 0x14}, {-1, 0x30}};
@@ -41,7 +41,7 @@ TEST_CASE("text base: with it, the inline trees are found behind the records") {
 }
 
 TEST_CASE("text base: two places that fit are none") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   ImageSpec spec = image_without_module(program);
   spec.entry = 0;
   spec.parts[0].contents += std::string(13, '\x90') + code_of(program);
@@ -49,7 +49,7 @@ TEST_CASE("text base: two places that fit are none") {
 }
 
 TEST_CASE("text base: no place that fits is none") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   ImageSpec spec = image_without_module(program);
   spec.parts[0].contents[0x20 + 0x40 * 7 + 0x35] = '\x90';
   CHECK(LoadedProgram(spec).problem == kUnknown);
@@ -62,7 +62,7 @@ TEST_CASE("text base: no place that fits is none") {
 }
 
 TEST_CASE("text base: fewer than 16 gaps prove nothing") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   auto remove = [&](size_t from, size_t to) {
     for (size_t i = from; i < to; i++)
       program.functions[i].files.clear();
@@ -74,7 +74,7 @@ TEST_CASE("text base: fewer than 16 gaps prove nothing") {
 }
 
 TEST_CASE("text base: an entry point of Go's that lies elsewhere is a contradiction") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   ImageSpec spec = image_without_module(program);
   spec.entry = kText + 0x10;
   CHECK(LoadedProgram(spec).problem == kUnknown);
@@ -86,7 +86,7 @@ TEST_CASE("text base: an entry point of Go's that lies elsewhere is a contradict
 }
 
 TEST_CASE("text base: what the file says comes before what can be derived") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   CHECK(LoadedProgram(program).module().text_base == go::TextBase::kModuleData);
   program.layout = GoLayout::k120;
   CHECK(LoadedProgram(image_without_module(program)).module().text_base ==
@@ -94,7 +94,7 @@ TEST_CASE("text base: what the file says comes before what can be derived") {
 }
 
 TEST_CASE("text base: tables of addresses need none") {
-  GoProgram program = program_with_gaps();
+  BuiltGoProgram program = program_with_gaps();
   program.layout = GoLayout::k116;
   LoadedProgram loaded(image_without_module(program));
   CHECK(loaded.module().text_base == go::TextBase::kAbsolute);
