@@ -43,8 +43,8 @@ MAX_AGAIN = 4  # tests that are run once more: where more fail, it is not for th
 
 # -g1 has the lines of a crash, at half the time of -g.
 PLAIN = ["-Ddebug=false", "-Doptimization=2", "-Dcpp_args=-g1"]
-# Two files of the library whose names clash are found here: more are compiled as one than for use.
-SANITIZE = ["-Ddebug=false", "-Doptimization=1", "-Dunity_size=100",
+# All of the library as one: two files whose names clash are found here.
+SANITIZE = ["-Ddebug=false", "-Doptimization=1", "-Dunity_size=1000",
             "-Db_sanitize=address,undefined",
             "-Db_lundef=false", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all"
             f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
