@@ -15,15 +15,15 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   sample->user_depth = 1;
   sample->stack_pointer = registers.sp;
   sample->frame_pointer = registers.fp;
+  bool has_frames = program && program->g_sched_bp;
   if (program && goroutine->has_left_stack) {
-    bool has_frames = program->g_sched_bp != 0;
     __u64 last = has_frames ? walk_part(registers.fp, registers.sp, goroutine->g0_high) : 0;
     sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
     __u64 frame_pointer = take_goroutine_top(sample, goroutine);
     sample->user_end = GOSYM_END_BAD_FRAME;
     if (has_frames)
       take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
-  } else if (program && goroutine->is_on_stack) {
+  } else if (has_frames && goroutine->is_on_stack) {
     take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
   } else {
     walk_stack(registers.fp, registers.sp);
@@ -42,6 +42,9 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   if (registers.ip == 0)
     return;
   walk_user_stack(sample, registers, program, goroutine);
+  // Nothing of the goroutine's own stack was found.
+  if (sample->goroutine_start >= sample->user_depth)
+    sample->goroutine_start = 0;
   if (sample->user_depth <= GOSYM_MAX_USER_FRAMES)
     return;
   sample->missing = sample->user_depth - GOSYM_MAX_USER_FRAMES;

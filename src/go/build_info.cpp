@@ -111,6 +111,8 @@ bool may_write(std::string_view version, Format format) {
   std::string_view number = version.substr(std::min<size_t>(version.size(), 4));
   std::from_chars(number.data(), number.data() + number.size(), minor);
   switch (format) {
+    case Format::kGo1_2:
+      return minor == 4;  // before, the version was no variable
     case Format::kGo1_5:
       return minor >= 5 && minor <= 9;
     case Format::kGo1_10:

@@ -51,10 +51,10 @@ struct BuildInfo {
 // None if there is no record, or it cannot be read.
 std::optional<BuildInfo> read_build_info(const elf::Image& image);
 
-// The version of a program without such a record, of Go 1.5 to 1.12: the text of the runtime's
+// The version of a program without such a record, of Go 1.4 to 1.12: the text of the runtime's
 // variable buildVersion, "go1.9.7". In its data is the header of that string, an address and a
 // length; what else has the header of a version there is not told from it, so that none is
-// given if there are two, or if `table` is not of the release that the text names. Up to Go 1.4
+// given if there are two, or if `table` is not of the release that the text names. Up to Go 1.3
 // the version was no variable. Borrows from the image.
 std::optional<std::string_view> find_runtime_version(const elf::Image& image,
                                                      const Pclntab& table);

@@ -13,6 +13,7 @@ struct Release {
 
 // g: m, sched.sp, sched.bp, goid, labels; m: gsignal, curg; map, callback.
 constexpr Release kReleases[] = {
+    {4, {176, 48, 0, 128, 0, 64, 112, false, 16}},
     {5, {48, 64, 0, 184, 0, 80, 160, false, 24}},
     {6, {48, 64, 0, 192, 0, 80, 152, false, 24}},
     {7, {48, 64, 112, 192, 0, 80, 152, false, 32}},

@@ -258,7 +258,9 @@ Stack = collections.namedtuple("Stack", "comm frames count")  # frames: outermos
 
 
 def folded(recording, *options):
-    return parse_folded(gosym("report", recording, "--folded", *options).out)
+    reported = gosym("report", recording, "--folded", *options)
+    assert "do not decode" not in reported.err, reported.err
+    return parse_folded(reported.out)
 
 
 def parse_folded(text):

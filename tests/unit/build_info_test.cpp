@@ -230,6 +230,7 @@ std::string runtime_version(GoLayout layout, const std::vector<std::string>& tex
 }  // namespace
 
 TEST_CASE("runtime version: the only string of the data that is a version of the release") {
+  CHECK(runtime_version(GoLayout::k12, {"go1.4.3"}) == "go1.4.3");
   CHECK(runtime_version(GoLayout::k15, {"go1.5.4"}) == "go1.5.4");
   CHECK(runtime_version(GoLayout::k19, {"go", "go1.9", "1.9"}) == "go1.9");
   CHECK(runtime_version(GoLayout::k110, {"go1.11rc1"}) == "go1.11rc1");
@@ -241,7 +242,7 @@ TEST_CASE("runtime version: none where it is not sure") {
   CHECK(runtime_version(GoLayout::k110, {"devel +1a2b3c", "go1.10.1"}) == "none");
   CHECK(runtime_version(GoLayout::k110, {"go1.9.7"}) == "none");
   CHECK(runtime_version(GoLayout::k15, {"go1.10"}) == "none");
-  CHECK(runtime_version(GoLayout::k12, {"go1.4.3"}) == "none");
+  CHECK(runtime_version(GoLayout::k12, {"go1.3.3"}) == "none");
   CHECK(runtime_version(GoLayout::k118, {"go1.12"}) == "none");
   CHECK(runtime_version(GoLayout::k110, {"go1.", "go1.x", "go2.10", "go1.10\n"}) == "none");
   CHECK(runtime_version(GoLayout::k110, {}) == "none");

@@ -22,7 +22,7 @@ std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& imag
   return info ? std::optional<std::string>(info->go_version) : std::nullopt;
 }
 
-// The same of programs of Go 1.5 to 1.12, which have no record of it, but all of these
+// The same of programs of Go 1.4 to 1.12, which have no record of it, but all of these
 // sections. What is not of that release after all has no goroutine where the sampler looks for
 // it.
 std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& image) {
