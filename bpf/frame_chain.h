@@ -13,9 +13,10 @@ struct frame {
   __u64 return_address;
 };
 
-// The verifier goes through each turn of a loop, but only once through a function that is
-// called in it. So walks are made of steps, which spares 91 % of its work and 0.15 s when a
-// recording begins.
+// The verifier goes through each turn of a loop and each path that leads to some code, but only
+// once through a function that is not static. So walks are made of steps, and what is done once
+// a stack is functions of numbers. All that takes 0.2 s when a recording begins, not some
+// seconds.
 #define FRAMES_A_STEP 128
 #define MAX_WALK_STEPS (GOSYM_MAX_WALK / FRAMES_A_STEP)
 
@@ -43,7 +44,7 @@ __noinline __u64 walk_stack_step(__u64 frame_pointer, __u64 bottom) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return 0;
     }
-    if (!append(sample, frame.return_address))
+    if (!append_to(sample, frame.return_address))
       return 0;
     bottom = frame_pointer + sizeof(frame);
     frame_pointer = frame.next;
@@ -83,7 +84,7 @@ __noinline __u64 walk_part_step(__u64 frame_pointer, __u64 bottom, __u64 end) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
       break;
     if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
-        !follows_call(frame.return_address) || !append(sample, frame.return_address))
+        !follows_call(frame.return_address) || !append_to(sample, frame.return_address))
       break;
     last = frame_pointer;
     bottom = frame_pointer + sizeof(frame);
@@ -127,7 +128,7 @@ __noinline __u64 walk_goroutine_step(__u64 frame_pointer, __u64 bottom, __u64 en
       sample->user_end = GOSYM_END_ROOT;
       return 0;
     }
-    if (!append(sample, frame.return_address))
+    if (!append_to(sample, frame.return_address))
       return 0;
     last = frame_pointer;
     bottom = frame_pointer + sizeof(frame);

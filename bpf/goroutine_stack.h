@@ -8,17 +8,14 @@
 
 // Appends the return address on top of a stack; where the chain goes on. After a call back from
 // C code bp is not what it was.
-static __always_inline __u64 push_top(struct gosym_sample* sample,
-                                      const struct goroutine* goroutine, __u64 top, __u64 sp,
-                                      __u64 bp) {
-  append(sample, top);
-  return bp > sp && bp < goroutine->high ? bp : find_frame(sp + 8, goroutine->high, top);
+__noinline __u64 push_top(__u64 top, __u64 sp, __u64 bp, __u64 high) {
+  append(top);
+  return bp > sp && bp < high ? bp : find_frame(sp + 8, high, top);
 }
 
 // Whether the word on top of a stack is a frame pointer that the function saved which left it.
-static __always_inline bool is_saved_frame(const struct goroutine* goroutine, __u64 top,
-                                           __u64 sp) {
-  return top > sp && top < goroutine->high;
+static __always_inline bool is_saved_frame(__u64 top, __u64 sp, __u64 high) {
+  return top > sp && top < high;
 }
 
 // Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
@@ -26,12 +23,11 @@ static __always_inline bool is_saved_frame(const struct goroutine* goroutine, __
 // the function that was called has pushed the frame pointer, before it has not. Up to Go 1.15
 // nanotime leaves its stack pointer in the register, and that is where systemstack begins as
 // well.
-static __always_inline __u64 resume(struct gosym_sample* sample,
-                                    const struct goroutine* goroutine, __u64 sp, __u64 bp) {
+__noinline __u64 resume(__u64 sp, __u64 bp, __u64 high) {
   __u64 top = read_word(sp);
-  if ((sp == bp && !follows_call(top)) || is_saved_frame(goroutine, top, sp))
+  if ((sp == bp && !follows_call(top)) || is_saved_frame(top, sp, high))
     return sp;
-  return push_top(sample, goroutine, top, sp, bp);
+  return push_top(top, sp, bp, high);
 }
 
 // C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
@@ -45,21 +41,22 @@ static __always_inline __u64 resume(struct gosym_sample* sample,
 //
 // Appends what the chain, which leads through the other stack, has of the C code. Where the
 // chain goes on on the goroutine's stack; 0 if this is no such call.
-static __always_inline __u64 cross_callback(struct gosym_sample* sample,
-                                            const struct gosym_go_program* program,
-                                            const struct goroutine* goroutine, __u64 last) {
-  __u64 before = last + sizeof(struct frame) + program->callback_frame;
+__noinline __u64 cross_callback(__u64 last, __u64 callback_frame, __u64 high, __u64 g0_high) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  __u64 before = last + sizeof(struct frame) + callback_frame;
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
-  if (before >= goroutine->high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
+  if (before >= high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
     return 0;
-  if (!is_saved_frame(goroutine, top, before) && !follows_call(top))
+  if (!is_saved_frame(top, before, high) && !follows_call(top))
     return 0;
-  walk_part(read_word(last), 0, goroutine->g0_high);
+  walk_part(read_word(last), 0, g0_high);
   sample->has_gap = 1;
   if (!sample->goroutine_start)
     sample->goroutine_start = sample->user_depth;
-  return resume(sample, goroutine, before, 0);
+  return resume(before, 0, high);
 }
 
 // Appends what lies on top of the stack that a goroutine left for the runtime's, or that of C
@@ -75,14 +72,14 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
                                                 const struct goroutine* goroutine) {
   sample->goroutine_start = sample->user_depth;
   if (!follows_call(goroutine->pc))
-    return resume(sample, goroutine, goroutine->sp, goroutine->bp);
-  append(sample, goroutine->pc);
+    return resume(goroutine->sp, goroutine->bp, goroutine->high);
+  append(goroutine->pc);
   if (goroutine->is_current)
     return goroutine->bp;
   __u64 top = read_word(goroutine->sp);
   if (!may_call(top, goroutine->pc) && !is_goexit(top))
     return goroutine->bp;
-  return push_top(sample, goroutine, top, goroutine->sp, goroutine->bp);
+  return push_top(top, goroutine->sp, goroutine->bp, goroutine->high);
 }
 
 // Whether the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register
@@ -118,7 +115,8 @@ static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
     __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
     if (!last || leads_below(goroutine, last))
       return;
-    frame_pointer = cross_callback(sample, program, goroutine, last);
+    frame_pointer =
+        cross_callback(last, program->callback_frame, goroutine->high, goroutine->g0_high);
     if (!frame_pointer) {
       leave_goroutine_stack(sample, program, goroutine, last);
       return;

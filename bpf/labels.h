@@ -82,11 +82,12 @@ static __always_inline void take_label_map(__u64 pointer) {
   }
 }
 
-static __always_inline void take_labels(__u64 pointer, bool is_map) {
+__noinline int take_labels(__u64 pointer, bool is_map) {
   if (!pointer)
-    return;
+    return 0;
   if (is_map)
     take_label_map(pointer);
   else
     take_label_slice(pointer);
+  return 0;
 }

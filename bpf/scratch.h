@@ -35,7 +35,7 @@ static __always_inline __u64 place_of_frame(__u64 number) {
 
 // False if the stack is too deep. The number is hidden from the compiler, which would derive it
 // from other variables in ways that the verifier cannot follow.
-static __always_inline bool append(struct gosym_sample* sample, __u64 address) {
+static __always_inline bool append_to(struct gosym_sample* sample, __u64 address) {
   __u64 depth = sample->user_depth;
   asm volatile("" : "+r"(depth));
   if (depth >= max_walk)
@@ -43,4 +43,10 @@ static __always_inline bool append(struct gosym_sample* sample, __u64 address) {
   sample->stack[place_of_frame(depth)] = address;
   sample->user_depth = depth + 1;
   return true;
+}
+
+// The same where it is done once, not for each frame: the verifier looks at it once.
+__noinline bool append(__u64 address) {
+  struct gosym_sample* sample = scratch_sample();
+  return sample && append_to(sample, address);
 }
