@@ -15,105 +15,81 @@ struct frame {
 
 // The verifier goes through each turn of a loop and each path that leads to some code, but only
 // once through a function that is not static. So walks are made of steps, and what is done once
-// a stack is functions of numbers. All that takes 0.2 s when a recording begins, not some
-// seconds.
-#define FRAMES_A_STEP 128
-#define MAX_WALK_STEPS (GOSYM_MAX_WALK / FRAMES_A_STEP)
+// a stack is functions of numbers. All that takes a tenth of a second when a recording begins,
+// not some seconds.
+#define FRAMES_A_STEP 32
+#define STEPS_A_STRIDE 64
+#define MAX_STRIDES (GOSYM_MAX_WALK / FRAMES_A_STEP / STEPS_A_STRIDE)
 
-// A step of walk_stack(). The last frame, or 0 if the walk has come to its end.
-__noinline __u64 walk_stack_step(__u64 frame_pointer, __u64 bottom) {
+// The steps of a walk follow the chain from a frame pointer on, as far as FRAMES_A_STEP goes.
+// `bottom` is where the stack begins that the next frame may lie on, `last` the frame that was
+// followed before. Each gives the last frame that it followed, `last` if none.
+
+// Callers lie at higher addresses. Only from the stack of Go's scheduler, or of its signal
+// handler, the chain may lead down to that of a goroutine; code that uses the register for
+// something else leads down just as often, so there the return address is looked at.
+__noinline __u64 step_on_stack(__u64 frame_pointer, __u64 bottom, __u64 last) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
+  sample->walk_has_ended = 1;
   struct frame frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer & 7) {
       sample->user_end = GOSYM_END_BAD_FRAME;
-      return 0;
+      return last;
     }
     if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
       sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
-      return 0;
+      return last;
     }
     if (frame.return_address == 0) {
       sample->user_end = GOSYM_END_ROOT;
-      return 0;
+      return last;
     }
     if (frame_pointer < bottom && (++sample->stack_switches > GOSYM_MAX_STACK_SWITCHES ||
                                    !is_return_address(frame.return_address))) {
       sample->user_end = GOSYM_END_BAD_FRAME;
-      return 0;
+      return last;
     }
     if (!append_to(sample, frame.return_address))
-      return 0;
-    bottom = frame_pointer + sizeof(frame);
-    frame_pointer = frame.next;
-  }
-  return bottom - sizeof(frame);
-}
-
-// Follows the chain of frame pointers: each points to the caller's frame pointer, and the
-// return address lies after it. Callers lie at higher addresses. Only from the stack of Go's
-// scheduler, or of its signal handler, the chain may lead down to that of a goroutine; code
-// that uses the register for something else leads down just as often, so there the return
-// address is looked at. Appends the return addresses to the stack.
-__noinline int walk_stack(__u64 frame_pointer, __u64 bottom) {
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return 0;
-  sample->stack_switches = 0;
-  sample->user_end = GOSYM_END_LIMIT;
-  for (int i = 0; i < MAX_WALK_STEPS; i++) {
-    __u64 last = walk_stack_step(frame_pointer, bottom);
-    if (!last)
-      break;
-    frame_pointer = read_word(last);
-    bottom = last + sizeof(struct frame);
-  }
-  return 0;
-}
-
-// A step of walk_part(). The last frame that it passed; 0 if it passed none.
-__noinline __u64 walk_part_step(__u64 frame_pointer, __u64 bottom, __u64 end) {
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return 0;
-  struct frame frame;
-  __u64 last = 0;
-  for (int i = 0; i < FRAMES_A_STEP; i++) {
-    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
-      break;
-    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
-        !follows_call(frame.return_address) || !append_to(sample, frame.return_address))
-      break;
+      return last;
     last = frame_pointer;
     bottom = frame_pointer + sizeof(frame);
     frame_pointer = frame.next;
   }
+  sample->walk_has_ended = 0;
   return last;
 }
 
-// Follows the chain as long as it holds beyond doubt on the stack that ends at `end`: this is
-// the part of a stack that is not the last. The last frame of it; 0 if there is none.
-__noinline __u64 walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
-  __u64 last = 0;
-  for (int i = 0; i < MAX_WALK_STEPS; i++) {
-    __u64 reached = walk_part_step(frame_pointer, bottom, end);
-    if (!reached)
-      break;
-    last = reached;
-    frame_pointer = read_word(last);
-    bottom = last + sizeof(struct frame);
-  }
-  return last;
-}
-
-// A step of walk_goroutine(), which came from the frame `last`. The last frame; the end of the
-// walk is told in the sample.
-__noinline __u64 walk_goroutine_step(__u64 frame_pointer, __u64 bottom, __u64 end, __u64 last) {
+// As long as the chain holds beyond doubt on the stack that ends at `end`: this is the part of
+// a stack that is not the last.
+__noinline __u64 step_on_part(__u64 frame_pointer, __u64 bottom, __u64 end, __u64 last) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
+  sample->walk_has_ended = 1;
+  struct frame frame;
+  for (int i = 0; i < FRAMES_A_STEP; i++) {
+    if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
+      return last;
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
+        !follows_call(frame.return_address) || !append_to(sample, frame.return_address))
+      return last;
+    last = frame_pointer;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
+  }
+  sample->walk_has_ended = 0;
+  return last;
+}
+
+// On the stack of a goroutine. 0 where the chain does not lead out of that.
+__noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end, __u64 last) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  sample->walk_has_ended = 1;
   struct frame frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7)) {
@@ -134,25 +110,68 @@ __noinline __u64 walk_goroutine_step(__u64 frame_pointer, __u64 bottom, __u64 en
     bottom = frame_pointer + sizeof(frame);
     frame_pointer = frame.next;
   }
+  sample->walk_has_ended = 0;
   return last;
 }
 
-// Follows the chain on the stack of a goroutine. The frame from which it leads out of that; 0
-// if it does not.
-__noinline __u64 walk_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end) {
+enum walk { WALK_STACK, WALK_PART, WALK_GOROUTINE };
+
+// As a step, of a walk of any kind, and longer.
+__noinline __u64 stride(enum walk walk, __u64 frame_pointer, __u64 bottom, __u64 end,
+                        __u64 last) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  for (int i = 0; i < STEPS_A_STRIDE; i++) {
+    if (walk == WALK_STACK)
+      last = step_on_stack(frame_pointer, bottom, last);
+    else if (walk == WALK_PART)
+      last = step_on_part(frame_pointer, bottom, end, last);
+    else
+      last = step_on_goroutine(frame_pointer, bottom, end, last);
+    if (sample->walk_has_ended)
+      break;
+    frame_pointer = read_word(last);
+    bottom = last + sizeof(struct frame);
+  }
+  return last;
+}
+
+// Follows the chain of frame pointers: each points to the caller's frame pointer, and the
+// return address lies after it. Appends the return addresses to the stack. What the last step
+// of the walk gave.
+__noinline __u64 follow_chain(enum walk walk, __u64 frame_pointer, __u64 bottom, __u64 end) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
   __u64 last = 0;
-  sample->user_end = GOSYM_END_LIMIT;
-  for (int i = 0; i < MAX_WALK_STEPS; i++) {
-    last = walk_goroutine_step(frame_pointer, bottom, end, last);
-    if (!last || sample->user_end != GOSYM_END_LIMIT)
-      return last;
+  for (int i = 0; i < MAX_STRIDES; i++) {
+    last = stride(walk, frame_pointer, bottom, end, last);
+    if (sample->walk_has_ended)
+      break;
     frame_pointer = read_word(last);
     bottom = last + sizeof(struct frame);
   }
-  return 0;
+  return last;
+}
+
+static __always_inline void walk_stack(struct gosym_sample* sample, __u64 frame_pointer,
+                                       __u64 bottom) {
+  sample->stack_switches = 0;
+  sample->user_end = GOSYM_END_LIMIT;
+  follow_chain(WALK_STACK, frame_pointer, bottom, 0);
+}
+
+// The last frame of the part; 0 if there is none.
+static __always_inline __u64 walk_part(__u64 frame_pointer, __u64 bottom, __u64 end) {
+  return follow_chain(WALK_PART, frame_pointer, bottom, end);
+}
+
+// The frame from which the chain leads out of the goroutine's stack; 0 if it does not.
+static __always_inline __u64 walk_goroutine(struct gosym_sample* sample, __u64 frame_pointer,
+                                            __u64 bottom, __u64 end) {
+  sample->user_end = GOSYM_END_LIMIT;
+  return follow_chain(WALK_GOROUTINE, frame_pointer, bottom, end);
 }
 
 // The first place from `begin` on that looks like a saved frame pointer with a return address,

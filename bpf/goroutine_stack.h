@@ -99,7 +99,7 @@ static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
   __u64 next = read_word(last);
   __u64 saved = read_word(goroutine->g0 + program->g_sched_sp);
   __u32 start = sample->user_depth;
-  walk_stack(next, last + sizeof(struct frame));
+  walk_stack(sample, next, last + sizeof(struct frame));
   if (next - saved >= program->callback_frame || sample->user_depth == start)
     return;
   goroutine->called_from_c = last;
@@ -112,7 +112,7 @@ static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
                                                  struct goroutine* goroutine,
                                                  __u64 frame_pointer, __u64 bottom) {
   for (int i = 0; i <= GOSYM_MAX_CALLBACKS; i++) {
-    __u64 last = walk_goroutine(frame_pointer, bottom, goroutine->high);
+    __u64 last = walk_goroutine(sample, frame_pointer, bottom, goroutine->high);
     if (!last || leads_below(goroutine, last))
       return;
     frame_pointer =

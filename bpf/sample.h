@@ -157,9 +157,11 @@ struct gosym_sample {
   // stack, or of that of the C code that called Go code; 0: there is none.
   __u32 goroutine_start;
   __u32 label_count;
-  __u64 goid;            // 0: no goroutine, or none that can be told
-  __u64 creator;         // the return address of its go statement; 0: not known
-  __u32 stack_switches;  // a local variable of the walk: here the verifier forgets its value
+  __u64 goid;     // 0: no goroutine, or none that can be told
+  __u64 creator;  // the return address of its go statement; 0: not known
+  // Local variables of a walk: here the verifier forgets their values.
+  __u32 stack_switches;
+  __u32 walk_has_ended;
   __u32 top_size;
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;

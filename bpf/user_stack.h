@@ -26,7 +26,7 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   } else if (has_frames && goroutine->is_on_stack) {
     take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
   } else {
-    walk_stack(registers.fp, registers.sp);
+    walk_stack(sample, registers.fp, registers.sp);
   }
 }
 
