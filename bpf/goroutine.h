@@ -37,6 +37,15 @@ struct goroutine {
   __u64 called_from_c;
 };
 
+// That of the current thread: it takes much of the BPF stack, and here the verifier does not
+// remember its values.
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct goroutine);
+} current_goroutine SEC(".maps");
+
 static __always_inline __u64 current_g(const struct gosym_go_program* program) {
 #if defined(__TARGET_ARCH_x86)
   struct task_struct* task = (void*)bpf_get_current_task();
@@ -117,35 +126,34 @@ static __always_inline void find_call_of_c(struct goroutine* found,
 }
 
 // What is no g is noticed: no m points back to it.
-static __always_inline struct goroutine find_goroutine(const struct gosym_go_program* program,
-                                                       struct registers registers) {
-  struct goroutine found = {};
+static __always_inline void find_goroutine(const struct gosym_go_program* program,
+                                           struct registers registers,
+                                           struct goroutine* found) {
   __u64 g = current_g(program);
   __u64 m = read_word(g + program->g_m);
   __u64 g0 = read_word(m);
   __u64 current = read_word(m + program->m_curg);
   bool is_one_of_m = g == g0 || g == current || g == read_word(m + program->m_gsignal);
   if (!m || !is_one_of_m || !current || read_word(current + program->g_m) != m)
-    return found;
-  found.address = current;
-  found.low = read_word(current);
-  found.high = read_word(current + 8);
-  found.is_on_stack = has_on_stack(&found, registers.sp);
-  found.g0 = g0;
-  found.g0_high = read_word(g0 + 8);
+    return;
+  found->address = current;
+  found->low = read_word(current);
+  found->high = read_word(current + 8);
+  found->is_on_stack = has_on_stack(found, registers.sp);
+  found->g0 = g0;
+  found->g0_high = read_word(g0 + 8);
   // systemstack says that it has left the thread's stack before it does.
-  bool is_on_g0 = g == g0 || (registers.sp >= read_word(g0) && registers.sp < found.g0_high);
-  if (!is_on_g0 || found.is_on_stack)
-    return found;
-  found.g0_sp = read_word(g0 + program->g_sched_sp);
+  bool is_on_g0 = g == g0 || (registers.sp >= read_word(g0) && registers.sp < found->g0_high);
+  if (!is_on_g0 || found->is_on_stack)
+    return;
+  found->g0_sp = read_word(g0 + program->g_sched_sp);
   // gogo and systemstack, too, make it the current one before they go to its stack.
-  if (g == current && has_called_c(&found, registers.sp)) {
-    find_call_of_c(&found, registers);
-    return found;
+  if (g == current && has_called_c(found, registers.sp)) {
+    find_call_of_c(found, registers);
+    return;
   }
-  found.sp = read_word(current + program->g_sched_sp);
-  found.pc = read_word(current + program->g_sched_sp + 8);
-  found.bp = read_word(current + program->g_sched_bp);
-  found.has_left_stack = has_on_stack(&found, found.sp);
-  return found;
+  found->sp = read_word(current + program->g_sched_sp);
+  found->pc = read_word(current + program->g_sched_sp + 8);
+  found->bp = read_word(current + program->g_sched_bp);
+  found->has_left_stack = has_on_stack(found, found->sp);
 }

@@ -21,7 +21,10 @@ const volatile __u8 trusts_chain = 1;
 // Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
 static __always_inline bool reaches_goexit(const struct gosym_sample* sample) {
-  __u64 last = place_of_frame((__u64)sample->user_depth + sample->missing - 1);
+  // Read once more: where the verifier of Linux 5.10 knows the number, it follows a branch that
+  // is not taken then, and refuses what it finds there.
+  __u64 depth = *(const volatile __u32*)&sample->user_depth;
+  __u64 last = place_of_frame(depth + sample->missing - 1);
   return sample->user_end == GOSYM_END_ROOT && last < GOSYM_MAX_USER_FRAMES &&
          is_goexit(sample->stack[last]);
 }

@@ -47,21 +47,25 @@ static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
   registers.fp = above_red_zone(registers.fp, registers.sp);
   struct gosym_go_program* program =
       has_goroutines && registers.ip ? bpf_map_lookup_elem(&go_programs, &pid) : 0;
-  struct goroutine goroutine = {};
+  __u32 zero = 0;
+  struct goroutine* goroutine = bpf_map_lookup_elem(&current_goroutine, &zero);
+  if (!goroutine)
+    return;
+  *goroutine = (struct goroutine){};
   if (program)
-    goroutine = find_goroutine(program, registers);
-  take_user_stack(sample, registers, program, &goroutine);
-  sample->creator = find_creator(sample, program, &goroutine);
+    find_goroutine(program, registers, goroutine);
+  take_user_stack(sample, registers, program, goroutine);
+  sample->creator = find_creator(sample, program, goroutine);
   sample->kernel_depth = 0;
   if (is_in_kernel && has_kernel)
     take_kernel_stack(ctx, sample);
   sample->label_count = 0;
   sample->goid = 0;
-  if (program && goroutine.address) {
-    sample->goid = read_word(goroutine.address + program->g_goid);
+  if (program && goroutine->address) {
+    sample->goid = read_word(goroutine->address + program->g_goid);
     if (program->g_labels)
-      take_labels(read_word(goroutine.address + program->g_labels), program->has_label_map);
+      take_labels(read_word(goroutine->address + program->g_labels), program->has_label_map);
   }
   struct handler_stack handler = find_handler_stack(sample->user_depth ? registers.sp : 0);
-  take_top(sample, &goroutine, &handler);
+  take_top(sample, goroutine, &handler);
 }

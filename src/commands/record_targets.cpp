@@ -87,8 +87,14 @@ Result<> start_command(const RecordOptions& options, Targets& targets) {
                : is_output_taken         ? STDERR_FILENO
                                          : STDOUT_FILENO;
   auto held = HeldCommand::start(options.command, output);
-  if (!held)
-    return std::move(held).error();
+  if (!held) {
+    // As --off-cpu takes no value but behind its =, the next word is the command's.
+    const std::string& word = options.command.front();
+    bool is_threshold = options.off_cpu && options.off_cpu->empty() && parse_duration(word);
+    return is_threshold ? std::move(held).error().with_hint(fmt::format(
+                              "for a threshold of {0} write --off-cpu={0}", printable(word)))
+                        : std::move(held).error();
+  }
   targets.command = *std::move(held);
   if (!options.has_stop_watch())
     targets.scope.pids.push_back(targets.command->pid());

@@ -28,7 +28,7 @@ void native_walk(struct gosym_sample* sample, struct native_state state,
                                 state.r12};
   struct goroutine goroutine = {};
   if (program)
-    goroutine = find_goroutine(program, registers);
+    find_goroutine(program, registers, &goroutine);
   take_user_stack(sample, registers, program, &goroutine);
   struct handler_stack none = {};
   take_top(sample, &goroutine, &none);

@@ -114,7 +114,8 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   if (found->functions.empty())
     return errorf("no function matches '{}'", printable(options.function))
         .with_hint(all.empty() ? "it has no symbols: gosym inspect tells what there is"
-                               : "gosym inspect --functions lists all")
+                               : "gosym inspect --functions lists all; one that is inlined "
+                                 "wherever it is called has no code of its own")
         .with_exit_status(kNoTarget);
   return write_image({.symbols = **symbols,
                       .all = all,

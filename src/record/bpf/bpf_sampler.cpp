@@ -181,15 +181,8 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
 BpfSampler::~BpfSampler() = default;
 
 Result<> BpfSampler::load() {
-  // The kernel wants all of it to fit; what is not written takes no memory.
-  constexpr uint32_t kLogSize = 16 << 20;
-  auto log = std::make_unique_for_overwrite<char[]>(kLogSize);
-  log[0] = '\0';
-  bpf_object_open_opts open_options{};
-  open_options.sz = sizeof(open_options);
-  open_options.kernel_log_buf = log.get();
-  open_options.kernel_log_size = kLogSize;
-  bpf_ = {sampler_bpf__open_opts(&open_options), sampler_bpf__destroy};
+  VerifierLog log;
+  bpf_ = {sampler_bpf__open_opts(&log.options), sampler_bpf__destroy};
   if (!bpf_)
     return system_error("cannot open the BPF program", errno);
   configure();
@@ -205,8 +198,8 @@ Result<> BpfSampler::load() {
   bpf_map__set_max_entries(bpf_->maps.counters,
                            cpu_count * static_cast<uint32_t>(event_count()));
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
-    return log[0] != '\0' ? refused_by_verifier(log.get())
-                          : denied_or_failed("cannot load the BPF program", -status);
+    return log.text[0] != '\0' ? refused_by_verifier(log.text.get())
+                               : denied_or_failed("cannot load the BPF program", -status);
   // The perf event programs are not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);

@@ -3,6 +3,7 @@
 #include <bpf/libbpf.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "proc/fpu_state.h"
 #include "record/sampler.h"
@@ -17,6 +18,23 @@ inline uint32_t max_walk(const SamplerOptions& options) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
 }
+
+// What the kernel's verifier says of the programs of a BPF object that is opened with the
+// options; empty if it refuses none. It has to live as long as they are loaded.
+struct VerifierLog {
+  // The kernel wants all of it to fit; what is not written takes no memory.
+  static constexpr uint32_t kSize = 16 << 20;
+
+  std::unique_ptr<char[]> text = std::make_unique_for_overwrite<char[]>(kSize);
+  bpf_object_open_opts options{};
+
+  VerifierLog() {
+    text[0] = '\0';
+    options.sz = sizeof(options);
+    options.kernel_log_buf = text.get();
+    options.kernel_log_size = kSize;
+  }
+};
 
 // What all BPF objects that take samples are told before they are loaded: whom to sample, and
 // how.

@@ -177,7 +177,8 @@ Result<std::unique_ptr<WaitSampler>> WaitSampler::open(const sampler_bpf& sample
 WaitSampler::~WaitSampler() = default;
 
 Result<> WaitSampler::load(const sampler_bpf& sampler, uint32_t event, uint32_t ring_size) {
-  bpf_ = {waits_bpf__open(), waits_bpf__destroy};
+  VerifierLog log;
+  bpf_ = {waits_bpf__open_opts(&log.options), waits_bpf__destroy};
   if (!bpf_)
     return system_error("cannot open the BPF program for waits", errno);
   configure(*bpf_->rodata, options_, ring_size);
@@ -196,7 +197,9 @@ Result<> WaitSampler::load(const sampler_bpf& sampler, uint32_t event, uint32_t 
     if (bpf_map__reuse_fd(own, bpf_map__fd(other)) != 0)
       return system_error("cannot share a BPF map", errno);
   if (int status = waits_bpf__load(bpf_.get()); status != 0)
-    return denied_or_failed("cannot load the BPF program for waits", -status);
+    return log.text[0] != '\0'
+               ? refused_by_verifier(log.text.get())
+               : denied_or_failed("cannot load the BPF program for waits", -status);
   return Ok{};
 }
 
