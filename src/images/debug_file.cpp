@@ -60,7 +60,11 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
   auto binary = Binary::open(*std::move(file));
   if (!binary)
     return std::move(binary).error();
-  if (std::string differs = difference((*binary)->image(), wanted); !differs.empty())
+  const elf::Image& image = (*binary)->image();
+  // What sections there are stands at the end of a file.
+  if (image.sections.empty())
+    return Error(image.missing_bytes() > 0 ? "it is cut short" : "it has no sections");
+  if (std::string differs = difference(image, wanted); !differs.empty())
     return Error(differs);
   return DebugFile{*std::move(binary), std::move(path)};
 }

@@ -32,8 +32,8 @@ struct DebugFile {
 //
 // The first that belongs to the image is taken: its build id is equal, and its sections of code
 // lie at the same addresses, or, where the image has no build id, its CRC is that of the debug
-// link. None if there is none; fails if there are only files
-// that do not belong to it or cannot be read, or if the servers failed.
+// link; and it is whole enough to have sections. None if there is none; fails if there are only
+// files that do not belong to it or cannot be read, or if the servers failed.
 Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,
                                                  const DebugFileOptions& options);

@@ -239,6 +239,15 @@ TEST_CASE("debug file: with the same build id, but other code, is another file")
   CHECK(tree.find() == "debug/.build-id/69/64.debug");
 }
 
+TEST_CASE("debug file: one that is cut short is told, and the search goes on") {
+  std::string debug_file = build({.build_id = "id", .code_size = 16});
+  Installed tree({.build_id = "id", .link = debug_link("x", 0)});
+  tree.write("debug/.build-id/69/64.debug", debug_file.substr(0, debug_file.size() - 1));
+  CHECK(tree.find() == "debug file 'debug/.build-id/69/64.debug': it is cut short");
+  tree.write("usr/bin/x", debug_file);
+  CHECK(tree.find() == "usr/bin/x");
+}
+
 TEST_CASE("debug file: what is not a file of ELF is told, and the search goes on") {
   std::string debug_file = build({.build_id = "id"});
   Installed tree({.build_id = "id", .link = debug_link("x", 0)});
