@@ -51,7 +51,9 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
   if (added.empty() && refused > 0)
     return no_permission(fmt::format("the processes {}", which));
   if (added.empty())
-    return errorf("no process {}", which).with_exit_status(kNoTarget);
+    return errorf("no process {}", which)
+        .with_hint("to start a program: gosym record -- ./program")
+        .with_exit_status(kNoTarget);
   if (refused > 0)
     warn(options, "{} of {} processes {} left out: no permission to look into them", refused,
          refused + added.size(), which);

@@ -95,7 +95,7 @@ std::string why_skipped(const RecordingInfo& info) {
   if (info.sampler == "perf" && info.has_user != info.has_kernel)
     return info.has_user ? "they came in the kernel, or not at all"
                          : "they came in user code, or not at all";
-  return "sampling, or the machine, took longer than one";
+  return "sampling, or the machine, took longer than a tick";
 }
 
 }  // namespace gosym

@@ -37,10 +37,12 @@ Of what nothing runs, nothing is recorded. The word behind a name is a command.
 
   $ gosym record -p such-a-server -d 1s
   gosym: error: no process named 'such-a-server'
+  gosym: hint: to start a program: gosym record -- ./program
   [5]
 
   $ gosym record --comm 'such a server' -d 1s
   gosym: error: no process named 'such a server'
+  gosym: hint: to start a program: gosym record -- ./program
   [5]
 
   $ gosym record -u such-a-user -d 1s

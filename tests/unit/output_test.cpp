@@ -133,7 +133,7 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
             "CPU 0\n") != text.npos);
   CHECK(text.find(
             "skipped    100 of 200 ticks (50.0 %), from 1.0 to 2.0 s on CPU 0: sampling, or "
-            "the machine, took longer than one\n") != text.npos);
+            "the machine, took longer than a tick\n") != text.npos);
 
   profile.info.sampler = "perf";
   profile.info.has_kernel = false;
