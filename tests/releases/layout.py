@@ -24,11 +24,10 @@ def of(release):
         return Score(0, 1, 1, 0, "unknown")
     ours = dict(word.split("=") for word in line.split())
     ours = {name: int(value) for name, value in ours.items() if name != "reasons"}
-    expected = by_debug_info(program, has_waits=minor(release) >= 15)
+    expected = by_debug_info(program, has_frame_pointers=minor(release) >= 7,
+                             has_waits=minor(release) >= 15)
     if has_labels:
         expected["callback_frame"] = callback_frame(release)
-    if minor(release) < 7:
-        expected["g.sched.bp"] = 0  # code keeps no frame pointers
     differing = [f"{name} is {ours[name]}, not {value}" for name, value in expected.items()
                  if ours[name] != value]
     problems = differing + (in_memory(release, program, ours) if has_labels else [])
@@ -43,14 +42,14 @@ def members(program, name):
     return {member: int(offset, 0) for member, offset in reversed(found)}
 
 
-def by_debug_info(program, has_waits):
+def by_debug_info(program, has_frame_pointers, has_waits):
     g, m, buffer = (members(program, name) for name in ("g", "m", "gobuf"))
     assert buffer["pc"] == buffer["sp"] + 8 and m["g0"] == 0 and g["stack"] == 0
     waits = {"m.procid": m["procid"], "g.parentGoid": g.get("parentGoid", 0)} | {
         f"g.{name}": g[name] for name in ("atomicstatus", "waitsince", "waitreason", "syscallsp", "lockedm",
                                           "gopc", "startpc")} if has_waits else {}
     return waits | {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
-            "g.sched.bp": g["sched"] + buffer["bp"], "g.goid": g["goid"],
+            "g.sched.bp": g["sched"] + buffer["bp"] if has_frame_pointers else 0, "g.goid": g["goid"],
             "g.labels": g.get("labels", 0), "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
 
 
