@@ -93,9 +93,11 @@ Result<> start_command(const RecordOptions& options, Targets& targets) {
     // As --off-cpu takes no value but behind its =, the next word is the command's.
     const std::string& word = options.command.front();
     bool is_threshold = options.off_cpu && options.off_cpu->empty() && parse_duration(word);
-    return is_threshold ? std::move(held).error().with_hint(fmt::format(
-                              "for a threshold of {0} write --off-cpu={0}", printable(word)))
-                        : std::move(held).error();
+    Error error = std::move(held).error();
+    if (!is_threshold)
+      return error;
+    return std::move(error).with_hint(
+        fmt::format("for a threshold of {0} write --off-cpu={0}", printable(word)));
   }
   targets.command = *std::move(held);
   if (!options.has_stop_watch())

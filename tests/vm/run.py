@@ -3,7 +3,6 @@
 latter comes first: it builds what is profiled, for which an emulated processor takes too long.
 """
 import argparse
-import os
 import pathlib
 import re
 import shutil
@@ -27,12 +26,11 @@ TEST_LIMIT = 2000    # seconds, which pass more slowly in a guest
 KERNEL_LIMIT = 7200  # of this machine
 
 ENVIRONMENT = "PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 
 
 def script(tests, gosym, builds, output):
     """Runs the tests one by one; what each prints is left in OUTPUT/TEST.tap."""
-    lines = [f"export GOSYM_TEST_BUILDS={builds} XDG_CACHE_HOME={CACHE}"]
+    lines = [f"export GOSYM_TEST_BUILDS={builds} XDG_CACHE_HOME={boot.CACHE}"]
     for test in tests:
         command = f"{boot.ROOT}/tests/live/{test}.py {gosym}"
         lines += [f"timeout -k 10 {TEST_LIMIT} python3 {command} >{output}/{test}.tap 2>&1",
@@ -51,7 +49,9 @@ def run_tests(kernel, tests, gosym, folder):
         return
     (output / "job").write_text(f"export GOSYM_TEST_SLOW=1 {ENVIRONMENT}\ncd {boot.ROOT}\n" +
                                 script(tests, gosym, builds, "/run/out"))
-    if not boot.boot(kernel, output, CACHE, KERNEL_LIMIT):
+    fetched = subprocess.run([boot.ROOT / "scripts" / "fetch", "kernel", kernel], check=True,
+                             stdout=subprocess.PIPE, text=True)
+    if not boot.boot(pathlib.Path(fetched.stdout.strip()), output, KERNEL_LIMIT):
         print(f"{kernel}: broken off after {KERNEL_LIMIT} s")
 
 

@@ -198,8 +198,7 @@ Result<> BpfSampler::load() {
   bpf_map__set_max_entries(bpf_->maps.counters,
                            cpu_count * static_cast<uint32_t>(event_count()));
   if (int status = sampler_bpf__load(bpf_.get()); status != 0)
-    return log.text[0] != '\0' ? refused_by_verifier(log.text.get())
-                               : denied_or_failed("cannot load the BPF program", -status);
+    return log.explain("cannot load the BPF program", -status);
   // The perf event programs are not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);

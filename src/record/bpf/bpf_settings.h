@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "proc/fpu_state.h"
+#include "record/rights.h"
 #include "record/sampler.h"
 
 namespace gosym {
@@ -33,6 +34,11 @@ struct VerifierLog {
     options.sz = sizeof(options);
     options.kernel_log_buf = text.get();
     options.kernel_log_size = kSize;
+  }
+
+  // Why the object was not loaded; `what` is told where the verifier is not the reason.
+  Error explain(std::string_view what, int cause) const {
+    return text[0] != '\0' ? refused_by_verifier(text.get()) : denied_or_failed(what, cause);
   }
 };
 

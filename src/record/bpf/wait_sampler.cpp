@@ -197,9 +197,7 @@ Result<> WaitSampler::load(const sampler_bpf& sampler, uint32_t event, uint32_t 
     if (bpf_map__reuse_fd(own, bpf_map__fd(other)) != 0)
       return system_error("cannot share a BPF map", errno);
   if (int status = waits_bpf__load(bpf_.get()); status != 0)
-    return log.text[0] != '\0'
-               ? refused_by_verifier(log.text.get())
-               : denied_or_failed("cannot load the BPF program for waits", -status);
+    return log.explain("cannot load the BPF program for waits", -status);
   return Ok{};
 }
 
