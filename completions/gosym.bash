@@ -28,7 +28,7 @@ _gosym() {
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth -S --focus
         --ignore -d --module --hide --show --no-kernel --no-inlines --creators --charge-gc --json --md --csv --folded
         --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
-        --label --goid --time --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --label --goid --time --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
     top)
@@ -118,6 +118,7 @@ _gosym() {
     report:-s | report:--by)
       COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker" -- "${current##*,}"))
       ;;
+    report:--side) COMPREPLY=($(compgen -W "before after" -- "$current")) ;;
     report:--sort) COMPREPLY=($(compgen -W "self total name" -- "$current")) ;;
     report:--color | annotate:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;
     report:--top | report:--tid | report:-c | report:--comm | report:--label | report:--time) ;;

@@ -30,6 +30,7 @@ struct DiffOptions {
   std::string per = "share";
   std::string confidence = "95";
   std::string fail_above = {};  // percent; empty: no change fails
+  bool is_page = false;         // one file has both sides
 };
 
 // One event is compared, and its functions are called as people call them.
@@ -65,10 +66,14 @@ Error wrong_usage(std::string message) {
       .with_exit_status(kUsage);
 }
 
-// Files before "--" are BEFORE, and those behind it AFTER; without it there are two.
+// Files before "--" are BEFORE, and those behind it AFTER; without it there are two, or a page
+// that compares two sides, which is both.
 Result<> split_inputs(DiffOptions& options) {
   std::vector<std::string>& before = options.report.inputs;
-  if (options.after.empty()) {
+  if (options.after.empty() && before.size() == 1) {
+    options.is_page = true;
+    options.after = before;
+  } else if (options.after.empty()) {
     if (before.size() != 2)
       return wrong_usage(before.size() > 2
                              ? "more than two files: '--' stands between BEFORE and AFTER"
@@ -106,9 +111,11 @@ Result<> check_by(const DiffOptions& options) {
 
 // Files that cannot be used are told apart from a change that was found.
 Result<LoadedProfile> load_side(const DiffOptions& options,
-                                const std::vector<std::string>& inputs,
+                                const std::vector<std::string>& inputs, Side which,
                                 const DebugFileOptions& files) {
   ReportOptions side = options.report;
+  if (options.is_page)
+    side.side = which;
   side.inputs = inputs;
   side.is_compared = true;
   Format format = kComparedFormat;
@@ -117,6 +124,8 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
   if (loaded)
     return loaded;
   Error error = std::move(loaded).error();
+  if (options.is_page && error.exit_status() == kUsage)
+    return wrong_usage(error.message());
   return error.exit_status() == kUsage ? std::move(error)
                                        : std::move(error).with_exit_status(kPartial);
 }
@@ -206,7 +215,7 @@ Result<> write_stacks(const Difference& difference, const ComparedProfile& befor
   if (options.format == "pprof")
     write_pprof_difference(before.profile, after.profile, scale, write);
   else if (options.format == "html")
-    write_html_difference(difference, before.profile, after.profile, scale, write);
+    write_html_difference(difference, before, after, write);
   else
     fits = write_folded_difference(before.profile, after.profile, scale, write);
   if (!fits)
@@ -245,10 +254,10 @@ Result<int> run_diff(DiffOptions& options) {
   auto files = find_debug_files(report.debug, report.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
-  auto before = load_side(options, report.inputs, *files);
+  auto before = load_side(options, report.inputs, Side::kBefore, *files);
   if (!before)
     return std::move(before).error();
-  auto after = load_side(options, options.after, *files);
+  auto after = load_side(options, options.after, Side::kAfter, *files);
   if (!after)
     return std::move(after).error();
   if (auto checked =
@@ -379,7 +388,7 @@ Command make_diff() {
   auto options = std::make_shared<DiffOptions>();
   return {.name = "diff",
           .summary = "Tell what changed between two recordings",
-          .usage = "[OPTIONS] BEFORE AFTER | BEFORE... -- AFTER...",
+          .usage = "[OPTIONS] BEFORE AFTER | BEFORE... -- AFTER... | PAGE",
           .groups = diff_options(*options),
           .examples =
               "  gosym diff before.raw after.raw           functions, by their share\n"
@@ -389,6 +398,7 @@ Command make_diff() {
               "  gosym diff --tree old/ new/               where in the call tree it is\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
               "  gosym diff --html diff.html before.raw after.raw\n"
+              "  gosym diff diff.html                      the same comparison, of the page\n"
               "  gosym diff --folded before.raw after.raw | flamegraph.pl > diff.svg\n"
               "  gosym diff before.pb.gz after.pb.gz       pprof profiles, or folded text\n",
           .rewrite = understand_two_sides,

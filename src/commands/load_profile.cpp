@@ -24,7 +24,7 @@ NameForms name_forms(const ReportOptions& options, const Format& format) {
   NameForm go = format.is_for_tools ? NameForm::kNone : NameForm::kShort;
   return {.go = options.name_form.value_or(go),
           .native = options.name_form.value_or(NameForm::kShort),
-          .has_system_names = format.is_for_tools || format.is_whole};
+          .has_system_names = format.is_for_tools || options.format == "html"};
 }
 
 // The event that the profile is to be of; null: all of them.
@@ -256,6 +256,8 @@ void keep_event(const RecordedEvent& event, Profile& profile) {
 uint64_t step_of_page(const Profile& page, const Wanted& wanted, const ReportOptions& options) {
   if (wanted.is_whole)
     return page.time_step;
+  if (options.is_compared && options.side)
+    return page.time_step;  // as it was compared by
   if (options.is_compared)
     return block_step(page.duration_ns);
   return (options.is_browsed ? group_by_for_browser(page.duration_ns)
@@ -320,6 +322,8 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
       return result;
     }
     widen_steps(profile, 0);
+    for (SampleCount& sample : profile.samples)
+      sample.recording = 0;  // the profile is one of the sum
     sum.profile().recordings.push_back(
         {one.name, profile.info, profile.start_realtime_ns, profile.duration_ns});
     if (profiles.size() > 1)
@@ -382,7 +386,7 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  auto inputs = read_inputs(options.inputs, options.event);
+  auto inputs = read_inputs(options.inputs, options.event, options.side);
   if (!inputs)
     return std::move(inputs).error();
   auto& recordings = inputs->recordings;

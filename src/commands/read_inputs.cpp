@@ -39,22 +39,25 @@ Error with_reason(Error error, const std::string& path) {
   return error;
 }
 
-Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t memory) {
+Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t memory,
+                                std::optional<Side> side) {
   if (file.size() > kMaxProfileFile)
     return errorf("{}: more than {}", human_size(file.size()), human_size(kMaxProfileFile));
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text));
-  return read_profile(kind, text, memory);
+  return read_profile(kind, text, memory, side);
 }
 
 // The one place where a file becomes something to report.
-Result<> read_one(const std::string& path, Inputs& inputs) {
+Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inputs) {
   auto file = raw::Input::open(path);
   if (!file)
     return with_reason(std::move(file).error(), path);
   std::string begin(kKindBytes, '\0');
   begin.resize((*file)->read(0, begin));
   InputKind kind = detect_input_kind(begin);
+  if (side && kind != InputKind::kPage)
+    return no_sides().context(to_string(kind));
   inputs.size += (*file)->size();
   if (kind == InputKind::kRecording) {
     auto recording = raw::parse(*std::move(file), inputs.memory_left());
@@ -64,7 +67,7 @@ Result<> read_one(const std::string& path, Inputs& inputs) {
     inputs.recordings.push_back({path, *std::move(recording)});
     return Ok{};
   }
-  auto profile = read_profile_of(kind, **file, inputs.memory_left());
+  auto profile = read_profile_of(kind, **file, inputs.memory_left(), side);
   if (!profile)
     return std::move(profile).error().context(to_string(kind));
   inputs.memory += memory_of(*profile);
@@ -165,7 +168,8 @@ uint64_t Inputs::memory_left() const {
   return budget - std::min(budget, memory);
 }
 
-Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event) {
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
+                           std::optional<Side> side) {
   auto files = files_of(inputs);
   if (!files)
     return std::move(files).error();
@@ -173,7 +177,7 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::st
     return std::move(checked).error();
   Inputs result;
   for (const std::string& file : *files) {
-    if (auto added = read_one(file, result); !added)
+    if (auto added = read_one(file, side, result); !added)
       return std::move(added).error().context(
           file == "-" ? "standard input" : fmt::format("'{}'", printable(file)));
     if (!result.recordings.empty() && !result.profiles.empty())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,10 @@ struct Inputs {
 // Reads recordings, and of directories all files "*.raw" in them, or files of profiles
 // (exchange/input_kind.h). The one that began first comes first. Fails, too, if a file is named
 // twice, if recordings are mixed with others, or if the event, or with an empty name any event,
-// was not sampled at the same rate in all of them: its samples could not be added up.
-Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event);
+// was not sampled at the same rate in all of them: its samples could not be added up. Of pages
+// that compare one `side` is read; an error if others are asked for it.
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
+                           std::optional<Side> side = {});
 
 // The events of all of them.
 std::vector<RecordedEvent> events_of(const Inputs& inputs);

@@ -348,6 +348,16 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
        {.names = "-q,--quiet",
         .help = "Print no warnings and no notes",
         .set = into(options.is_quiet)}}};
+  OptionGroup filters = filter_options(options);
+  filters.options.push_back(
+      {.names = "--side",
+       .value = "SIDE",
+       .help = "Of a page that gosym diff made, what was before, or what came after",
+       .set =
+           [&options](const std::string& side) {
+             options.side = side == "before" ? Side::kBefore : Side::kAfter;
+           },
+       .choices = {"before", "after"}});
   OptionGroup selection = selection_options(options.selection);
   selection.options.push_back(
       {.names = "--creators",
@@ -358,7 +368,7 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
        .help = "Charge Go's garbage collection to the stacks that allocate: an estimate",
        .set = into(options.charges_collector)});
   return {view_options(options.view),
-          filter_options(options),
+          std::move(filters),
           std::move(selection),
           output_options(options),
           naming_options(options),

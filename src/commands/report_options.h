@@ -9,6 +9,7 @@
 #include "commands/debug_options.h"
 #include "commands/name_option.h"
 #include "commands/terminal.h"
+#include "exchange/input_kind.h"
 #include "output/format.h"
 #include "profile/filter.h"
 #include "view/selection.h"
@@ -31,6 +32,8 @@ struct ReportOptions {
   bool is_browsed = false;
   // For a first look: so many bytes of the samples of each recording are read.
   uint64_t most_samples = UINT64_MAX;
+  // Of a page that compares, what is read of it; none: it is refused.
+  std::optional<Side> side;
   // For a comparison: steps of time are told apart, as view/difference.h wants them.
   bool is_compared = false;
   std::string event;  // empty: all of them, or the first if the format takes but one

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/exit_status.h"
 #include "base/text.h"
 #include "page/html.h"
 
@@ -70,6 +71,10 @@ InputKind detect_input_kind(std::string_view begin) {
   if (is_text(begin))
     return has_folded_line(begin) ? InputKind::kFolded : InputKind::kRecording;
   return begins_as_protobuf(begin.front()) ? InputKind::kPprof : InputKind::kRecording;
+}
+
+Error no_sides() {
+  return Error("it has no sides, as a page of gosym diff has").with_exit_status(kUsage);
 }
 
 }  // namespace gosym

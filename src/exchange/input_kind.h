@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace gosym {
 
@@ -15,6 +18,12 @@ enum class InputKind {
 
 // "a recording", "a pprof profile", "folded text".
 std::string_view to_string(InputKind kind);
+
+// Of a page that compares two profiles (gosym diff --html): what was before, and what came
+// after.
+enum class Side : uint8_t { kBefore, kAfter };
+// Of a file that is no such page: wrong usage.
+Error no_sides();
 
 // So much of a file tells its kind, if there is as much.
 inline constexpr size_t kKindBytes = 4096;

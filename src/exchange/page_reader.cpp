@@ -56,7 +56,36 @@ Result<> check_reference(std::string_view what, uint64_t number, uint64_t count)
 
 class PageReader {
 public:
-  PageReader(const Page& page, uint64_t memory_budget) : page_(page), builder_(memory_budget) {}
+  PageReader(const Page& page, uint64_t memory_budget)
+      : page_(page),
+        origin_(page.origin),
+        events_(page.events),
+        recordings_(page.recordings),
+        builder_(memory_budget) {}
+
+  // Of a page that compares, what is asked for: the samples of some of its recordings.
+  Result<> choose(std::optional<Side> side) {
+    bool is_comparison = page_.origin.scale_before != 0 || !page_.sides.empty();
+    if (!is_comparison && !side)
+      return Ok{};
+    if (!is_comparison)
+      return no_sides();
+    if (!side)
+      return Error("it compares two profiles")
+          .with_hint(
+              "gosym diff compares them again, and gosym report --side before, or after, "
+              "shows one");
+    const std::vector<page::Side>& sides = page_.sides;
+    if (sides.size() != 2 || page_.events.size() != 1 ||
+        uint64_t{sides[0].recordings} + sides[1].recordings != page_.recordings.size())
+      return Error("what it compares is not two sides of recordings");
+    auto index = static_cast<size_t>(*side);
+    first_recording_ = index == 0 ? 0 : sides[0].recordings;
+    origin_ = sides[index].origin;
+    events_ = {&sides[index].event, 1};
+    recordings_ = recordings_.subspan(first_recording_, sides[index].recordings);
+    return Ok{};
+  }
 
   Result<Profile> read() && {
     for (Result<> (PageReader::*part)() :
@@ -108,13 +137,9 @@ private:
   }
 
   Result<> read_origin() {
-    const page::Origin& origin = page_.origin;
-    if (origin.scale_before != 0)
-      return Error("it compares two profiles, so that its amounts are of neither")
-          .with_hint("a browser shows it; gosym reads the two that gosym diff made it of");
-    if (page_.events.empty() || page_.events.size() > kMaxPageEvents)
-      return errorf("{} events, where 1 to {} are allowed", page_.events.size(),
-                    kMaxPageEvents);
+    const page::Origin& origin = origin_;
+    if (events_.empty() || events_.size() > kMaxPageEvents)
+      return errorf("{} events, where 1 to {} are allowed", events_.size(), kMaxPageEvents);
     Profile& profile = builder_.profile();
     RecordingInfo& info = profile.info;
     info.gosym_version = origin.gosym_version;
@@ -130,7 +155,7 @@ private:
     info.source = origin.source;
     info.has_counts = !origin.lacks_counts;
     info.events.clear();
-    for (const page::Event& event : page_.events) {
+    for (const page::Event& event : events_) {
       if (auto checked = check_event(event); !checked)
         return checked;
       info.events.push_back({.name = event.name,
@@ -142,7 +167,7 @@ private:
     profile.duration_ns = origin.duration_ns;
     profile.time_step = origin.time_step_ns;
     profile.filter = origin.selection;
-    for (const page::Recording& one : page_.recordings) {
+    for (const page::Recording& one : recordings_) {
       ProfiledRecording& recording = profile.recordings.emplace_back();
       recording.name = one.name;
       recording.info = info;
@@ -290,7 +315,7 @@ private:
       for (const auto* one : {&comm, &cgroup, &state, &waker})
         if (!*one)
           return errorf("owner {}: {}", i, one->error().message());
-      auto event = check_reference("event", owner.event, page_.events.size());
+      auto event = check_reference("event", owner.event, events_.size());
       auto labels = check_reference("label set", owner.label_set, label_sets_.size());
       auto recording = check_reference("recording", owner.recording,
                                        std::max<size_t>(page_.recordings.size(), 1));
@@ -440,32 +465,48 @@ private:
     stack_frames_ += path_.size();
     if (stack_frames_ > kMaxStackFrames)
       return errorf("stacks of more than {} frames in all", with_commas(kMaxStackFrames));
+    std::optional<StackId> stack;
+    for (uint32_t i = 0; i < count; i++, next_sample_++) {
+      uint32_t owner = at(page_.samples.owner, next_sample_);
+      if (auto checked = check_reference("owner", owner, owners_.size()); !checked)
+        return checked;
+      if (!is_chosen(owners_[owner]))
+        continue;
+      if (!stack)
+        stack = add_stack();
+      if (auto added = add_sample(owner, *stack); !added)
+        return added;
+    }
+    return Ok{};
+  }
+
+  // All are, but of a page that compares.
+  bool is_chosen(const SampleCount& owner) const {
+    return owner.recording - first_recording_ < std::max<size_t>(1, recordings_.size());
+  }
+
+  // Of the path.
+  StackId add_stack() {
     stack_.clear();
     for (size_t depth = path_.size(); depth-- > 0;)
       if (depth + 1 == path_.size() || !path_[depth + 1].is_part)
         stack_.push_back(path_[depth].location);
-    StackId stack = builder_.add_stack(stack_);
-    for (uint32_t i = 0; i < count; i++, next_sample_++)
-      if (auto added = add_sample(stack); !added)
-        return added;
-    return Ok{};
+    return builder_.add_stack(stack_);
   }
 
-  Result<> add_sample(StackId stack) {
+  Result<> add_sample(uint32_t owner, StackId stack) {
     const page::Samples& table = page_.samples;
-    uint32_t owner = at(table.owner, next_sample_);
-    if (auto checked = check_reference("owner", owner, owners_.size()); !checked)
-      return checked;
     uint32_t step = at(table.step, next_sample_);
     if (step > last_step())
       return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
     SampleCount sample = owners_[owner];
     sample.stack = stack;
+    sample.recording -= first_recording_;
     sample.step = step;
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
-    uint64_t unit = unit_of(page_.events[sample.event]);
+    uint64_t unit = unit_of(events_[sample.event]);
     for (auto [count, worth] :
          {std::pair(sample.weight, uint64_t{1}), {sample.skipped, unit}, {sample.count, unit}})
       if (auto added = add_to_sum(amount_, count, worth); !added)
@@ -477,16 +518,16 @@ private:
   // Samples of the last moment may come after the end.
   uint64_t last_step() const {
     constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-    uint64_t step = page_.origin.time_step_ns;
-    return step == 0 ? 0 : std::min(kMost, page_.origin.duration_ns / step + 1);
+    uint64_t step = origin_.time_step_ns;
+    return step == 0 ? 0 : std::min(kMost, origin_.duration_ns / step + 1);
   }
 
   // What was counted while it was recorded, by event.
   void set_counts(Profile& profile) const {
     profile.stats = {};
-    profile.stats.lost_events = page_.origin.lost_events;
+    profile.stats.lost_events = origin_.lost_events;
     bool has_amounts = false;
-    for (const page::Event& event : page_.events) {
+    for (const page::Event& event : events_) {
       CpuCounts counts;
       counts.event = static_cast<uint32_t>(profile.stats.cpus.size());
       counts.samples = event.recorded_samples;
@@ -494,7 +535,7 @@ private:
       counts.skipped = event.skipped_ticks;
       counts.throttled_ns = event.throttled_ns;
       counts.lost_ns = event.lost_ns;
-      counts.lost_events = counts.event == 0 ? page_.origin.lost_events : 0;
+      counts.lost_events = counts.event == 0 ? origin_.lost_events : 0;
       profile.stats.samples += counts.samples;
       profile.stats.lost_samples += counts.lost_samples;
       profile.stats.cpus.push_back(counts);
@@ -518,6 +559,10 @@ private:
   static constexpr uint64_t kMaxFrequency = 1'000'000'000;
 
   const Page& page_;
+  page::Origin origin_;
+  std::span<const page::Event> events_;
+  std::span<const page::Recording> recordings_;
+  uint32_t first_recording_ = 0;  // of these
   ProfileBuilder builder_;
   std::vector<StringId> texts_;
   std::vector<MappingId> mappings_;  // of modules
@@ -540,15 +585,20 @@ private:
 
 }  // namespace
 
-Result<Profile> read_page(std::string_view file, uint64_t memory_budget) {
+Result<Profile> read_page(std::string_view file, uint64_t memory_budget,
+                          std::optional<Side> side) {
   auto page = page::read_html(file, memory_budget / kMemoryPerByte);
   if (!page)
     return std::move(page).error();
-  return make_profile_of(*page, memory_budget);
+  return make_profile_of(*page, memory_budget, side);
 }
 
-Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget) {
-  return PageReader(page, memory_budget).read();
+Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget,
+                                std::optional<Side> side) {
+  PageReader reader(page, memory_budget);
+  if (auto chosen = reader.choose(side); !chosen)
+    return std::move(chosen).error();
+  return std::move(reader).read();
 }
 
 }  // namespace gosym

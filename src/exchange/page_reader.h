@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
+#include "exchange/input_kind.h"
 #include "page/message.h"
 #include "profile/profile.h"
 
@@ -15,11 +17,17 @@ namespace gosym {
 //              are inlined
 //   samples    by steps of time, Profile::time_step
 //
-// An error: numbers that refer to nothing, and what is larger than any page. Takes no more than
-// about `memory_budget` bytes.
-Result<Profile> read_page(std::string_view file, uint64_t memory_budget);
+// Of a page that compares, of `gosym diff --html`, the side that is asked for is read, with its
+// recordings, and steps of time where the comparison needed them.
+//
+// An error: numbers that refer to nothing, what is larger than any page, and a page that
+// compares where no side is asked for, or none that does where one is. Takes no more than about
+// `memory_budget` bytes.
+Result<Profile> read_page(std::string_view file, uint64_t memory_budget,
+                          std::optional<Side> side = {});
 
 // The same of a page that is decoded already.
-Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget);
+Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget,
+                                std::optional<Side> side = {});
 
 }  // namespace gosym

@@ -8,12 +8,13 @@
 
 namespace gosym {
 
-Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget) {
+Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget,
+                             std::optional<Side> side) {
   switch (kind) {
     case InputKind::kPprof:
       return read_pprof(file, memory_budget);
     case InputKind::kPage:
-      return read_page(file, memory_budget);
+      return read_page(file, memory_budget, side);
     case InputKind::kFolded:
       return read_folded(file, memory_budget);
     case InputKind::kRecording:

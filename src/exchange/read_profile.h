@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -9,7 +10,9 @@
 namespace gosym {
 
 // Makes a profile of the whole of a file that holds one, which is of any kind but a recording.
-// What is made of it takes no more than about `memory_budget` bytes.
-Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget);
+// What is made of it takes no more than about `memory_budget` bytes. Of a page that compares it
+// is that of one side.
+Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget,
+                             std::optional<Side> side = {});
 
 }  // namespace gosym

@@ -9,6 +9,7 @@
 #include "page/html.h"
 #include "page/make_page.h"
 #include "profile/accumulated_profile.h"
+#include "profile/filter.h"
 
 namespace gosym {
 
@@ -52,42 +53,46 @@ std::vector<page::Note> notes_of(const Profile& profile) {
   return notes;
 }
 
-// A side of a comparison, with all of its files as one: "gosym record -a (a.raw b.raw --pid
-// 7)".
-ProfiledRecording side_of(std::string_view title, const Profile& profile) {
-  ProfiledRecording side = {std::string(title), profile.info, profile.start_realtime_ns,
-                            profile.duration_ns};
-  std::string names;
-  for (const ProfiledRecording& one : profile.recordings)
-    names += (names.empty() ? "" : " ") + one.name;
-  if (!profile.filter.empty())
-    names += (names.empty() ? "" : " ") + profile.filter;
-  side.info.command_line += side.info.command_line.empty() ? names : " (" + names + ")";
+// A side as the page has it, of which gosym diff makes the same comparison again: with its
+// recordings, and with steps of time where these are too few to be blocks. Steps of a time that
+// was chosen are left out, for the page does not tell where it begins.
+Profile side_of(const ComparedProfile& compared) {
+  Profile side = compared.profile;
+  if (side.recordings.empty())
+    side.recordings.push_back({"", side.info, side.start_realtime_ns, side.duration_ns});
+  for (size_t i = 0; i < side.recordings.size(); i++) {
+    TimeRange time = recorded_time(compared, i);
+    side.recordings[i].duration_ns = time.end - time.begin;
+  }
+  if (compared.time != TimeRange() || side.recordings.size() >= kManyRuns)
+    widen_steps(side, 0);
   return side;
 }
 
-// The samples of both, as recordings 0 and 1 of one event. What code is called, and where it
-// is, are as in the profile after. Times are left out: the same second of two runs is not the
-// same work.
+// The samples of both, of one event. What code is called, and where it is, are as in the
+// profile after. The page has no times for people: the same second of two runs is not the same
+// work.
 Profile profile_of_both(const Profile& before, const Profile& after) {
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
-  sum.add(after, 1);
-  sum.add(before, 0);
+  sum.add(after, static_cast<uint32_t>(before.recordings.size()));
+  sum.add(before);
   Profile both = std::move(sum.profile());
   for (SampleCount& sample : both.samples)
-    sample.event = sample.step = 0;
+    sample.event = 0;
   both.time_step = 0;
   both.info.events = after.info.events;
   both.info.command_line.clear();
   both.filter.clear();
   both.start_realtime_ns = both.duration_ns = 0;
-  // The notes have them of each side.
+  // Each side has its own.
   both.stats = {};
   both.unwound = {};
   both.unwound_by_event.clear();
   both.recorded_amounts.clear();
   both.memory_limit = std::min(before.memory_limit, after.memory_limit);
-  both.recordings = {side_of("before", before), side_of("after", after)};
+  both.recordings = before.recordings;
+  both.recordings.insert(both.recordings.end(), after.recordings.begin(),
+                         after.recordings.end());
   return both;
 }
 
@@ -100,17 +105,22 @@ double scale_of_amounts(const Profile& before, const Profile& after, Per per, do
 
 }  // namespace
 
-void write_html_difference(const Difference& difference, const Profile& before,
-                           const Profile& after, double scale, const Write& write) {
+void write_html_difference(const Difference& difference, const ComparedProfile& compared_before,
+                           const ComparedProfile& compared_after, const Write& write) {
   Per per = difference.options.per;
+  Profile before = side_of(compared_before);
+  Profile after = side_of(compared_after);
   std::vector<page::Note> notes;
-  append_notes(difference_notes(difference, before, after), notes);
-  for (const Profile* side : {&before, &after}) {
-    notes.push_back({"", side == &before ? "Before" : "After"});
-    append_notes_of(*side, notes);
+  append_notes(difference_notes(difference, compared_before.profile, compared_after.profile),
+               notes);
+  for (const ComparedProfile* side : {&compared_before, &compared_after}) {
+    notes.push_back({"", side == &compared_before ? "Before" : "After"});
+    append_notes_of(side->profile, notes);
   }
   page::Page page = page::make_page(profile_of_both(before, after), std::move(notes));
+  page.sides = {page::make_side(before), page::make_side(after)};
   page.origin.compared_per = to_string(per);
+  double scale = scale_of(compared_before, compared_after, per);
   constexpr double kBillion = 1e9;
   constexpr double kMost = 1e18;  // of 64 bits
   page.origin.scale_before = static_cast<uint64_t>(

@@ -11,9 +11,8 @@ namespace gosym {
 void write_html(const Profile& profile, const Write& write);
 
 // A page that compares two profiles of one event: with the stacks of both, colours for what
-// changed, and the verdicts of `difference`, which was made of them. `scale` is what amounts
-// before are multiplied by (view/difference.h).
-void write_html_difference(const Difference& difference, const Profile& before,
-                           const Profile& after, double scale, const Write& write);
+// changed, and the verdicts of `difference`, which was made of them.
+void write_html_difference(const Difference& difference, const ComparedProfile& before,
+                           const ComparedProfile& after, const Write& write);
 
 }  // namespace gosym

@@ -586,4 +586,10 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
   return page;
 }
 
+Side make_side(const Profile& profile) {
+  return {.origin = origin_of(profile),
+          .event = event_of(profile, 0),
+          .recordings = static_cast<uint32_t>(std::max<size_t>(1, profile.recordings.size()))};
+}
+
 }  // namespace gosym::page

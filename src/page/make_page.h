@@ -10,4 +10,8 @@ namespace gosym::page {
 // What the page has of a profile: all of it but addresses, goroutine ids and CPUs.
 Page make_page(const Profile& profile, std::vector<Note> notes);
 
+// What a page that compares has of one side alone: its first event, and how many recordings it
+// is of.
+Side make_side(const Profile& profile);
+
 }  // namespace gosym::page

@@ -61,6 +61,12 @@ struct Fields {
     field(5, recording.command_line);
   }
 
+  static void visit(auto& field, Either<Side> auto& side) {
+    field(1, side.origin);
+    field(2, side.event);
+    field(3, side.recordings);
+  }
+
   static void visit(auto& field, Either<Texts> auto& texts) {
     field(1, texts.shared);
     field(2, texts.rest);
@@ -150,6 +156,7 @@ struct Fields {
     field(11, page.label_sets);
     field(12, page.samples);
     field(13, page.notes);
+    field(14, page.sides);
   }
 };
 

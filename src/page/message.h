@@ -68,6 +68,12 @@ struct Recording {
   std::string command_line;
 };
 
+struct Side {
+  Origin origin;
+  Event event;
+  uint32_t recordings = 0;
+};
+
 struct Texts {
   Column shared;
   Column rest;
@@ -157,6 +163,7 @@ struct Page {
   std::vector<LabelSet> label_sets;
   Samples samples;
   std::vector<Note> notes;
+  std::vector<Side> sides;
 };
 
 inline constexpr uint32_t kVersion = 1;

@@ -62,7 +62,7 @@ uint64_t number_of(uint32_t high, uint32_t low) {
 
 }  // namespace
 
-void AccumulatedProfile::add(const Profile& part, uint32_t recording) {
+void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
   if (std::exchange(is_empty_, false)) {
     profile_.info = part.info;
     profile_.start_realtime_ns = part.start_realtime_ns;
@@ -98,7 +98,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t recording) {
       *text = ids.strings[static_cast<size_t>(*text)];
     sample.label_set = ids.label_sets[sample.label_set];
     sample.event = ids.events[sample.event];
-    sample.recording = recording;
+    sample.recording += first_recording;
     add_sample(sample, is_short);
   }
   add_counts(part, ids);

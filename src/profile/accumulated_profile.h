@@ -31,8 +31,9 @@ public:
   AccumulatedProfile() : AccumulatedProfile(Limits()) {}
 
   // The first one begins before all others. Images have the same number in all of them, and so
-  // have the recordings, as profile().recordings will list them. Events that are equal are one.
-  void add(const Profile& part, uint32_t recording = 0);
+  // have the recordings, as profile().recordings will list them: those of the part from
+  // `first_recording` on. Events that are equal are one.
+  void add(const Profile& part, uint32_t first_recording = 0);
 
   // Changes that are not taken back make the sum wrong.
   Profile& profile() { return profile_; }

@@ -66,13 +66,22 @@ void count_samples(const DifferenceOptions& options, double period, Counts& coun
   }
 }
 
-// The build of each file of a profile, by its name.
-std::map<std::string, std::string> builds_of(const Profile& profile) {
-  std::map<std::string, std::string> builds;
-  for (const ProfileImage& image : profile.images)
-    if (image.kind == ProfileImage::Kind::kFile)
-      builds[std::string(base_name(image.file.path))] +=
-          image.file.gnu_build_id + '/' + image.file.go_build_id + '\n';
+// The builds of each file that has samples, by its name.
+using Builds = std::map<std::string, std::set<std::string>>;
+
+Builds builds_of(const Profile& profile) {
+  std::vector<bool> has_samples(profile.images.size());
+  for (LocationId id : profile.stack_locations) {
+    MappingId mapping = profile.locations[to_index(id)].mapping;
+    has_samples[profile.mappings[to_index(mapping)].image] = true;
+  }
+  Builds builds;
+  for (size_t i = 0; i < has_samples.size(); i++) {
+    const ProfileImage& image = profile.images[i];
+    if (has_samples[i] && image.kind == ProfileImage::Kind::kFile)
+      builds[std::string(base_name(image.file.path))].insert(image.file.gnu_build_id + '/' +
+                                                             image.file.go_build_id);
+  }
   return builds;
 }
 
@@ -244,8 +253,8 @@ private:
 
   const Counts& before_;
   const Counts& after_;
-  std::map<std::string, std::string> builds_before_;
-  std::map<std::string, std::string> builds_after_;
+  Builds builds_before_;
+  Builds builds_after_;
   std::map<std::string, Group> groups_;
   std::deque<Counted> sums_;  // that pairs point to
   std::vector<Pair> pairs_;
@@ -275,19 +284,6 @@ double in_seconds(uint64_t nanoseconds) {
 
 double sum_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
-  const Profile& profile = compared.profile;
-  uint64_t begin = 0;
-  uint64_t end = profile.duration_ns;
-  if (!profile.recordings.empty()) {
-    const ProfiledRecording& one = profile.recordings[recording];
-    begin = one.start_realtime_ns - profile.recordings.front().start_realtime_ns;
-    end = begin + one.duration_ns;
-  }
-  begin = std::max(begin, compared.time.begin);
-  return {begin, std::max(begin, std::min(end, compared.time.end))};
 }
 
 Blocks blocks_of(const ComparedProfile& compared, Per per) {

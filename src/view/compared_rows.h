@@ -22,9 +22,6 @@ struct Blocks {
 };
 Blocks blocks_of(const ComparedProfile& compared, Per per);
 
-// The time of a recording that samples are of, since the first recording began.
-TimeRange recorded_time(const ComparedProfile& compared, size_t recording);
-
 double in_seconds(uint64_t nanoseconds);
 double sum_of(std::span<const double> values);
 

@@ -61,6 +61,19 @@ double DifferenceRow::relative() const {
                           : std::numeric_limits<double>::infinity();
 }
 
+TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
+  const Profile& profile = compared.profile;
+  uint64_t begin = 0;
+  uint64_t end = profile.duration_ns;
+  if (!profile.recordings.empty()) {
+    const ProfiledRecording& one = profile.recordings[recording];
+    begin = one.start_realtime_ns - profile.recordings.front().start_realtime_ns;
+    end = begin + one.duration_ns;
+  }
+  begin = std::max(begin, compared.time.begin);
+  return {begin, std::max(begin, std::min(end, compared.time.end))};
+}
+
 double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per per) {
   auto base_of = [per](const ComparedProfile& compared) {
     if (per == Per::kShare)

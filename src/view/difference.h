@@ -97,6 +97,9 @@ struct ComparedProfile {
   TimeRange time = {};
 };
 
+// The time of a recording that samples are of, since the first recording began.
+TimeRange recorded_time(const ComparedProfile& compared, size_t recording);
+
 struct Difference {
   DifferenceOptions options;
   bool measures_time = true;     // amounts are nanoseconds, or else events

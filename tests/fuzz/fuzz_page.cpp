@@ -1,20 +1,20 @@
 #include <cassert>
+#include <optional>
 
 #include "exchange/page_reader.h"
 #include "output/folded.h"
 #include "page/make_page.h"
 
-// Whatever a page says, the profile of it refers to nothing that is not there, and the page of
-// that profile has the same samples.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace gosym;
-  constexpr uint64_t kBudget = 64 << 20;
-  auto page = page::decode(std::as_bytes(std::span(data, size)));
-  if (!page)
-    return 0;
-  auto profile = make_profile_of(*page, kBudget);
+using namespace gosym;
+
+namespace {
+
+constexpr uint64_t kBudget = 64 << 20;
+
+void try_profile(const page::Page& page, std::optional<Side> side) {
+  auto profile = make_profile_of(page, kBudget, side);
   if (!profile)
-    return 0;
+    return;
   size_t folded = 0;
   write_folded(*profile, [&](std::string_view line) {
     folded += line.size();
@@ -25,5 +25,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto same = make_profile_of(*again, 16 * kBudget);
   assert(same);
   assert(same->total_count() == profile->total_count());
+}
+
+}  // namespace
+
+// Whatever a page says, the profile of it, or of a side of what it compares, refers to nothing
+// that is not there, and the page of that profile has the same samples.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto page = page::decode(std::as_bytes(std::span(data, size)));
+  if (!page)
+    return 0;
+  for (std::optional<Side> side :
+       {std::optional<Side>(), std::optional(Side::kBefore), std::optional(Side::kAfter)})
+    try_profile(*page, side);
   return 0;
 }

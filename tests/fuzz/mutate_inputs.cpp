@@ -178,6 +178,8 @@ std::string report_recording(const std::string& file) {
 
 std::string report_profile(InputKind kind, const std::string& file) {
   auto profile = read_profile(kind, file, kBudget);
+  if (!profile && kind == InputKind::kPage)
+    profile = read_profile(kind, file, kBudget, Side::kAfter);
   if (!profile)
     return {};
   if (kind == InputKind::kPage)
@@ -200,6 +202,8 @@ std::string report_page(const std::string& file, Mutation& mutation) {
   if (!damaged)
     return {};
   auto profile = make_profile_of(*damaged, kBudget);
+  if (!profile)
+    profile = make_profile_of(*damaged, kBudget, Side::kBefore);
   if (!profile)
     return {};
   show_names(*profile, {});

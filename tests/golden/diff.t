@@ -13,9 +13,12 @@ Files that cannot be used are told apart from a change: 3, not 1.
 
 Two sides.
 
-  $ gosym diff; gosym diff one.raw
-  gosym: error: two files are compared: BEFORE and AFTER
-  gosym: hint: gosym diff before.raw after.raw, or gosym diff a1.raw a2.raw -- b1.raw b2.raw
+  $ gosym diff one.raw
+  gosym: error: 'one.raw': No such file or directory
+  gosym: hint: make a recording first: gosym record -p PID -d 10s
+  [3]
+
+  $ gosym diff
   gosym: error: two files are compared: BEFORE and AFTER
   gosym: hint: gosym diff before.raw after.raw, or gosym diff a1.raw a2.raw -- b1.raw b2.raw
   [2]

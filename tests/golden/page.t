@@ -25,16 +25,33 @@ A page for a browser is read by what it holds.
   gosym: hint: gosym reads the pages that gosym report --html writes
   [1]
 
-Two profiles on one page are for a browser only.
+A page that compares two profiles has both.
 
   $ printf 'server;main;parse 60\nserver;main;idle 40\n' > b.folded
   $ gosym diff a.folded b.folded --html d.html; grep -c 'id="profile"' d.html
   1
 
+  $ gosym diff a.folded b.folded > of-both; gosym diff d.html | diff of-both - && wc -l < of-both
+  10
+
+  $ gosym report d.html --side before --folded; gosym report d.html --side after --folded
+  server;main;idle 60
+  server;main;parse 30
+  server;main;parse;sys_read_[k] 10
+  server;main;idle 40
+  server;main;parse 60
+
   $ gosym report d.html
-  gosym: error: 'd.html': a page for a browser: it compares two profiles, so that its amounts are of neither
-  gosym: hint: a browser shows it; gosym reads the two that gosym diff made it of
+  gosym: error: 'd.html': a page for a browser: it compares two profiles
+  gosym: hint: gosym diff compares them again, and gosym report --side before, or after, shows one
   [1]
+
+  $ gosym report a.html --side after; gosym report a.folded --side before; gosym diff a.html
+  gosym: error: 'a.html': a page for a browser: it has no sides, as a page of gosym diff has
+  gosym: error: 'a.folded': folded text: it has no sides, as a page of gosym diff has
+  gosym: error: 'a.html': a page for a browser: it has no sides, as a page of gosym diff has
+  gosym: hint: gosym diff before.raw after.raw, or gosym diff a1.raw a2.raw -- b1.raw b2.raw
+  [2]
 
 A picture has a tooltip for each box.
 

@@ -605,6 +605,11 @@ test("a comparison: sums and verdicts are those of gosym diff, and colours say w
   for (const by of ["package", "line", "module"])
     await set({by, invert: by === "line", colour: by === "module" ? "kind" : "change"});
   assert.deepEqual(browser.errors(), []);
+  // What is on the page is what it was made of.
+  for (const options of [["--json"], ["--json", "--children", "--per", "second"], ["--tree"], ["--folded"]])
+    assert.deepEqual(gosym("diff", "-q", ...options, page), gosym("diff", "-q", ...options, ...sides));
+  for (const [i, side] of ["before", "after"].entries())
+    assert.deepEqual(gosym("report", "--side", side, "--folded", page), gosym("report", "--folded", sides[i]));
   assert.throws(() => gosym("report", page), /compares two profiles/);
 });
 

@@ -72,7 +72,7 @@ class Table {
   }
 }
 
-// profile: {origin, events, recordings: [{name, host, command}], modules: [{path, kind}],
+// profile: {origin, events, recordings: [{name, host, command}], sides: [{recordings}], modules: [{path, kind}],
 // labels: [[[key, value]]], notes, samples: [{stack: [frame], owner: {pid, tid, comm, event, cgroup,
 // labelSet, recording, state}, step, count, weight}]}.
 // Stacks are outermost first; a frame is {name, module, file, line, package, source, isInlined,
@@ -168,6 +168,7 @@ function encodeMessage(profile) {
     ...(profile.recordings ?? []).map((each) => message(4, textField(1, each.name),
       textField(2, each.host ?? ""), fixedField(3, each.start ?? 1.7e18),
       numberField(4, each.duration ?? 1e9), textField(5, each.command ?? ""))),
+    ...(profile.sides ?? []).map((each) => message(14, numberField(3, each.recordings))),
     message(5, column(1, shared), column(2, rest), bytesField(3, Buffer.concat(tails))),
     ...(profile.modules ?? [{path: "/bin/prog"}]).map((each) => message(6,
       numberField(1, id(each.path)), numberField(2, each.kind ?? 0))),

@@ -363,7 +363,8 @@ test("names on boxes have the contrast that WCAG asks for, in the light and in t
 
 // 200 samples before and 100 after, which before is scaled to.
 const kCompared = {origin: {per: "share", scaleBefore: 0.5e9, timeStep: 0},
-  recordings: [{name: "before"}, {name: "after"}], modules: [{path: "/old/prog"}, {path: "/new/prog2"}],
+  recordings: [{name: "a.raw"}, {name: "b.raw"}], sides: [{recordings: 1}, {recordings: 1}],
+  modules: [{path: "/old/prog"}, {path: "/new/prog2"}],
   samples: [
     {stack: [{name: "main"}, {name: "same"}], owner: {recording: 0}, count: 100},
     {stack: [{name: "main", module: 2}, {name: "same", module: 2}], owner: {recording: 1}, count: 49},
@@ -411,9 +412,19 @@ test("changes as people read them", () => {
     ["≈ +20 %", "+140 %", "≈ −2.0 %", "new", "gone", "=", "× 30", "≈ new"]);
 });
 
-test("a comparison of one recording is damaged", () => {
-  assert.throws(() => profileOf({...kCompared, recordings: [{name: "a"}, {name: "b"}, {name: "c"}]}),
-    /does not compare two/);
+test("a comparison has as many recordings before as it says, and steps of time mean nothing", () => {
+  const recordings = ["a", "b", "c"].map((name) => ({name}));
+  const samples = kCompared.samples.map((each, i) => ({...each, step: i, owner: {recording: i % 3}}));
+  const profile = profileOf({...kCompared, recordings, samples, sides: [{recordings: 2}, {recordings: 1}]});
+  assert.deepEqual([...profile.samples.owner].map((owner) => profile.owners.side[owner]).sort(), [0, 0, 0, 1]);
+  assert.deepEqual([...profile.samples.step], [0, 0, 0, 0]);
+  const side = v.ownerDimensions(profile).find(({id}) => id === "side");
+  assert.deepEqual(side.values.slice().sort(), ["after", "before"]);
+});
+
+test("a comparison of one side is damaged", () => {
+  for (const sides of [[], [{recordings: 2}], [1, 1, 0].map((recordings) => ({recordings}))])
+    assert.throws(() => profileOf({...kCompared, sides}), /does not compare two/);
 });
 
 test("a search that is no regular expression says so", () => {

@@ -10,6 +10,7 @@
 
 #include "demo_profile.h"
 #include "exchange/page_reader.h"
+#include "output/difference_text.h"
 #include "output/folded.h"
 #include "output/html.h"
 #include "output/svg.h"
@@ -416,45 +417,104 @@ TEST_CASE("page: names cannot leave the element they are in") {
   }
 }
 
-TEST_CASE("page: a comparison has both sides, and is not taken for one profile") {
-  Profile after = make_demo_profile();
-  Profile before = make_demo_profile();
-  for (SampleCount& sample : before.samples)
-    sample.count *= 3;
-  before.info.events[0].frequency = 200;
-  before.time_step = after.time_step = 1'000'000'000;
-  for (Per per : {Per::kShare, Per::kSecond}) {
+// Two recordings, of 2.5 s each, the second of which began a minute after the first.
+Profile two_runs(uint64_t times, uint64_t frequency) {
+  Profile profile = make_demo_profile();
+  profile.time_step = 500'000'000;
+  profile.info.events[0].frequency = frequency;
+  profile.duration_ns = 62'500'000'000;
+  std::vector<SampleCount> samples;
+  for (uint32_t run : {0, 1}) {
+    uint64_t begin = profile.start_realtime_ns + run * 60'000'000'000;
+    profile.recordings.push_back(
+        {fmt::format("{}.raw", run), profile.info, begin, 2'500'000'000});
+    for (SampleCount sample : profile.samples) {
+      sample.recording = run;
+      sample.step = run * 120 + static_cast<uint32_t>(samples.size() % 5);
+      sample.count *= times + run;
+      samples.push_back(sample);
+    }
+  }
+  profile.samples = std::move(samples);
+  return profile;
+}
+
+TEST_CASE("page: a comparison has both sides, of which the same comparison can be made") {
+  Profile before = two_runs(3, 200);
+  Profile after = two_runs(1, 100);
+  for (Per per : {Per::kShare, Per::kSecond, Per::kRun}) {
     CAPTURE(to_string(per));
     DifferenceOptions options;
     options.per = per;
     Difference found = difference({before}, {after}, options);
-    double scale = scale_of({before}, {after}, per);
-    std::string html = written_by(write_html_difference, found, before, after, scale);
-    auto read = page::read_html(html, kBudget);
-    REQUIRE(read);
-    CHECK(read->origin.compared_per == to_string(per));
-    // By share a third counts as much; as time a sample of 200 Hz is half of one of 100 Hz.
-    CHECK(read->origin.scale_before == (per == Per::kShare ? 333'333'333 : 500'000'000));
-    REQUIRE(read->events.size() == 1);
-    CHECK(read->events[0].frequency == 100);
-    REQUIRE(read->recordings.size() == 2);
-    CHECK(read->recordings[0].name == "before");
-    CHECK(read->recordings[1].name == "after");
-    std::array<uint64_t, 2> counts = {};
-    for (size_t i = 0; i < read->samples.owner.size(); i++) {
-      uint64_t count = read->samples.count.empty() ? 1 : read->samples.count[i];
-      counts[read->owners.recording[read->samples.owner[i]]] += count;
-    }
-    CHECK(counts[0] == before.total_count());
-    CHECK(counts[1] == after.total_count());
-    CHECK(read->origin.time_step_ns == 0);
-    CHECK(std::ranges::all_of(read->samples.step, [](uint32_t step) { return step == 0; }));
+    std::string html = written_by(write_html_difference, found, ComparedProfile{before},
+                                  ComparedProfile{after});
+    auto page = page::read_html(html, kBudget);
+    REQUIRE(page);
+    CHECK(page->origin.compared_per == to_string(per));
+    // By share it counts 3 / 7 as much; as time a sample of 200 Hz is half of one of 100 Hz.
+    CHECK(page->origin.scale_before == (per == Per::kShare ? 428'571'428 : 500'000'000));
+    REQUIRE(page->events.size() == 1);
+    CHECK(page->events[0].frequency == 100);
+    CHECK(page->recordings.size() == 4);
+    CHECK(page->origin.time_step_ns == 0);
 
-    auto profile = read_page(html, kBudget);
-    REQUIRE(!profile);
-    CHECK(profile.error().message() ==
-          "it compares two profiles, so that its amounts are of neither");
+    auto read_before = read_page(html, kBudget, Side::kBefore);
+    auto read_after = read_page(html, kBudget, Side::kAfter);
+    REQUIRE_MESSAGE(read_before, read_before.error().message());
+    REQUIRE_MESSAGE(read_after, read_after.error().message());
+    CHECK(samples_of(*read_before) == samples_of(before));
+    CHECK(samples_of(*read_after) == samples_of(after));
+    CHECK(read_before->event() == before.event());
+    CHECK(read_after->event() == after.event());
+    CHECK(difference_json(difference({*read_before}, {*read_after}, options), *read_before,
+                          *read_after) == difference_json(found, before, after));
+
+    auto neither = read_page(html, kBudget);
+    REQUIRE(!neither);
+    CHECK(neither.error().message() == "it compares two profiles");
   }
+  auto plain = read_page(written_by(write_html, after), kBudget, Side::kAfter);
+  REQUIRE(!plain);
+  CHECK(plain.error().message() == no_sides().message());
+}
+
+TEST_CASE("page: a comparison of a chosen time has how much that was, and no steps") {
+  Profile before = two_runs(3, 100);
+  Profile after = two_runs(1, 100);
+  TimeRange time = {.begin = 1'000'000'000, .end = 61'000'000'000};
+  DifferenceOptions options;
+  options.per = Per::kSecond;
+  Difference found = difference({before, time}, {after, time}, options);
+  std::string html = written_by(write_html_difference, found, ComparedProfile{before, time},
+                                ComparedProfile{after, time});
+  auto read = read_page(html, kBudget, Side::kAfter);
+  REQUIRE(read);
+  CHECK(read->time_step == 0);
+  CHECK(read->recordings[0].duration_ns == 1'500'000'000);
+  CHECK(read->recordings[1].duration_ns == 1'000'000'000);
+  CHECK(scale_of({*read}, {after, time}, Per::kSecond) == 1);
+}
+
+TEST_CASE("page: sides that do not fit the recordings are refused") {
+  Profile profile = two_runs(1, 100);
+  page::Page page = page::make_page(profile, {});
+  page.origin.scale_before = 1;
+  auto refused = [&](std::vector<page::Side> sides) {
+    page.sides = std::move(sides);
+    auto read = make_profile_of(page, kBudget, Side::kAfter);
+    return !read && read.error().message() == "what it compares is not two sides of recordings";
+  };
+  page::Side one = page::make_side(profile);
+  one.recordings = 1;
+  CHECK(refused({}));
+  CHECK(refused({one}));
+  CHECK(refused({one, one, one}));
+  page::Side many = one;
+  many.recordings = UINT32_MAX;
+  CHECK(refused({one, many}));
+  CHECK(refused({many, many}));
+  CHECK(!refused({one, one}));
 }
 
 TEST_CASE("page: text and DEFLATE that are damaged are errors, bombs as well") {

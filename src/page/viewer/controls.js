@@ -50,7 +50,7 @@ function makeTools(page) {
 
 // "host · go build · 2026-11-25 02:44 · 12.3 s · 4,096 samples"
 function writeTitle({profile}) {
-  const {origin, samples, owners, recordings} = profile, parts = [];
+  const {origin, samples, owners, sides, recordings} = profile, parts = [];
   const part = (text, tag = "span") => {
     if (text)
       parts.push(parts.length ? " · " : "", foreign(text, tag));
@@ -61,14 +61,19 @@ function writeTitle({profile}) {
     part(start ? dateText(start) : "");
     part(duration ? formatTime(duration) : "");
     const number = samples.number.reduce((sum, each, i) =>
-      side < 0 || owners.recording[samples.owner[i]] === side ? sum + each : sum, 0);
+      side < 0 || owners.side[samples.owner[i]] === side ? sum + each : sum, 0);
     part(`${formatCount(number)} sample${number === 1 ? "" : "s"}`);
     return parts.splice(0);
   };
-  const {command, selection} = origin;
+  const named = ({command, selection}, names) => {
+    const of = [...names, selection].filter(Boolean).join(" ");
+    return of && command ? `${command} (${of})` : command || of;
+  };
+  let first = 0;
   byId("what").replaceChildren(...profile.isCompared
-    ? recordings.map((each, side) => make("div", {}, `${each.name}: `, ...describe(each, side)))
-    : describe({...origin, command: selection ? `${command} (${selection})` : command}, -1));
+    ? sides.map(({origin, recordings: count}, side) => make("div", {}, `${kSides[side]}: `, ...describe({...origin,
+      command: named(origin, recordings.slice(first, first += count).map(({name}) => name))}, side)))
+    : describe({...origin, command: named(origin, [])}, -1));
   byId("what").title = byId("what").innerText;
 }
 

@@ -82,9 +82,9 @@ function readTree({up, added, next, first}, frameCount) {
   return {count, parent, frame, end, ends};
 }
 
-// Of a page that compares recordings the first is what was before: its amounts are scaled, and what is
-// shown is of both together, before + after.
-const kBefore = 0;
+// Of a page that compares two sides: amounts before are scaled, and what is shown is of both together,
+// before + after.
+const kBefore = 0, kSides = ["before", "after"];
 
 // One entry a sample: the node it ends in (the number of nodes for the root, which is an empty
 // stack), owner, step of time, how many, and its amount.
@@ -106,7 +106,7 @@ function readSamples(samples, inRoot, counts, tree, owners, events, scaleBefore)
       // Of most events samples weigh the same, but for ticks of the clock that were skipped.
       amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
                                                                     : number[i] + samples.skipped[i];
-      if (owners.recording[samples.owner[i]] === kBefore)
+      if (owners.side?.[samples.owner[i]] === kBefore)
         amount[i] *= scaleBefore;
     }
   }
@@ -146,9 +146,14 @@ function makeProfile(page) {
   requireThat(sampleCount <= kMaxSamples, "it counts too many samples");
   const columns = checkedTable(page.samples, "samples", {owner: owners.size}, sampleCount);
   const scaleBefore = page.origin.scaleBefore / 1e9, isCompared = scaleBefore > 0;
-  requireThat(!isCompared || page.recordings.length === 2, "it does not compare two recordings");
+  if (isCompared) {
+    requireThat(page.sides.length === 2, "it does not compare two sides");
+    owners.side = owners.recording.map((each) => each < page.sides[0].recordings ? kBefore : 1);
+    columns.step.fill(0);  // the same second of two runs is not the same work
+  }
   return {
     origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
+    sides: page.sides,
     texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
     tree, stepNs: page.origin.timeStep, isCompared,
     samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events,
@@ -334,6 +339,7 @@ function ownerDimensions(profile) {
     ["cgroup", "Cgroup", (o) => texts[owners.cgroup[o]]],
     ["state", "State", (o) => texts[owners.state[o]]],
     ["waker", "Woken by", (o) => texts[owners.waker[o]]],
+    ["side", "Side", (o) => kSides[owners.side?.[o]]],
     ["recording", "Recording", (o) => recordings[owners.recording[o]]?.name ?? ""],
   ];
   const labelKeys = new Set();
@@ -645,11 +651,11 @@ function layOut(tree, self) {
   return {count, node, key, parent, depth, end, total: width, self: own, start, maxDepth, placeOf};
 }
 
-// ---- What changed, where two recordings are compared
+// ---- What changed, where two sides are compared
 
 // Of amounts before + after those after.
 function amountsAfter({samples, owners}, amounts) {
-  return amounts.map((amount, i) => owners.recording[samples.owner[i]] === kBefore ? 0 : amount);
+  return amounts.map((amount, i) => owners.side[samples.owner[i]] === kBefore ? 0 : amount);
 }
 
 // The variance of before - after for each unit of before + after, if nothing has changed and samples are
@@ -657,7 +663,7 @@ function amountsAfter({samples, owners}, amounts) {
 function varianceOf({samples, owners}, amounts) {
   const sums = [0, 0], squares = [0, 0];
   for (let i = 0; i < amounts.length; i++) {
-    const side = owners.recording[samples.owner[i]] === kBefore ? 0 : 1;
+    const side = owners.side[samples.owner[i]];
     sums[side] += amounts[i];
     squares[side] += amounts[i] ** 2 / Math.max(1, samples.number[i]);
   }

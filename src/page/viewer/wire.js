@@ -26,6 +26,7 @@ const kSchema = (() => {
     1: ["name", "text"], 2: ["host", "text"], 3: ["start", "fixed"], 4: ["duration", "number"],
     5: ["command", "text"],
   };
+  const side = {1: ["origin", origin], 2: ["event", event], 3: ["recordings", "number"]};
   const texts = {1: ["shared", "numbers"], 2: ["rest", "numbers"], 3: ["bytes", "bytes"]};
   const module = {
     1: ["path", "number"], 2: ["kind", "number"], 3: ["gnuBuildId", "bytes"],
@@ -60,6 +61,7 @@ const kSchema = (() => {
     7: ["functions", functions], 8: ["frames", frames], 9: ["tree", tree], 10: ["owners", owners],
     11: ["labelSets", [{1: ["key", "numbers"], 2: ["value", "numbers"]}]],
     12: ["samples", samples], 13: ["notes", [{1: ["title", "text"], 2: ["text", "text"]}]],
+    14: ["sides", [side]],
   };
 })();
 
