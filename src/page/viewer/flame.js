@@ -113,6 +113,7 @@ class FlameView {
     this.small ??= new TextMeasure(context, kSmallFont);
     const labels = [], top = this.top(0), step = this.rowStep(), {depth} = this.layout;
     this.drawn = 0;
+    this.filled = "";
     this.visit((place, x, width) => {
       const y = top + depth[place] * step;
       if (this.isUpward ? y + kRow < 0 : y > high)
@@ -131,8 +132,10 @@ class FlameView {
     const {layout, style} = this, width = right - left;
     const isInlined = place > 0 && !style.isPlain[layout.node[place]];
     const isMatch = style.isMatch && style.isMatch[layout.key[place]] === 1;
-    context.fillStyle = place === 0 ? theme.root
+    const colour = place === 0 ? theme.root
         : isMatch ? theme.match : style.colourOf(place) ?? theme.root;
+    if (colour !== this.filled)  // to set it is slow
+      context.fillStyle = this.filled = colour;
     context.globalAlpha = (style.isMatch && !isMatch && place > 0) ||
         layout.depth[place] < layout.depth[this.zoomed] ? 0.4 : 1;
     const inset = isInlined ? 5 : 0;
@@ -377,15 +380,15 @@ class OverviewRow {
     const wide = flame.host.clientWidth, high = 28;  // without a scroll bar
     if (!layout || wide === 0)
       return;
-    if (this.of !== layout || this.colours !== flame.style.colours ||
-        this.isMatch !== flame.style.isMatch || this.wide !== wide) {
-      Object.assign(this, {of: layout, colours: flame.style.colours, wide,
-        isMatch: flame.style.isMatch});
+    if (this.of !== layout || this.colours !== flame.style.colours || this.wide !== wide) {
+      Object.assign(this, {of: layout, colours: flame.style.colours, wide});
       this.picture ??= document.createElement("canvas");
-      this.drawTree(sized(this.picture, wide, high), wide, high);
+      this.drawTree(sized(this.picture, wide, high), wide, high, null);
     }
-    const context = sized(canvas, wide, high), theme = themeColours();
+    const context = sized(canvas, wide, high), theme = themeColours(), {isMatch} = flame.style;
     context.drawImage(this.picture, 0, 0, wide, high);
+    if (isMatch)
+      this.drawTree(context, wide, high, isMatch);
     const scale = wide / Math.max(flame.width[0], 1e-9);
     const left = flame.begin * scale, right = flame.finish * scale;
     context.fillStyle = theme.veil;
@@ -396,18 +399,18 @@ class OverviewRow {
     context.strokeRect(left + 0.75, 0.75, Math.max(2, right - left - 1.5), high - 1.5);
   }
 
-  drawTree(context, wide, high) {
+  // All calls, or those that match.
+  drawTree(context, wide, high, matches) {
     const {flame: {style, width}, of: {start, end, depth, key, count, maxDepth}} = this;
     const scale = wide / Math.max(width[0], 1e-9), row = high / (maxDepth + 1);
     const theme = themeColours();
-    // Of calls that share a row of pixels one is drawn, and what matches.
+    // Of calls that share a row of pixels one is drawn.
     const hasRow = Array.from({length: maxDepth + 1}, (_, i) =>
       i === 1 || Math.floor(i * row) > Math.floor((i - 1) * row));
     for (let i = 0; i < count;) {
-      const isMatch = style.isMatch !== null && style.isMatch[key[i]] === 1;
       const isSeen = width[i] * scale >= 0.5;
-      if (isSeen && i > 0 && (isMatch || hasRow[depth[i]])) {
-        context.fillStyle = isMatch ? theme.match : style.colourOf(i) ?? theme.root;
+      if (isSeen && i > 0 && (matches ? matches[key[i]] : hasRow[depth[i]])) {
+        context.fillStyle = matches ? theme.match : style.colourOf(i) ?? theme.root;
         context.fillRect(start[i] * scale, depth[i] * row, width[i] * scale, Math.max(row, 1));
       }
       i = isSeen ? i + 1 : end[i];
