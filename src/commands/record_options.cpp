@@ -68,9 +68,10 @@ uint64_t max_frequency() {
 
 Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& options) {
   constexpr uint64_t kMaxFrequency = 1'000'000;
+  constexpr uint64_t kDefault = 99;
   uint64_t limit = max_frequency();
-  if (text == "max")
-    return limit;
+  if (text == "max" || text.empty())
+    return text.empty() ? std::min(limit, kDefault) : limit;
   auto frequency = parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
     return usage_error(fmt::format("--freq: '{}' is not a whole number from 1 to {}",
@@ -183,14 +184,19 @@ Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
   if (!is_of_command && options.processes.empty() && options.comms.empty() &&
       options.user.empty())
     return usage_error("wall: of which processes? name them (-p PID), or a command");
-  std::string text = options.wall.value_or("");
-  auto frequency = text.empty() ? WallOptions().frequency : parse_decimal(text);
-  if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
-    return usage_error(fmt::format("--wall: '{}' is not between 1 and {}", printable(text),
-                                   with_commas(kMaxFrequency)));
-  plan.wall_frequency = *frequency;
   plan.is_wall_only =
       named > 0 && std::cmp_equal(named, options.events.size()) && !options.off_cpu;
+  // Alone it is the event whose rate -F is.
+  bool has_own = options.wall && !options.wall->empty();
+  std::string text = has_own ? *options.wall : plan.is_wall_only ? options.frequency : "";
+  auto frequency = text.empty()    ? WallOptions().frequency
+                   : text == "max" ? kMaxFrequency
+                                   : parse_decimal(text);
+  if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
+    return usage_error(fmt::format("{}: '{}' is not between 1 and {} looks a second",
+                                   has_own ? "--wall" : "--freq", printable(text),
+                                   with_commas(kMaxFrequency)));
+  plan.wall_frequency = *frequency;
   if (plan.is_wall_only)
     plan.sampler.has_kernel = false;
   return Ok{};
@@ -402,7 +408,7 @@ OptionGroup sampling_options(RecordOptions& options) {
         .values = Values::kCommaList},
        {.names = "-F,--freq",
         .value = "HZ",
-        .help = "Samples per second of CPU time; max is 10,000 (default: 99)",
+        .help = "Samples per second of CPU time, up to 10,000, or max (default: 99)",
         .set = into(options.frequency)},
        {.names = "-c,--count",
         .value = "N",

@@ -27,7 +27,7 @@ struct RecordOptions {
   bool is_system_wide = false;
   std::string cpus;
   std::vector<std::string> events;
-  std::string frequency = "99";
+  std::string frequency = {};  // empty: the default
   std::string period;
   std::optional<std::string> off_cpu;  // the threshold; empty: the default
   std::optional<std::string> wall;  // looks a second; empty: the default; none: not asked for

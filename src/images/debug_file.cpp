@@ -61,9 +61,9 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
   if (!binary)
     return std::move(binary).error();
   const elf::Image& image = (*binary)->image();
-  // What sections there are stands at the end of a file.
-  if (image.sections.empty())
-    return Error(image.missing_bytes() > 0 ? "it is cut short" : "it has no sections");
+  // What sections there are stands at the end of a file; a Go program names its code without.
+  if (image.sections.empty() && image.missing_bytes() > 0)
+    return Error("it is cut short");
   if (std::string differs = difference(image, wanted); !differs.empty())
     return Error(differs);
   return DebugFile{*std::move(binary), std::move(path)};

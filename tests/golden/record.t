@@ -94,6 +94,13 @@ What begins with a dash is no command, and a command's output is its own.
   gosym: hint: see 'gosym record --help'
   [2]
 
+  $ gosym record -e wall -F 5000 -- true; gosym record -e wall -F 50 --wall=0 -- true
+  gosym: error: --freq: '5000' is not between 1 and 1,000 looks a second
+  gosym: hint: see 'gosym record --help'
+  gosym: error: --wall: '0' is not between 1 and 1,000 looks a second
+  gosym: hint: see 'gosym record --help'
+  [2]
+
   $ gosym record -a --freq -5
   gosym: error: --freq: '-5' is not a whole number from 1 to 1,000,000
   gosym: hint: see 'gosym record --help'

@@ -248,6 +248,15 @@ TEST_CASE("debug file: one that is cut short is told, and the search goes on") {
   CHECK(tree.find() == "usr/bin/x");
 }
 
+TEST_CASE("debug file: one without sections is the file all the same") {
+  std::string debug_file = build({.code_size = 16});
+  debug_file.replace(offsetof(Elf64_Ehdr, e_shoff), sizeof(Elf64_Off), sizeof(Elf64_Off), 0);
+  debug_file.replace(offsetof(Elf64_Ehdr, e_shnum), 4, 4, 0);  // and e_shstrndx
+  Installed tree({.link = debug_link("x", crc_of(debug_file))});
+  tree.write("usr/bin/x", debug_file);
+  CHECK(tree.find() == "usr/bin/x");
+}
+
 TEST_CASE("debug file: what is not a file of ELF is told, and the search goes on") {
   std::string debug_file = build({.build_id = "id"});
   Installed tree({.build_id = "id", .link = debug_link("x", 0)});
