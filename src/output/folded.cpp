@@ -4,10 +4,12 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/sequence_pool.h"
 #include "base/text.h"
 #include "view/frame_keys.h"
 
@@ -29,18 +31,19 @@ std::string safe(std::string_view name) {
 }
 
 // A line is never made before it is written: deep stacks of long names would take gigabytes.
-// Each distinct text of a frame has a number instead.
+// Each distinct text of a frame has a number instead, and so has each distinct sequence of them
+// that a location is shown as, and each of those that a stack is.
 class FoldedLines {
 public:
   explicit FoldedLines(const Profile& profile)
       : profile_(profile), keys_(profile, Dimension::Kind::kFunction) {
+    SequenceNumbers<uint32_t> shown;
     for (size_t i = 0; i < profile.locations.size(); i++) {
       add_frames(static_cast<LocationId>(i));
       begins_.push_back(frames_.size());
+      shown_as_.push_back(shown.number(frames_of(static_cast<LocationId>(i))));
     }
-    for (const SampleCount& sample : profile.samples)
-      lines_.push_back(
-          {text_id(safe(profile.strings[sample.comm])), sample.stack, profile.amount(sample)});
+    add_lines();
     std::ranges::sort(lines_,
                       [this](const Line& a, const Line& b) { return compare(a, b) < 0; });
   }
@@ -53,7 +56,9 @@ public:
       size_t first = i;
       for (; i < lines_.size() && compare(lines_[first], lines_[i]) == 0; i++)
         amount += lines_[i].amount;
-      for (Frames frames(*this, lines_[first]); frames.has_more(); frames.next()) {
+      const Line& line = lines_[first];
+      for (Frames frames(*this, line.comm, profile_.stack(line.stack)); frames.has_more();
+           frames.next()) {
         if (!text.empty())
           text.push_back(';');
         text.append(texts_[frames.get()]);
@@ -77,8 +82,8 @@ private:
   // first.
   class Frames {
   public:
-    Frames(const FoldedLines& lines, const Line& line)
-        : lines_(lines), comm_(line.comm), stack_(lines.profile_.stack(line.stack)) {
+    Frames(const FoldedLines& lines, uint32_t comm, std::span<const LocationId> stack)
+        : lines_(lines), comm_(comm), stack_(stack) {
       if (lines.texts_[comm_].empty())  // of a profile that does not tell threads
         next();
     }
@@ -104,6 +109,28 @@ private:
     bool is_first_ = true;
   };
 
+  // Stacks that are shown alike, most of which differ by addresses, are one line.
+  void add_lines() {
+    SequenceNumbers<uint32_t> stacks;
+    std::vector<uint32_t> stack_number(profile_.stack_count(), UINT32_MAX);
+    std::vector<uint32_t> sequence;
+    SequenceNumbers<uint32_t> lines;
+    for (const SampleCount& sample : profile_.samples) {
+      uint32_t& number = stack_number[to_index(sample.stack)];
+      if (number == UINT32_MAX) {
+        sequence.clear();
+        for (LocationId location : profile_.stack(sample.stack))
+          sequence.push_back(shown_as_[to_index(location)]);
+        number = stacks.number(sequence);
+      }
+      uint32_t comm = text_id(safe(profile_.strings[sample.comm]));
+      uint32_t line = lines.number(std::array{comm, number});
+      if (line == lines_.size())
+        lines_.push_back({comm, sample.stack, 0});
+      lines_[line].amount += profile_.amount(sample);
+    }
+  }
+
   // Outermost first.
   void add_frames(LocationId location) {
     std::span<const KeyId> keys = keys_.of(location);
@@ -128,10 +155,18 @@ private:
 
   // As the texts of the lines compare.
   int compare(const Line& a, const Line& b) const {
-    if (a.comm == b.comm && a.stack == b.stack)
-      return 0;
-    Frames left(*this, a);
-    Frames right(*this, b);
+    std::span<const LocationId> stack_a = profile_.stack(a.stack);
+    std::span<const LocationId> stack_b = profile_.stack(b.stack);
+    auto is_shown_alike = [this](LocationId one, LocationId other) {
+      return shown_as_[to_index(one)] == shown_as_[to_index(other)];
+    };
+    while (a.comm == b.comm && !stack_a.empty() && !stack_b.empty() &&
+           is_shown_alike(stack_a.back(), stack_b.back())) {
+      stack_a = stack_a.first(stack_a.size() - 1);
+      stack_b = stack_b.first(stack_b.size() - 1);
+    }
+    Frames left(*this, a.comm, stack_a);
+    Frames right(*this, b.comm, stack_b);
     while (left.has_more() && right.has_more() && left.get() == right.get()) {
       left.next();
       right.next();
@@ -162,6 +197,7 @@ private:
   std::vector<uint32_t>
       frames_;  // of location i: [begins_[i], begins_[i + 1]), outermost first
   std::vector<size_t> begins_ = {0};
+  std::vector<uint32_t> shown_as_;  // by location; equal: the same texts
   std::vector<Line> lines_;
 };
 
