@@ -75,6 +75,8 @@ public:
 
   // Worth a collect() when it is readable; 50 ms after the last one is soon enough.
   int poll_fd() const { return sampler_.poll_fd(); }
+  // Whether events were lost just now, because somebody makes more of them than the rings hold.
+  bool is_overrun() const;
 
   // Threads were named as targets, and each has ended.
   bool have_threads_ended() const { return have_threads_ended_; }
@@ -187,6 +189,8 @@ private:
   uint64_t last_drain_ = 0;
   size_t fresh_count_ = 0;       // of events, at the last look at the rings
   uint64_t lost_events_ = 0;     // when it was looked at last
+  uint64_t last_loss_ = 0;       // when there were more than before; 0: never
+  uint64_t last_end_check_ = 0;  // when it was looked whether ending processes are gone
   uint64_t dropped_events_ = 0;  // there were too many at once
 
   std::vector<StackWord> words_;  // scratch of select_words()

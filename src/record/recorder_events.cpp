@@ -92,6 +92,11 @@ void Recorder::note_code(const RawMapping& mapping) {
 }
 
 // What was lost came after the last look at the rings.
+bool Recorder::is_overrun() const {
+  constexpr uint64_t kJustNow = 500'000'000;
+  return last_loss_ != 0 && monotonic_ns() - last_loss_ < kJustNow;
+}
+
 void Recorder::note_losses() {
   for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
@@ -101,6 +106,7 @@ void Recorder::note_losses() {
   uint64_t lost = sampler_.lost_events() + dropped_events_;
   if (std::exchange(lost_events_, lost) == lost)
     return;
+  last_loss_ = monotonic_ns();
   held_.lose_track();
   for (auto& [pid, process] : processes_)
     if (process.is_sampled)
@@ -342,12 +348,18 @@ void Recorder::read_again(uint32_t pid, ProcessState& process) {
 Result<> Recorder::forget_ended() {
   if (auto finished = finish_replaced(); !finished)
     return finished;
+  // A process may go on for good after its first thread has ended.
+  constexpr uint64_t kEndCheckTime = 250'000'000;
+  uint64_t now = monotonic_ns();
+  bool is_time = now - last_end_check_ >= kEndCheckTime;
+  if (is_time)
+    last_end_check_ = now;
   for (auto next = ending_.begin(); next != ending_.end();) {
     uint32_t pid = *next;
     ProcessState* process = find(pid);
     bool is_ending = process && process->ended_at;
     if (is_ending && !process->is_gone) {
-      process->is_gone = held_.is_over(pid) || proc::has_ended(pid);
+      process->is_gone = held_.is_over(pid) || (is_time && proc::has_ended(pid));
       ++next;
       continue;
     }

@@ -20,8 +20,11 @@ namespace {
 
 // The rings hold seconds of samples; this is for the files of processes that end soon, which
 // are best found while the process is there. Twenty wake-ups a second cost nothing that is
-// felt.
+// felt. Beside a program that fills the rings of events each finds them full, and most events
+// are lost however often they are read: then half as many have to do, so that such a program
+// cannot make the recorder busy.
 constexpr int kMaxWaitMs = 50;
+constexpr int kMaxWaitOverrunMs = 100;
 
 struct Signal {
   int number;
@@ -102,7 +105,8 @@ Result<Watch> Watch::open(UniqueFd parent, std::vector<UniqueFd> targets,
 std::optional<Stop> Watch::wait(const Recorder& recorder) {
   uint64_t now = monotonic_ns();
   uint64_t left_ms = deadline_ > now ? (deadline_ - now + 999'999) / 1'000'000 : 0;
-  poll_once(recorder.poll_fd(), static_cast<int>(std::min<uint64_t>(left_ms, kMaxWaitMs)));
+  uint64_t most_ms = recorder.is_overrun() ? kMaxWaitOverrunMs : kMaxWaitMs;
+  poll_once(recorder.poll_fd(), static_cast<int>(std::min(left_ms, most_ms)));
   if (!stop_)
     stop_ = reached_limit(recorder);
   return stop_;

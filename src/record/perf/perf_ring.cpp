@@ -19,7 +19,8 @@ constexpr uint64_t kMaxRecord = 64 << 10;
 constexpr size_t kMinSize = 2 * kMaxRecord;
 
 size_t page_size() {
-  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  static const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return size;
 }
 
 void* map_pages(const UniqueFd& event, size_t size) {
