@@ -69,11 +69,11 @@ std::string shortcomings_of(const Profile& profile) {
       words.push_back(fmt::format("{:.1f} % of the {}", share, what));
   };
   const RecordingStats& stats = profile.stats;
-  uint64_t count = profile.total_count();
+  const UnwindCounts& unwound = profile.unwound;
   add(percent(stats.lost_samples, stats.lost_samples + stats.samples), "samples lost");
   add(stats.skipped_percent(), "ticks skipped");
-  add(percent(profile.unwound.cut, count), "stacks truncated");
-  add(percent(profile.unwound.deep, count), "stacks too deep");
+  add(percent(unwound.cut, unwound.samples), "stacks truncated");
+  add(percent(unwound.deep, unwound.samples), "stacks too deep");
   return joined(words, ", ");
 }
 

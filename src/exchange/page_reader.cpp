@@ -73,8 +73,8 @@ public:
     if (!side)
       return Error("it compares two profiles")
           .with_hint(
-              "gosym diff compares them again, and gosym report --side before, or after, "
-              "shows one");
+              "gosym report --side before, or after, shows one, and gosym diff compares them "
+              "again");
     const std::vector<page::Side>& sides = page_.sides;
     if (sides.size() != 2 || page_.events.size() != 1 ||
         uint64_t{sides[0].recordings} + sides[1].recordings != page_.recordings.size())
@@ -195,7 +195,8 @@ private:
                                 {event.cut, uint64_t{1}},
                                 {event.unknown, uint64_t{1}},
                                 {event.deep, uint64_t{1}},
-                                {event.bridged, uint64_t{1}}})
+                                {event.bridged, uint64_t{1}},
+                                {event.walked_samples, uint64_t{1}}})
       if (auto added = add_to_sum(counted_, count, worth); !added)
         return added;
     return Ok{};
@@ -497,12 +498,12 @@ private:
   Result<> add_sample(uint32_t owner, StackId stack) {
     const page::Samples& table = page_.samples;
     uint32_t step = at(table.step, next_sample_);
-    if (step > last_step())
+    if (step > last_step() || first_step() + step > UINT32_MAX)
       return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
     SampleCount sample = owners_[owner];
     sample.stack = stack;
     sample.recording -= first_recording_;
-    sample.step = step;
+    sample.step = static_cast<uint32_t>(first_step() + step);
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
@@ -513,6 +514,12 @@ private:
         return added;
     builder_.add_sample(sample);
     return Ok{};
+  }
+
+  // Where a time was chosen, since the first recording began.
+  uint64_t first_step() {
+    const Profile& profile = builder_.profile();
+    return profile.time_step == 0 ? 0 : profile.time_begin() / profile.time_step;
   }
 
   // Samples of the last moment may come after the end.
@@ -527,6 +534,9 @@ private:
     profile.stats = {};
     profile.stats.lost_events = origin_.lost_events;
     bool has_amounts = false;
+    std::vector<uint64_t> samples(events_.size());
+    for (const SampleCount& sample : profile.samples)
+      samples[sample.event] += sample.count;
     for (const page::Event& event : events_) {
       CpuCounts counts;
       counts.event = static_cast<uint32_t>(profile.stats.cpus.size());
@@ -539,9 +549,12 @@ private:
       profile.stats.samples += counts.samples;
       profile.stats.lost_samples += counts.lost_samples;
       profile.stats.cpus.push_back(counts);
-      UnwindCounts unwound = {event.repaired, event.cut, event.unknown, event.deep,
-                              event.bridged};
+      uint64_t walked =
+          event.walked_samples == 0 ? samples[counts.event] : event.walked_samples;
+      UnwindCounts unwound = {walked,        event.repaired, event.cut,
+                              event.unknown, event.deep,     event.bridged};
       profile.unwound_by_event.push_back(unwound);
+      profile.unwound.samples += unwound.samples;
       profile.unwound.repaired += unwound.repaired;
       profile.unwound.cut += unwound.cut;
       profile.unwound.unknown += unwound.unknown;

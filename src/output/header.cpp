@@ -189,23 +189,26 @@ std::string make_loss(const Profile& profile) {
 // Threads of the Go runtime have a stack like this now and then; a few change no figure.
 std::string make_truncated(const Profile& profile) {
   constexpr double kNoticed = 1;
-  double cut = percent(profile.unwound.cut, profile.total_count());
-  double unknown = percent(profile.unwound.unknown, profile.total_count());
-  double deep = percent(profile.unwound.deep, profile.total_count());
+  const UnwindCounts& unwound = profile.unwound;
+  double cut = percent(unwound.cut, unwound.samples);
+  double unknown = percent(unwound.unknown, unwound.samples);
+  double deep = percent(unwound.deep, unwound.samples);
+  // Which of those that were selected they are of is not known.
+  std::string_view which = profile.recorded_amounts.empty() ? "the stacks" : "all stacks";
   std::string text;
   if (deep >= kNoticed)
     text += fmt::format(
-        "deep       {:.1f} % of the stacks have more frames than are kept: total % is a lower "
+        "deep       {:.1f} % of {} have more frames than are kept: total % is a lower "
         "bound for functions in their middle\n",
-        deep);
+        deep, which);
   if (cut >= kNoticed)
-    text += fmt::format(
-        "truncated  {:.1f} % of the stacks are incomplete: total % is a lower bound\n", cut);
+    text += fmt::format("truncated  {:.1f} % of {} are incomplete: total % is a lower bound\n",
+                        cut, which);
   if (unknown >= kNoticed)
     text += fmt::format(
-        "unknown    {:.1f} % of the stacks end in code without unwind tables: callers may be "
+        "unknown    {:.1f} % of {} end in code without unwind tables: callers may be "
         "missing\n",
-        unknown);
+        unknown, which);
   return text;
 }
 
@@ -213,9 +216,9 @@ std::string make_truncated(const Profile& profile) {
 std::string make_stack_note(const Profile& profile) {
   if (profile.unwound.repaired == 0)
     return {};
-  return fmt::format(
-      "repaired   {:.1f} % of the stacks: missing callers found by unwind tables\n",
-      percent(profile.unwound.repaired, profile.total_count()));
+  return fmt::format("repaired   {:.1f} % of {}: missing callers found by unwind tables\n",
+                     percent(profile.unwound.repaired, profile.unwound.samples),
+                     profile.recorded_amounts.empty() ? "the stacks" : "all stacks");
 }
 
 // What was left out of the stacks, or put into them.

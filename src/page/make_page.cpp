@@ -461,7 +461,8 @@ Event event_of(const Profile& profile, uint32_t index) {
           .recorded_amount = part.recorded_amounts.empty() ? 0 : part.recorded_amounts.front(),
           .is_weighted = is_weighted(event),
           .amount = printable(amount_text(event)),
-          .unit = printable(event.unit)};
+          .unit = printable(event.unit),
+          .walked_samples = part.unwound.samples};
 }
 
 std::vector<Recording> recordings_of(const Profile& profile) {
@@ -544,6 +545,12 @@ void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>&
   }
 }
 
+// The page has those of the time that was chosen.
+uint64_t first_step_of(const Profile& profile) {
+  uint64_t begin = profile.time_begin();
+  return profile.time_step == 0 ? 0 : std::min<uint64_t>(begin / profile.time_step, UINT32_MAX);
+}
+
 }  // namespace
 
 Page make_page(const Profile& profile, std::vector<Note> notes) {
@@ -564,6 +571,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
   OwnerTable owners(profile, texts, page.owners);
   std::vector<uint32_t> nodes(profile.stack_count(), kNone);
   std::vector<SampleRow> rows;
+  auto first_step = static_cast<uint32_t>(first_step_of(profile));
   for (const SampleCount& sample : profile.samples) {
     uint32_t& node = nodes[to_index(sample.stack)];
     if (node == kNone)
@@ -571,7 +579,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
     paths.count(node, sample.count);
     bool has_weight = is_weighted(profile.info.events[sample.event]);
     rows.push_back({.node = node,
-                    .step = sample.step,
+                    .step = sample.step - std::min(sample.step, first_step),
                     .owner = owners.of(sample),
                     .count = sample.count,
                     .weight = has_weight ? sample.weight : 0,

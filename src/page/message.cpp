@@ -51,6 +51,7 @@ struct Fields {
     field(17, event.is_weighted);
     field(18, event.amount);
     field(19, event.unit);
+    field(20, event.walked_samples);
   }
 
   static void visit(auto& field, Either<Recording> auto& recording) {

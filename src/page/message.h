@@ -58,6 +58,7 @@ struct Event {
   bool is_weighted = false;
   std::string amount;
   std::string unit;
+  uint64_t walked_samples = 0;
 };
 
 struct Recording {

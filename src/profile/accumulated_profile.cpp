@@ -7,6 +7,7 @@ namespace gosym {
 namespace {
 
 void add_to(UnwindCounts& sum, const UnwindCounts& part) {
+  sum.samples += part.samples;
   sum.repaired += part.repaired;
   sum.cut += part.cut;
   sum.unknown += part.unknown;

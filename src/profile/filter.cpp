@@ -130,6 +130,13 @@ void apply(const Filter& filter, Profile& profile) {
            !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
            !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
   });
+  if (filter.time != TimeRange()) {
+    uint64_t from = profile.time_begin();
+    uint64_t to = std::max(from, from + profile.duration_ns);
+    uint64_t begin = std::clamp(filter.time.begin, from, to);
+    profile.start_realtime_ns += begin - from;
+    profile.duration_ns = std::clamp(filter.time.end, begin, to) - begin;
+  }
   if (dropped == 0)
     return;
   profile.unwound = {};

@@ -180,14 +180,22 @@ void add_fixed_mappings(Profile& profile) {
   profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
+uint64_t Profile::time_begin() const {
+  uint64_t first = recordings.empty() ? 0 : recordings.front().start_realtime_ns;
+  bool is_known = first != 0 && first <= start_realtime_ns;
+  return is_known ? start_realtime_ns - first : 0;
+}
+
 void fill_timelines(Profile& profile) {
   profile.timelines.clear();
   if (profile.time_step == 0)
     return;
   profile.timelines.resize(profile.info.events.size());
-  for (const SampleCount& sample : profile.samples)
-    profile.timelines[sample.event].add(sample.step * profile.time_step,
+  for (const SampleCount& sample : profile.samples) {
+    uint64_t time = sample.step * profile.time_step;
+    profile.timelines[sample.event].add(time - std::min(time, profile.time_begin()),
                                         profile.amount(sample));
+  }
 }
 
 EventPart select_event(const Profile& profile, uint32_t event) {

@@ -159,6 +159,7 @@ struct ProfileLabel {
 
 // Of how many samples the user stack is not just what the chain of frame pointers told.
 struct UnwindCounts {
+  uint64_t samples = 0;   // of which all these are: before some stacks were selected
   uint64_t repaired = 0;  // a caller was put in that the chain skipped
   uint64_t cut = 0;       // it ends before its root
   uint64_t unknown = 0;   // it ends in code of which nobody knows whether it is a root
@@ -222,6 +223,10 @@ struct Profile {
   std::vector<size_t> stack_begin = {0};
   std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   std::vector<SampleCount> samples;
+
+  // Where the time that it is of begins, in ns since its first recording began: not 0 where a
+  // part of the time was chosen. Steps of samples count from that recording's begin.
+  uint64_t time_begin() const;
 
   std::span<const LocationId> stack(StackId id) const;
   size_t stack_count() const { return stack_begin.size() - 1; }

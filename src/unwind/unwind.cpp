@@ -209,6 +209,7 @@ constexpr std::pair<Outcome, uint64_t UnwindCounts::*> kCounted[] = {
     {kBridged, &UnwindCounts::bridged}};
 
 void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
+  counts.samples += samples;
   for (auto [bit, counted] : kCounted)
     if ((outcome & bit) != 0)
       counts.*counted += samples;

@@ -43,7 +43,7 @@ A page that compares two profiles has both.
 
   $ gosym report d.html
   gosym: error: 'd.html': a page for a browser: it compares two profiles
-  gosym: hint: gosym diff compares them again, and gosym report --side before, or after, shows one
+  gosym: hint: gosym report --side before, or after, shows one, and gosym diff compares them again
   [1]
 
   $ gosym report a.html --side after; gosym report a.folded --side before; gosym diff a.html

@@ -154,7 +154,6 @@ Which line?
   5 of 375 rows; --top 0 shows all
 
   few        110 samples: shares are rough; record longer, or at a higher rate
-  truncated  2.7 % of the stacks are incomplete: total % is a lower bound
   $ gosym report --lines '^runtime\.scanobject$' --top 6 prometheus.html | sed -n '/^self/,$p'
   self %  self s  total %  total s  function and line                   file
     2.62    0.16     2.62     0.16  runtime.scanobject mgcmark.go:1324  runtime/mgcmark.go:1324

@@ -12,6 +12,7 @@
 #include "output/output_file.h"
 #include "output/text.h"
 #include "temporary_directory.h"
+#include "view/selection.h"
 #include "written.h"
 
 using namespace gosym;
@@ -271,7 +272,7 @@ TEST_CASE("text: a library that names some of its code is told from one that nam
 
 TEST_CASE("text: what was done to stacks is told, and once") {
   Profile profile = make_demo_profile();
-  profile.unwound = {.repaired = 4, .cut = 2, .unknown = 1};
+  profile.unwound = {.samples = 8, .repaired = 4, .cut = 2, .unknown = 1};
   std::string text = make_text(profile, {.is_verbose = true});
   CHECK(text.find(
             "\ntruncated  25.0 % of the stacks are incomplete: total % is a lower bound\n") !=
@@ -283,6 +284,15 @@ TEST_CASE("text: what was done to stacks is told, and once") {
             "\nunknown    12.5 % of the stacks end in code without unwind tables: callers may "
             "be missing\n") != std::string::npos);
   CHECK(text.find("truncated") == text.rfind("truncated"));
+}
+
+TEST_CASE("text: of stacks that were selected nobody knows how many are incomplete") {
+  Profile profile = make_demo_profile();
+  profile.unwound = {.samples = 8, .cut = 2};
+  select(profile, {.focus = {*Pattern::parse("main.loop")}});
+  CHECK(profile.total_count() == 1);
+  CHECK(make_text(profile, {}).find("\ntruncated  25.0 % of all stacks are incomplete: ") !=
+        std::string::npos);
 }
 
 TEST_CASE(

@@ -479,6 +479,26 @@ TEST_CASE("page: a comparison has both sides, of which the same comparison can b
   CHECK(plain.error().message() == no_sides().message());
 }
 
+TEST_CASE("page: of a time that was chosen it has that time, and tells when it was") {
+  Profile profile = two_runs(1, 100);
+  Filter filter;
+  filter.time = {.begin = 60'500'000'000, .end = 62'000'000'000};
+  apply(filter, profile);
+  CHECK(profile.duration_ns == 1'500'000'000);
+  CHECK(profile.time_begin() == 60'500'000'000);
+  page::Page page = page::make_page(profile, {});
+  CHECK(std::ranges::max(page.samples.step) == 2);
+  Profile read = read_back(profile);
+  CHECK(samples_of(read) == samples_of(profile));
+  CHECK(read.duration_ns == profile.duration_ns);
+  CHECK(read.time_begin() == profile.time_begin());
+  // A part of the part.
+  filter.time = {.begin = 61'000'000'000};
+  apply(filter, read);
+  CHECK(read.duration_ns == 1'000'000'000);
+  CHECK(read.time_begin() == 61'000'000'000);
+}
+
 TEST_CASE("page: a comparison of a chosen time has how much that was, and no steps") {
   Profile before = two_runs(3, 100);
   Profile after = two_runs(1, 100);

@@ -168,11 +168,11 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   if (!images)
     return std::move(images).error();
   if (images->empty())
-    return errorf("{}: no function of a file that was sampled matches '{}'",
-                  name_of({options.input}), printable(options.function))
+    return errorf("{}: no function with samples matches '{}'", name_of({options.input}),
+                  printable(options.function))
         .with_hint(
-            "one that is inlined everywhere is shown within its callers: "
-            "gosym report --callers names them")
+            "gosym annotate BINARY FUNC shows one without samples; one that is inlined "
+            "everywhere is shown within its callers, which gosym report --callers names")
         .with_exit_status(kNoTarget);
   tell_loss(profile.stats, report);
   Amounts amounts(profile, largest(*images));

@@ -148,7 +148,7 @@ class Page {
 
   emptiness() {
     if (this.profile.samples.count === 0)
-      return "This profile has no samples: nothing ran, or nothing of what was recorded was sampled.";
+      return "This profile has no samples: nothing ran, or none of it was sampled.";
     return this.viewer.all() === 0 ? "This event has no samples."
                                    : "No sample is left: take a filter or the selected time away.";
   }
@@ -380,7 +380,7 @@ class Page {
     if (chosen.key < 0) {
       amount(event.amount || "shown", totals.all);
       facts.push(["samples", formatCount(totals.number), ""]);
-      facts.push(["", "", "point at a box, or use the arrow keys; the key ? tells of all others"]);
+      facts.push(["", "", "point at a box, or use the arrow keys; ? tells of all keys"]);
       return facts;
     }
     if (chosen.place > 0) {
@@ -425,11 +425,11 @@ class Page {
       change("self", after.self[chosen.key], totals.self[chosen.key]);
       change("total", after.total[chosen.key], totals.total[chosen.key]);
     }
-    facts.push(["", "", {share: "before → after, as shares of each",
-      second: "before → after, before for as many seconds as after",
-      run: "before → after, before for as many recordings as after"}[this.profile.origin.per] ?? ""]);
+    facts.push(["", "", "before → after, " + {share: "as shares of each",
+      second: "before for as many seconds as after",
+      run: "before for as many runs as after"}[this.profile.origin.per]]);
     if (chosen.key < 0)
-      facts.push(["", "", "boxes are as wide as before and after together"]);
+      facts.push(["", "", "boxes are as wide as both together"]);
     return facts;
   }
 

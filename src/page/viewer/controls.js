@@ -112,7 +112,7 @@ const kHelp = [
     ["\\", "all of the time"],
     ["c", "take all filters away"],
     ["#", "callers and callees of what is chosen"],
-    ["s", "sort functions by self, total, name; where recordings are compared by their change"],
+    ["s", "sort functions by self, total, name; in a comparison by change"],
   ]],
   ["Take along", [
     ["y Y", "copy the name, the stack"],

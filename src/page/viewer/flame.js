@@ -402,14 +402,18 @@ class OverviewRow {
   // All calls, or those that match.
   drawTree(context, wide, high, matches) {
     const {flame: {style, width}, of: {start, end, depth, key, count, maxDepth}} = this;
-    const scale = wide / Math.max(width[0], 1e-9), row = high / (maxDepth + 1);
+    // Down to where there is a hundredth of all: a deep recursion would leave the rest no room.
+    const sums = new Float64Array(maxDepth + 1);
+    for (let i = 0; i < count; i++)
+      sums[depth[i]] += width[i];
+    const deepest = sums.findLastIndex((sum) => sum >= width[0] / 100);
+    const scale = wide / Math.max(width[0], 1e-9), row = high / (deepest + 1);
     const theme = themeColours();
     // Of calls that share a row of pixels one is drawn.
-    const hasRow = Array.from({length: maxDepth + 1}, (_, i) =>
-      i === 1 || Math.floor(i * row) > Math.floor((i - 1) * row));
+    const hasRow = (i) => i === 1 || Math.floor(i * row) > Math.floor((i - 1) * row);
     for (let i = 0; i < count;) {
-      const isSeen = width[i] * scale >= 0.5;
-      if (isSeen && i > 0 && (matches ? matches[key[i]] : hasRow[depth[i]])) {
+      const isSeen = width[i] * scale >= 0.5 && depth[i] <= deepest;
+      if (isSeen && i > 0 && (matches ? matches[key[i]] : hasRow(depth[i]))) {
         context.fillStyle = matches ? theme.match : style.colourOf(i) ?? theme.root;
         context.fillRect(start[i] * scale, depth[i] * row, width[i] * scale, Math.max(row, 1));
       }
