@@ -100,11 +100,11 @@ const kHelp = [
     ["arrows, h j k l", "to the caller, a callee, what stands beside; in a tree close and open"],
     ["Enter", "zoom; in the tree open; in the table callers & callees"],
     ["Esc, Backspace", "zoom out, then take the search, the time and the filters back"],
-    ["+ - < >", "closer, further, left, right; also Ctrl and the wheel, and a drag"],
+    ["+ - < >", "closer, further, left, right; also Ctrl+wheel, and a drag"],
     ["Home", "the root; in tables the first row"],
   ]],
   ["Choose", [
-    ["/", "search for a regular expression; case counts if it has capitals"],
+    ["/", "search by regular expression; case counts if it has capitals"],
     ["n N", "next match, the one before"],
     ["f x", "only stacks with what is chosen, only those without"],
     ["t p L C", "filter by thread, process, label, container"],
@@ -112,12 +112,12 @@ const kHelp = [
     ["\\", "all of the time"],
     ["c", "take all filters away"],
     ["#", "callers and callees of what is chosen"],
-    ["s", "sort functions by self, total, name; in a comparison by change"],
+    ["s", "sort functions by self, total, name; compared: by change"],
   ]],
   ["Take along", [
     ["y Y", "copy the name, the stack"],
     ["w", "how it was made, and what is missing"],
-    ["address", "the link of this page has all that is chosen; Back takes the last step back"],
+    ["address", "the link of this page has all that is chosen; Back undoes a step"],
   ]],
 ];
 
@@ -231,8 +231,8 @@ function openHelp() {
       make("dt", {}, make("kbd", {textContent: keys})), make("dd", {textContent: text})])),
   ]);
   openDialog("help", "Keys and mouse", ...content,
-    make("p", {textContent: "A click on a box zooms into it, another one out. A drag over the time " +
-      "selects it, and all else is of that time alone. Thin boxes are inlined calls."}));
+    make("p", {textContent: "A click on a box zooms into it, another out. A drag over the time " +
+      "selects it, and all else is of that time alone. Thin boxes: inlined calls."}));
 }
 
 // How it was made, and what is missing: of the recording, of each event, notes of its maker.
