@@ -64,7 +64,8 @@ Profile side_of(const ComparedProfile& compared) {
     TimeRange time = recorded_time(compared, i);
     side.recordings[i].duration_ns = time.end - time.begin;
   }
-  if (compared.time != TimeRange() || side.recordings.size() >= kManyRuns)
+  bool is_part = compared.time != TimeRange() || side.time_begin() != 0;
+  if (is_part || side.recordings.size() >= kManyRuns)
     widen_steps(side, 0);
   return side;
 }

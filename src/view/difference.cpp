@@ -70,8 +70,11 @@ TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
     begin = one.start_realtime_ns - profile.recordings.front().start_realtime_ns;
     end = begin + one.duration_ns;
   }
-  begin = std::max(begin, compared.time.begin);
-  return {begin, std::max(begin, std::min(end, compared.time.end))};
+  // Of a page of a part of the time, that part.
+  uint64_t profiled = profile.time_begin();
+  begin = std::max({begin, compared.time.begin, profiled});
+  end = std::min({end, compared.time.end, profiled + profile.duration_ns});
+  return {begin, std::max(begin, end)};
 }
 
 double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per per) {

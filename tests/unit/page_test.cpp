@@ -497,6 +497,12 @@ TEST_CASE("page: of a time that was chosen it has that time, and tells when it w
   apply(filter, read);
   CHECK(read.duration_ns == 1'000'000'000);
   CHECK(read.time_begin() == 61'000'000'000);
+  // It is compared by the time that it has.
+  TimeRange compared = recorded_time({read}, 1);
+  CHECK(compared == TimeRange{61'000'000'000, 62'000'000'000});
+  std::string html = written_by(write_html_difference, difference({read}, {read}, {}),
+                                ComparedProfile{read}, ComparedProfile{read});
+  CHECK(read_page(html, kBudget, Side::kAfter));
 }
 
 TEST_CASE("page: a comparison of a chosen time has how much that was, and no steps") {
