@@ -176,6 +176,7 @@ private:
       recording.start_realtime_ns = one.start_realtime_ns;
       recording.duration_ns = one.duration_ns;
     }
+    first_step_ = profile.first_step();
     return Ok{};
   }
 
@@ -498,12 +499,12 @@ private:
   Result<> add_sample(uint32_t owner, StackId stack) {
     const page::Samples& table = page_.samples;
     uint32_t step = at(table.step, next_sample_);
-    if (step > last_step() || first_step() + step > UINT32_MAX)
+    if (step > last_step() || first_step_ + step > UINT32_MAX)
       return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
     SampleCount sample = owners_[owner];
     sample.stack = stack;
     sample.recording -= first_recording_;
-    sample.step = static_cast<uint32_t>(first_step() + step);
+    sample.step = static_cast<uint32_t>(first_step_ + step);
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
@@ -514,12 +515,6 @@ private:
         return added;
     builder_.add_sample(sample);
     return Ok{};
-  }
-
-  // Where a time was chosen, since the first recording began.
-  uint64_t first_step() {
-    const Profile& profile = builder_.profile();
-    return profile.time_step == 0 ? 0 : profile.time_begin() / profile.time_step;
   }
 
   // Samples of the last moment may come after the end.
@@ -576,6 +571,7 @@ private:
   std::span<const page::Event> events_;
   std::span<const page::Recording> recordings_;
   uint32_t first_recording_ = 0;  // of these
+  uint64_t first_step_ = 0;       // as Profile has it
   ProfileBuilder builder_;
   std::vector<StringId> texts_;
   std::vector<MappingId> mappings_;  // of modules

@@ -186,6 +186,12 @@ std::string make_loss(const Profile& profile) {
   return text;
 }
 
+// What UnwindCounts are a part of: which of the stacks that were selected they are is not
+// known.
+std::string_view walked_stacks(const Profile& profile) {
+  return profile.recorded_amounts.empty() ? "the stacks" : "all stacks";
+}
+
 // Threads of the Go runtime have a stack like this now and then; a few change no figure.
 std::string make_truncated(const Profile& profile) {
   constexpr double kNoticed = 1;
@@ -193,8 +199,7 @@ std::string make_truncated(const Profile& profile) {
   double cut = percent(unwound.cut, unwound.samples);
   double unknown = percent(unwound.unknown, unwound.samples);
   double deep = percent(unwound.deep, unwound.samples);
-  // Which of those that were selected they are of is not known.
-  std::string_view which = profile.recorded_amounts.empty() ? "the stacks" : "all stacks";
+  std::string_view which = walked_stacks(profile);
   std::string text;
   if (deep >= kNoticed)
     text += fmt::format(
@@ -218,7 +223,7 @@ std::string make_stack_note(const Profile& profile) {
     return {};
   return fmt::format("repaired   {:.1f} % of {}: missing callers found by unwind tables\n",
                      percent(profile.unwound.repaired, profile.unwound.samples),
-                     profile.recorded_amounts.empty() ? "the stacks" : "all stacks");
+                     walked_stacks(profile));
 }
 
 // What was left out of the stacks, or put into them.

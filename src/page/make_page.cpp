@@ -545,12 +545,6 @@ void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>&
   }
 }
 
-// The page has those of the time that was chosen.
-uint64_t first_step_of(const Profile& profile) {
-  uint64_t begin = profile.time_begin();
-  return profile.time_step == 0 ? 0 : std::min<uint64_t>(begin / profile.time_step, UINT32_MAX);
-}
-
 }  // namespace
 
 Page make_page(const Profile& profile, std::vector<Note> notes) {
@@ -571,7 +565,8 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
   OwnerTable owners(profile, texts, page.owners);
   std::vector<uint32_t> nodes(profile.stack_count(), kNone);
   std::vector<SampleRow> rows;
-  auto first_step = static_cast<uint32_t>(first_step_of(profile));
+  // Steps of the page count from the time that was chosen.
+  auto first_step = static_cast<uint32_t>(std::min<uint64_t>(profile.first_step(), UINT32_MAX));
   for (const SampleCount& sample : profile.samples) {
     uint32_t& node = nodes[to_index(sample.stack)];
     if (node == kNone)

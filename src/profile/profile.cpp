@@ -191,10 +191,10 @@ void fill_timelines(Profile& profile) {
   if (profile.time_step == 0)
     return;
   profile.timelines.resize(profile.info.events.size());
+  uint64_t begin = profile.time_begin();
   for (const SampleCount& sample : profile.samples) {
     uint64_t time = sample.step * profile.time_step;
-    profile.timelines[sample.event].add(time - std::min(time, profile.time_begin()),
-                                        profile.amount(sample));
+    profile.timelines[sample.event].add(time - std::min(time, begin), profile.amount(sample));
   }
 }
 

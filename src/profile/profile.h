@@ -227,6 +227,8 @@ struct Profile {
   // Where the time that it is of begins, in ns since its first recording began: not 0 where a
   // part of the time was chosen. Steps of samples count from that recording's begin.
   uint64_t time_begin() const;
+  // The step that this lies in; 0 without steps.
+  uint64_t first_step() const { return time_step == 0 ? 0 : time_begin() / time_step; }
 
   std::span<const LocationId> stack(StackId id) const;
   size_t stack_count() const { return stack_begin.size() - 1; }

@@ -29,6 +29,9 @@ void try_profile(const page::Page& page, std::optional<Side> side) {
 
 }  // namespace
 
+// corpus/page/comparison is the message of the page d.html that tests/golden/page.t makes, as
+// scripts/measure-page unpacks it.
+//
 // Whatever a page says, the profile of it, or of a side of what it compares, refers to nothing
 // that is not there, and the page of that profile has the same samples.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -381,7 +381,8 @@ class OverviewRow {
     if (!layout || wide === 0)
       return;
     if (this.of !== layout || this.colours !== flame.style.colours || this.wide !== wide) {
-      Object.assign(this, {of: layout, colours: flame.style.colours, wide});
+      Object.assign(this, {of: layout, colours: flame.style.colours, wide,
+        deepest: this.findDeepest(layout, flame.width)});
       this.picture ??= document.createElement("canvas");
       this.drawTree(sized(this.picture, wide, high), wide, high, null);
     }
@@ -399,14 +400,17 @@ class OverviewRow {
     context.strokeRect(left + 0.75, 0.75, Math.max(2, right - left - 1.5), high - 1.5);
   }
 
-  // All calls, or those that match.
-  drawTree(context, wide, high, matches) {
-    const {flame: {style, width}, of: {start, end, depth, key, count, maxDepth}} = this;
-    // Down to where there is a hundredth of all: a deep recursion would leave the rest no room.
+  // Down to where there is a hundredth of all: a deep recursion would leave the rest no room.
+  findDeepest({count, depth, maxDepth}, width) {
     const sums = new Float64Array(maxDepth + 1);
     for (let i = 0; i < count; i++)
       sums[depth[i]] += width[i];
-    const deepest = sums.findLastIndex((sum) => sum >= width[0] / 100);
+    return sums.findLastIndex((sum) => sum >= width[0] / 100);
+  }
+
+  // All calls, or those that match.
+  drawTree(context, wide, high, matches) {
+    const {flame: {style, width}, of: {start, end, depth, key, count}, deepest} = this;
     const scale = wide / Math.max(width[0], 1e-9), row = high / (deepest + 1);
     const theme = themeColours();
     // Of calls that share a row of pixels one is drawn.
