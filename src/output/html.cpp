@@ -1,6 +1,7 @@
 #include "output/html.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "base/text.h"
@@ -9,7 +10,6 @@
 #include "page/html.h"
 #include "page/make_page.h"
 #include "profile/accumulated_profile.h"
-#include "profile/filter.h"
 
 namespace gosym {
 
@@ -53,35 +53,51 @@ std::vector<page::Note> notes_of(const Profile& profile) {
   return notes;
 }
 
-// A side as the page has it, of which gosym diff makes the same comparison again: with its
-// recordings, and with steps of time where these are too few to be blocks. Steps of a time that
-// was chosen are left out, for the page does not tell where it begins.
-Profile side_of(const ComparedProfile& compared) {
-  Profile side = compared.profile;
-  if (side.recordings.empty())
-    side.recordings.push_back({"", side.info, side.start_realtime_ns, side.duration_ns});
-  for (size_t i = 0; i < side.recordings.size(); i++) {
-    TimeRange time = recorded_time(compared, i);
-    side.recordings[i].duration_ns = time.end - time.begin;
+// Whether the page keeps steps of time of a side, for gosym diff to make the same comparison
+// again: where its recordings are too few to be blocks. Those of a part of the time are left
+// out, for the page does not tell where that begins.
+bool has_steps(const ComparedProfile& side) {
+  return side.time == TimeRange() && side.profile.time_begin() == 0 &&
+         side.profile.recordings.size() < kManyRuns;
+}
+
+// The recordings of a side, each as long as what was chosen of it.
+std::vector<ProfiledRecording> recordings_of(const ComparedProfile& side) {
+  const Profile& profile = side.profile;
+  std::vector<ProfiledRecording> recordings = profile.recordings;
+  if (recordings.empty())
+    recordings.push_back({"", profile.info, profile.start_realtime_ns, profile.duration_ns});
+  for (size_t i = 0; i < recordings.size(); i++) {
+    TimeRange time = recorded_time(side, i);
+    recordings[i].duration_ns = time.end - time.begin;
   }
-  bool is_part = compared.time != TimeRange() || side.time_begin() != 0;
-  if (is_part || side.recordings.size() >= kManyRuns)
-    widen_steps(side, 0);
-  return side;
+  return recordings;
+}
+
+page::Side page_side(const ComparedProfile& side) {
+  page::Side result = page::make_side(side.profile);
+  if (!has_steps(side))
+    result.origin.time_step_ns = 0;
+  return result;
 }
 
 // The samples of both, of one event. What code is called, and where it is, are as in the
 // profile after. The page has no times for people: the same second of two runs is not the same
 // work.
-Profile profile_of_both(const Profile& before, const Profile& after) {
+Profile profile_of_both(const ComparedProfile& before, const ComparedProfile& after) {
+  std::vector<ProfiledRecording> recordings = recordings_of(before);
+  size_t before_count = recordings.size();
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
-  sum.add(after, static_cast<uint32_t>(before.recordings.size()));
-  sum.add(before);
+  sum.add(after.profile, static_cast<uint32_t>(before_count));
+  sum.add(before.profile);
   Profile both = std::move(sum.profile());
-  for (SampleCount& sample : both.samples)
+  for (SampleCount& sample : both.samples) {
     sample.event = 0;
+    if (!has_steps(sample.recording < before_count ? before : after))
+      sample.step = 0;
+  }
   both.time_step = 0;
-  both.info.events = after.info.events;
+  both.info.events = after.profile.info.events;
   both.info.command_line.clear();
   both.filter.clear();
   both.start_realtime_ns = both.duration_ns = 0;
@@ -90,10 +106,9 @@ Profile profile_of_both(const Profile& before, const Profile& after) {
   both.unwound = {};
   both.unwound_by_event.clear();
   both.recorded_amounts.clear();
-  both.memory_limit = std::min(before.memory_limit, after.memory_limit);
-  both.recordings = before.recordings;
-  both.recordings.insert(both.recordings.end(), after.recordings.begin(),
-                         after.recordings.end());
+  both.memory_limit = std::min(before.profile.memory_limit, after.profile.memory_limit);
+  std::ranges::move(recordings_of(after), std::back_inserter(recordings));
+  both.recordings = std::move(recordings);
   return both;
 }
 
@@ -106,26 +121,23 @@ double scale_of_amounts(const Profile& before, const Profile& after, Per per, do
 
 }  // namespace
 
-void write_html_difference(const Difference& difference, const ComparedProfile& compared_before,
-                           const ComparedProfile& compared_after, const Write& write) {
+void write_html_difference(const Difference& difference, const ComparedProfile& before,
+                           const ComparedProfile& after, const Write& write) {
   Per per = difference.options.per;
-  Profile before = side_of(compared_before);
-  Profile after = side_of(compared_after);
   std::vector<page::Note> notes;
-  append_notes(difference_notes(difference, compared_before.profile, compared_after.profile),
-               notes);
-  for (const ComparedProfile* side : {&compared_before, &compared_after}) {
-    notes.push_back({"", side == &compared_before ? "Before" : "After"});
+  append_notes(difference_notes(difference, before.profile, after.profile), notes);
+  for (const ComparedProfile* side : {&before, &after}) {
+    notes.push_back({"", side == &before ? "Before" : "After"});
     append_notes_of(side->profile, notes);
   }
   page::Page page = page::make_page(profile_of_both(before, after), std::move(notes));
-  page.sides = {page::make_side(before), page::make_side(after)};
+  page.sides = {page_side(before), page_side(after)};
   page.origin.compared_per = to_string(per);
-  double scale = scale_of(compared_before, compared_after, per);
+  double scale = scale_of(before, after, per);
   constexpr double kBillion = 1e9;
   constexpr double kMost = 1e18;  // of 64 bits
-  page.origin.scale_before = static_cast<uint64_t>(
-      std::clamp(scale_of_amounts(before, after, per, scale) * kBillion, 1.0, kMost));
+  page.origin.scale_before = static_cast<uint64_t>(std::clamp(
+      scale_of_amounts(before.profile, after.profile, per, scale) * kBillion, 1.0, kMost));
   write(page::make_html(page));
 }
 
