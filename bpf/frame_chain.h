@@ -5,6 +5,7 @@
 
 #include "code.h"
 #include "scratch.h"
+#include "stack_barriers.h"
 #include "user_memory.h"
 
 // What a frame pointer points to.
@@ -104,6 +105,8 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
       sample->user_end = GOSYM_END_ROOT;
       return 0;
     }
+    if (frame_pointer + 8 >= sample->barrier_place)
+      frame.return_address = return_address_at(frame_pointer + 8, frame.return_address);
     if (!append_to(sample, frame.return_address))
       return 0;
     last = frame_pointer;

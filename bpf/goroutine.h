@@ -35,6 +35,7 @@ struct goroutine {
   // The frame on its stack that leads to the thread's, from where C code called Go code; 0:
   // none.
   __u64 called_from_c;
+  __u64 stack_barriers;  // the address of what the collector keeps of them; 0: nothing
 };
 
 // That of the current thread: it takes much of the BPF stack, and here the verifier does not
@@ -139,6 +140,7 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
   found->address = current;
   found->low = read_word(current);
   found->high = read_word(current + 8);
+  found->stack_barriers = program->g_stack_barriers ? current + program->g_stack_barriers : 0;
   found->is_on_stack = has_on_stack(found, registers.sp);
   found->g0 = g0;
   found->g0_high = read_word(g0 + 8);

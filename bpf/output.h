@@ -46,7 +46,8 @@ static __always_inline void output(struct gosym_sample* sample, struct gosym_cou
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
                8 * ((__u64)sample->user_depth + sample->kernel_depth) +
-               sizeof(struct gosym_label) * sample->label_count + sample->top_size;
+               sizeof(struct gosym_label) * sample->label_count + sample->top_size +
+               sample->far_size;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;

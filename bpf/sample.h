@@ -23,8 +23,16 @@
 // The kernel's own limit for bpf_get_stack (kernel.perf_event_max_stack).
 #define GOSYM_MAX_KERNEL_FRAMES 127
 
-// Bytes of a stack that can be taken along, from the stack pointer on.
+// Bytes of a stack that can be taken along as they are, from the stack pointer on.
 #define GOSYM_MAX_TOP_SIZE (32 * 1024)
+
+// Further up, to so many bytes from the stack pointer, only words that point into the code of
+// the goroutine's program: twice as many as frames that a stack may have.
+#define GOSYM_MAX_WORD_OFFSET (512 * 1024)
+#define GOSYM_MAX_FAR_WORDS 2048
+
+// Return addresses of a goroutine that are looked for in what its collector keeps of them.
+#define GOSYM_MAX_STACK_BARRIERS 32
 
 // General registers of user code, in the order of the kernel's pt_regs: r15, r14, r13, r12,
 // rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi.
@@ -87,8 +95,17 @@ struct gosym_go_program {
   __u16 g_created_at;  // of the return address of the go statement; 0: not known
   __u16 m_gsignal;
   __u16 m_curg;
+  __u16 g_stack_barriers;  // 0: there are none
   __u8 has_label_map;
   __u8 callback_frame;  // bytes of the frame of cgocallback
+  __u64 code;           // where it is mapped
+  __u64 code_size;
+};
+
+// A word of a stack, at so many bytes from its stack pointer.
+struct gosym_far_word {
+  __u64 offset;
+  __u64 value;
 };
 
 // A label of a goroutine. What of the texts there is no room for is left out.
@@ -142,7 +159,8 @@ struct gosym_wait {
 
 // A record in a ring: as long as its stacks need. `stack` holds user_depth user addresses, then
 // kernel_depth kernel addresses, each innermost first, then label_count labels, then the
-// top_size bytes of the user's stack that begin at its stack pointer.
+// top_size bytes of the user's stack that begin at its stack pointer, then far_size bytes of
+// words from further up. Of two of these at one place the first is right.
 struct gosym_sample {
   __u64 time;    // CLOCK_MONOTONIC
   __u64 weight;  // events that the sample stands for
@@ -162,6 +180,9 @@ struct gosym_sample {
   // Local variables of a walk: here the verifier forgets their values.
   __u32 stack_switches;
   __u32 walk_has_ended;
+  __u64 barrier;  // bpf/stack_barriers.h
+  __u64 barriers_end;
+  __u64 barrier_place;
   __u32 top_size;
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
@@ -174,6 +195,8 @@ struct gosym_sample {
   // of the goroutine's, from `outer` on. 0: there is no such stack.
   __u32 inner_size;
   __u64 outer;
+  __u32 far_size;
+  __u32 unused;
   __u32 state;  // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
   char waker_comm[GOSYM_COMM_SIZE];
@@ -182,7 +205,9 @@ struct gosym_sample {
   __u64 registers[GOSYM_REGISTERS];
   __u64 red_zone[GOSYM_RED_ZONE];  // up to the stack pointer; 0: not taken
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
-              (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE) / 8];
+              (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE +
+               GOSYM_MAX_FAR_WORDS * sizeof(struct gosym_far_word)) /
+                  8];
 };
 
 // What is counted of one event on one CPU.

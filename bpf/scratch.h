@@ -23,6 +23,12 @@ static __always_inline struct gosym_sample* scratch_sample(void) {
   return bpf_map_lookup_elem(&scratch, &cpu);
 }
 
+// Bytes of the stack that the sample has before the words of the top.
+static __always_inline __u64 size_before_top(const struct gosym_sample* sample) {
+  return 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
+         sizeof(struct gosym_label) * sample->label_count;
+}
+
 // Set before the program is loaded: the most frames that a walk passes.
 const volatile __u32 max_walk = GOSYM_MAX_WALK;
 

@@ -4,10 +4,12 @@
 // The top of a user stack, in which callers are found that the frame pointers leave out.
 
 #include "code.h"
+#include "far_words.h"
 #include "goroutine.h"
 #include "handler_stack.h"
 #include "sample.h"
 #include "scratch.h"
+#include "stack_barriers.h"
 
 // Set before the program is loaded.
 //
@@ -92,8 +94,9 @@ struct join {
 };
 
 // On the stack for handlers callers are found in its words: those that it interrupted are no
-// part of the chain. Where the chain of a goroutine that has left its stack is broken, they are
-// found in the words of that, from the return address that the switch left below its top. C
+// part of the chain. Where the chain of a goroutine that has left its stack is broken, or not
+// relied on, they are found in the words of that, from the return address that the switch left
+// below its top: what lies above on the thread's own stack is of earlier calls. C
 // code that called Go code has no chain: its callers are found in the words of the thread's
 // stack, from the frame on that the goroutine's leads to. If the goroutine has left its stack
 // for that again they follow on the words of what works for it.
@@ -102,36 +105,45 @@ static __always_inline struct join find_join(const struct gosym_sample* sample,
                                              const struct goroutine* goroutine) {
   if (handler->end)
     return (struct join){handler->end, handler->interrupted};
-  if (goroutine->has_left_stack && !goroutine->called_from_c && !reaches_goexit(sample))
+  if (goroutine->has_left_stack && !goroutine->called_from_c &&
+      !(trusts_chain && reaches_goexit(sample)))
     return (struct join){goroutine->g0_sp, goroutine->sp - 8};
   if (goroutine->called_from_c && !goroutine->has_left_stack)
     return (struct join){goroutine->called_from_c + 16, read_word(goroutine->called_from_c)};
   return (struct join){};
 }
 
-// Above this nothing lies on the thread's own stack that called the code which was sampled, if
-// that is the first thread of a process, or has left its stack for a goroutine's.
+// Above this nothing lies on the stack that called the code which was sampled, if that is a
+// goroutine's, or that of the first thread of a process, or was left for a goroutine's.
 static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
+  if (goroutine->is_on_stack && !goroutine->called_from_c)
+    return goroutine->high;
   struct task_struct* task = (void*)bpf_get_current_task();
   bool works_for_goroutine = goroutine->g0_sp && !goroutine->called_from_c;
   return works_for_goroutine ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
 }
 
-static __always_inline void take_top(struct gosym_sample* sample,
-                                     const struct goroutine* goroutine,
-                                     const struct handler_stack* handler) {
-  sample->top_size = 0;
-  sample->inner_size = 0;
-  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
-    return;
-  __u64 begin = 8 * ((__u64)sample->user_depth + sample->kernel_depth) +
-                sizeof(struct gosym_label) * sample->label_count;
+// Beyond the top, if all of that was taken.
+static __always_inline void take_beyond_top(struct gosym_sample* sample,
+                                            const struct goroutine* goroutine) {
+  __u64 size = sample->top_size;
+  if (goroutine->stack_barriers)
+    restore_return_addresses(goroutine->stack_barriers);
+  __u64 end = sample->inner_size ? sample->outer + (size - sample->inner_size)
+                                 : sample->stack_pointer + size;
+  if (size == GOSYM_MAX_TOP_SIZE && has_on_stack(goroutine, end))
+    take_far_words(end, size, goroutine->high);
+}
+
+static __always_inline void take_words_of_stack(struct gosym_sample* sample,
+                                                const struct goroutine* goroutine,
+                                                const struct handler_stack* handler) {
+  __u64 begin = size_before_top(sample);
   struct join join = find_join(sample, handler, goroutine);
   __u64 wanted =
       join.end ? broken_top_size : wanted_top_size(sample, end_of_callers(goroutine)) & ~7ull;
   __u64 left = join.end - sample->stack_pointer;
   __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
-  take_red_zone(sample);
   __u64 taken = take_words(begin, sample->stack_pointer, first);
   sample->top_size = taken;
   if (!join.end || taken != left || !join.outer)
@@ -139,4 +151,17 @@ static __always_inline void take_top(struct gosym_sample* sample,
   sample->inner_size = taken;
   sample->outer = join.outer;
   sample->top_size += take_words(begin + taken, join.outer, wanted - taken);
+}
+
+static __always_inline void take_top(struct gosym_sample* sample,
+                                     const struct goroutine* goroutine,
+                                     const struct handler_stack* handler) {
+  sample->top_size = 0;
+  sample->inner_size = 0;
+  sample->far_size = 0;
+  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
+    return;
+  take_red_zone(sample);
+  take_words_of_stack(sample, goroutine, handler);
+  take_beyond_top(sample, goroutine);
 }

@@ -39,8 +39,11 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   sample->goroutine_start = 0;
   sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
+  sample->barrier_place = ~0ull;
   if (registers.ip == 0)
     return;
+  if (goroutine->stack_barriers)
+    find_barriers(goroutine->stack_barriers);
   walk_user_stack(sample, registers, program, goroutine);
   // Nothing of the goroutine's own stack was found.
   if (sample->goroutine_start >= sample->user_depth)

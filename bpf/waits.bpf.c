@@ -294,6 +294,7 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   sample->event = wait_event;
   sample->cgroup = cgroup_of(task);
   sample->user_depth = sample->label_count = sample->top_size = sample->inner_size = 0;
+  sample->far_size = 0;
   sample->goid = sample->creator = 0;
   sample->goroutine_start = sample->missing = sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;

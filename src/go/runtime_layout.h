@@ -19,6 +19,9 @@ namespace gosym::go {
 //            goid, its number
 //            labels, of runtime/pprof: 0, or a pointer to a map or a slice; 0 is told of
 //            releases before Go 1.9
+//            stkbar, of Go 1.5 to 1.8: a slice of pairs, the place of a return address that the
+//            collector has replaced by that of runtime.stackBarrier, and what was there; behind
+//            it stkbarPos, the number of those that are passed; else 0 is told
 //   m   a thread
 //         0  g0
 //            gsignal
@@ -38,6 +41,7 @@ struct RuntimeLayout {
   uint16_t g_sched_bp = 0;
   uint16_t g_goid = 0;
   uint16_t g_labels = 0;
+  uint16_t g_stack_barriers = 0;
   uint16_t m_gsignal = 0;
   uint16_t m_curg = 0;
   bool has_label_map = false;

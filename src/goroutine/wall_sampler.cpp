@@ -273,9 +273,9 @@ Result<std::unique_ptr<Sampler>> WallSampler::open(std::unique_ptr<Sampler> inne
   return std::unique_ptr<Sampler>(std::move(sampler));
 }
 
-void WallSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
+void WallSampler::set_go_program(const GoProgram& program, const MapEvent& code) {
   if (inner_)
-    inner_->set_go_program(pid, program, offset_at);
+    inner_->set_go_program(program, code);
 }
 
 void WallSampler::forget_go_program(uint32_t pid) {

@@ -43,7 +43,7 @@ public:
                                                const WallOptions& options);
   ~WallSampler() override;
 
-  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) override;
+  void set_go_program(const GoProgram& program, const MapEvent& code) override;
   void forget_go_program(uint32_t pid) override;
   Result<> start() override;
   void stop() override;

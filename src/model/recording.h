@@ -214,15 +214,19 @@ enum class StackEnd : uint8_t {
   kLimit = 3,       // the stack is deeper than the sampler walks
 };
 
-// Bytes of a stack, from the stack pointer on, that a sample can have words of.
+// Bytes of a stack, from the stack pointer on, that are looked at for anything of use.
 inline constexpr uint64_t kMaxTopSize = 32 << 10;
+
+// Up to where a sample can have words of a stack, from its stack pointer in bytes: further up
+// only what points into the code of its Go program is taken, of the stack of a goroutine.
+inline constexpr uint64_t kMaxWordOffset = 512 << 10;
 
 // A word of a user stack that points into code, or to a place of the same stack: what is left
 // of a stack that is enough to find callers in it. So are registers that a rule asks for, which
 // may be numbers as well.
 struct StackWord {
-  // From the stack pointer in bytes: a multiple of 8 below kMaxTopSize. From there on registers
-  // follow, each in its place by the number that DWARF gives it.
+  // From the stack pointer in bytes: a multiple of 8 below kMaxWordOffset. From there on
+  // registers follow, each in its place by the number that DWARF gives it.
   uint64_t offset = 0;
   // An address of code; or the offset of a place in the stack, up to kMaxTopSize: Linux maps no
   // code that low (vm.mmap_min_addr). In a register also a number of up to 32 bits, with
@@ -232,7 +236,7 @@ struct StackWord {
   static constexpr uint64_t kNumber = uint64_t{1} << 63;
 
   bool is_place() const { return value <= kMaxTopSize; }
-  bool is_register() const { return offset >= kMaxTopSize; }
+  bool is_register() const { return offset >= kMaxWordOffset; }
   bool is_number() const { return is_register() && value >= kNumber; }
   bool operator==(const StackWord&) const = default;
 };
@@ -252,7 +256,7 @@ constexpr uint64_t register_of_red_zone(uint64_t below) {
 }
 
 constexpr uint64_t offset_of_register(uint64_t number) {
-  return kMaxTopSize + 8 * number;
+  return kMaxWordOffset + 8 * number;
 }
 
 inline constexpr uint64_t kNoFrame = UINT64_MAX;

@@ -98,8 +98,8 @@ inline constexpr uint32_t kMaxMissing = 1 << 30;
 // What a recorder reads of a file at a time: a few milliseconds in which samples wait.
 inline constexpr size_t kUsualPieceSize = 1 << 20;
 
-// Words of the top of a stack: all there are.
-inline constexpr uint32_t kMaxTopWords = 4096;
+// Words of a stack: all of its top, and further up one for each frame that a sample has.
+inline constexpr uint32_t kMaxTopWords = 4096 + kMaxStackSize;
 
 // More than the recorder takes. A chunk of a few bytes could otherwise hold a set of millions,
 // or texts of megabytes, that each of its samples has.

@@ -58,7 +58,7 @@ size_t count_registers(std::span<const StackWord> top) {
 }
 
 uint32_t code_of_register(const StackWord& word) {
-  auto number = static_cast<uint32_t>((word.offset - kMaxTopSize) / 8);
+  auto number = static_cast<uint32_t>((word.offset - kMaxWordOffset) / 8);
   RegisterKind kind = word.is_number()  ? kRegisterNumber
                       : word.is_place() ? kRegisterPlace
                                         : kRegisterAddress;

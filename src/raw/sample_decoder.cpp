@@ -271,7 +271,7 @@ Result<std::vector<StackWord>> words_of(const Tables& tables) {
   for (uint32_t coded : tables.word_offsets) {
     bool is_place = (coded & kIsPlace) != 0;
     uint32_t offset = coded & ~kIsPlace;
-    if (offset % 8 != 0 || offset >= kMaxTopSize)
+    if (offset % 8 != 0 || offset >= kMaxWordOffset)
       return errorf("a word at offset {} of a stack", offset);
     words.push_back({offset, is_place ? *place++ : *address++});
     if (words.back().is_place() != is_place)

@@ -257,7 +257,7 @@ void Recorder::set_go_program(ProcessState& process, const GoProgram& program,
   if (!program.layout)
     unknown_go_versions_.insert(program.version);
   else if (options_.has_user && !std::exchange(process.has_go_program, true))
-    sampler_.set_go_program(code.pid, program, program.offset_at_in(code));
+    sampler_.set_go_program(program, code);
 }
 
 void Recorder::on_comm(CommEvent event) {

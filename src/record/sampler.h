@@ -64,6 +64,8 @@ struct SamplerOptions {
 struct StackTop {
   uint64_t stack_pointer = 0;
   std::span<const uint64_t> words;  // from the stack pointer on
+  // What points into the code of the program further up, by offset as if all words were here.
+  std::span<const StackWord> far_words = {};
   // Bytes of them that are of a signal handler's stack, or of the thread's own, if not all: the
   // others are of the stack that was left for it, from `outer` on.
   uint64_t inner_size = 0;
@@ -105,10 +107,10 @@ public:
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Tells how to read the goroutines of a process, until it ends or forget_go_program() is
-  // called; the program's layout must be known. Of too many processes the last ones are not
-  // told.
-  virtual void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) = 0;
+  // Tells how to read the goroutines of a process that has mapped the code of a Go program,
+  // until it ends or forget_go_program() is called; the program's layout must be known. Of too
+  // many processes the last ones are not told.
+  virtual void set_go_program(const GoProgram& program, const MapEvent& code) = 0;
   virtual void forget_go_program(uint32_t pid) = 0;
 
   virtual Result<> start() = 0;

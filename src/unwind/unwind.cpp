@@ -152,7 +152,7 @@ public:
       : code_(code), space_(space), words_(words) {}
 
   std::optional<WalkedWord<LocationId>> at(uint64_t offset) const {
-    return offset < kMaxTopSize ? find(offset) : std::nullopt;
+    return offset < kMaxWordOffset ? find(offset) : std::nullopt;
   }
   std::optional<WalkedWord<LocationId>> register_at(uint64_t number) const {
     return find(offset_of_register(number));

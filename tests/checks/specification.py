@@ -19,7 +19,7 @@ MESSAGES = {1: "Info", 2: "Image", 3: "Events", 4: "Samples", 5: "KernelSymbols"
             7: "Stats", 8: "ImageContents", 9: "End", 10: "Vdso"}
 NUMBER = 1 << 63
 MODULUS = 1 << 64
-REGISTERS_AT = 32768
+REGISTERS_AT = 524288
 
 
 def run(*command, data=None):

@@ -12,15 +12,24 @@
 #include "user_stack.h"
 #undef const
 
-struct gosym_sample* native_sample;
+static struct gosym_sample* native_sample;
+static struct gosym_go_program* native_program;
+static struct page native_page;
 static struct mm_struct native_memory;  // without a known beginning of the stack
 struct task_struct native_task = {.mm = &native_memory};
+
+void* bpf_map_lookup_elem(void* map, const void* key) {
+  if (map == &pages)
+    return &native_page;
+  return map == &go_programs ? (void*)native_program : native_sample;
+}
 
 void native_walk(struct gosym_sample* sample, struct native_state state,
                  struct gosym_go_program* program) {
   top_size = 1024;
   broken_top_size = GOSYM_MAX_TOP_SIZE;
   native_sample = sample;
+  native_program = program;
   native_task.thread.fsbase = state.thread_pointer;
   sample->kernel_depth = 0;
   sample->label_count = 0;

@@ -33,9 +33,10 @@ int main(int count, char** files) {
     }
     const go::RuntimeLayout& layout = *program->layout;
     fmt::print(
-        "g.m={} g.sched.sp={} g.sched.bp={} g.goid={} g.labels={} m.gsignal={} m.curg={} ",
+        "g.m={} g.sched.sp={} g.sched.bp={} g.goid={} g.labels={} g.stkbar={} m.gsignal={} "
+        "m.curg={} ",
         layout.g_m, layout.g_sched_sp, layout.g_sched_bp, layout.g_goid, layout.g_labels,
-        layout.m_gsignal, layout.m_curg);
+        layout.g_stack_barriers, layout.m_gsignal, layout.m_curg);
     if (auto waits = go::goroutine_layout(program->version)) {
       fmt::print(
           "g.atomicstatus={} g.waitsince={} g.waitreason={} g.syscallsp={} g.lockedm={} "

@@ -224,8 +224,7 @@ void add_mapping(const proc::MapsEntry& entry, Program& program) {
     contents.image.id = event.image = ImageId{static_cast<uint32_t>(program.images.size() + 1)};
     contents.image.path = entry.path;
     if (contents.go_program && contents.go_program->layout)
-      program.go = std::make_unique<gosym_go_program>(
-          to_bpf(*contents.go_program, contents.go_program->offset_at_in(event)));
+      program.go = std::make_unique<gosym_go_program>(to_bpf(*contents.go_program, event));
     program.images.push_back(std::move(contents.image));
     program.rules.map(program.places, event, program.go != nullptr, file);
   }

@@ -59,13 +59,6 @@ def works_of(release):
             if toolchain.minor(release) >= program.first and work in (OPTIONS.only or PROGRAMS)]
 
 
-def limit(release, work):
-    """Of samples without a root, or with a wrong caller."""
-    if toolchain.minor(release) < 8:
-        return 0.01
-    return 0.0005 if work == "fib" else 0.003
-
-
 def reach_roots(release, work):
     program = build(release, PROGRAMS[work])
     over = []
@@ -75,7 +68,7 @@ def reach_roots(release, work):
         bad = score.wrong + score.missing
         print(f"# {way:10} {score.wrong:6,} wrong {score.missing:6,} missing of {score.total:6,}"
               f" {bad / max(score.total, 1):8.3%} {score.example}", flush=True)
-        if way in JUDGED and bad > whole_stacks.allowed(limit(release, work), score.total):
+        if way in JUDGED and not whole_stacks.allowed(score, toolchain.minor(release), work):
             over.append(way)
     assert not over, f"too many by {', '.join(over)}"
 

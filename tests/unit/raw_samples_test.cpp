@@ -28,7 +28,7 @@ RecordedSample sample(uint64_t time, const Stack& kernel, const Stack& user) {
 
 const Stack kKernel = {0xffffffff81000010, 0xffffffff81000020};
 const std::vector<StackWord> kWords = {
-    {0, 0x4a1c00}, {8, 0}, {16, kMaxTopSize}, {24, UINT64_MAX}, {kMaxTopSize - 8, 0x4a1c00}};
+    {0, 0x4a1c00}, {8, 0}, {16, kMaxTopSize}, {24, UINT64_MAX}, {kMaxWordOffset - 8, 0x4a1c00}};
 const Stack kUser = {0x4a1b20, 0x4a1c00, 0x43f2a0};
 
 bool same_samples(const SampleBatch& a, const SampleBatch& b) {
@@ -176,7 +176,7 @@ TEST_CASE("samples: the size told bounds the payload") {
       stack[j] ^= uint64_t{1} << 63;
     std::vector<StackWord> words;
     for (size_t j = 0; j < i % 5; j++)
-      words.push_back({kMaxTopSize - 8, (j % 2 << 63) + kMaxTopSize + 1 + i});
+      words.push_back({kMaxWordOffset - 8, (j % 2 << 63) + kMaxTopSize + 1 + i});
     batch.add({.time = (i % 2) << 63,
                .pid = UINT32_MAX,
                .tid = UINT32_MAX,
@@ -244,8 +244,8 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
     CHECK(columns.error() == "tops of more than 3 words");
   }
   SUBCASE("a top of more words than there are") {
-    columns.top_sizes = {1, 4097};
-    CHECK(columns.error() == "a top of 4097 words, where 4096 are allowed");
+    columns.top_sizes = {1, 6145};
+    CHECK(columns.error() == "a top of 6145 words, where 6144 are allowed");
   }
   SUBCASE("words of no top") {
     columns.top_sizes = {1};
@@ -256,8 +256,8 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
     CHECK(columns.error() == "a word at offset 12 of a stack");
   }
   SUBCASE("a word outside what is taken of a stack") {
-    columns.word_offsets[0] = kMaxTopSize;
-    CHECK(columns.error() == "a word at offset 32768 of a stack");
+    columns.word_offsets[0] = kMaxWordOffset;
+    CHECK(columns.error() == "a word at offset 524288 of a stack");
   }
   SUBCASE("fewer addresses than words that are some") {
     columns.word_addresses.pop_back();

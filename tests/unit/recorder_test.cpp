@@ -89,8 +89,8 @@ public:
   bool can_follow = false;
   Texts calls;  // what the recorder has asked for
 
-  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t) override {
-    calls.push_back(fmt::format("{} runs {}", name_of(pid), program.version));
+  void set_go_program(const GoProgram& program, const MapEvent& code) override {
+    calls.push_back(fmt::format("{} runs {}", name_of(code.pid), program.version));
   }
   void forget_go_program(uint32_t pid) override {
     calls.push_back(fmt::format("{} runs another", name_of(pid)));

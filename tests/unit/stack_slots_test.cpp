@@ -39,6 +39,7 @@ struct Case {
   std::vector<uint64_t> stack;
   uint64_t frame_offset = kNoFrame;
   std::vector<uint64_t> top;
+  std::vector<StackWord> far_words = {};
 };
 
 std::vector<StackWord> needed(const Case& given, const RuleOf& rule_of) {
@@ -46,8 +47,9 @@ std::vector<StackWord> needed(const Case& given, const RuleOf& rule_of) {
   sample.user_stack = given.stack;
   sample.frame_offset = given.frame_offset;
   std::vector<StackWord> words;
-  select_stack_slots(sample, {.stack_pointer = kStackPointer, .words = given.top}, kCode,
-                     rule_of, words);
+  StackTop top = {
+      .stack_pointer = kStackPointer, .words = given.top, .far_words = given.far_words};
+  select_stack_slots(sample, top, kCode, rule_of, words);
   return words;
 }
 
@@ -87,6 +89,22 @@ TEST_CASE("needed words: from the first function on that is not known, all") {
   std::vector<uint64_t> top = {caller(kSized), caller(kFramed), 7, caller(kRoot)};
   CHECK(needed({{leaf(kFrameless)}, kNoFrame, top}, std::ref(rules)) ==
         Words{{0, caller(kSized)}, {8, caller(kFramed)}, {24, caller(kRoot)}});
+}
+
+TEST_CASE("needed words: those further up as well, if they point into code") {
+  SomeRules rules({kFrameless, kFramed, kSized, kRoot});
+  Words far = {{32, caller(kRoot)}, {40, 7}, {kMaxWordOffset - 8, caller(kFramed)}};
+  // A walk up to the root asks for no other word.
+  CHECK(needed({{leaf(kFrameless)}, kNoFrame, {caller(kSized)}, far}, std::ref(rules)) ==
+        Words{{0, caller(kSized)}, {32, caller(kRoot)}});
+  CHECK(needed({{leaf(kFrameless)}, kNoFrame, {caller(kSized)}, far}, kNoRules) ==
+        Words{{0, caller(kSized)}, {32, caller(kRoot)}, {kMaxWordOffset - 8, caller(kFramed)}});
+  // The walk has come up to them when it meets code without a rule.
+  far[0] = {32, caller(kUnknown)};
+  CHECK(needed({{leaf(kFrameless)}, kNoFrame, {caller(kSized)}, far}, std::ref(rules)) ==
+        Words{{0, caller(kSized)},
+              {32, caller(kUnknown)},
+              {kMaxWordOffset - 8, caller(kFramed)}});
 }
 
 namespace {
@@ -233,6 +251,8 @@ TEST_CASE("needed words: report finds the same callers in them as in all words")
                           kStackPointer + 8 * one_of(30), random()};
       given.top.push_back(words[one_of(words.size())]);
     }
+    for (uint64_t at = given.top.size(), size = one_of(24); size > 0; size--)
+      given.far_words.push_back({8 * (at += one_of(3) + 1), caller(any())});
     std::array offsets = {kNoFrame, 8 * given.top.size(), 8 * one_of(30)};
     given.frame_offset = offsets[one_of(offsets.size())];
 

@@ -164,6 +164,16 @@ TEST_CASE("unwind: words that lead down or round end the walk") {
   CHECK(found.counts.cut == 1);
 }
 
+TEST_CASE("unwind: the last word of a stack that is taken is its root") {
+  std::vector<StackWord> words;
+  for (uint64_t offset = 0; offset < kMaxWordOffset - 8; offset += 8)
+    words.push_back({offset, caller(kFrameless)});
+  words.push_back({kMaxWordOffset - 8, caller(kRoot)});
+  Unwound found = unwound({.stack = {leaf(kFrameless)}, .words = words});
+  CHECK(found.stack.ends_with(" frameless< root<"));
+  CHECK(found.counts.cut == 0);
+}
+
 namespace {
 
 StackWord rax(uint64_t value) {

@@ -31,6 +31,7 @@ static_assert(GOSYM_END_UNREADABLE == static_cast<int>(StackEnd::kUnreadable));
 static_assert(GOSYM_END_BAD_FRAME == static_cast<int>(StackEnd::kBadFrame));
 static_assert(GOSYM_END_LIMIT == static_cast<int>(StackEnd::kLimit));
 static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
+static_assert(GOSYM_MAX_WORD_OFFSET == kMaxWordOffset);
 static_assert(8 * GOSYM_RED_ZONE <= kRedZoneSize);
 static_assert(GOSYM_MAX_EVENTS == kMaxEventTypes);
 
@@ -81,6 +82,22 @@ uint32_t index_of(uint32_t number, uint32_t missing) {
   if (missing == 0 || number <= GOSYM_INNER_FRAMES)
     return number;
   return std::max<uint32_t>(number - std::min(number, missing), GOSYM_INNER_FRAMES);
+}
+
+// By offset.
+std::vector<StackWord> far_words_in(Bytes record) {
+  std::vector<StackWord> words;
+  for (; record.size() >= sizeof(gosym_far_word);
+       record = record.subspan(sizeof(gosym_far_word))) {
+    gosym_far_word word;
+    std::memcpy(&word, record.data(), sizeof(word));
+    if (word.offset < kMaxWordOffset && word.offset % 8 == 0)
+      words.push_back({word.offset, word.value});
+  }
+  std::ranges::stable_sort(words, {}, &StackWord::offset);
+  auto same = std::ranges::unique(words, {}, &StackWord::offset);
+  words.erase(same.begin(), same.end());
+  return words;
 }
 
 // From the stack pointer; none if it lies elsewhere.
@@ -345,11 +362,11 @@ Result<> BpfSampler::open_ring(uint32_t cpu) {
   return watch(fd);
 }
 
-gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
+gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code) {
   const go::RuntimeLayout& layout = *program.layout;
   auto goroutine = go::goroutine_layout(program.version);
   return {.offset = static_cast<uint64_t>(program.offset),
-          .offset_at = offset_at,
+          .offset_at = program.offset_at_in(code),
           .g_m = layout.g_m,
           .g_sched_sp = layout.g_sched_sp,
           .g_sched_bp = layout.g_sched_bp,
@@ -358,12 +375,16 @@ gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at) {
           .g_created_at = goroutine ? goroutine->created_at : uint16_t{0},
           .m_gsignal = layout.m_gsignal,
           .m_curg = layout.m_curg,
+          .g_stack_barriers = layout.g_stack_barriers,
           .has_label_map = layout.has_label_map,
-          .callback_frame = layout.callback_frame};
+          .callback_frame = layout.callback_frame,
+          .code = code.start,
+          .code_size = code.length};
 }
 
-void BpfSampler::set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) {
-  gosym_go_program value = to_bpf(program, offset_at);
+void BpfSampler::set_go_program(const GoProgram& program, const MapEvent& code) {
+  uint32_t pid = code.pid;
+  gosym_go_program value = to_bpf(program, code);
   bpf_map_update_elem(bpf_map__fd(bpf_->maps.go_programs), &pid, &value, BPF_ANY);
 }
 
@@ -448,11 +469,12 @@ bool BpfSampler::hand_over(Bytes record) const {
   const auto& sample = *reinterpret_cast<const gosym_sample*>(record.data());
   if (record.size() < kHeaderSize)
     return false;
-  // Behind the header: user stack, kernel stack, labels, top of the stack (bpf/sample.h).
+  // Behind the header: user stack, kernel stack, labels, top of the stack, words from further
+  // up (bpf/sample.h).
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
-  if (record.size() != kHeaderSize + 8 * depth + labels_size + sample.top_size ||
-      sample.event >= events_.size())
+  uint64_t top_end = kHeaderSize + 8 * depth + labels_size + sample.top_size;
+  if (record.size() != top_end + sample.far_size || sample.event >= events_.size())
     return false;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
@@ -462,6 +484,8 @@ bool BpfSampler::hand_over(Bytes record) const {
                   .inner_size = sample.inner_size,
                   .outer = sample.outer,
                   .creator = sample.creator};
+  std::vector<StackWord> far_words = far_words_in(record.subspan(top_end));
+  top.far_words = far_words;
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
   std::string waker = waker_of(sample);

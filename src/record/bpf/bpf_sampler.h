@@ -20,7 +20,7 @@ struct sampler_bpf;
 namespace gosym {
 
 // As the BPF program has it; the layout is known. For `offset_at` see bpf/sample.h.
-gosym_go_program to_bpf(const GoProgram& program, uint64_t offset_at);
+gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code);
 
 // Samples by the BPF program of bpf/sampler.bpf.c: a perf event on each online CPU runs it, and
 // it writes to a ring of that CPU.
@@ -29,7 +29,7 @@ public:
   static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options);
   ~BpfSampler() override;
 
-  void set_go_program(uint32_t pid, const GoProgram& program, uint64_t offset_at) override;
+  void set_go_program(const GoProgram& program, const MapEvent& code) override;
   void forget_go_program(uint32_t pid) override;
   Result<> start() override;
   void stop() override;

@@ -28,7 +28,7 @@ public:
   ~CallChainSampler() override;
 
   // Goroutines are read in the memory of a process, by BPF alone.
-  void set_go_program(uint32_t, const GoProgram&, uint64_t) override {}
+  void set_go_program(const GoProgram&, const MapEvent&) override {}
   void forget_go_program(uint32_t) override {}
   Result<> start() override;
   void stop() override;

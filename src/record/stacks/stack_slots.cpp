@@ -61,7 +61,7 @@ public:
 
   std::optional<StackWord> at(uint64_t offset) const {
     if (offset % 8 != 0 || offset / 8 >= top_.words.size())
-      return std::nullopt;
+      return far_at(offset);
     uint64_t value = top_.words[offset / 8];
     uint64_t place = top_.offset_of(value);
     if (contains(code_, value))
@@ -83,6 +83,12 @@ public:
   }
 
 private:
+  std::optional<StackWord> far_at(uint64_t offset) const {
+    auto word = std::ranges::lower_bound(top_.far_words, offset, {}, &StackWord::offset);
+    bool is_there = word != top_.far_words.end() && word->offset == offset;
+    return is_there && contains(code_, word->value) ? std::optional(*word) : std::nullopt;
+  }
+
   const StackTop& top_;
   const CodeRanges& code_;
   bool ends_at_frame_;
@@ -134,12 +140,12 @@ ChainState state_of(const RecordedSample& sample) {
 }
 
 // Where the stack of the first function begins that has no known rule, or the words of another
-// stack may, of a goroutine's; or `none`.
+// stack may, of a goroutine's; beyond all words if that is nowhere.
 uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
-              uint64_t none, std::vector<StackWord>& needed) {
+              std::vector<StackWord>& needed) {
   std::vector<SampledAddress> chain = chain_of(sample);
   if (chain.empty())
-    return none;
+    return kMaxWordOffset;
   KnownCode code(rule_of);
   StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
                  state_of(sample));
@@ -149,7 +155,7 @@ uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const Rule
     if (code.has_unknown())
       return begin;
     if (!goes_on)
-      return sample.goroutine_start == 0 ? none : begin;
+      return sample.goroutine_start == 0 ? kMaxWordOffset : begin;
   }
 }
 
@@ -252,10 +258,13 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         std::vector<StackWord>& needed) {
   needed.clear();
   UsefulWords words(top, code, sample.frame_offset);
-  uint64_t end = 8 * top.words.size();
-  for (uint64_t offset = walk(sample, words, rule_of, end, needed); offset < end; offset += 8)
+  uint64_t begin = walk(sample, words, rule_of, needed);
+  for (uint64_t offset = begin; offset < 8 * top.words.size(); offset += 8)
     if (auto word = words.at(offset))
       needed.push_back(*word);
+  for (const StackWord& word : top.far_words)
+    if (word.offset >= begin && contains(code, word.value))
+      needed.push_back(word);
   put_in_order(needed);
 }
 

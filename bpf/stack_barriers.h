@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+// Return addresses of a goroutine that the collector of Go 1.5 to 1.8 has replaced, by that of
+// runtime.stackBarrier, to notice when they are returned to. It keeps in g a slice of what was
+// there, from the top of the stack on.
+
+#include "far_words.h"
+#include "scratch.h"
+#include "user_memory.h"
+
+struct stack_barriers {
+  __u64 begin;
+  __u64 count;
+  __u64 capacity;
+  __u64 passed;  // so many were returned to
+};
+
+struct stack_barrier {
+  __u64 place;
+  __u64 return_address;
+};
+
+// Notes of the next one where it is; beyond all places if there is none.
+static __always_inline void look_at_barrier(struct gosym_sample* sample) {
+  bool is_one = sample->barrier < sample->barriers_end;
+  sample->barrier_place = is_one ? read_word(sample->barrier) : ~0ull;
+}
+
+// Before a walk over the stack of a goroutine: `at` is the address of what is kept.
+__noinline __u64 find_barriers(__u64 at) {
+  struct gosym_sample* sample = scratch_sample();
+  struct stack_barriers barriers;
+  if (!sample || bpf_probe_read_user(&barriers, sizeof(barriers), (void*)at))
+    return 0;
+  sample->barrier = barriers.begin + sizeof(struct stack_barrier) * barriers.passed;
+  sample->barriers_end = barriers.begin + sizeof(struct stack_barrier) * barriers.count;
+  look_at_barrier(sample);
+  return 0;
+}
+
+// What is returned to from a place that is not below the next barrier's, where `address` lies.
+// Places come upwards.
+__noinline __u64 return_address_at(__u64 place, __u64 address) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return address;
+  for (int i = 0; i < GOSYM_MAX_STACK_BARRIERS; i++) {
+    if (sample->barrier_place > place)
+      break;
+    if (sample->barrier_place == place)
+      address = read_word(sample->barrier + 8);
+    sample->barrier += sizeof(struct stack_barrier);
+    look_at_barrier(sample);
+  }
+  return address;
+}
+
+// Puts them into the words that were taken of the stack.
+__noinline __u64 restore_return_addresses(__u64 at) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  find_barriers(at);
+  for (int i = 0; i < GOSYM_MAX_STACK_BARRIERS; i++) {
+    struct stack_barrier barrier;
+    if (sample->barrier >= sample->barriers_end ||
+        bpf_probe_read_user(&barrier, sizeof(barrier), (void*)sample->barrier))
+      break;
+    sample->barrier += sizeof(barrier);
+    __u64 offset = barrier.place - sample->stack_pointer;
+    if (sample->inner_size && barrier.place >= sample->outer)
+      offset = barrier.place - sample->outer + sample->inner_size;
+    __u64 place = size_before_top(sample) + offset;
+    if (offset >= sample->top_size)
+      append_far_word(sample, offset, barrier.return_address);
+    else if (!(offset & 7) && place <= sizeof(sample->stack) - 8)
+      *(__u64*)((char*)sample->stack + place) = barrier.return_address;
+  }
+  return 0;
+}
