@@ -51,7 +51,8 @@ T byte_swap(T value) {
 
 // The integer at `offset`, at any alignment; none if it is not all there.
 template <std::unsigned_integral T>
-std::optional<T> load(Bytes data, uint64_t offset, ByteOrder order = ByteOrder::kLittle) {
+inline std::optional<T> load(Bytes data, uint64_t offset,
+                             ByteOrder order = ByteOrder::kLittle) {
   auto raw = slice(data, offset, sizeof(T));
   if (!raw)
     return std::nullopt;

@@ -150,8 +150,13 @@ bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& c
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
                 CallWalk& walk) {
   auto pc = module.pc_of(address);
-  auto index = pc ? module.table.find(*pc) : std::nullopt;
-  auto function = index ? module.table.function(*index) : std::nullopt;
+  if (!pc)
+    return false;
+  auto& function = walk.function;
+  if (!function || *pc < function->entry || *pc >= function->end) {
+    auto index = module.table.find(*pc);
+    function = index ? module.table.function(*index) : std::nullopt;
+  }
   return function && find_calls(module, *function, *pc, calls, walk);
 }
 

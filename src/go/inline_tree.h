@@ -54,6 +54,8 @@ struct PositionWalk {
   PcValueWalk indices;
 };
 struct CallWalk {
+  std::optional<Function>
+      function;  // the last: most addresses lie in the same as the one before
   PositionWalk innermost;
   PositionWalk callers;  // who made inlined calls: mostly somewhat before
 };

@@ -283,17 +283,29 @@ bool Pclntab::is_hole(uint32_t index) const {
   return !has_offsets() && record_offset(index) == all_ones;
 }
 
+namespace {
+
+// The last of `count` pairs of words whose first word is not above `pc`: that of the first pair
+// is not. On its own for the width of the words, as find_disorder().
+template <class Word>
+uint32_t find_last(Bytes pairs, uint32_t count, uint64_t pc, ByteOrder order) {
+  uint32_t low = 0;
+  uint32_t high = count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    Word entry = load<Word>(pairs, uint64_t{middle} * 2 * sizeof(Word), order).value_or(0);
+    (entry <= pc ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
 std::optional<uint32_t> Pclntab::find(uint64_t pc) const {
   if (pc < entry(0) || pc >= entry(function_count()))
     return std::nullopt;
-  // The last function that begins at or before pc.
-  uint32_t low = 0;
-  uint32_t high = function_count();
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    (entry(middle) <= pc ? low : high) = middle;
-  }
-  return low;
+  return pc_size() == 4 ? find_last<uint32_t>(functab_, function_count(), pc, order_)
+                        : find_last<uint64_t>(functab_, function_count(), pc, order_);
 }
 
 std::optional<Function> Pclntab::function(uint32_t index) const {
@@ -409,9 +421,12 @@ std::optional<int32_t> PcValueWalk::value(const Pclntab& table, const Function& 
   uint64_t distance = pc - function.entry;
   if (offset == 0 || distance > UINT32_MAX)
     return std::nullopt;
-  if (offset != offset_ || distance < rows_.begin())
-    rows_ = table.rows(offset);
-  auto value = rows_.value_at(static_cast<uint32_t>(distance));
+  // A copy, which compilers keep in registers from row to row: a byte that is read might be
+  // part of a member.
+  bool goes_on = offset == offset_ && distance >= rows_.begin();
+  PcValueRows rows = goes_on ? rows_ : table.rows(offset);
+  auto value = rows.value_at(static_cast<uint32_t>(distance));
+  rows_ = rows;
   offset_ = value ? offset : 0;
   return value;
 }
