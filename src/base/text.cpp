@@ -139,9 +139,9 @@ std::string hex(std::string_view bytes) {
 }
 
 void append_number(uint64_t number, int base, std::string& text) {
-  std::array<char, 64> digits{};  // base 2 takes all
+  std::array<char, 64> digits;  // base 2 takes all
   auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number, base);
-  text.append(digits.data(), end);
+  text.append(digits.data(), static_cast<size_t>(end - digits.data()));
 }
 
 std::string human_size(uint64_t bytes) {
@@ -260,10 +260,13 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+// No find_first_of(), which calls a function for each character.
 std::string_view take_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  std::string_view word = text.substr(0, text.find_first_of(" \t"));
-  text.remove_prefix(word.size());
+  auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  auto begin = std::ranges::find_if_not(text, is_blank);
+  auto end = std::find_if(begin, text.end(), is_blank);
+  std::string_view word(begin, end);
+  text = std::string_view(end, text.end());
   return word;
 }
 
