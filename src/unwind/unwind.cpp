@@ -160,8 +160,8 @@ public:
 
 private:
   std::optional<WalkedWord<LocationId>> find(uint64_t offset) const {
-    auto found = std::ranges::lower_bound(words_, offset, {}, &StackWord::offset);
-    if (found == words_.end() || found->offset != offset)
+    const StackWord* found = search(offset);
+    if (!found || found->offset != offset)
       return std::nullopt;
     if (found->is_place())
       return WalkedWord<LocationId>{.place = found->value};
@@ -171,9 +171,21 @@ private:
     return address ? std::optional(WalkedWord<LocationId>{.address = *address}) : std::nullopt;
   }
 
+  // The first word at `offset` or above. A walk goes up, so that it mostly is the one found
+  // last or the next: a search for each word was a fifth of the time of a report.
+  const StackWord* search(uint64_t offset) const {
+    auto is_below = [&](size_t i) { return i < words_.size() && words_[i].offset < offset; };
+    next_ += is_below(next_);
+    if (is_below(next_) || (next_ > 0 && !is_below(next_ - 1)))
+      next_ = static_cast<size_t>(
+          std::ranges::lower_bound(words_, offset, {}, &StackWord::offset) - words_.begin());
+    return next_ < words_.size() ? &words_[next_] : nullptr;
+  }
+
   Code& code_;
   AddressSpace space_;
   std::span<const StackWord> words_;
+  mutable size_t next_ = 0;  // the one found last
 };
 
 // A part of a chain: all of it, or what is left before and behind a gap.
