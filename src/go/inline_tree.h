@@ -54,8 +54,7 @@ struct PositionWalk {
   PcValueWalk indices;
 };
 struct CallWalk {
-  std::optional<Function>
-      function;  // the last: most addresses lie in the same as the one before
+  std::optional<Function> function;  // of the last address: mostly the next one lies in it too
   PositionWalk innermost;
   PositionWalk callers;  // who made inlined calls: mostly somewhat before
 };
