@@ -11,7 +11,10 @@
 
 #define GOSYM_PAGE_SIZE 4096
 
+// Of a stack, and where the code lies that its words may point into.
 struct page {
+  __u64 code;
+  __u64 code_size;
   __u64 words[GOSYM_PAGE_SIZE / 8];
 };
 
@@ -22,22 +25,64 @@ struct {
   __type(value, struct page);
 } pages SEC(".maps");
 
-static __always_inline void append_far_word(struct gosym_sample* sample, __u64 offset,
-                                            __u64 value) {
-  // Read anew: so the verifier need not follow how it grows.
-  __u64 size = *(volatile __u32*)&sample->far_size;
+__noinline __u64 append_far_word(__u64 offset, __u64 value) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  __u64 size = sample->far_size;
   __u64 at = size_before_top(sample) + sample->top_size + size;
   if (size >= sizeof(struct gosym_far_word) * GOSYM_MAX_FAR_WORDS ||
       at > sizeof(sample->stack) - sizeof(struct gosym_far_word))
-    return;
+    return 0;
   struct gosym_far_word* word = (void*)((char*)sample->stack + at);
   word->offset = offset;
   word->value = value;
   sample->far_size = size + sizeof(*word);
+  return 0;
 }
 
-// Appends what of the first words of the page points into code.
-__noinline __u64 take_code_words(__u64 offset, __u64 count) {
+// A page in steps, as walks are made of steps.
+#define WORDS_A_STEP 32
+
+// Appends what of the words from `first` on, up to `count`, points into code.
+__noinline __u64 take_code_words(__u64 offset, __u64 first, __u64 count) {
+  __u32 zero = 0;
+  struct page* page = bpf_map_lookup_elem(&pages, &zero);
+  if (!page)
+    return 0;
+  for (int i = 0; i < WORDS_A_STEP; i++) {
+    __u64 index = first + i;
+    if (index >= count || index >= GOSYM_PAGE_SIZE / 8)
+      break;
+    __u64 word = page->words[index];
+    if (word - page->code < page->code_size)
+      append_far_word(offset + 8 * index, word);
+  }
+  return 0;
+}
+
+// `offset` is that of `stack`, as if all words of the sample's stacks were taken. How many
+// bytes were passed: up to the end of the page, or `end`.
+__noinline __u64 take_page(__u64 stack, __u64 offset, __u64 end) {
+  __u32 zero = 0;
+  struct page* page = bpf_map_lookup_elem(&pages, &zero);
+  if (!page)
+    return 0;
+  __u64 size = GOSYM_PAGE_SIZE - (stack & (GOSYM_PAGE_SIZE - 1));
+  if (size > end - stack)
+    size = end - stack;
+  asm volatile("" : "+r"(size));
+  if (size > GOSYM_PAGE_SIZE || bpf_probe_read_user(page->words, size, (void*)stack))
+    return size;
+  for (int i = 0; i < GOSYM_PAGE_SIZE / 8; i += WORDS_A_STEP) {
+    if (i >= size / 8)
+      break;
+    take_code_words(offset, i, size / 8);
+  }
+  return size;
+}
+
+__noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
   struct gosym_sample* sample = scratch_sample();
   __u32 zero = 0;
   struct page* page = bpf_map_lookup_elem(&pages, &zero);
@@ -47,35 +92,12 @@ __noinline __u64 take_code_words(__u64 offset, __u64 count) {
   struct gosym_go_program* program = bpf_map_lookup_elem(&go_programs, &pid);
   if (!program)
     return 0;
-  __u64 code = program->code;
-  __u64 code_size = program->code_size;
-  for (int i = 0; i < GOSYM_PAGE_SIZE / 8; i++) {
-    if (i >= count)
-      break;
-    __u64 word = page->words[i];
-    if (word - code < code_size)
-      append_far_word(sample, offset + 8 * i, word);
-  }
-  return 0;
-}
-
-// `offset` is that of `stack`, as if all words of the sample's stacks were taken.
-__noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
-  __u32 zero = 0;
-  struct page* page = bpf_map_lookup_elem(&pages, &zero);
-  if (!page)
-    return 0;
+  page->code = program->code;
+  page->code_size = program->code_size;
   for (int i = 0; i <= GOSYM_MAX_WORD_OFFSET / GOSYM_PAGE_SIZE; i++) {
     if (stack >= end || offset >= GOSYM_MAX_WORD_OFFSET)
       break;
-    __u64 size = GOSYM_PAGE_SIZE - (stack & (GOSYM_PAGE_SIZE - 1));
-    if (size > end - stack)
-      size = end - stack;
-    asm volatile("" : "+r"(size));
-    if (size > GOSYM_PAGE_SIZE)
-      break;
-    if (!bpf_probe_read_user(page->words, size, (void*)stack))
-      take_code_words(offset, size / 8);
+    __u64 size = take_page(stack, offset, end);
     stack += size;
     offset += size;
   }

@@ -39,6 +39,18 @@ __noinline __u64 find_barriers(__u64 at) {
   return 0;
 }
 
+// Goes to the next barrier; what the place returns to if that is the one.
+__noinline __u64 pass_barrier(__u64 place, __u64 address) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return address;
+  if (sample->barrier_place == place)
+    address = read_word(sample->barrier + 8);
+  sample->barrier += sizeof(struct stack_barrier);
+  look_at_barrier(sample);
+  return address;
+}
+
 // What is returned to from a place that is not below the next barrier's, where `address` lies.
 // Places come upwards.
 __noinline __u64 return_address_at(__u64 place, __u64 address) {
@@ -48,34 +60,39 @@ __noinline __u64 return_address_at(__u64 place, __u64 address) {
   for (int i = 0; i < GOSYM_MAX_STACK_BARRIERS; i++) {
     if (sample->barrier_place > place)
       break;
-    if (sample->barrier_place == place)
-      address = read_word(sample->barrier + 8);
-    sample->barrier += sizeof(struct stack_barrier);
-    look_at_barrier(sample);
+    address = pass_barrier(place, address);
   }
   return address;
 }
 
-// Puts them into the words that were taken of the stack.
-__noinline __u64 restore_return_addresses(__u64 at) {
+// Puts the return address of the next barrier into the words that were taken of the stack.
+__noinline __u64 restore_return_address(__u64 place) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
-  find_barriers(at);
+  __u64 offset = place - sample->stack_pointer;
+  if (sample->inner_size && place >= sample->outer)
+    offset = place - sample->outer + sample->inner_size;
+  __u64 address = read_word(sample->barrier + 8);
+  __u64 at = size_before_top(sample) + offset;
+  if (offset >= sample->top_size)
+    append_far_word(offset, address);
+  else if (!(offset & 7) && at <= sizeof(sample->stack) - 8)
+    *(__u64*)((char*)sample->stack + at) = address;
+  return 0;
+}
+
+__noinline __u64 restore_return_addresses(__u64 barriers) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
+  find_barriers(barriers);
   for (int i = 0; i < GOSYM_MAX_STACK_BARRIERS; i++) {
-    struct stack_barrier barrier;
-    if (sample->barrier >= sample->barriers_end ||
-        bpf_probe_read_user(&barrier, sizeof(barrier), (void*)sample->barrier))
+    __u64 place = sample->barrier_place;
+    if (place == ~0ull)
       break;
-    sample->barrier += sizeof(barrier);
-    __u64 offset = barrier.place - sample->stack_pointer;
-    if (sample->inner_size && barrier.place >= sample->outer)
-      offset = barrier.place - sample->outer + sample->inner_size;
-    __u64 place = size_before_top(sample) + offset;
-    if (offset >= sample->top_size)
-      append_far_word(sample, offset, barrier.return_address);
-    else if (!(offset & 7) && place <= sizeof(sample->stack) - 8)
-      *(__u64*)((char*)sample->stack + place) = barrier.return_address;
+    restore_return_address(place);
+    pass_barrier(place, 0);
   }
   return 0;
 }
