@@ -43,18 +43,21 @@ def functions(program):
 def truth_of(program, segment):
     """Runs of addresses with the same truth: the last address, then the truth."""
     is_go, names = [False] * segment.size, [frozenset()] * segment.size
+    changes = {0, segment.size}  # at other places both are as they are before
     for start, end in go_ranges(program):
-        first = start - segment.address
-        is_go[first:end - segment.address] = [True] * (end - start)
+        first, limit = start - segment.address, end - segment.address
+        is_go[first:limit] = [True] * (end - start)
+        changes |= {first, limit}
     for (address, size), names_here in functions(program):
         first = address - segment.address
         if 0 <= first < segment.size:
-            names[first:first + max(size, 1)] = [frozenset(names_here)] * max(size, 1)
-    names = itertools.accumulate(names, lambda before, here: here or before)
-    here = segment.address - 1
-    for truth, group in itertools.groupby(zip(is_go, names)):
-        here += sum(1 for _ in group)
-        yield here, Truth(*truth)
+            limit = first + max(size, 1)
+            names[first:limit] = [frozenset(names_here)] * (limit - first)
+            changes |= {first, limit}
+    known = frozenset()
+    for here, limit in itertools.pairwise(sorted(changes)):
+        known = names[here] or known
+        yield segment.address + limit - 1, Truth(is_go[here], known)
 
 
 def without_types(name):

@@ -4,19 +4,23 @@ its answers with those of gosym for the stripped program, address by address.
 Both sides give a line for each address asked, or a run of them; runs are what is compared, so that
 millions of addresses take seconds.
 """
+import bisect
 import collections
 import concurrent.futures
 import functools
+import itertools
 import json
+import operator
+import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
+import builds  # noqa: E402
 from common import GO_ENVIRONMENT, GOSYM, WORK, call, go, run  # noqa: E402
 
 # How the oracle is built, and the command that runs it then, with `@` for its directory.
@@ -60,25 +64,36 @@ Oracle = collections.namedtuple("Oracle", "version command program twin segment"
 Segment = collections.namedtuple("Segment", "address offset size")
 
 
-def build(version, mode_name, *flags):
-    """The oracle, with its stripped twin and where its code is."""
+def build(version, mode_name, size="small"):
+    """The oracle, with its stripped twin and where its code is. A large one has much of the standard
+    library in it."""
     mode, folder = MODES[mode_name], pathlib.Path(tempfile.mkdtemp(dir=WORK))
-    # Each Go compiles the language of its own version, but only if the module says so.
-    source = shutil.copytree(HERE / "oracle", folder / "source")
-    (source / "go.mod").write_text(f"module oracle\n\ngo {version}\n")
     # Go 1.23 and later keep the runtime's own functions to itself, unless told not to.
     link = mode.link + " -checklinkname=0" * (minor(version) >= 23)
-    call(go(version), "build", *mode.flags, f"-buildmode={mode.build}", f"-ldflags={link}", *flags,
-         "-o", folder / "oracle", ".", cwd=source, env={**GO_ENVIRONMENT, **mode.environment})
+    go_build(version, folder / "oracle", *mode.flags, f"-buildmode={mode.build}", f"-ldflags={link}",
+             f"-tags={size}", env={**GO_ENVIRONMENT, **mode.environment})
     # For any machine, unlike strip.
     call("llvm-strip", "--strip-all", folder / "oracle", "-o", folder / "stripped")
     if mode.build == "c-shared":
-        call("gcc", source / "loader" / "loader.c", "-o", folder / "loader")
+        call("gcc", HERE / "oracle" / "loader" / "loader.c", "-o", folder / "loader")
     if mode.build == "plugin":
-        call(go(version), "build", "-o", folder / "pluginhost", "./pluginhost",
-             cwd=source, env={**GO_ENVIRONMENT, **CGO})
+        go_build(version, folder / "pluginhost", source=HERE / "oracle" / "pluginhost",
+                 env={**GO_ENVIRONMENT, **CGO})
     return Oracle(version, mode.command.replace("@", str(folder)).split(), folder / "oracle",
                   folder / "stripped", code_segment(folder / "oracle"))
+
+
+def go_build(version, output, *flags, source=HERE / "oracle", env):
+    """The sources stay where they are, so that the cache of Go has what others were built of."""
+    # Each Go compiles the language of its own version, but only if the module says so.
+    module = output.with_suffix(".mod")
+    module.write_text(f"module oracle\n\ngo {version}\n")
+    vcs = ["-buildvcs=false"] if minor(version) >= 18 else []
+
+    def call_go(*words, **options):
+        call(*words, f"-modfile={module}", **options)
+
+    builds.compiled(call_go, [go(version), "build", *vcs, *flags], output, cwd=source, env=env)
 
 
 def code_segment(program):
@@ -97,7 +112,9 @@ def addresses_of(oracle, step):
 def ask_runtime(oracle, step):
     """Runs of addresses with the same answer: the last one, then the words of the answer."""
     line = "{:x} {:x} {:x} {:x}\n".format(*oracle.segment, step)
-    done = subprocess.run(oracle.command, input=line, capture_output=True, text=True)
+    # Its garbage is small and plenty: to collect it less often takes less time.
+    done = subprocess.run(oracle.command, input=line, capture_output=True, text=True,
+                          env={**os.environ, "GOGC": "400"})
     assert done.returncode == 0, f"{oracle.command} failed:\n{done.stderr[-2000:]}"
     for line in done.stdout.splitlines():
         _, last, *words = line.split("\t")
@@ -108,19 +125,31 @@ def ask_gosym(oracle, step, *options, shift=0):
     """The same of gosym: the last address, then the JSON of the answer without the address."""
     addresses = addresses_of(oracle, step)
     with tempfile.TemporaryFile("w+", dir=WORK) as asked:
-        asked.writelines(f"{address + shift:x}\n" for address in addresses)
+        for some in parts(addresses, range(0, len(addresses), 10000)):
+            asked.write("%x\n" * len(some) % tuple(address + shift for address in some))
         asked.seek(0)
         process = subprocess.Popen([GOSYM, "resolve", "--json", *options, oracle.twin],
                                    stdin=asked, stdout=subprocess.PIPE)
-    last, answer = None, None
     with process:
-        for address, line in zip(addresses, process.stdout, strict=True):
-            answer_here = line[line.index(b","):]
-            if answer_here != answer and answer is not None:
-                yield last, answer
-            last, answer = address, answer_here
+        # Addresses with the same number of digits: the answer is at the same place of each line.
+        powers = [16 ** digits - shift for digits in range(1, 17)]
+        for some in parts(addresses, [bisect.bisect_left(addresses, power) for power in powers]):
+            answer_of = operator.itemgetter(slice(len(f'{{"address":"0x{some[0] + shift:x}"'), None))
+            count = 0
+            for answer, lines in itertools.groupby(itertools.islice(process.stdout, len(some)),
+                                                   answer_of):
+                count += len(list(lines))
+                yield some[count - 1], answer
+            assert count == len(some), f"{count} answers for {len(some)} addresses"
+        assert not process.stdout.read(), "more answers than addresses"
     assert process.returncode == 0, f"gosym gave {process.returncode}"
-    yield last, answer
+
+
+def parts(addresses, places):
+    """Those before, between and after such places."""
+    for begin, end in itertools.pairwise([0, *places, len(addresses)]):
+        if begin < end:
+            yield addresses[begin:end]
 
 
 def in_step(addresses, ours, theirs):
