@@ -21,7 +21,7 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GOSYM, WORK, call, run, wait_for  # noqa: E402
+from common import GOSYM, WORK, build_templates, call, run, wait_for  # noqa: E402
 
 # Each such limit only tells a hang from an answer: gosym waits for 10 s, and nobody for 100.
 FOREVER = 100
@@ -33,16 +33,13 @@ def folder():
     return pathlib.Path(tempfile.mkdtemp(dir=WORK))
 
 
-@functools.cache
-def whole(*flags):
+def whole(*flags, link=()):
     """A program with its debugging information."""
-    program = folder() / "program"
-    call("g++", "-O2", "-g", *flags, FIXTURES / "templates.cpp", "-o", program)
-    return program
+    return build_templates("g++", "-gdwarf-5", *flags, link=link)
 
 
 def without_id():
-    return whole("-Wl,--build-id=none")
+    return whole(link=("-Wl,--build-id=none",))
 
 
 def build_id(program):
@@ -88,10 +85,15 @@ def move(debug_file, where):
     return shutil.move(debug_file, where)
 
 
+@functools.cache
+def own_answers(original):
+    return ask(original, original)[0]
+
+
 def is_whole(program, original, *options, **environment):
     answers, problems = ask(program, original, *options, **environment)
     assert problems == "", problems
-    assert answers == ask(original, original)[0], "the answers differ"
+    assert answers == own_answers(original), "the answers differ"
 
 
 def is_bare(program, original, *options, **environment):
@@ -147,12 +149,12 @@ def not_by_another_id():
 
 def not_by_the_id_alone():
     """A build may have given a constant for its id."""
-    constant = "-Wl,--build-id=0x1234"
-    program, debug_file = strip_into(folder(), whole(constant))
+    constant = ("-Wl,--build-id=0x1234",)
+    program, debug_file = strip_into(folder(), whole(link=constant))
     add_link(program, debug_file)
-    is_whole(program, whole(constant))
-    call("objcopy", "--only-keep-debug", whole(constant, "-O1"), debug_file)
-    told = is_bare(program, whole(constant))
+    is_whole(program, whole(link=constant))
+    call("objcopy", "--only-keep-debug", whole("-DOTHER", "-O1", link=constant), debug_file)
+    told = is_bare(program, whole(link=constant))
     assert told.strip().endswith("program.debug': its code lies elsewhere"), told
 
 

@@ -16,7 +16,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GOSYM, GO_ENVIRONMENT, WORK, call, fetched, go, run  # noqa: E402
+from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, WORK, build_templates, call, compiled,  # noqa: E402
+                    fetched, go, run)
 
 ADDRESSES = 20000
 SEED = 1
@@ -115,15 +116,14 @@ def compare(program, debug_file, *options):
 
 
 def cpp(compiler, *flags):
-    program = WORK / f"templates-{compiler}{''.join(flags)}"
-    call(compiler, "-std=c++20", "-O2", "-g", *flags, FIXTURES / "templates.cpp", "-o", program)
+    program = build_templates(compiler, *flags)
     compare(program, program)
 
 
 def stripped():
     """The same answers from a separate file, by debug link and by build id."""
-    whole, program, debug_file = (WORK / name for name in ("whole", "stripped", "stripped.debug"))
-    call("g++", "-std=c++20", "-O2", "-g", FIXTURES / "templates.cpp", "-o", whole)
+    whole = build_templates("g++", "-gdwarf-5")
+    program, debug_file = WORK / "stripped", WORK / "stripped.debug"
     call("objcopy", "--only-keep-debug", whole, debug_file)
     call("strip", "-o", program, whole)
     build_id = re.search(r"Build ID: (\w+)", call("readelf", "-n", whole).out)[1]
@@ -141,8 +141,8 @@ def stripped():
 
 def lambdas():
     """The name of the function that a lambda is compiled into has its number."""
-    program = WORK / "lambdas"
-    call("g++", "-std=c++20", "-O1", "-g", FIXTURES / "lambdas.cpp", "-o", program)
+    program = compiled("g++", "-std=c++20", "-O1", "-g", FIXTURES / "lambdas.cpp",
+                       output=WORK / "lambdas")
 
     def names_in(scope, number):
         place = re.escape(f"{scope}::{{lambda(int)#{number}}}>::_M_invoke")
@@ -162,16 +162,16 @@ def lambdas():
 
 
 def rust():
-    program = WORK / "rust"
-    call("rustc", "--edition", "2021", "-O", "-g", "-o", program, FIXTURES / "shapes.rs")
+    program = compiled("rustc", "--edition", "2021", "-O", "-g", FIXTURES / "shapes.rs",
+                       output=WORK / "rust")
     compare(program, program)
 
 
 def go_program(version):
     """A Go program whose function table is not found, so that DWARF answers."""
     program, bare = WORK / f"go{version}", WORK / f"go{version}-without-table"
-    call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "demo",
-         env=GO_ENVIRONMENT)
+    compiled(go(version), "build", "-buildvcs=false", output=program, cwd=FIXTURES / "demo",
+             env=GO_ENVIRONMENT)
     section = re.search(r" \.gopclntab +PROGBITS +\w+ (\w+)", call("readelf", "-SW", program).out)
     contents = bytearray(program.read_bytes())
     offset = int(section[1], 16)

@@ -10,7 +10,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, call, go, run  # noqa: E402
+from common import FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, build_templates, call, go, run  # noqa: E402
 
 TITLE = re.compile(r"(\S.*)  0x([0-9a-f]+), [0-9,]+ bytes$")
 INSTRUCTION = re.compile(r" +([0-9a-f]+):  (.*)$")
@@ -115,8 +115,7 @@ def of_llvm(program):
 
 
 def cpp(version):
-    program = WORK / f"templates-{version}"
-    call("g++", "-std=c++20", "-O2", f"-gdwarf-{version}", FIXTURES / "templates.cpp", "-o", program)
+    program = build_templates("g++", f"-gdwarf-{version}")
     mine, judge = ours(program), of_binutils(program)
     every = {address: place for function in mine.values() for address, place in function.items()}
     print(f"# {len(mine)} functions, {len(every)} instructions")

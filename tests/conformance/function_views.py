@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What `gosym inspect --function` has of functions of C++, against readelf, nm and addr2line."""
+import functools
 import json
 import pathlib
 import re
@@ -7,7 +8,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GOSYM, WORK, call, run  # noqa: E402
+from common import FIXTURES, GOSYM, WORK, build_templates, call, run  # noqa: E402
 
 
 def of_readelf(program):
@@ -48,12 +49,11 @@ def view(program, name):
 
 
 def cpp():
-    program = WORK / "templates"
-    call("g++", "-std=c++20", "-O2", "-gdwarf-4", FIXTURES / "templates.cpp", "-o", program)
+    program = build_templates("g++", "-gdwarf-4")
     rows = of_readelf(program)
     sizes = {int(line.split()[0], 16): int(line.split()[1], 16)
              for line in call("nm", "-S", program).out.splitlines() if len(line.split()) == 4}
-    frames = lines = 0
+    frames, asked = 0, []
     for function in listed(program):
         seen = view(program, function["address"])
         assert seen["size"] == sizes[int(function["address"], 16)], seen
@@ -68,20 +68,26 @@ def cpp():
             got = tuple(ours(row[key]) for key in ("cfa", "frame_pointer", "return_address"))
             assert got == wanted, f"{begin:#x}: {got}, not {wanted}"
             frames += 1
-        asked = [row["begin"] for row in seen["lines"]]
-        judge = call("addr2line", "-e", program, *asked).out.splitlines()
-        for row, place in zip(seen["lines"], judge, strict=True):
-            place = re.sub(r" \(discriminator \d+\)", "", place)
-            assert f"{row['file']}:{row['line']}".rpartition("/")[2] == place.rpartition("/")[2], (row, place)
-            lines += 1
-    print(f"# {frames} rows of call frames, {lines} of lines")
-    assert frames > 100 and lines > 500
+        asked += seen["lines"]
+    # In one call: it reads all of the debugging information.
+    judge = call("addr2line", "-e", program, *(row["begin"] for row in asked)).out.splitlines()
+    for row, place in zip(asked, judge, strict=True):
+        place = re.sub(r" \(discriminator \d+\)", "", place)
+        assert f"{row['file']}:{row['line']}".rpartition("/")[2] == place.rpartition("/")[2], (row, place)
+    print(f"# {frames} rows of call frames, {len(asked)} of lines")
+    assert frames > 100 and len(asked) > 500
+
+
+@functools.cache
+def without_debug_info():
+    program = WORK / "with-symbols"
+    call("strip", "--strip-debug", "-o", program, build_templates("g++", "-gdwarf-4"))
+    return program
 
 
 def searches():
     """By name, by a part of one, and by a regular expression."""
-    program = WORK / "searched"
-    call("g++", "-std=c++20", "-O2", FIXTURES / "templates.cpp", "-o", program)
+    program = without_debug_info()
     shown = [line.split(None, 2)[2] for line in
              call("nm", "-C", program).out.splitlines() if line.split()[1:2] in (["t"], ["T"], ["W"])]
     assert "main" in shown
@@ -100,8 +106,7 @@ def searches():
 
 def nameless():
     """Functions of a stripped program are told from one another, each where nm has one."""
-    program, stripped = WORK / "whole", WORK / "stripped"
-    call("g++", "-std=c++20", "-O2", FIXTURES / "templates.cpp", "-o", program)
+    program, stripped = without_debug_info(), WORK / "stripped"
     call("strip", "-o", stripped, program)
     known = {}
     for line in call("nm", "-S", program).out.splitlines():

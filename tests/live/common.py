@@ -107,6 +107,17 @@ def build_leaves(which):
                     cwd=FIXTURES / "leaves", env=GO_ENVIRONMENT)
 
 
+@functools.cache
+def build_templates(compiler="g++", *flags, link=()):
+    """C++ of which much is inlined, with debugging information. To compile it takes seconds, to link it
+    does not: it is compiled once for all ways to link it."""
+    module = compiled(compiler, "-std=c++20", "-O2", "-g", *flags, "-c", FIXTURES / "templates.cpp",
+                      output=new_place("templates.o"))
+    program = new_place("templates")
+    call(compiler, *link, module, "-o", program)
+    return program
+
+
 def new_place(name):
     """For a file, in a directory of its own."""
     return pathlib.Path(tempfile.mkdtemp(dir=WORK)) / name
