@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 
-from common import (GOSYM, SLOW, WORK, Skip, build_fib, busy_cpus, call, chunk_count, facts, gosym,
+from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, facts, gosym,
                     has_begun, new_place, record, recording, run, running, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-AT_ONCE = 5  # recorders
+AT_ONCE = 10  # recorders
 SECOND = 1_000_000_000
 
 NO_END = "it has no end: the recorder was killed, or is still running"
@@ -32,6 +32,13 @@ def all_cpus():
     """Options that name programs which keep all CPUs busy."""
     with busy_cpus() as pids:
         yield ["-p", ",".join(map(str, pids))]
+
+
+@contextlib.contextmanager
+def one_cpu():
+    """The same of one program, for what is no harder on a busy machine."""
+    with running(build_spin()) as pid:
+        yield ["-p", str(pid)]
 
 
 def waited_for_cpu(pid):
@@ -68,9 +75,14 @@ def killed():
 
 def kill_some(count):
     """Of each of so many recorders: the age of its last sample, and how long it waited."""
-    with all_cpus() as targets, contextlib.ExitStack() as recorders:
-        begun = [recorders.enter_context(recording("-q", *targets, "-F", "499"))
+    with busy_cpus() as pids, contextlib.ExitStack() as recorders:
+        # Recorders begin while the programs stand still: it would take several times as long else.
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        begun = [recorders.enter_context(recording("-q", "-p", ",".join(map(str, pids)), "-F", "499"))
                  for _ in range(count)]
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
         start = time.monotonic_ns()
         before = {recorder.pid: waited_for_cpu(recorder.pid) for recorder, _ in begun}
         moments = sorted(start + random.randrange(2 * SECOND) for _ in begun)
@@ -81,8 +93,8 @@ def kill_some(count):
             ends.append((time.monotonic_ns(), waited))
             recorder.kill()
             recorder.wait()
-        return [(end - (is_read(file)["last_sample"] or start), waited)
-                for (end, waited), (_, file) in zip(ends, begun)]
+    return [(end - (is_read(file)["last_sample"] or start), waited)
+            for (end, waited), (_, file) in zip(ends, begun)]
 
 
 @contextlib.contextmanager
@@ -156,7 +168,7 @@ def cut_reports():
 
 
 def read_while_written():
-    with all_cpus() as targets, recording("-q", *targets, "-F", "499") as (_, file):
+    with one_cpu() as targets, recording("-q", *targets, "-F", "499") as (_, file):
         seen = []
         for _ in range(5):
             size = file.stat().st_size
@@ -244,7 +256,7 @@ def has_ended(pid):
 
 
 def parent_gone():
-    with all_cpus() as targets, orphan(targets) as (pid, file, told):
+    with one_cpu() as targets, orphan(targets) as (pid, file, told):
         wait_for(lambda: has_ended(pid), "end of the recorder")
         assert told.read_text().startswith(
             "gosym: warning: stopped: the program that started gosym has ended (nohup keeps gosym "
@@ -253,7 +265,7 @@ def parent_gone():
 
 
 def parent_gone_after_nohup():
-    with all_cpus() as targets, orphan(targets, "nohup") as (pid, file, _):
+    with one_cpu() as targets, orphan(targets, "nohup") as (pid, file, _):
         chunks = chunk_count(file)
         wait_for(lambda: chunk_count(file) > chunks + 3, "more recorded")
         os.kill(pid, signal.SIGTERM)
@@ -330,15 +342,15 @@ def reader_gone():
 
 
 def pipeline():
-    with all_cpus() as targets:
+    with one_cpu() as targets:
         words = f"{GOSYM} record -q {' '.join(targets)} -d 1s -o - | {GOSYM} report --strict -"
         out = call("sh", "-c", words).out
     assert "busy" in out, out
 
 
 run([("killed at any moment, it lacks a second at most", killed),
-     ("a full tmpfs costs a second", lambda: full_disk("tmpfs", 1 << 17, 1 << 20)),
-     ("a full ext4 costs a second", lambda: full_disk("ext4", 1 << 19, 1 << 20)),
+     ("a full tmpfs costs a second", lambda: full_disk("tmpfs", 1 << 17, 3 << 17)),
+     ("a full ext4 costs a second", lambda: full_disk("ext4", 1 << 19, 3 << 18)),
      ("cut at any byte, all whole chunks are read", cut_anywhere),
      ("cut anywhere, it is reported", cut_reports),
      ("it is reported while it goes on", read_while_written),
