@@ -33,6 +33,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
+# What tests have compiled: a new build folder needs none of it again.
+PROGRAMS = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / \
+    "gosym" / "programs"
+
 SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
@@ -52,7 +56,7 @@ SANITIZE = ["-Ddebug=false", "-Doptimization=1", "-Dunity_size=1000",
 Count = collections.namedtuple("Count", "passed failed skipped")
 
 
-def environment_of(folder, compiler):
+def environment_of(compiler):
     """Of builds and tests. ccache is used where it is installed."""
     cached = f"ccache {compiler}" if shutil.which("ccache", path=environment.SYSTEM_PATH) \
         else compiler
@@ -60,7 +64,7 @@ def environment_of(folder, compiler):
     linker = {"CXX_LD": "lld"} if "clang" in compiler and \
         shutil.which("ld.lld", path=environment.SYSTEM_PATH) else {}
     return environment.clean(os.environ) | linker | {
-        "CXX": cached, "GOSYM_TEST_BUILDS": str(ROOT / folder / "programs"),
+        "CXX": cached, "GOSYM_TEST_BUILDS": str(PROGRAMS),
         "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
 
@@ -69,7 +73,7 @@ class Build:
 
     def __init__(self, title, folder, compiler, options):
         self.title, self.folder, self.options = title, folder, options
-        self.environment = environment_of(folder, compiler)
+        self.environment = environment_of(compiler)
         self.total = Count(0, 0, 0)
         self.failures = []  # "live rights: files of others: none"
         self.unsteady = []  # the same, of those that did not fail again

@@ -10,7 +10,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, build_templates, call, go, run  # noqa: E402
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, build_templates, call, compiled,  # noqa: E402
+                    go, run)
 
 TITLE = re.compile(r"(\S.*)  0x([0-9a-f]+), [0-9,]+ bytes$")
 INSTRUCTION = re.compile(r" +([0-9a-f]+):  (.*)$")
@@ -76,8 +77,8 @@ def tell(what, different):
 
 def go_program(version):
     program = WORK / f"go{version}"
-    call(go(version), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "demo",
-         env=GO_ENVIRONMENT)
+    compiled(go(version), "build", "-buildvcs=false", output=program, cwd=FIXTURES / "demo",
+             env=GO_ENVIRONMENT)
     mine, judge = ours(stripped(program)), of_go(go(version), program)
     addresses = of_binutils(program)
     lines = instructions = 0
@@ -134,11 +135,11 @@ def cpp(version):
 def go_arm64():
     """Also of a machine that the judge does not run on."""
     program = WORK / "arm64"
-    call(go("newest"), "build", "-buildvcs=false", "-o", program, cwd=FIXTURES / "demo",
-         env={**GO_ENVIRONMENT, "GOARCH": "arm64"})
+    compiled(go("newest"), "build", "-buildvcs=false", output=program, cwd=FIXTURES / "demo",
+             env={**GO_ENVIRONMENT, "GOARCH": "arm64"})
     bare = WORK / "arm64-stripped"
-    call(go("newest"), "build", "-buildvcs=false", "-ldflags=-s -w", "-o", bare, cwd=FIXTURES / "demo",
-         env={**GO_ENVIRONMENT, "GOARCH": "arm64"})
+    compiled(go("newest"), "build", "-buildvcs=false", "-ldflags=-s -w", output=bare, cwd=FIXTURES / "demo",
+             env={**GO_ENVIRONMENT, "GOARCH": "arm64"})
     mine, judge = ours(bare), of_go(go("newest"), program)
     lines, wrong, missing = 0, [], []
     for start, function in mine.items():
