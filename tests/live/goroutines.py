@@ -46,7 +46,7 @@ def recording(version, way):
                                text=True)
     try:
         told = dict(process.stdout.readline().split() for _ in range(5))
-        return record("-p", process.pid, seconds=1, hertz=2999), told
+        return record("-p", process.pid, seconds=0.5, hertz=2999), told
     finally:
         process.communicate()
 
