@@ -210,7 +210,8 @@ def standing_still(pids):
         yield
     finally:
         for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.kill(pid, signal.SIGCONT)
 
 
 def record(*arguments, seconds=3, hertz=499):
