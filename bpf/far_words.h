@@ -52,6 +52,8 @@ __noinline __u64 take_code_words(__u64 offset, __u64 first, __u64 count) {
     return 0;
   for (int i = 0; i < WORDS_A_STEP; i++) {
     __u64 index = first + i;
+    // The compiler would check the sum of both, and add to the address one by one.
+    asm volatile("" : "+r"(index));
     if (index >= count || index >= GOSYM_PAGE_SIZE / 8)
       break;
     __u64 word = page->words[index];

@@ -21,10 +21,17 @@ struct stack_barrier {
   __u64 return_address;
 };
 
-// Notes of the next one where it is; beyond all places if there is none.
+// Notes of the next one where it is; beyond all places if there is none. Calls are as deep here
+// as the verifier allows: no function is called.
 static __always_inline void look_at_barrier(struct gosym_sample* sample) {
-  bool is_one = sample->barrier < sample->barriers_end;
-  sample->barrier_place = is_one ? read_word(sample->barrier) : ~0ull;
+  if (sample->barrier >= sample->barriers_end ||
+      bpf_probe_read_user(&sample->barrier_place, 8, (void*)sample->barrier))
+    sample->barrier_place = ~0ull;
+}
+
+static __always_inline void pass_barrier(struct gosym_sample* sample) {
+  sample->barrier += sizeof(struct stack_barrier);
+  look_at_barrier(sample);
 }
 
 // Before a walk over the stack of a goroutine: `at` is the address of what is kept.
@@ -39,28 +46,17 @@ __noinline __u64 find_barriers(__u64 at) {
   return 0;
 }
 
-// Goes to the next barrier; what the place returns to if that is the one.
-__noinline __u64 pass_barrier(__u64 place, __u64 address) {
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return address;
-  if (sample->barrier_place == place)
-    address = read_word(sample->barrier + 8);
-  sample->barrier += sizeof(struct stack_barrier);
-  look_at_barrier(sample);
-  return address;
-}
-
 // What is returned to from a place that is not below the next barrier's, where `address` lies.
-// Places come upwards.
+// Places come upwards, and one at most was left out since the last: that of a leaf.
 __noinline __u64 return_address_at(__u64 place, __u64 address) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return address;
-  for (int i = 0; i < GOSYM_MAX_STACK_BARRIERS; i++) {
-    if (sample->barrier_place > place)
-      break;
-    address = pass_barrier(place, address);
+  if (sample->barrier_place < place)
+    pass_barrier(sample);
+  if (sample->barrier_place == place) {
+    bpf_probe_read_user(&address, sizeof(address), (void*)(sample->barrier + 8));
+    pass_barrier(sample);
   }
   return address;
 }
@@ -92,7 +88,7 @@ __noinline __u64 restore_return_addresses(__u64 barriers) {
     if (place == ~0ull)
       break;
     restore_return_address(place);
-    pass_barrier(place, 0);
+    pass_barrier(sample);
   }
   return 0;
 }
