@@ -194,9 +194,8 @@ struct gosym_sample {
   // works there for a goroutine; behind them lies the top of the stack that was interrupted, or
   // of the goroutine's, from `outer` on. 0: there is no such stack.
   __u32 inner_size;
-  __u64 outer;
   __u32 far_size;
-  __u32 unused;
+  __u64 outer;
   __u32 state;  // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
   char waker_comm[GOSYM_COMM_SIZE];

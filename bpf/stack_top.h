@@ -150,7 +150,11 @@ static __always_inline void take_words_of_stack(struct gosym_sample* sample,
     return;
   sample->inner_size = taken;
   sample->outer = join.outer;
-  sample->top_size += take_words(begin + taken, join.outer, wanted - taken);
+  // What lies above the end may be what is left of another goroutine's stack.
+  __u64 rest = wanted - taken;
+  if (has_on_stack(goroutine, join.outer) && goroutine->high - join.outer < rest)
+    rest = (goroutine->high - join.outer) & ~7ull;
+  sample->top_size += take_words(begin + taken, join.outer, rest);
 }
 
 static __always_inline void take_top(struct gosym_sample* sample,
