@@ -95,8 +95,8 @@ std::vector<StackWord> far_words_in(Bytes record) {
       words.push_back({word.offset, word.value});
   }
   std::ranges::stable_sort(words, {}, &StackWord::offset);
-  auto same = std::ranges::unique(words, {}, &StackWord::offset);
-  words.erase(same.begin(), same.end());
+  auto is_same = [](const StackWord& a, const StackWord& b) { return a.offset == b.offset; };
+  words.erase(std::unique(words.begin(), words.end(), is_same), words.end());
   return words;
 }
 
