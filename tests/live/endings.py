@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
-from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, facts, gosym,
-                    has_begun, new_place, record, recording, run, running, wait_for)
+from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_ticks,
+                    facts, gosym, has_begun, new_place, record, recording, run, running, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 AT_ONCE = 10  # recorders
@@ -318,14 +318,16 @@ def slow_reader():
         data = recorder.stdout.read(1 << 16)
         wait_for(lambda: is_writing(recorder), "full pipe")
         before = resident(recorder.pid)
-        time.sleep(5)
+        # However busy the machine is: what it samples has had its time.
+        end = cpu_ticks(recorder.args[-1]) + 4 * os.sysconf("SC_CLK_TCK")
+        wait_for(lambda: cpu_ticks(recorder.args[-1]) >= end, "CPU time used")
         after = resident(recorder.pid)
         data += recorder.stdout.read(1 << 17)
         recorder.send_signal(signal.SIGINT)
         file.write_bytes(data + recorder.stdout.read())
         recorder.wait(timeout=60)
     found = facts(file)
-    print(f"# resident {before >> 10} KiB, {after >> 10} KiB after 5 s; {found}")
+    print(f"# resident {before >> 10} KiB, {after >> 10} KiB later; {found}")
     assert recorder.returncode == 0
     assert after <= before + (64 << 10), f"{before} bytes, then {after}"
     assert found["lost"] > 0 and found["damaged_bytes"] == 0 and found["end"], found
