@@ -9,6 +9,9 @@
 #include "sample.h"
 #include "scratch.h"
 
+// Set before the program is loaded.
+const volatile __u32 max_word_offset = GOSYM_MAX_WORD_OFFSET;
+
 #define GOSYM_PAGE_SIZE 4096
 
 // Of a stack, and where the code lies that its words may point into.
@@ -97,7 +100,7 @@ __noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
   page->code = program->code;
   page->code_size = program->code_size;
   for (int i = 0; i <= GOSYM_MAX_WORD_OFFSET / GOSYM_PAGE_SIZE; i++) {
-    if (stack >= end || offset >= GOSYM_MAX_WORD_OFFSET)
+    if (stack >= end || offset >= max_word_offset)
       break;
     __u64 size = take_page(stack, offset, end);
     stack += size;

@@ -11,13 +11,25 @@
 
 namespace gosym {
 
+// At most, on a CPU.
+inline uint64_t samples_a_second(const SamplerOptions& options) {
+  return std::max<uint64_t>(options.frequency, 1) * std::max<size_t>(options.events.size(), 1);
+}
+
 // What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
 // takes milliseconds.
 inline uint32_t max_walk(const SamplerOptions& options) {
-  uint64_t rate = options.frequency * std::max<size_t>(options.events.size(), 1);
-  uint64_t share = GOSYM_MAX_WALKS / std::max<uint64_t>(rate, 1);
+  uint64_t share = GOSYM_MAX_WALKS / samples_a_second(options);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(share, GOSYM_MAX_USER_FRAMES, GOSYM_MAX_WALK));
+}
+
+// Likewise how far up a stack return addresses are looked for: 512 KiB take 90 microseconds.
+inline uint32_t max_word_offset(const SamplerOptions& options) {
+  constexpr uint64_t kMaxRate = 2000;  // at which all of that is looked at
+  uint64_t share = kMaxRate * GOSYM_MAX_WORD_OFFSET / samples_a_second(options);
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(share, GOSYM_MAX_TOP_SIZE, GOSYM_MAX_WORD_OFFSET));
 }
 
 // What the kernel's verifier says of the programs of a BPF object that is opened with the
@@ -56,6 +68,7 @@ void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_
   bool has_words_only = options.stack_mode == StackMode::kWords;
   bool has_chain_only = options.stack_mode == StackMode::kFramePointers;
   settings.max_walk = max_walk(options);
+  settings.max_word_offset = max_word_offset(options);
   settings.trusts_chain = !has_words_only;
   settings.top_size = has_words_only ? options.stack_size : kLeafTopSize;
   settings.broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
