@@ -50,7 +50,8 @@ def by_debug_info(program, has_frame_pointers, has_waits):
                                           "gopc", "startpc")} if has_waits else {}
     return waits | {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],
             "g.sched.bp": g["sched"] + buffer["bp"] if has_frame_pointers else 0, "g.goid": g["goid"],
-            "g.labels": g.get("labels", 0), "g.stkbar": g.get("stkbar", 0), "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
+            "g.labels": g.get("labels", 0), "g.stkbar": g.get("stkbar", 0),
+            "m.gsignal": m["gsignal"], "m.curg": m["curg"]}
 
 
 def callback_frame(release):

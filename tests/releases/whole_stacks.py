@@ -31,8 +31,8 @@ CALLERS = {
 def allowed(score, minor, work):
     """Whether no more samples are without a root, or with a wrong caller, than may be with the default
     options: three standard deviations of noise included. Of Go 1.2 and 1.3, whose stacks are of
-    pieces, more are."""
-    share = 0.15 if minor < 4 else 0.0005 if work == "fib" else 0.003
+    pieces, more may be."""
+    share = 0.01 if minor < 4 else 0.0005 if work == "fib" else 0.003
     limit = share * score.total
     return score.wrong + score.missing <= limit + 3 * math.sqrt(max(limit, 1))
 
