@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_ticks,
-                    facts, gosym, has_begun, new_place, record, recording, run, running, wait_for)
+                    facts, gosym, has_begun, new_place, record, recording, run, running, standing_still, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 AT_ONCE = 10  # recorders
@@ -76,13 +76,10 @@ def killed():
 def kill_some(count):
     """Of each of so many recorders: the age of its last sample, and how long it waited."""
     with busy_cpus() as pids, contextlib.ExitStack() as recorders:
-        # Recorders begin while the programs stand still: it would take several times as long else.
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        begun = [recorders.enter_context(recording("-q", "-p", ",".join(map(str, pids)), "-F", "499"))
-                 for _ in range(count)]
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+        # It would take several times as long else.
+        with standing_still(pids):
+            begun = [recorders.enter_context(recording("-q", "-p", ",".join(map(str, pids)), "-F", "499"))
+                     for _ in range(count)]
         start = time.monotonic_ns()
         before = {recorder.pid: waited_for_cpu(recorder.pid) for recorder, _ in begun}
         moments = sorted(start + random.randrange(2 * SECOND) for _ in begun)
