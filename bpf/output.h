@@ -9,6 +9,7 @@
 
 #include "kernel.h"
 #include "sample.h"
+#include "scratch.h"
 
 // Set before the program is loaded.
 const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
@@ -44,10 +45,8 @@ static __always_inline void output(struct gosym_sample* sample, struct gosym_cou
   void* ring = bpf_map_lookup_elem(&rings, &cpu);
   if (!ring)
     return;
-  __u64 size = __builtin_offsetof(struct gosym_sample, stack) +
-               8 * ((__u64)sample->user_depth + sample->kernel_depth) +
-               sizeof(struct gosym_label) * sample->label_count + sample->top_size +
-               sample->far_size;
+  __u64 size = __builtin_offsetof(struct gosym_sample, stack) + size_before_top(sample) +
+               sample->top_size + sample->far_size;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;

@@ -172,7 +172,7 @@ private:
   }
 
   // The first word at `offset` or above. A walk goes up, so that it mostly is the one found
-  // last or the next: a search for each word was a fifth of the time of a report.
+  // last or the next: to search for each takes a fifth of the time of a report.
   const StackWord* search(uint64_t offset) const {
     auto is_below = [&](size_t i) { return i < words_.size() && words_[i].offset < offset; };
     next_ += is_below(next_);

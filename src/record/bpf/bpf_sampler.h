@@ -19,7 +19,8 @@ struct sampler_bpf;
 
 namespace gosym {
 
-// As the BPF program has it; the layout is known. For `offset_at` see bpf/sample.h.
+// As the BPF program has it, of a process that has mapped the program's code so; the layout is
+// known.
 gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code);
 
 // Samples by the BPF program of bpf/sampler.bpf.c: a perf event on each online CPU runs it, and
