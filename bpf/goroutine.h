@@ -36,6 +36,7 @@ struct goroutine {
   // none.
   __u64 called_from_c;
   __u64 stack_barriers;  // the address of what the collector keeps of them; 0: nothing
+  bool has_segments;     // of which low and high are the bounds of the one in use
 };
 
 // That of the current thread: it takes much of the BPF stack, and here the verifier does not
@@ -47,14 +48,19 @@ struct {
   __type(value, struct goroutine);
 } current_goroutine SEC(".maps");
 
-static __always_inline __u64 current_g(const struct gosym_go_program* program) {
+// Where the current thread has the pointer to its g.
+static __always_inline __u64 place_of_g(const struct gosym_go_program* program) {
 #if defined(__TARGET_ARCH_x86)
   struct task_struct* task = (void*)bpf_get_current_task();
   __u64 offset = program->offset_at ? read_word(program->offset_at) : program->offset;
-  return read_word(BPF_CORE_READ(task, thread.fsbase) + offset);
+  return BPF_CORE_READ(task, thread.fsbase) + offset;
 #else
   return 0;
 #endif
+}
+
+static __always_inline __u64 current_g(const struct gosym_go_program* program) {
+  return read_word(place_of_g(program));
 }
 
 static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u64 place) {
@@ -126,10 +132,31 @@ static __always_inline void find_call_of_c(struct goroutine* found,
     find_left_stack(found, place, read_word(begin - 8));
 }
 
+// One whose stack is of segments. The thread's m is told behind its g.
+static __always_inline void find_goroutine_on_segment(const struct gosym_go_program* program,
+                                                      struct registers registers,
+                                                      struct goroutine* found) {
+  const __u64 below_guard = 256;  // bytes that may be used without a look at it
+  __u64 place = place_of_g(program);
+  __u64 g = read_word(place);
+  __u64 m = read_word(place + 8);
+  if (!g || !m || read_word(m) == g || read_word(m + program->m_curg) != g)
+    return;
+  found->address = g;
+  found->low = read_word(g + program->g_stack_guard) - below_guard;
+  found->high = read_word(g + 8);
+  found->is_on_stack = has_on_stack(found, registers.sp);
+  found->has_segments = found->is_on_stack;
+}
+
 // What is no g is noticed: no m points back to it.
 static __always_inline void find_goroutine(const struct gosym_go_program* program,
                                            struct registers registers,
                                            struct goroutine* found) {
+  if (program->g_stack_guard) {
+    find_goroutine_on_segment(program, registers, found);
+    return;
+  }
   __u64 g = current_g(program);
   __u64 m = read_word(g + program->g_m);
   __u64 g0 = read_word(m);

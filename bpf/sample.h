@@ -31,6 +31,9 @@
 #define GOSYM_MAX_WORD_OFFSET (512 * 1024)
 #define GOSYM_MAX_FAR_WORDS 2048
 
+// Segments of a stack of Go 1.2 or 1.3 that are looked at, of 8 KiB or more each.
+#define GOSYM_MAX_SEGMENTS 64
+
 // Return addresses of a goroutine that are looked for in what its collector keeps of them.
 #define GOSYM_MAX_STACK_BARRIERS 32
 
@@ -89,13 +92,14 @@ struct gosym_go_program {
   __u64 offset_at;  // address of a word with that offset, or 0
   __u16 g_m;
   __u16 g_sched_sp;
-  __u16 g_sched_bp;  // 0: code keeps no frame pointers
-  __u16 g_goid;
+  __u16 g_sched_bp;    // 0: code keeps no frame pointers
+  __u16 g_goid;        // 0: not known
   __u16 g_labels;      // 0: there are none
   __u16 g_created_at;  // of the return address of the go statement; 0: not known
   __u16 m_gsignal;
   __u16 m_curg;
   __u16 g_stack_barriers;  // 0: there are none
+  __u16 g_stack_guard;  // of the segment of a stack that is in use; 0: stacks are of one piece
   __u8 has_label_map;
   __u8 callback_frame;  // bytes of the frame of cgocallback
   __u64 code;           // where it is mapped

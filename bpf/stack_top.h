@@ -10,6 +10,8 @@
 #include "sample.h"
 #include "scratch.h"
 #include "stack_barriers.h"
+#include "stack_segments.h"
+#include "words.h"
 
 // Set before the program is loaded.
 //
@@ -47,37 +49,6 @@ static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, 
     return top_size;
   __u64 below_frame = sample->frame_pointer - sample->stack_pointer;
   return below_frame < top_size ? below_frame : top_size;
-}
-
-// Takes words of a stack into the sample, behind `begin` bytes of what that holds. A page at a
-// time: the stack may end before, and of a buffer in a large frame pages may not be there, as
-// nothing was written to them yet. Those are zeros. The number of bytes taken, up to the end of
-// the last page that is there.
-__noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
-  const __u64 page = 4096;
-  const __u64 max_hole = 5 * page;  // pages that are not there cost most
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return 0;
-  __u64 taken = 0;
-  __u64 passed = 0;
-  for (int i = 0; i <= GOSYM_MAX_TOP_SIZE / 4096; i++) {
-    if (passed >= wanted || passed - taken >= max_hole)
-      break;
-    __u64 from = stack + passed;
-    __u64 size = page - (from & (page - 1));
-    if (size > wanted - passed)
-      size = wanted - passed;
-    __u64 at = begin + passed;
-    // The compiler knows these bounds and leaves the checks out; the verifier needs them.
-    asm volatile("" : "+r"(at), "+r"(size));
-    if (at > sizeof(sample->stack) - page || size > page)
-      break;
-    passed += size;
-    if (!bpf_probe_read_user((char*)sample->stack + at, size, (void*)from))
-      taken = passed;
-  }
-  return taken;
 }
 
 // A rule may count with a word that the code has put below its stack pointer, as that of
@@ -131,7 +102,7 @@ static __always_inline void take_beyond_top(struct gosym_sample* sample,
     restore_return_addresses(goroutine->stack_barriers);
   __u64 end = sample->inner_size ? sample->outer + (size - sample->inner_size)
                                  : sample->stack_pointer + size;
-  if (size == GOSYM_MAX_TOP_SIZE && has_on_stack(goroutine, end))
+  if (size == GOSYM_MAX_TOP_SIZE && !goroutine->has_segments && has_on_stack(goroutine, end))
     take_far_words(end, size, goroutine->high);
 }
 
@@ -140,6 +111,10 @@ static __always_inline void take_words_of_stack(struct gosym_sample* sample,
                                                 const struct handler_stack* handler) {
   __u64 begin = size_before_top(sample);
   struct join join = find_join(sample, handler, goroutine);
+  if (goroutine->has_segments && !join.end) {
+    take_segments(sample, goroutine->high, broken_top_size & ~7ull);
+    return;
+  }
   __u64 wanted =
       join.end ? broken_top_size : wanted_top_size(sample, end_of_callers(goroutine)) & ~7ull;
   __u64 left = join.end - sample->stack_pointer;

@@ -62,7 +62,8 @@ static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
   sample->label_count = 0;
   sample->goid = 0;
   if (program && goroutine->address) {
-    sample->goid = read_word(goroutine->address + program->g_goid);
+    if (program->g_goid)
+      sample->goid = read_word(goroutine->address + program->g_goid);
     if (program->g_labels)
       take_labels(read_word(goroutine->address + program->g_labels), program->has_label_map);
   }

@@ -20,7 +20,7 @@ struct GoroutinePointer {
 
 // Looks for the only code that says so in the same way in every program, whatever was stripped
 // from it: at the start the runtime tries thread-local storage out by storing 0x123 where g
-// will be (rt0_go, in Go 1.4 to 1.27).
+// will be (rt0_go, in Go 1.2 to 1.27).
 //
 //   executable        64 48 c7 04 25 OFFSET 23 01 00 00    mov QWORD PTR fs:OFFSET, 0x123
 //   PIE               48 c7 c3 OFFSET                      mov rbx, OFFSET

@@ -22,10 +22,23 @@ namespace gosym::go {
 //            stkbar, of Go 1.5 to 1.8: a slice of pairs, the place of a return address that the
 //            collector has replaced by that of runtime.stackBarrier, and what was there; behind
 //            it stkbarPos, the number of those that are passed; else 0 is told
+//            stackguard, of Go 1.2 and 1.3; else 0 is told
 //   m   a thread
 //         0  g0
 //            gsignal
 //            curg, the goroutine that it runs
+//
+// In Go 1.2 and 1.3 a stack is of segments, and a g begins otherwise: 8 stackbase, the upper
+// end of the segment in use, where the runtime keeps of the one before
+//
+//         8  stackbase
+//        16  sp, and pc 8 bytes on, that it was left with, for a function that returns to pc
+//        64  u32: bytes of that function's arguments, which are copied below, and below them
+//            lies the address of runtime.lessstack, that it returns to
+//
+// stackguard is 256 bytes above the lower end. m does not stand in g (0 is told), but behind it
+// in the thread's memory. Which of both releases it is nothing tells, and where they differ,
+// as with goid, 0 is told.
 //
 // The labels point to, up to Go 1.23, a pointer to a map[string]string:
 //
@@ -42,6 +55,7 @@ struct RuntimeLayout {
   uint16_t g_goid = 0;
   uint16_t g_labels = 0;
   uint16_t g_stack_barriers = 0;
+  uint16_t g_stack_guard = 0;
   uint16_t m_gsignal = 0;
   uint16_t m_curg = 0;
   bool has_label_map = false;
@@ -55,6 +69,9 @@ struct RuntimeLayout {
 // The 23 of "go1.23.4", "go1.24rc1", "go1.25.1 X:name". None for versions that are no releases
 // and may still change: "go1.26-devel_...", "go1.26beta1".
 std::optional<uint32_t> minor_of_release(std::string_view version);
+
+// What stands for Go 1.2 and 1.3, whose programs do not tell their version.
+inline constexpr std::string_view kVersionWithSegments = "go1.3";
 
 // Of a version as the build information has it: "go1.23.4", "go1.24rc1". None for versions
 // that nobody has looked at, those not yet released among them.

@@ -44,13 +44,21 @@ TEST_CASE("runtime layout: releases that are known") {
 }
 
 TEST_CASE("runtime layout: no release is left out between the oldest and the newest") {
-  for (int minor = 4; minor <= 27; minor++)
+  for (int minor = 2; minor <= 27; minor++)
     CHECK(go::runtime_layout(fmt::format("go1.{}.1", minor)));
+}
+
+TEST_CASE("runtime layout: stacks of segments before Go 1.4") {
+  auto layout = go::runtime_layout(go::kVersionWithSegments);
+  REQUIRE(layout);
+  CHECK(layout->g_stack_guard == 120);
+  CHECK(layout == go::runtime_layout("go1.2.2"));
+  CHECK(go::runtime_layout("go1.4.3")->g_stack_guard == 0);
 }
 
 TEST_CASE("runtime layout: none for what nobody has looked at") {
   for (const char* version :
-       {"", "go", "go1", "go1.", "go1.x", "go1.3.3", "go1.28", "go1.99999999999", "go2.23",
+       {"", "go", "go1", "go1.", "go1.x", "go1.1.2", "go1.28", "go1.99999999999", "go2.23",
         "go1.-23", "go1.23-devel_1a2b3c", "go1.23beta1", "go1.23x", "1.23", "devel +1a2b3c",
         "devel go1.23-1a2b3c"}) {
     CAPTURE(version);

@@ -376,6 +376,7 @@ gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code) {
           .m_gsignal = layout.m_gsignal,
           .m_curg = layout.m_curg,
           .g_stack_barriers = layout.g_stack_barriers,
+          .g_stack_guard = layout.g_stack_guard,
           .has_label_map = layout.has_label_map,
           .callback_frame = layout.callback_frame,
           .code = code.start,

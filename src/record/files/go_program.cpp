@@ -22,9 +22,9 @@ std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& imag
   return info ? std::optional<std::string>(info->go_version) : std::nullopt;
 }
 
-// The same of programs of Go 1.4 to 1.12, which have no record of it, but all of these
-// sections. What is not of that release after all has no goroutine where the sampler looks for
-// it.
+// The same of programs up to Go 1.12, which have no record of it, but all of these sections;
+// and up to Go 1.3 no version at all. What is not of that release after all has no goroutine
+// where the sampler looks for it.
 std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& image) {
   for (const char* name : {".gopclntab", ".rodata", ".noptrdata", ".data"}) {
     const elf::Section* section = image.find_section(name);
@@ -34,7 +34,7 @@ std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& imag
       copy.read({.offset = section->offset, .size = section->size});
   }
   auto version = go::find_runtime_version(image);
-  return version ? std::optional<std::string>(*version) : std::nullopt;
+  return std::string(version.value_or(go::kVersionWithSegments));
 }
 
 std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
