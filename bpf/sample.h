@@ -203,7 +203,11 @@ struct gosym_sample {
   __u32 state;  // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
   char waker_comm[GOSYM_COMM_SIZE];
-  __u64 stack_pointer;  // of the user code; so are the others
+  // Of the user code; so are the others. The stack pointer is the next multiple of 8 below the
+  // code's, which lies `misaligned` bytes above: some code for one or two bytes moves it by
+  // those.
+  __u64 stack_pointer;
+  __u64 misaligned;
   __u64 frame_pointer;
   __u64 registers[GOSYM_REGISTERS];
   __u64 red_zone[GOSYM_RED_ZONE];  // up to the stack pointer; 0: not taken

@@ -23,6 +23,11 @@ static __always_inline struct gosym_sample* scratch_sample(void) {
   return bpf_map_lookup_elem(&scratch, &cpu);
 }
 
+static __always_inline void set_stack_pointer(struct gosym_sample* sample, __u64 place) {
+  sample->stack_pointer = place & ~7ull;
+  sample->misaligned = place & 7;
+}
+
 // Bytes of the stack that the sample has before the words of the top.
 static __always_inline __u64 size_before_top(const struct gosym_sample* sample) {
   return 8 * ((__u64)sample->user_depth + sample->kernel_depth) +

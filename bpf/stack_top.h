@@ -138,7 +138,7 @@ static __always_inline void take_top(struct gosym_sample* sample,
   sample->top_size = 0;
   sample->inner_size = 0;
   sample->far_size = 0;
-  if (sample->user_depth == 0 || (sample->stack_pointer & 7))
+  if (sample->user_depth == 0)
     return;
   take_red_zone(sample);
   take_words_of_stack(sample, goroutine, handler);

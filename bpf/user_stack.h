@@ -13,7 +13,7 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
                                             struct goroutine* goroutine) {
   sample->stack[0] = registers.ip;
   sample->user_depth = 1;
-  sample->stack_pointer = registers.sp;
+  set_stack_pointer(sample, registers.sp);
   sample->frame_pointer = registers.fp;
   bool has_frames = program && program->g_sched_bp;
   if (program && goroutine->has_left_stack) {

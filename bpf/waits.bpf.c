@@ -258,13 +258,14 @@ static __always_inline void take_task_stack(struct task_struct* task,
       has_kernel ? bpf_get_task_stack(task, sample->stack, GOSYM_MAX_KERNEL_FRAMES * 8, 0) : 0;
   if (size > 0)
     sample->kernel_depth = (__u32)size / 8;
-  sample->stack_pointer = sample->frame_pointer = sample->outer = 0;
+  set_stack_pointer(sample, 0);
+  sample->frame_pointer = sample->outer = 0;
   if (!has_user || lacks_user_stack(task))
     return;
   struct pt_regs___kernel* saved = registers_of_task(task);
   struct registers registers = read_registers(saved);
   take_saved_registers(saved, sample);
-  sample->stack_pointer = registers.sp;
+  set_stack_pointer(sample, registers.sp);
   sample->frame_pointer = registers.fp;
   sample->outer = registers.ip;
 }

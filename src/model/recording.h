@@ -225,8 +225,9 @@ inline constexpr uint64_t kMaxWordOffset = 512 << 10;
 // of a stack that is enough to find callers in it. So are registers that a rule asks for, which
 // may be numbers as well.
 struct StackWord {
-  // From the stack pointer in bytes: a multiple of 8 below kMaxWordOffset. From there on
-  // registers follow, each in its place by the number that DWARF gives it.
+  // In bytes from the stack pointer, or the next multiple of 8 below it, which is what all
+  // places are told from: a multiple of 8 below kMaxWordOffset. From there on registers follow,
+  // each in its place by the number that DWARF gives it.
   uint64_t offset = 0;
   // An address of code; or the offset of a place in the stack, up to kMaxTopSize: Linux maps no
   // code that low (vm.mmap_min_addr). In a register also a number of up to 32 bits, with
@@ -243,6 +244,7 @@ struct StackWord {
 
 inline constexpr uint64_t kMaxRegisters = 64;
 // In the place of a register: the low 12 bits of the stack pointer, by which a rule may align.
+// They are always there if it is no multiple of 8.
 inline constexpr uint64_t kStackAlignment = kMaxRegisters - 1;
 
 // Bytes below the stack pointer that code may use which calls nothing: the red zone of the ABI
@@ -257,6 +259,11 @@ constexpr uint64_t register_of_red_zone(uint64_t below) {
 
 constexpr uint64_t offset_of_register(uint64_t number) {
   return kMaxWordOffset + 8 * number;
+}
+
+// How far the stack pointer of the leaf is above the place that others are told from.
+constexpr uint64_t misalignment(uint64_t stack_alignment) {
+  return stack_alignment % 8;
 }
 
 inline constexpr uint64_t kNoFrame = UINT64_MAX;

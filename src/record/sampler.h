@@ -62,7 +62,7 @@ struct SamplerOptions {
 
 // The top of a user stack, as it was sampled.
 struct StackTop {
-  uint64_t stack_pointer = 0;
+  uint64_t stack_pointer = 0;       // a multiple of 8
   std::span<const uint64_t> words;  // from the stack pointer on
   // What points into the code of the program further up, by offset as if all words were here.
   std::span<const StackWord> far_words = {};
@@ -75,6 +75,8 @@ struct StackTop {
   // Of a goroutine whose root the stack ends at: the return address of the go statement that
   // created it, which the recorder adds beyond that root; 0: not known.
   uint64_t creator = 0;
+
+  uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above that
 
   // Where a place of the stack lies among the words, in bytes; beyond them too.
   uint64_t offset_of(uint64_t place) const {

@@ -10,8 +10,8 @@
 
 namespace gosym {
 
-// A word of a stack, or a register: a place there, from the stack pointer of the leaf in bytes,
-// a number, or what is returned to.
+// A word of a stack, or a register: a place there, in bytes as StackWord has it, a number, or
+// what is returned to.
 template <class Address>
 struct WalkedWord {
   std::optional<uint64_t> place{};
@@ -23,7 +23,8 @@ struct WalkedWord {
 struct ChainState {
   uint64_t frame_offset = kNoFrame;  // as in RecordedSample
   StackEnd end{};
-  bool ends_in_gap = false;  // frames are left out behind it
+  bool ends_in_gap = false;    // frames are left out behind it
+  uint64_t stack_pointer = 0;  // the place of the leaf's: misalignment()
 };
 
 // The walk up one stack, by the rules of its functions. The recorder does it to see which words
@@ -55,7 +56,9 @@ public:
         words_(std::move(words)),
         chain_(chain.subspan(1)),
         ends_in_gap_(state.ends_in_gap),
-        end_(state.end) {
+        end_(state.end),
+        leaf_(state.stack_pointer),
+        stack_pointer_(state.stack_pointer) {
     if (state.frame_offset != kNoFrame)
       frame_ = state.frame_offset;
     stack_.reserve(chain.size() + 8);
@@ -261,7 +264,7 @@ private:
   std::optional<uint64_t> address_of(std::optional<uint64_t> place) {
     if (!base_) {
       auto alignment = words_.register_at(kStackAlignment);
-      base_ = kStackBase + (alignment ? alignment->number.value_or(0) : 0);
+      base_ = kStackBase + (alignment ? alignment->number.value_or(0) : 0) - leaf_;
     }
     return place ? std::optional(*base_ + *place) : std::nullopt;
   }
@@ -513,7 +516,8 @@ private:
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as
   size_t questions_ = 0;            // that were asked of rules to evaluate
   size_t taken_ = 0;                // of the chain
-  uint64_t stack_pointer_ = 0;
+  uint64_t leaf_;                   // the place of its stack pointer
+  uint64_t stack_pointer_;
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known
   bool is_on_chain_ = true;        // the chain goes on from `frame_`
   bool has_met_chain_ = false;     // the last caller was the next of the chain

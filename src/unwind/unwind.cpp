@@ -227,6 +227,13 @@ void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
       counts.*counted += samples;
 }
 
+// The place of the leaf's.
+uint64_t stack_pointer_of(std::span<const StackWord> words) {
+  bool is_known = !words.empty() && words.back().is_number() &&
+                  words.back().offset == offset_of_register(kStackAlignment);
+  return is_known ? misalignment(words.back().value) : 0;
+}
+
 // Appends a stack with its callers.
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
                    const StackState& state, std::span<const StackWord> words,
@@ -240,8 +247,9 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
   ChainPart other(goroutine,
                   state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
-  StackWalk walk(code, Words(code, state.space, words), own.before,
-                 ChainState{state.frame_offset, state.end, own.gap.has_value()});
+  StackWalk walk(
+      code, Words(code, state.space, words), own.before,
+      ChainState{state.frame_offset, state.end, own.gap.has_value(), stack_pointer_of(words)});
   if (!other.before.empty())
     walk.expect(other.before.front());
   walk.run();

@@ -212,7 +212,7 @@ CASES = [(" ".join(build), functools.partial(variety, " ".join(build), *build))
 CASES += [(f"musl {flags}", functools.partial(musl, f"musl {flags}", *flags.split()))
           for flags in (["-O2 -static"] if ALL else [])]
 CASES += [(f"rustc {flags}", functools.partial(rust, f"rustc {flags}", *flags.split()))
-          for flags in (["-O", "-Copt-level=0"] if ALL else [])]
+          for flags in ["-Copt-level=0", *(["-O"] if ALL else [])]]
 CASES += [(f"openssl speed {words}", functools.partial(cipher, f"openssl speed {words}", words))
           for words in (CIPHERS if ALL else CIPHERS[:1])]
 if ALL:

@@ -33,11 +33,11 @@ std::string chain(const std::vector<uint64_t>& entries) {
   return text;
 }
 
-std::string registers(uint64_t abi) {
+std::string registers(uint64_t abi, uint64_t stack_pointer = 0x7ffc00) {
   std::string general = u64(1) + u64(4) + u64(3) + u64(2) + u64(5) + u64(6);
   std::string further =
       u64(9) + u64(10) + u64(11) + u64(12) + u64(13) + u64(14) + u64(15) + u64(16);
-  return u64(abi) + general + u64(0x7ffc10) + u64(0x7ffc00) + u64(0x4000) + further;
+  return u64(abi) + general + u64(0x7ffc10) + u64(stack_pointer) + u64(0x4000) + further;
 }
 
 std::string stack(uint64_t taken) {
@@ -115,6 +115,15 @@ TEST_CASE("call chain: of the stack only what was taken counts, in words") {
   CHECK(top(2, 17) == 2);
   CHECK(top(2, UINT64_MAX) == 2);
   CHECK(top(1, 16) == 0);  // of 32 bits
+}
+
+TEST_CASE("call chain: words are those of the stack though its pointer is no multiple of 8") {
+  std::string text = record(origin() + chain({}) + registers(2, 0x7ffc06) + u64(16) +
+                            std::string(2, '\1') + u64(0xaa) + std::string(6, '\1') + u64(16));
+  CallChain sample = parse(text);
+  CHECK(sample.stack_pointer == 0x7ffc00);
+  CHECK(sample.misaligned == 6);
+  CHECK(sample.top == std::vector<uint64_t>{0x0101000000000000, 0xaa});
 }
 
 TEST_CASE("call chain: no prefix of a record is taken for it") {

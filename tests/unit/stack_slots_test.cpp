@@ -91,6 +91,24 @@ TEST_CASE("needed words: from the first function on that is not known, all") {
         Words{{0, caller(kSized)}, {8, caller(kFramed)}, {24, caller(kRoot)}});
 }
 
+TEST_CASE("needed words: of a leaf that has moved its stack pointer by two bytes") {
+  SomeRules rules({kMisaligned, kSized});
+  RecordedSample sample;
+  std::vector<uint64_t> stack = {leaf(kMisaligned), caller(kRoot)};
+  sample.user_stack = stack;
+  std::vector<uint64_t> words = {0, caller(kSized), 1, 2, 3, caller(kRoot)};
+  // Its return address lies 2 bytes above the stack pointer, the caller's 32 above that.
+  StackTop top = {.stack_pointer = kStackPointer, .words = words, .misaligned = 6};
+  std::vector<StackWord> needed;
+  select_stack_slots(sample, top, kCode, std::ref(rules), needed);
+  StackWord alignment = {offset_of_register(kStackAlignment), StackWord::kNumber + 6};
+  CHECK(needed == Words{{8, caller(kSized)}, {40, caller(kRoot)}, alignment});
+  Case given = {.stack = {leaf(kMisaligned)}, .top = {}};
+  CHECK(unwound(given, needed) == "misaligned sized< root<, repaired 1, cut 0");
+  needed.pop_back();
+  CHECK(unwound(given, needed) == "misaligned, repaired 0, cut 1");
+}
+
 TEST_CASE("needed words: those further up as well, if they point into code") {
   SomeRules rules({kFrameless, kFramed, kSized, kRoot});
   Words far = {{32, caller(kRoot)}, {40, 7}, {kMaxWordOffset - 8, caller(kFramed)}};

@@ -484,7 +484,8 @@ bool BpfSampler::hand_over(Bytes record) const {
                   .words = stack.subspan(depth + labels_size / 8),
                   .inner_size = sample.inner_size,
                   .outer = sample.outer,
-                  .creator = sample.creator};
+                  .creator = sample.creator,
+                  .misaligned = sample.misaligned};
   std::vector<StackWord> far_words = far_words_in(record.subspan(top_end));
   top.far_words = far_words;
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);

@@ -25,10 +25,12 @@ void read_chain(Reader& in, CallChain& sample) {
   }
 }
 
-std::vector<uint64_t> words_of(Bytes data) {
-  std::vector<uint64_t> words(data.size() / sizeof(uint64_t));
+// The words from the next multiple of 8 below the first byte on, which lies `misaligned` above.
+std::vector<uint64_t> words_of(Bytes data, uint64_t misaligned) {
+  std::vector<uint64_t> words((misaligned + data.size()) / sizeof(uint64_t));
   if (!words.empty())  // memcpy takes no null pointer, not even for nothing
-    std::memcpy(words.data(), data.data(), words.size() * sizeof(uint64_t));
+    std::memcpy(reinterpret_cast<std::byte*>(words.data()) + misaligned, data.data(),
+                words.size() * sizeof(uint64_t) - misaligned);
   return words;
 }
 
@@ -53,13 +55,15 @@ void read_stack(Reader& in, CallChain& sample) {
   uint64_t abi = in.u64();
   if (abi != PERF_SAMPLE_REGS_ABI_NONE)
     read_registers(in, sample);
+  sample.misaligned = sample.stack_pointer % 8;
+  sample.stack_pointer -= sample.misaligned;
   uint64_t size = in.u64();
   if (size == 0)
     return;
   Bytes stack = in.bytes(size);
   uint64_t taken = std::min(in.u64(), size);
   if (in.ok() && abi == PERF_SAMPLE_REGS_ABI_64)
-    sample.top = words_of(stack.first(taken));
+    sample.top = words_of(stack.first(taken), sample.misaligned);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct CallChain {
   std::vector<uint64_t> kernel_stack;
   std::vector<uint64_t> user_stack;
   uint64_t frame_pointer = 0;
-  uint64_t stack_pointer = 0;
+  uint64_t stack_pointer = 0;       // the next multiple of 8 below
+  uint64_t misaligned = 0;          // bytes that it is above that
   std::vector<uint64_t> registers;  // by the numbers that DWARF gives them; empty on arm64
   std::vector<uint64_t> top;        // the stack from there on; empty of a process of 32 bits
 };

@@ -336,7 +336,8 @@ void CallChainSampler::drain_samples(const Handler& handler) {
     const CallChain& chain = sample.chain;
     handler(recorded(sample), {.stack_pointer = chain.stack_pointer,
                                .words = chain.top,
-                               .registers = chain.registers});
+                               .registers = chain.registers,
+                               .misaligned = chain.misaligned});
   }
 }
 

@@ -132,23 +132,24 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   return chain;
 }
 
-ChainState state_of(const RecordedSample& sample) {
+ChainState state_of(const RecordedSample& sample, const StackTop& top) {
   bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
   return {.frame_offset = sample.frame_offset,
           .end = sample.user_end,
-          .ends_in_gap = sample.gap != 0 && !is_of_goroutine};
+          .ends_in_gap = sample.gap != 0 && !is_of_goroutine,
+          .stack_pointer = top.misaligned};
 }
 
 // Where the stack of the first function begins that has no known rule, or the words of another
 // stack may, of a goroutine's; beyond all words if that is nowhere.
-uint64_t walk(const RecordedSample& sample, const UsefulWords& words, const RuleOf& rule_of,
-              std::vector<StackWord>& needed) {
+uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWords& words,
+              const RuleOf& rule_of, std::vector<StackWord>& needed) {
   std::vector<SampledAddress> chain = chain_of(sample);
   if (chain.empty())
     return kMaxWordOffset;
   KnownCode code(rule_of);
   StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
-                 state_of(sample));
+                 state_of(sample, top));
   while (true) {
     uint64_t begin = walk.stack_pointer();
     bool goes_on = walk.step();
@@ -182,6 +183,12 @@ private:
   SampledCode& code_;
 };
 
+// As it is recorded.
+uint64_t stack_alignment(const StackTop& top) {
+  constexpr uint64_t kAlignmentMask = 0xfff;
+  return StackWord::kNumber + ((top.stack_pointer + top.misaligned) & kAlignmentMask);
+}
+
 // Notes the registers that a walk asks for.
 class NotedRegisters {
 public:
@@ -203,9 +210,8 @@ public:
 
 private:
   std::optional<uint64_t> value_of(uint64_t number) const {
-    constexpr uint64_t kAlignmentMask = 0xfff;
     if (number == kStackAlignment && !top_.registers.empty())
-      return StackWord::kNumber + (top_.stack_pointer & kAlignmentMask);
+      return stack_alignment(top_);
     if (number < top_.registers.size())
       return words_.useful(top_.registers[number]);
     size_t first = kStackAlignment - top_.red_zone.size();
@@ -237,7 +243,7 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   UsefulWords words(top, ranges, sample.frame_offset);
   AllCode all(code);
   StackWalk walk(all, NotedRegisters(words, top, needed),
-                 std::span<const SampledAddress>(chain), state_of(sample));
+                 std::span<const SampledAddress>(chain), state_of(sample, top));
   for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
   }
   put_in_order(needed);
@@ -257,8 +263,10 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         const CodeRanges& code, const RuleOf& rule_of,
                         std::vector<StackWord>& needed) {
   needed.clear();
+  if (top.misaligned != 0)
+    needed.push_back({offset_of_register(kStackAlignment), stack_alignment(top)});
   UsefulWords words(top, code, sample.frame_offset);
-  uint64_t begin = walk(sample, words, rule_of, needed);
+  uint64_t begin = walk(sample, top, words, rule_of, needed) & ~uint64_t{7};
   for (uint64_t offset = begin; offset < 8 * top.words.size(); offset += 8)
     if (auto word = words.at(offset))
       needed.push_back(*word);
