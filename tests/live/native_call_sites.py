@@ -82,8 +82,9 @@ SIGNAL_RETURN = bytes.fromhex("48c7c00f0000000f05")
 
 def is_interrupt(frame):
     """The kernel has made its return address: that of a handler is where __restore_rt begins, and
-    that of __restore_rt where a signal came."""
-    return frame.is_interrupt() or SIGNAL_RETURN in (frame.program.read(frame.pc + at, 9) for at in (0, 1))
+    that of __restore_rt, wherever in it that is, where a signal came."""
+    size = len(SIGNAL_RETURN)
+    return frame.is_interrupt() or SIGNAL_RETURN in frame.program.read(frame.pc - size, 2 * size + 1)
 
 
 class Native(Programs):
