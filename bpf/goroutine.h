@@ -87,9 +87,10 @@ static __always_inline void find_left_stack(struct goroutine* found, __u64 place
 }
 
 // Whether call *%rax has called what runs there, from an aligned place at the beginning of the
-// thread's stack, or 16 bytes below it as clocks do, for the answer.
+// thread's stack, or 16 bytes below it as clocks do, for the answer, or 32 as time.now does, for
+// those of two.
 static __always_inline bool has_called_c(const struct goroutine* goroutine, __u64 sp) {
-  for (int i = 0; i <= 1; i++) {
+  for (int i = 0; i <= 2; i++) {
     __u64 place = ((goroutine->g0_sp - 16 * i) & ~15ull) - 8;
     __u8 call[2] = {};
     bpf_probe_read_user(call, sizeof(call), (void*)(read_word(place) - sizeof(call)));
