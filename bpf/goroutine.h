@@ -87,8 +87,8 @@ static __always_inline void find_left_stack(struct goroutine* found, __u64 place
 }
 
 // Whether call *%rax has called what runs there, from an aligned place at the beginning of the
-// thread's stack, or 16 bytes below it as clocks do, for the answer, or 32 as time.now does, for
-// those of two.
+// thread's stack, or 16 bytes below it as clocks do, for the answer, or 32 as time.now does,
+// for those of two.
 static __always_inline bool has_called_c(const struct goroutine* goroutine, __u64 sp) {
   for (int i = 0; i <= 2; i++) {
     __u64 place = ((goroutine->g0_sp - 16 * i) & ~15ull) - 8;
@@ -186,4 +186,7 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
   found->pc = read_word(current + program->g_sched_sp + 8);
   found->bp = read_word(current + program->g_sched_bp);
   found->has_left_stack = has_on_stack(found, found->sp);
+  // What calls C code is on the thread's stack already, or still, and nothing else was saved.
+  if (g == current && !found->has_left_stack)
+    find_left_stack(found, registers.r12, registers.fp);
 }

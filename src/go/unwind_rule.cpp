@@ -24,10 +24,10 @@ constexpr auto kRoots = std::to_array<std::string_view>(
     {"_rt0_386_linux", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux",
      "runtime.externalthreadhandler", "runtime.goexit", "runtime.mstart", "runtime.rt0_go"});
 constexpr auto kSwitches = std::to_array<std::string_view>(
-    {"runtime.asmcgocall", "runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.gogo",
-     "runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt", "runtime.nanotime",
-     "runtime.nanotime1", "runtime.onM", "runtime.systemstack", "runtime.walltime",
-     "runtime.walltime1"});
+    {"racecall", "runtime.asmcgocall", "runtime.cgocallback", "runtime.cgocallback_gofunc",
+     "runtime.gogo", "runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt",
+     "runtime.nanotime", "runtime.nanotime1", "runtime.onM", "runtime.systemstack",
+     "runtime.walltime", "runtime.walltime1", "time.now"});
 
 bool has(const Pclntab& table, const Function& function, uint8_t flag,
          std::span<const std::string_view> names) {

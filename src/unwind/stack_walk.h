@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -84,9 +85,7 @@ public:
     if (ends_in_gap_ && taken_ == chain_.size())
       return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
-    constexpr uint64_t kNear = 64;
-    bool may_have_left = !known || known->may_have_left;
-    if (may_have_left && goroutine_ && find_word(*goroutine_, kNear))
+    if (goroutine_ && has_left(known))
       return false;
     UnwindRule rule = known.value_or(kFramed);
     if (rule.return_kind == ReturnAddress::kInRegister)
@@ -248,6 +247,16 @@ private:
     stack_pointer_ = stack_pointer;
     while (step()) {
     }
+  }
+
+  // Whether the last function may have left the stack for that of `goroutine_`, whose words are
+  // there: near its end, or, where only the frame pointer leads on, below the place of that,
+  // which is on the goroutine's stack then.
+  bool has_left(const std::optional<UnwindRule>& rule) const {
+    constexpr uint64_t kNear = 64;
+    bool is_framed = !rule && frame_ && *frame_ > stack_pointer_ && *frame_ < kMaxTopSize;
+    uint64_t distance = std::max(kNear, is_framed ? *frame_ - stack_pointer_ : 0);
+    return (!rule || rule->may_have_left) && find_word(*goroutine_, distance);
   }
 
   // The place of a return address from where the stack of the last function begins.

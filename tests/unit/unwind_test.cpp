@@ -399,6 +399,22 @@ TEST_CASE("unwind: from a goroutine's stack to that of the C code that called Go
   CHECK(unwound(sampled).stack == "unknown frameless< framed<");
 }
 
+TEST_CASE("unwind: code without a rule has no frame on the goroutine's stack") {
+  // The frame pointer, which the code has not saved, is that of the goroutine's second
+  // function.
+  Sampled sampled = {.stack = {leaf(kUnknown), caller(kFrameless)},
+                     .frame_offset = 112,
+                     .words = {{96, caller(kFrameless)},
+                               {104, caller(kSized)},
+                               {112, 144},
+                               {120, caller(kFramed)},
+                               {136, caller(kRoot)}},
+                     .goroutine_start = 1};
+  Unwound found = unwound(sampled);
+  CHECK(found.stack == "unknown frameless< sized< root<");
+  CHECK(found.counts.cut == 0);
+}
+
 TEST_CASE("unwind: from a goroutine's stack back to that of the thread") {
   Sampled sampled = {.stack = {leaf(kUnknown), caller(kSized), caller(kUnknown),
                                caller(kFrameless), caller(kSized)},
