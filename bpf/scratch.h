@@ -34,6 +34,14 @@ static __always_inline __u64 size_before_top(const struct gosym_sample* sample) 
          sizeof(struct gosym_label) * sample->label_count;
 }
 
+// Puts a word into the stack that the sample has, so many bytes from its begin.
+static __always_inline void put_word(struct gosym_sample* sample, __u64 at, __u64 word) {
+  // The bound has to be that of the register which is added.
+  asm volatile("" : "+r"(at));
+  if (at <= sizeof(sample->stack) - 8)
+    *(__u64*)((char*)sample->stack + (at & ~7ull)) = word;
+}
+
 // Set before the program is loaded: the most frames that a walk passes.
 const volatile __u32 max_walk = GOSYM_MAX_WALK;
 

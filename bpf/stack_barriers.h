@@ -70,11 +70,10 @@ __noinline __u64 restore_return_address(__u64 place) {
   if (sample->inner_size && place >= sample->outer)
     offset = place - sample->outer + sample->inner_size;
   __u64 address = read_word(sample->barrier + 8);
-  __u64 at = size_before_top(sample) + offset;
   if (offset >= sample->top_size)
     append_far_word(offset, address);
-  else if (!(offset & 7) && at <= sizeof(sample->stack) - 8)
-    *(__u64*)((char*)sample->stack + at) = address;
+  else
+    put_word(sample, size_before_top(sample) + offset, address);
   return 0;
 }
 

@@ -61,11 +61,10 @@ static __always_inline bool take_rest(struct gosym_sample* sample, struct segmen
 // Between the words of two segments.
 static __always_inline void take_return_address(struct gosym_sample* sample,
                                                 struct segment_walk* walk, __u64 pc) {
-  __u64 at = size_before_top(sample) + sample->top_size;
   if (sample->top_size >= walk->wanted) {
     append_far_word(walk->offset, pc);
-  } else if (at <= sizeof(sample->stack) - 8) {
-    *(__u64*)((char*)sample->stack + at) = pc;
+  } else {
+    put_word(sample, size_before_top(sample) + sample->top_size, pc);
     sample->top_size += 8;
   }
   walk->offset += 8;

@@ -130,6 +130,10 @@ static __always_inline void take_words_of_stack(struct gosym_sample* sample,
   if (has_on_stack(goroutine, join.outer) && goroutine->high - join.outer < rest)
     rest = (goroutine->high - join.outer) & ~7ull;
   sample->top_size += take_words(begin + taken, join.outer, rest);
+  // Of a stack that is being copied what lies below the top is not there yet.
+  if (goroutine->has_left_stack && join.outer == goroutine->sp - 8 &&
+      sample->top_size > taken && follows_call(goroutine->pc))
+    put_word(sample, begin + taken, goroutine->pc);
 }
 
 static __always_inline void take_top(struct gosym_sample* sample,
