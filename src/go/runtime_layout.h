@@ -28,17 +28,18 @@ namespace gosym::go {
 //            gsignal
 //            curg, the goroutine that it runs
 //
-// In Go 1.2 and 1.3 a stack is of segments, and a g begins otherwise: 8 stackbase, the upper
-// end of the segment in use, where the runtime keeps of the one before
+// In Go 1.2 and 1.3 a stack is of segments. A g has, in place of the bounds, the upper end of
+// the segment in use at 8 (stackbase); stackguard is 256 bytes above the lower one. Where the
+// segment ends the runtime keeps how to go back to the one before:
 //
-//         8  stackbase
-//        16  sp, and pc 8 bytes on, that it was left with, for a function that returns to pc
-//        64  u32: bytes of that function's arguments, which are copied below, and below them
-//            lies the address of runtime.lessstack, that it returns to
+//         8  stackbase of that
+//        16  its sp, and pc 8 bytes on, to which the first function of the segment in use
+//            returns
+//        64  u32: bytes of arguments of that function, which were copied below; below them lies
+//            its return address here, runtime.lessstack
 //
-// stackguard is 256 bytes above the lower end. m does not stand in g (0 is told), but behind it
-// in the thread's memory. Which of both releases it is nothing tells, and where they differ,
-// as with goid, 0 is told.
+// m is not in g (0 is told), but behind the pointer to g in the memory of the thread. Nothing
+// tells these two releases apart: where they differ, as with goid, 0 is told.
 //
 // The labels point to, up to Go 1.23, a pointer to a map[string]string:
 //

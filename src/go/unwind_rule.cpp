@@ -27,7 +27,7 @@ constexpr auto kSwitches = std::to_array<std::string_view>(
     {"racecall", "runtime.asmcgocall", "runtime.cgocallback", "runtime.cgocallback_gofunc",
      "runtime.gogo", "runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt",
      "runtime.nanotime", "runtime.nanotime1", "runtime.onM", "runtime.systemstack",
-     "runtime.walltime", "runtime.walltime1", "time.now"});
+     "runtime.walltime", "runtime.walltime1"});
 
 bool has(const Pclntab& table, const Function& function, uint8_t flag,
          std::span<const std::string_view> names) {
