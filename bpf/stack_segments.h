@@ -42,9 +42,11 @@ struct {
 // not all that were wanted are there.
 static __always_inline bool take_rest(struct gosym_sample* sample, struct segment_walk* walk,
                                       __u64 end) {
-  __u64 size = end - walk->stack;
-  if ((walk->stack & 7) || end < walk->stack || size > GOSYM_MAX_WORD_OFFSET)
+  __u64 size = (end & ~7ull) - walk->stack;
+  if ((walk->stack & 7) || end < walk->stack)
     return false;
+  if (size > GOSYM_MAX_WORD_OFFSET)
+    size = GOSYM_MAX_WORD_OFFSET;
   __u64 left = walk->wanted - sample->top_size;
   __u64 first = size < left ? size : left;
   __u64 begin = size_before_top(sample) + sample->top_size;

@@ -448,8 +448,13 @@ private:
       return;
     std::optional<uint64_t> saved =
         frame.frame_word ? frame.frame_word->place : load(frame.frame_place);
-    bool is_in_chain = frame.frame_place == frame_ || (saved && saved == frame_);
+    bool has_frame = frame.frame_place == frame_;
+    bool is_in_chain = has_frame || (saved && saved == frame_);
     is_on_chain_ = is_on_chain_ && (is_in_chain || (!frame_ && has_met_chain_));
+    // GCC puts a copy of the return address above the frame pointer that it saves in a function
+    // which aligns its stack: it is on the chain, and passed now.
+    if (is_on_chain_ && has_frame && !has_met_chain_ && taken_ < chain_.size())
+      taken_++;
     frame_ = saved;
   }
 

@@ -399,6 +399,23 @@ TEST_CASE("unwind: from a goroutine's stack to that of the C code that called Go
   CHECK(unwound(sampled).stack == "unknown frameless< framed<");
 }
 
+TEST_CASE("unwind: a function that has aligned its stack is met once on the chain") {
+  // It has copied its return address to above the frame pointer that it saved.
+  Sampled sampled = {
+      .stack = {leaf(kFrameless), caller(kFramed), caller(kFramed), caller(kRoot)},
+      .frame_offset = 24,
+      .words = {{0, caller(kAligned)},
+                {16, 64},
+                {24, 80},
+                {32, caller(kFramed)},
+                {56, caller(kFramed)},
+                {80, 112},
+                {88, caller(kFramed)},
+                {112, 0},
+                {120, caller(kRoot)}}};
+  CHECK(unwound(sampled).stack == "frameless aligned< framed< framed< root<");
+}
+
 TEST_CASE("unwind: code without a rule has no frame on the goroutine's stack") {
   // The frame pointer, which the code has not saved, is that of the goroutine's second
   // function.

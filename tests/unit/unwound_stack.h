@@ -27,6 +27,7 @@ enum Place : uint64_t {
   kByRedZone,
   kPopped,
   kMisaligned,
+  kAligned,
   kUnknown
 };
 constexpr uint64_t kReturn = 0x40;
@@ -60,6 +61,8 @@ inline std::string make_unwind_vdso() {
   add(kByRedZone, "\x0f\x05\x77\x78\x06\x23\x08");     // CFA is the word at rsp - 8, and 8
   add(kPopped, std::string("\x0e\0\x09\x10\x03", 5));  // CFA is rsp, the caller is in rbx
   add(kMisaligned, "\x0e\x0a");                        // CFA is rsp + 10
+  // CFA is the word at rbp - 8, rbp at rbp
+  add(kAligned, std::string("\x0f\x03\x76\x78\x06\x10\x06\x02\x76\0", 10));
   size_t setup = frames.size();
   frames += handler.setup_entry();
   frames +=
@@ -94,10 +97,10 @@ struct Unwound {
 };
 
 inline Unwound unwound(const Sampled& sampled) {
-  constexpr std::array kNames = {"frameless", "framed",     "sized",  "losing",
-                                 "handler",   "root",       "by-rax", "by-load",
-                                 "by-rbx",    "saves-rbx",  "left",   "by-red-zone",
-                                 "popped",    "misaligned", "unknown"};
+  constexpr std::array kNames = {"frameless", "framed",     "sized",   "losing",
+                                 "handler",   "root",       "by-rax",  "by-load",
+                                 "by-rbx",    "saves-rbx",  "left",    "by-red-zone",
+                                 "popped",    "misaligned", "aligned", "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));
