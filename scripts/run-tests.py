@@ -34,8 +34,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
 # What tests have compiled: a new build folder needs none of it again.
-PROGRAMS = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / \
-    "gosym" / "programs"
+PROGRAMS = environment.USER_CACHE / "gosym" / "programs"
 
 SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases", "live", "sanitize"]
 SANITIZED = ["unit", "golden", "fuzz"]

@@ -2,6 +2,10 @@
 else is in the user's PATH, and none of the user's settings for them.
 """
 import os
+import pathlib
+
+# What is downloaded and compiled for tests is kept in its folder `gosym`, as scripts/fetch has it too.
+USER_CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -5,7 +5,6 @@ what it builds or says.
 """
 import collections
 import functools
-import os
 import pathlib
 import shutil
 import subprocess
@@ -13,10 +12,11 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "live"), str(HERE.parent / "conformance")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "live"), str(HERE.parent / "conformance")]
+import environment  # noqa: E402
 from common import ROOT, WORK, call, fetched  # noqa: E402
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "gosym"
+CACHE = environment.USER_CACHE / "gosym"
 
 # Debian's, where there is no module proxy.
 DEBIAN = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]

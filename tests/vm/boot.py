@@ -1,11 +1,12 @@
 """Boots one of Debian's kernels in a virtual machine, without a disk and without KVM."""
-import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+sys.path.insert(0, str(ROOT / "tests"))
+import environment  # noqa: E402
 
 # Time passes by 8 ns an instruction, and as it does here while there is nothing to do: no test depends
 # on how much of this machine the guest gets. A second CPU would be simulated in turns, and whoever
@@ -38,7 +39,7 @@ def share(tag, path, *options):
 def boot(kernel, folder, limit):
     """Runs the script folder/job in a guest, which has the folder as /run/out. `kernel` is the
     directory that `scripts/fetch kernel` names. False if it took more seconds than the limit."""
-    settings = [f"gosym_tree={ROOT}", f"gosym_cache={CACHE}"]
+    settings = [f"gosym_tree={ROOT}", f"gosym_cache={environment.USER_CACHE}"]
     command = ["qemu-system-x86_64", *MACHINE, "-serial", f"file:{folder}/console",
                "-kernel", kernel / "vmlinuz", "-initrd", make_initramfs(kernel, folder),
                "-append", " ".join(KERNEL_OPTIONS + settings),

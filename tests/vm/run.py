@@ -11,6 +11,7 @@ import sys
 import time
 
 import boot
+import environment  # found by boot
 
 KERNELS = ["host", "5.10", "6.1", "6.12"]
 TESTS = ["features", "messages", "processes", "c_programs", "stops", "system_wide", "identity",
@@ -30,7 +31,7 @@ ENVIRONMENT = "PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8"
 
 def script(tests, gosym, builds, output):
     """Runs the tests one by one; what each prints is left in OUTPUT/TEST.tap."""
-    lines = [f"export GOSYM_TEST_BUILDS={builds} XDG_CACHE_HOME={boot.CACHE}"]
+    lines = [f"export GOSYM_TEST_BUILDS={builds} XDG_CACHE_HOME={environment.USER_CACHE}"]
     for test in tests:
         command = f"{boot.ROOT}/tests/live/{test}.py {gosym}"
         lines += [f"timeout -k 10 {TEST_LIMIT} python3 {command} >{output}/{test}.tap 2>&1",
