@@ -107,6 +107,38 @@ static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
     sample->goroutine_start = start;
 }
 
+// Whether the saved frame pointer is what nanotime has left in the register, in Go 1.9 to 1.13:
+// the stack pointer that it was called with. runtime.main calls it before main.main.
+static __always_inline bool is_of_nanotime(__u64 last) {
+  return read_word(last) == last + 8;
+}
+
+// The return address of the goroutine's first function, if what called the one with the frame
+// `last` is that: then none of another lies between. 0: it is not. What has the place of that
+// call before it is part of the record of a deferred function.
+__noinline __u64 find_goexit(__u64 last, __u64 high) {
+  const int max_words = 64;  // of a frame: that of runtime.main has 15
+  __u64 begin = last + sizeof(struct frame);
+  for (int i = 0; i < max_words; i++) {
+    __u64 place = begin + 8 * i;
+    if (place >= high)
+      break;
+    __u64 word = read_word(place);
+    if (is_goexit(word))
+      return word;
+    if (follows_call(word) && read_word(place - 8) != begin)
+      break;
+  }
+  return 0;
+}
+
+static __always_inline void go_on_to_goexit(struct gosym_sample* sample, __u64 last,
+                                            __u64 high) {
+  __u64 root = find_goexit(last, high);
+  if (root && append(root))
+    sample->user_end = GOSYM_END_ROOT;
+}
+
 static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
                                                  const struct gosym_go_program* program,
                                                  struct goroutine* goroutine,
@@ -115,6 +147,10 @@ static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
     __u64 last = walk_goroutine(sample, frame_pointer, bottom, goroutine->high);
     if (!last || leads_below(goroutine, last))
       return;
+    if (is_of_nanotime(last)) {
+      go_on_to_goexit(sample, last, goroutine->high);
+      return;
+    }
     frame_pointer =
         cross_callback(last, program->callback_frame, goroutine->high, goroutine->g0_high);
     if (!frame_pointer) {
