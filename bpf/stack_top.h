@@ -15,10 +15,11 @@
 
 // Set before the program is loaded.
 //
-// Bytes to take of the top of a user stack: where the chain of frame pointers holds, and where
-// it does not.
+// Bytes to take of the top of a user stack: where the chain of frame pointers holds, where it
+// does not, and of a goroutine's, where it does not even begin.
 const volatile __u32 top_size = 0;
 const volatile __u32 broken_top_size = 0;
+const volatile __u32 chainless_top_size = 0;
 // Nothing is taken above the innermost frame of a chain that holds.
 const volatile __u8 trusts_chain = 1;
 
@@ -40,10 +41,13 @@ static __always_inline bool chain_holds(const struct gosym_sample* sample) {
 // How much of the stack is needed to find the callers that the chain leaves out: what lies
 // below the innermost frame in it, or else whatever may be taken.
 // Above `end`, if it is on the same stack, lies nothing that called the code which was sampled.
-static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample, __u64 end) {
+static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample,
+                                             const struct goroutine* goroutine, __u64 end) {
   if (!chain_holds(sample)) {
+    bool is_chainless = goroutine->is_on_stack && sample->user_depth == 1;
+    __u64 size = is_chainless ? chainless_top_size : broken_top_size;
     __u64 below_end = end - sample->stack_pointer;
-    return below_end < broken_top_size ? below_end : broken_top_size;
+    return below_end < size ? below_end : size;
   }
   if (!trusts_chain)
     return top_size;
@@ -112,11 +116,12 @@ static __always_inline void take_words_of_stack(struct gosym_sample* sample,
   __u64 begin = size_before_top(sample);
   struct join join = find_join(sample, handler, goroutine);
   if (goroutine->has_segments && !join.end) {
-    take_segments(sample, goroutine->high, broken_top_size & ~7ull);
+    take_segments(sample, goroutine->high, chainless_top_size & ~7ull);
     return;
   }
-  __u64 wanted =
-      join.end ? broken_top_size : wanted_top_size(sample, end_of_callers(goroutine)) & ~7ull;
+  __u64 wanted = join.end
+                     ? broken_top_size
+                     : wanted_top_size(sample, goroutine, end_of_callers(goroutine)) & ~7ull;
   __u64 left = join.end - sample->stack_pointer;
   __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
   __u64 taken = take_words(begin, sample->stack_pointer, first);

@@ -72,6 +72,7 @@ void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_
   settings.trusts_chain = !has_words_only;
   settings.top_size = has_words_only ? options.stack_size : kLeafTopSize;
   settings.broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
+  settings.chainless_top_size = options.stack_size;
   std::ranges::copy(proc::fpu_state_sizes(GOSYM_FPU_SIZES), settings.fpu_sizes);
   settings.ring_size = ring_size;
   settings.cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
