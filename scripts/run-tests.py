@@ -222,7 +222,7 @@ def run_plain(build, wanted, sanitized, arguments):
     unknown = set(wanted) - set(SUITES) - set(suites)
     if unknown:
         sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
-    beside = threading.Thread(target=sanitized.make, kwargs={"niceness": 5}) if sanitized else None
+    beside = threading.Thread(target=sanitized.make, kwargs={"niceness": 2}) if sanitized else None
     if beside:
         beside.start()
     alone = [name for name in names if ALONE in suites[name]]
