@@ -59,10 +59,6 @@ static __always_inline __u64 place_of_g(const struct gosym_go_program* program) 
 #endif
 }
 
-static __always_inline __u64 current_g(const struct gosym_go_program* program) {
-  return read_word(place_of_g(program));
-}
-
 static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u64 place) {
   return place >= goroutine->low && place < goroutine->high;
 }
@@ -158,7 +154,7 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
     find_goroutine_on_segment(program, registers, found);
     return;
   }
-  __u64 g = current_g(program);
+  __u64 g = read_word(place_of_g(program));
   __u64 m = read_word(g + program->g_m);
   __u64 g0 = read_word(m);
   __u64 current = read_word(m + program->m_curg);

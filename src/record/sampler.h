@@ -76,7 +76,7 @@ struct StackTop {
   // created it, which the recorder adds beyond that root; 0: not known.
   uint64_t creator = 0;
 
-  uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above that
+  uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
 
   // Where a place of the stack lies among the words, in bytes; beyond them too.
   uint64_t offset_of(uint64_t place) const {
