@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-using namespace gosym;
+namespace gosym::address_filter_test {
 
 namespace {
 
@@ -122,3 +122,5 @@ TEST_CASE("address filter: a line beyond the limit is copied, the next one has n
   filter.add(" 0x410\n0x410\n", output);
   CHECK(output == expected + " 0x410\n0x410 <code 410>\n");
 }
+
+}  // namespace gosym::address_filter_test

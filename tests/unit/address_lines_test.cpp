@@ -5,7 +5,7 @@
 
 #include "base/unique_fd.h"
 
-using namespace gosym;
+namespace gosym::address_lines_test {
 
 namespace {
 
@@ -77,3 +77,5 @@ TEST_CASE("address lines: a line has a limit, a stream may be unreadable") {
   AddressLines closed(-1);
   CHECK(closed.next().error().message() == "cannot read standard input: Bad file descriptor");
 }
+
+}  // namespace gosym::address_lines_test

@@ -12,7 +12,7 @@
 #include "record/files/image_pieces.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::archive_test {
 
 namespace {
 
@@ -369,3 +369,5 @@ TEST_CASE("archive: a file that was let go is opened again where all are kept") 
   std::string problem = "'" + (held.folder / "2") + "': more files than could be held open";
   CHECK(held.archive.problems() == std::vector{problem});
 }
+
+}  // namespace gosym::archive_test

@@ -5,7 +5,7 @@
 #include "raw/archived_files.h"
 #include "raw/messages.h"
 
-using namespace gosym;
+namespace gosym::archived_files_test {
 
 namespace {
 
@@ -137,3 +137,5 @@ TEST_CASE("archived files: all of them together have a limit") {
   CHECK(opened(chunks, kLimit + 1).files.empty());
   CHECK(opened(chunks, UINT64_MAX).files.empty());
 }
+
+}  // namespace gosym::archived_files_test

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "bytes.h"
 
-using namespace gosym;
+namespace gosym::base_test {
 
 TEST_CASE("slice: an offset and size that wrap around are out of range") {
   auto data = bytes(1, 2, 3, 4);
@@ -191,3 +191,5 @@ TEST_CASE("text: pieces, lines and words") {
   CHECK(take_word(line) == "b");
   CHECK(take_word(line).empty());
 }
+
+}  // namespace gosym::base_test

@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::build_info_test {
 
 namespace {
 
@@ -249,3 +249,5 @@ TEST_CASE("runtime version: none where it is not sure") {
   CHECK(runtime_version(GoLayout::k110, {"go1.10"}, PF_R) == "none");
   CHECK(runtime_version(GoLayout::k110, {"go1.10" + std::string(1 << 10, ' ')}) == "none");
 }
+
+}  // namespace gosym::build_info_test

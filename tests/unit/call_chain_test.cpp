@@ -3,7 +3,7 @@
 #include "bytes.h"
 #include "record/perf/call_chain_record.h"
 
-using namespace gosym;
+namespace gosym::call_chain_test {
 
 namespace {
 
@@ -158,3 +158,5 @@ TEST_CASE("call chain: a header that is not a sample's, or not this one's") {
   CHECK(message_of(good() + "more").starts_with("sample: 0x"));
   CHECK(message_of("") == "sample: 0x0 bytes of type 0, its header says 0x0");
 }
+
+}  // namespace gosym::call_chain_test

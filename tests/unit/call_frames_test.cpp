@@ -5,7 +5,7 @@
 #include "frame_builder.h"
 #include "unwind_rule_text.h"
 
-using namespace gosym;
+namespace gosym::call_frames_test {
 using namespace std::string_literals;
 
 namespace {
@@ -439,3 +439,5 @@ TEST_CASE("call frames: functions are bounded, those without code are none") {
   CHECK(opened->function_at(ImageAddress{0x1200}) == std::nullopt);
   CHECK(opened->function_at(ImageAddress{0x1800}) == std::nullopt);
 }
+
+}  // namespace gosym::call_frames_test

@@ -4,7 +4,7 @@
 
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::calls_test {
 using namespace std::string_literals;
 
 namespace {
@@ -123,3 +123,5 @@ TEST_CASE("calls: a jump through a slot has its caller at the stack pointer") {
   CHECK_FALSE(rule("\xff"));
   CHECK_FALSE(rule("\xf3\x0f\x1e\xfa"));
 }
+
+}  // namespace gosym::calls_test

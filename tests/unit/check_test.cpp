@@ -3,7 +3,7 @@
 #include "go/pc_table.h"
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::check_test {
 
 namespace {
 
@@ -250,3 +250,5 @@ TEST_CASE("pc table: all rows, and the value at a pc") {
   CHECK_FALSE(files.at(0x30));
   CHECK_FALSE(go::read_pc_table(table, function, function.pcfile, 2).is_whole);
 }
+
+}  // namespace gosym::check_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace gosym;
+namespace gosym::code_ranges_test {
 
 namespace {
 
@@ -49,3 +49,5 @@ TEST_CASE("code ranges: one of no sane length is left out") {
   add(code, {UINT64_MAX, 1});
   CHECK(code.empty());
 }
+
+}  // namespace gosym::code_ranges_test

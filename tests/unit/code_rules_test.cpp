@@ -13,7 +13,7 @@
 #include "temporary_directory.h"
 #include "unwind_rule_text.h"
 
-using namespace gosym;
+namespace gosym::code_rules_test {
 
 namespace {
 
@@ -204,3 +204,5 @@ TEST_CASE("cut files: what is gone reads as zeros, and no rule is believed of th
   CHECK(cut_page_count() == cut_twice);  // it was not looked at again
   CHECK(rule_at(code, 2, 0x400000 + other.function()) == "sp+8 cfa-8 same");
 }
+
+}  // namespace gosym::code_rules_test

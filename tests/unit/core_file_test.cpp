@@ -5,7 +5,7 @@
 #include "goroutine/core_memory.h"
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::core_file_test {
 
 namespace {
 
@@ -220,3 +220,5 @@ TEST_CASE("core memory: segments that lie have an end") {
   CHECK(read(memory, 0x1001, 4) == "abcd");
   CHECK(read(memory, 0x2000, 1) == "unread");
 }
+
+}  // namespace gosym::core_file_test

@@ -5,7 +5,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::damage_image_test {
 
 namespace {
 
@@ -199,3 +199,5 @@ TEST_CASE("damage: no prefix of an image crashes, or invents a name") {
     }
   }
 }
+
+}  // namespace gosym::damage_image_test

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::damage_table_test {
 
 namespace {
 
@@ -256,3 +256,5 @@ TEST_CASE("damage: addresses near the end of 32 bits do not wrap") {
     CHECK(damaged.calls_at(0x1ffffff41) == "");
   }
 }
+
+}  // namespace gosym::damage_table_test

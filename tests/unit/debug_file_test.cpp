@@ -10,7 +10,7 @@
 #include "images/debug_file.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::debug_file_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -348,3 +348,5 @@ TEST_CASE("alternate file: beside the debug file, in .dwz, or by its build id") 
   tree.write("usr/lib/.dwz/pkg", alternate);
   CHECK(tree.find_alternate(debug_file, from) == "usr/lib/.dwz/pkg");
 }
+
+}  // namespace gosym::debug_file_test

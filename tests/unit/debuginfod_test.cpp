@@ -7,7 +7,7 @@
 #include "images/debuginfod.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::debuginfod_test {
 
 namespace {
 
@@ -61,3 +61,5 @@ TEST_CASE("debuginfod: without an id there is nothing to ask for") {
   REQUIRE(fetched);
   CHECK_FALSE(*fetched);
 }
+
+}  // namespace gosym::debuginfod_test

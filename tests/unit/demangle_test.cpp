@@ -4,7 +4,7 @@
 #include "symbolize/demangle.h"
 #include "symbolize/names.h"
 
-using namespace gosym;
+namespace gosym::demangle_test {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("demangle: lambdas tell functions that call them apart") {
     nested += "<lambda, a";
   CHECK(short_form(nested + std::string(100, '>')).starts_with("f<..., lambda"));
 }
+
+}  // namespace gosym::demangle_test

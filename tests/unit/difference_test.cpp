@@ -10,7 +10,7 @@
 #include "view/same_code.h"
 #include "view/significance.h"
 
-using namespace gosym;
+namespace gosym::difference_test {
 
 namespace {
 
@@ -308,3 +308,5 @@ TEST_CASE("difference: the same as text, Markdown and JSON") {
   CHECK(json.find(R"("verdict":"dearer")") != json.npos);
   CHECK(json.find(R"("relative":1.0)") != json.npos);
 }
+
+}  // namespace gosym::difference_test

@@ -4,7 +4,7 @@
 #include "dwarf/debug_info.h"
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::dwarf_test {
 using dwarf::DebugInfo;
 
 namespace {
@@ -262,3 +262,5 @@ TEST_CASE("debug information: an alternate file that is none is as good as none"
     CHECK(describe(calls) == kAnswers[3]);
   }
 }
+
+}  // namespace gosym::dwarf_test

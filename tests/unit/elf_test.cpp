@@ -5,7 +5,7 @@
 #include "elf/kind.h"
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::elf_test {
 
 namespace {
 
@@ -267,3 +267,5 @@ TEST_CASE("elf: code is in sections of code, in one range where they touch") {
       {.type = PT_NOTE, .flags = PF_X, .address = ImageAddress{0x3000}, .memory_size = 4}};
   CHECK(elf::code_ranges(image) == std::vector<elf::AddressRange>{{0x1000, 0x1004}});
 }
+
+}  // namespace gosym::elf_test

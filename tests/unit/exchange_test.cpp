@@ -12,7 +12,7 @@
 #include "output/pprof.h"
 #include "written.h"
 
-using namespace gosym;
+namespace gosym::exchange_test {
 
 namespace {
 
@@ -318,3 +318,5 @@ TEST_CASE("pprof reader: every prefix is read or refused") {
   // The table of texts is the last: without it nothing has a name.
   CHECK(read < data.size() / 4);
 }
+
+}  // namespace gosym::exchange_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace gosym;
+namespace gosym::expression_test {
 using namespace std::string_literals;
 
 namespace {
@@ -152,3 +152,5 @@ TEST_CASE("expression: what is malformed or not allowed comes to nothing") {
   }
   CHECK(value(std::string(64, '\x31')) == 1);
 }
+
+}  // namespace gosym::expression_test

@@ -12,7 +12,7 @@
 #include "record/snapshot.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::file_helper_test {
 
 namespace {
 
@@ -86,3 +86,5 @@ TEST_CASE("file helper: at the end there is no time for more") {
   REQUIRE_FALSE(opened);
   CHECK(opened.error().message() == "not read: the recording had ended");
 }
+
+}  // namespace gosym::file_helper_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace gosym;
+namespace gosym::filter_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("container: the innermost id of a path") {
        {std::string(), std::string("/"), "/" + a + "0", "/" + a.substr(1), "/x" + a.substr(1)})
     CHECK(container_id(none).empty());
 }
+
+}  // namespace gosym::filter_test

@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::function_kind_test {
 
 namespace {
 
@@ -86,3 +86,5 @@ TEST_CASE("function kind: the functions of the runtime that change what is shown
   CHECK(kind("main.gopanic") == FunctionKind::kNormal);
   CHECK(kind("gopanic") == FunctionKind::kNormal);
 }
+
+}  // namespace gosym::function_kind_test

@@ -10,7 +10,7 @@
 #include "profile/creators.h"
 #include "profile/scheduler_frames.h"
 
-using namespace gosym;
+namespace gosym::go_stacks_test {
 
 namespace {
 
@@ -288,3 +288,5 @@ TEST_CASE("stacks: of goroutines the creator becomes the root") {
                               "main.turn main.work (created by main.start) 3"});
   CHECK(!name_creators(stacks.make.profile));
 }
+
+}  // namespace gosym::go_stacks_test

@@ -3,7 +3,7 @@
 #include "go_modules.h"
 #include "unwind_rule_text.h"
 
-using namespace gosym;
+namespace gosym::go_unwind_rule_test {
 using namespace std::string_literals;
 
 namespace {
@@ -239,3 +239,5 @@ TEST_CASE("go unwind rules: other machines have none") {
   sample.machine = EM_S390;
   CHECK(sample.rule_at(0) == "none");
 }
+
+}  // namespace gosym::go_unwind_rule_test

@@ -9,7 +9,7 @@
 #include "go/allgs.h"
 #include "goroutine/labels.h"
 
-using namespace gosym;
+namespace gosym::goroutines_test {
 
 namespace {
 
@@ -502,3 +502,5 @@ TEST_CASE(
     CHECK(!is_system(start, "main.finalize"));
   }
 }
+
+}  // namespace gosym::goroutines_test

@@ -5,7 +5,7 @@
 #include "go/table_names.h"
 #include "pclntab_builder.h"
 
-using namespace gosym;
+namespace gosym::header_fields_test {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("table names: as the release numbers them, empty beyond") {
   CHECK(go::funcdata_name(Format::kGo1_16, 3) == "InlTree");
   CHECK(go::funcdata_name(Format::kGo1_20, 8) == "");
 }
+
+}  // namespace gosym::header_fields_test

@@ -3,7 +3,7 @@
 #include "record/event_limits.h"
 #include "record/held_events.h"
 
-using namespace gosym;
+namespace gosym::held_events_test {
 
 namespace {
 
@@ -219,3 +219,5 @@ TEST_CASE("event limits: children have no more than their parent left") {
   limits.exec(2);
   CHECK(limits.admit_mapping(2, kSecond));
 }
+
+}  // namespace gosym::held_events_test

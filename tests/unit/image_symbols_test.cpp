@@ -9,7 +9,7 @@
 #include "go_modules.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::image_symbols_test {
 
 namespace {
 
@@ -132,3 +132,5 @@ TEST_CASE("image symbols: Go code has names or none, whatever call frames say") 
   spec.parts[1].contents[6] = 0;  // a table that cannot be read may be of all code
   CHECK_FALSE(OpenedImage(spec).symbols->find_nameless(ImageAddress{0x401010}));
 }
+
+}  // namespace gosym::image_symbols_test

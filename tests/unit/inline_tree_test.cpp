@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::inline_tree_test {
 
 namespace {
 
@@ -222,3 +222,5 @@ TEST_CASE("inline tree: a tree may be deep") {
     CHECK(calls[1000].function == "main.caller");
   }
 }
+
+}  // namespace gosym::inline_tree_test

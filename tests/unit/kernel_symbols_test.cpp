@@ -4,7 +4,7 @@
 
 #include "proc/kallsyms.h"
 
-using namespace gosym;
+namespace gosym::kernel_symbols_test {
 
 namespace {
 
@@ -66,3 +66,5 @@ TEST_CASE("kernel symbols: what is wanted has the names that the whole text give
     }
   }
 }
+
+}  // namespace gosym::kernel_symbols_test

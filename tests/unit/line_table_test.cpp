@@ -6,7 +6,7 @@
 
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::line_table_test {
 using dwarf::LineTable;
 
 namespace {
@@ -325,3 +325,5 @@ TEST_CASE("line table: nothing is read when nothing is left") {
   CHECK(read(whole, ByteOrder::kLittle, whole.size() - 4));
   CHECK_FALSE(read(whole, ByteOrder::kLittle, whole.size() - 5));
 }
+
+}  // namespace gosym::line_table_test

@@ -8,7 +8,7 @@
 #include "image_builder.h"
 #include "symbolize/sources.h"
 
-using namespace gosym;
+namespace gosym::minidebuginfo_test {
 
 namespace {
 
@@ -121,3 +121,5 @@ TEST_CASE("minidebuginfo: none, one without symbols, and one that is not ELF") {
   CHECK(message(image_with(compress("text"))) == ".gnu_debugdata: not an ELF file");
   CHECK(message(image_with("text")) == ".gnu_debugdata: cut short");
 }
+
+}  // namespace gosym::minidebuginfo_test

@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::module_data_test {
 
 namespace {
 
@@ -150,3 +150,5 @@ TEST_CASE("moduledata: two records that disagree about the text are both refused
   CHECK(LoadedProgram(spec).problem ==
         "section .gopclntab: text base is 0x401000 by one moduledata and 0x401010 by another");
 }
+
+}  // namespace gosym::module_data_test

@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::module_test {
 
 namespace {
 
@@ -203,3 +203,5 @@ TEST_CASE("module: a release that is not known yet is read, and this is told") {
         "Go 1.30 is newer than what is known: read as Go 1.27");
   CHECK(assumption("something else") == "");
 }
+
+}  // namespace gosym::module_test

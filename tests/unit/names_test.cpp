@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-using namespace gosym;
+namespace gosym::names_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("names: a stub stays one when its name is made readable") {
   CHECK(display_name("_ZSt9terminatev@plt", stub, NameForm::kNone) == "_ZSt9terminatev@plt");
   CHECK(display_name("puts@plt", stub, NameForm::kShort) == "puts@plt");
 }
+
+}  // namespace gosym::names_test

@@ -15,7 +15,7 @@
 #include "view/selection.h"
 #include "written.h"
 
-using namespace gosym;
+namespace gosym::output_test {
 
 namespace {
 
@@ -464,3 +464,5 @@ TEST_CASE("output file: what goes wrong is told, and leaves nothing") {
   CHECK(full.error().message() == "cannot write '/dev/full': No space left on device");
   CHECK(full.error().exit_status() == kPartial);
 }
+
+}  // namespace gosym::output_test

@@ -21,7 +21,7 @@
 #include "view/difference.h"
 #include "written.h"
 
-using namespace gosym;
+namespace gosym::page_test {
 using namespace std::literals;
 
 namespace {
@@ -624,3 +624,5 @@ TEST_CASE("svg: boxes as wide as their share, with a tooltip each") {
         std::string::npos);
   CHECK(svg.find(">main.compute</text>") != std::string::npos);
 }
+
+}  // namespace gosym::page_test

@@ -4,7 +4,7 @@
 
 #include "bytes.h"
 
-using namespace gosym;
+namespace gosym::pc_value_test {
 
 TEST_CASE("pc values: deltas add up and ranges join") {
   auto table = bytes(/*+11*/ 22, 4, /*-3*/ 5, 2, /*end*/ 0, 1);
@@ -99,3 +99,5 @@ TEST_CASE("pc values: a table without an end ends with the bytes") {
   CHECK(count == 10000);
   CHECK(end == 40000);
 }
+
+}  // namespace gosym::pc_value_test

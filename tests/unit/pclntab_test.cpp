@@ -4,7 +4,7 @@
 
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::pclntab_test {
 
 namespace {
 
@@ -322,3 +322,5 @@ TEST_CASE("pclntab: no prefix gives an answer that the whole table does not give
     }
   });
 }
+
+}  // namespace gosym::pclntab_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-using namespace gosym;
+namespace gosym::perf_map_test {
 
 namespace {
 
@@ -86,3 +86,5 @@ TEST_CASE("perf map: every prefix has the names of its whole lines, and no other
       CHECK(names[0x1000 * (i + 1)] == kNames[i]);
   }
 }
+
+}  // namespace gosym::perf_map_test

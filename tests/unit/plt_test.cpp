@@ -5,7 +5,7 @@
 
 #include "plt_builder.h"
 
-using namespace gosym;
+namespace gosym::plt_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("plt: names are not longer than the file that has them") {
   REQUIRE(stubs.size() == 1);
   CHECK(stubs[0].name == name + "@plt");
 }
+
+}  // namespace gosym::plt_test

@@ -12,7 +12,7 @@
 #include "output/gzip.h"
 #include "written.h"
 
-using namespace gosym;
+namespace gosym::pprof_test {
 
 namespace {
 
@@ -251,3 +251,5 @@ TEST_CASE("pprof: of several events each is a sample type, 0 where a sample is o
   CHECK(values(data) == std::vector<std::vector<int64_t>>{
                             {50'000'000, 0, 0}, {0, 4000, 0}, {0, 0, 10'000'000}});
 }
+
+}  // namespace gosym::pprof_test

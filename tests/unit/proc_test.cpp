@@ -15,7 +15,7 @@
 #include "proc/process.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::proc_test {
 
 namespace {
 
@@ -241,3 +241,5 @@ TEST_CASE("process: its command line is one for a shell") {
   waitpid(child, nullptr, 0);
   CHECK(line == "'a b;$(touch gone)'\\''' -c 'kill -STOP $$' '' $'\\x1b[31m'");
 }
+
+}  // namespace gosym::proc_test

@@ -8,7 +8,7 @@
 #include "raw/messages.h"
 #include "raw_files.h"
 
-using namespace gosym;
+namespace gosym::raw_messages_test {
 
 namespace {
 
@@ -257,3 +257,5 @@ TEST_CASE("raw messages: no prefix gives an event that was not there") {
       CHECK(static_cast<ptrdiff_t>(events->size()) == end - ends.begin());
   }
 }
+
+}  // namespace gosym::raw_messages_test

@@ -10,7 +10,7 @@
 #include "raw/reader.h"
 #include "raw_files.h"
 
-using namespace gosym;
+namespace gosym::raw_reader_test {
 
 namespace {
 
@@ -489,3 +489,5 @@ TEST_CASE("raw file: samples that do not unpack are an error") {
   CHECK(changed([](auto& c) { c.offset = c.file->size() - 1; }) ==
         "the file was cut meanwhile");
 }
+
+}  // namespace gosym::raw_reader_test

@@ -9,7 +9,7 @@
 #include "raw/format.h"
 #include "raw/sample_batch.h"
 
-using namespace gosym;
+namespace gosym::raw_samples_test {
 using raw::SampleBatch;
 
 namespace {
@@ -639,3 +639,5 @@ TEST_CASE("samples: registers that cannot be are refused") {
   CHECK(error([](Columns& c) { c.register_values[2] = 1ull << 63; }) ==
         "a register 12 with 0x8000000000000000");
 }
+
+}  // namespace gosym::raw_samples_test

@@ -14,7 +14,7 @@
 #include "raw/reader.h"
 #include "raw_files.h"
 
-using namespace gosym;
+namespace gosym::raw_writer_test {
 using raw::Writer;
 namespace fs = std::filesystem;
 
@@ -329,3 +329,5 @@ TEST_CASE("raw reader: reads standard input") {
   Redirection redirection(STDIN_FILENO, "/dev/null", O_RDONLY);
   CHECK(raw::read("-").error().message() == "standard input: not a gosym recording");
 }
+
+}  // namespace gosym::raw_writer_test

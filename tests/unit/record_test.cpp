@@ -17,7 +17,7 @@
 #include "record/recorder.h"
 #include "record/target.h"
 
-using namespace gosym;
+namespace gosym::record_test {
 
 namespace {
 
@@ -260,3 +260,5 @@ TEST_CASE("events: several of a recording, each once, and no more than four") {
         "--event: 5 events, where a recording has 4 at most");
   CHECK(error({"cs", "sleeps"}).starts_with("--event: 'sleeps' is none of "));
 }
+
+}  // namespace gosym::record_test

@@ -8,6 +8,7 @@
 #include <bit>
 #include <fstream>
 #include <functional>
+#include <ostream>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -15,7 +16,7 @@
 #include "raw/sample_batch.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::recorder_test {
 
 // The recorder between a sampler that tells what a test says and a sink that keeps it as text.
 // The processes of a test are numbers that no process has: nothing is found of them in /proc.
@@ -26,14 +27,9 @@ struct Texts : std::vector<std::string> {
   using std::vector<std::string>::vector;
 };
 
-}  // namespace
-
-template <>
-struct doctest::StringMaker<Texts> {
-  static String convert(const Texts& texts) { return joined(texts, "; ").c_str(); }
-};
-
-namespace {
+std::ostream& operator<<(std::ostream& out, const Texts& texts) {
+  return out << joined(texts, "; ");
+}
 
 constexpr uint32_t kNoProcess = 5'000'000;  // beyond the largest number that Linux gives
 
@@ -571,3 +567,5 @@ TEST_CASE("recorder: threads that are targets are waited for") {
   recording.look({ExitEvent{20, own_pid(), static_cast<uint32_t>(gettid())}});
   CHECK(recording.recorder.have_threads_ended());
 }
+
+}  // namespace gosym::recorder_test

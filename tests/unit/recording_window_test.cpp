@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ostream>
 #include <random>
 
 #include "profile/accumulated_profile.h"
@@ -11,14 +12,22 @@
 #include "raw/sample_batch.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::recording_window_test {
 
 // The window is the sink of a recorder that tells what a test says. Its processes run, unless
 // the test says that they have ended.
 
 namespace {
 
-using Lines = std::map<std::string, uint64_t>;
+struct Lines : std::map<std::string, uint64_t> {
+  using std::map<std::string, uint64_t>::map;
+};
+
+std::ostream& operator<<(std::ostream& out, const Lines& lines) {
+  for (const auto& [line, count] : lines)
+    out << line << " x " << count << "; ";
+  return out;
+}
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kSpan = 10 * kSecond;
@@ -118,16 +127,6 @@ void write(RecordingWindow& window, std::vector<Event> events) {
 }
 
 }  // namespace
-
-template <>
-struct doctest::StringMaker<Lines> {
-  static String convert(const Lines& lines) {
-    std::string text;
-    for (const auto& [line, count] : lines)
-      text += fmt::format("{} x {}; ", line, count);
-    return text.c_str();
-  }
-};
 
 TEST_CASE("window: samples before it are gone, also those of a chunk that goes on") {
   RecordingWindow window({}, kSpan, runs);
@@ -518,3 +517,5 @@ TEST_CASE("accumulated: beyond its limits samples are still counted") {
   // Of each of four names one for each of six locations.
   CHECK(profile.samples.size() <= 5 + 4 * 6);
 }
+
+}  // namespace gosym::recording_window_test

@@ -4,7 +4,7 @@
 
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::relocations_test {
 
 namespace {
 
@@ -181,3 +181,5 @@ TEST_CASE("relocations: of every prefix of an image what is left is relocated, o
     CHECK((word == 0 || word == kOld || word == 0x5000));
   }
 }
+
+}  // namespace gosym::relocations_test

@@ -11,7 +11,7 @@
 #include "profile/process_history.h"
 #include "unwind/unwind.h"
 
-using namespace gosym;
+namespace gosym::replay_test {
 
 namespace {
 
@@ -588,3 +588,5 @@ TEST_CASE("replay: no samples, empty stacks") {
   Profile profile = std::move(replay).finish().profile;
   CHECK(profile.stack(profile.samples[0].stack).empty());
 }
+
+}  // namespace gosym::replay_test

@@ -6,7 +6,7 @@
 #include "image_builder.h"
 #include "unwind_rule_text.h"
 
-using namespace gosym;
+namespace gosym::return_path_test {
 using namespace std::string_literals;
 
 namespace {
@@ -122,3 +122,5 @@ TEST_CASE("return path: instructions have the sizes that they have") {
   for (std::string code : {"\x06"s, "\x60"s, "\x9a"s, "\xd4"s, "\x0f\x04"s, "\x82\xc0\1"s})
     CHECK(size_of(code + "\1\2\3\4\5\6\7") == 0);
 }
+
+}  // namespace gosym::return_path_test

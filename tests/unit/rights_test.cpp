@@ -4,7 +4,7 @@
 #include "base/exit_status.h"
 #include "record/rights.h"
 
-using namespace gosym;
+namespace gosym::rights_test {
 
 TEST_CASE("rights: a refusal by the verifier is ours, and has its reason") {
   utsname system{};
@@ -25,3 +25,5 @@ TEST_CASE("rights: a refusal by the verifier is ours, and has its reason") {
   CHECK(refused_by_verifier("a\x1b[2J\n").message() == message("a\\x1b[2J"));
   CHECK(refused_by_verifier("processed 0 insns").message() == message(""));
 }
+
+}  // namespace gosym::rights_test

@@ -6,7 +6,7 @@
 #include "bytes.h"
 #include "go/goroutine_pointer.h"
 
-using namespace gosym;
+namespace gosym::runtime_layout_test {
 
 namespace {
 
@@ -111,3 +111,5 @@ TEST_CASE("goroutine pointer: code like its beginning may come before it") {
   code += as_text(kExecutable);
   CHECK(find(as_bytes(code)) == go::GoroutinePointer{-32, std::nullopt});
 }
+
+}  // namespace gosym::runtime_layout_test

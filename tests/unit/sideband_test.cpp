@@ -5,7 +5,7 @@
 #include "record/perf/perf_ring.h"
 #include "record/perf/sideband_record.h"
 
-using namespace gosym;
+namespace gosym::sideband_test {
 
 namespace {
 
@@ -200,3 +200,5 @@ TEST_CASE("ring: bytes that run over its end come in one piece") {
   CHECK(read(13, 21) == expect(bytes(5, 6, 7, 0, 1, 2, 3, 4)));
   CHECK(read(UINT64_MAX - 1, 1) == expect(bytes(6, 7, 0)));
 }
+
+}  // namespace gosym::sideband_test

@@ -7,7 +7,7 @@
 
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::source_files_test {
 
 namespace {
 
@@ -68,3 +68,5 @@ TEST_CASE("source files of Go programs without paths") {
   CHECK(files.line("github.com/Azure/Sdk@v1.0.0-RC1/Blob/Client.go", 1) == "escaped");
   CHECK(!files.line("github.com/Azure/Sdk@v1.0.1/Blob/Client.go", 1));
 }
+
+}  // namespace gosym::source_files_test

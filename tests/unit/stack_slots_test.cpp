@@ -6,7 +6,7 @@
 #include "dwarf/call_frames.h"
 #include "unwound_stack.h"
 
-using namespace gosym;
+namespace gosym::stack_slots_test {
 
 namespace {
 
@@ -284,3 +284,5 @@ TEST_CASE("needed words: report finds the same callers in them as in all words")
   }
   CHECK(dropped > 1000);
 }
+
+}  // namespace gosym::stack_slots_test

@@ -5,7 +5,7 @@
 #include "raw/format.h"
 #include "raw/sample_batch.h"
 
-using namespace gosym;
+namespace gosym::stack_tree_test {
 using raw::NewNodes;
 using raw::SampleBatch;
 using raw::StackTreeReader;
@@ -212,3 +212,5 @@ TEST_CASE("stack tree: no prefix of a payload gives a sample") {
     CHECK((!batch || batch->empty()));
   }
 }
+
+}  // namespace gosym::stack_tree_test

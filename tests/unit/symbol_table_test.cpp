@@ -5,7 +5,7 @@
 #include "elf/padding.h"
 #include "image_builder.h"
 
-using namespace gosym;
+namespace gosym::symbol_table_test {
 
 namespace {
 
@@ -286,3 +286,5 @@ TEST_CASE("symbols: an entry's name by its number") {
   CHECK(elf::symbol_name(sample.image, sample.section(), 3) == std::nullopt);
   CHECK(elf::symbol_name(sample.image, sample.section(), UINT64_MAX) == std::nullopt);
 }
+
+}  // namespace gosym::symbol_table_test

@@ -12,7 +12,7 @@
 #include "symbolize/symbolizer.h"
 #include "temporary_directory.h"
 
-using namespace gosym;
+namespace gosym::symbolize_test {
 
 TEST_CASE("kallsyms: a function reaches up to the next symbol") {
   Kallsyms symbols(
@@ -374,3 +374,5 @@ TEST_CASE("image symbols: the Go table answers first, .symtab for what it does n
   CHECK(functions[0].size == 0x30);
   CHECK(functions[0].line == 10);
 }
+
+}  // namespace gosym::symbolize_test

@@ -5,7 +5,7 @@
 #include "derived_program.h"
 #include "go_modules.h"
 
-using namespace gosym;
+namespace gosym::text_base_test {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("text base: tables of addresses need none") {
   CHECK(loaded.module().text_base == go::TextBase::kAbsolute);
   CHECK_FALSE(go::derive_text_base(loaded.image, loaded.module().table));
 }
+
+}  // namespace gosym::text_base_test

@@ -1,6 +1,6 @@
 #include "unwound_stack.h"
 
-using namespace gosym;
+namespace gosym::unwind_test {
 
 TEST_CASE("unwind: a leaf without a frame gets its caller") {
   Unwound found = unwound({.stack = {leaf(kFrameless), caller(kRoot)},
@@ -468,3 +468,5 @@ TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own")
     CHECK(unwound(sampled).counts.cut == 1);  // between the two stacks
   }
 }
+
+}  // namespace gosym::unwind_test

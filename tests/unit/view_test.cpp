@@ -12,7 +12,7 @@
 #include "view/selection.h"
 #include "view/totals.h"
 
-using namespace gosym;
+namespace gosym::view_test {
 using Kind = Dimension::Kind;
 
 namespace {
@@ -520,3 +520,5 @@ TEST_CASE("views: json has totals, functions with lines, and the tree") {
       has(R"("tree":{"name":"all","self":0,"total":80000000,"children":[{"name":"main.main")"));
   CHECK(json.ends_with("]}]}}\n"));
 }
+
+}  // namespace gosym::view_test

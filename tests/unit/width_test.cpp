@@ -4,7 +4,7 @@
 
 #include "output/table.h"
 
-using namespace gosym;
+namespace gosym::width_test {
 
 TEST_CASE("width: wide characters take two columns, those that combine none") {
   CHECK(display_width("main.main") == 9);
@@ -111,3 +111,5 @@ TEST_CASE("table: csv and Markdown quote what is theirs") {
         "| 9.5 | `net/http.(*conn).serve` | `/usr/lib/go/src/net/http/server.go:1` |\n"
         "| 10.0 | `a\\|b'c,\"d\"` |  |\n");
 }
+
+}  // namespace gosym::width_test

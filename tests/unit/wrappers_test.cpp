@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace gosym;
+namespace gosym::wrappers_test {
 
 namespace {
 
@@ -46,3 +46,5 @@ TEST_CASE("wrappers: an address keeps the function that holds its code") {
   CHECK(shown({call("inlined", kWrapper), call("outer", kWrapper)}) == "outer ");
   CHECK(shown({}) == "");
 }
+
+}  // namespace gosym::wrappers_test
