@@ -43,7 +43,7 @@ SOME = {
 def rows():
     if "--all" in sys.argv:
         return [Row(version, mode, 1, "large") for version, mode in ALL]
-    return [Row(version, "cgo PIE", 1, "large") for version in WHOLE] + \
+    return [Row(version, "cgo PIE", size="large") for version in WHOLE] + \
         [Row(version, "static", 1) for version in WHOLE] + \
         [Row(version, mode) for version, modes in SOME.items() for mode in modes]
 

@@ -40,9 +40,9 @@ CAPABILITIES = {
 }
 # Those that a recorder is tried with; what a file with more gives is tried on files only.
 TRIED = [name for name in CAPABILITIES if name not in ("all", "set-user-ID")]
-# At 1999 Hz a thousand samples of a program that has a CPU to itself, a hundred on a busy machine: it is
-# asked of them only whether they are there and have names.
-SHORTLY, HERTZ = "6s" if SLOW else "0.5s", 499 if SLOW else 1999
+# At 1999 Hz 600 samples of a program that has a CPU to itself, 60 on a busy machine: it is asked of them
+# only whether they are there and have names.
+SHORTLY, HERTZ = "6s" if SLOW else "0.3s", 499 if SLOW else 1999
 Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
 
 
