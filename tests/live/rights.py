@@ -40,9 +40,9 @@ CAPABILITIES = {
 }
 # Those that a recorder is tried with; what a file with more gives is tried on files only.
 TRIED = [name for name in CAPABILITIES if name not in ("all", "set-user-ID")]
-# At 1999 Hz 600 samples of a program that has a CPU to itself, 60 on a busy machine: it is asked of them
-# only whether they are there and have names.
-SHORTLY, HERTZ = "6s" if SLOW else "0.3s", 499 if SLOW else 1999
+# At 1999 Hz a thousand samples of a program that has a CPU to itself, a hundred on a busy machine: it is
+# asked of them only whether they are there and have names.
+SHORTLY, HERTZ = "6s" if SLOW else "0.5s", 499 if SLOW else 1999
 Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
 
 
@@ -103,6 +103,9 @@ def target(kind):
             yield ["-a", "-d", "1s"]
     elif kind == "-- CMD":
         yield ["-d", SHORTLY, "--", demo(), 600]
+    elif kind == "-p dd":  # as much in the kernel as outside
+        with running(*as_nobody("dd", "if=/dev/zero", "of=/dev/null", "bs=1")) as pid:
+            yield ["-p", pid, "-d", SHORTLY]
     else:
         runner = as_nobody(demo(), 600) if kind == "-p own" else [demo(), 600]
         with running(*runner) as pid:
@@ -182,7 +185,7 @@ def others_process():
 
 def paranoid(value):
     with sysctl(PARANOID, value):
-        found = outcome(program_with("none"), "-p own")
+        found = outcome(program_with("none"), "-p dd")
     assert found.sampler == (PERF if value <= 2 else found.sampler), found
     assert found.kernel == (value <= 1), found
     if found.sampler == REFUSED:  # Debian's and Ubuntu's kernels only
