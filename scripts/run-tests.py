@@ -88,7 +88,10 @@ class Build:
         again = ["--reconfigure"] if (ROOT / self.folder / "build.ninja").exists() else []
         if not self.step(niceness, "meson", "setup", self.folder, *again, *self.options):
             return False
-        files = self.needed(chosen(wanted, self.tests()))
+        suites = self.tests()
+        if unknown := set(wanted) - set(SUITES) - set(suites):
+            sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
+        files = self.needed(chosen(wanted, suites))
         if files and not self.step(niceness, "ninja", "-C", self.folder, *files):
             return False
         print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
@@ -229,14 +232,12 @@ def chosen(wanted, suites):
 
 
 def run_plain(build, wanted, sanitized, arguments):
-    """First what may run side by side, and the sanitized build beside it; then the rest."""
+    """First what may run side by side, and the sanitized build beside it; then the rest. False if
+    nothing could be run, nor the sanitized build be made."""
     if not build.make(wanted):
-        return
+        return False
     suites = build.tests()
     names = chosen(wanted, suites)
-    unknown = set(wanted) - set(SUITES) - set(suites)
-    if unknown:
-        sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
     beside = threading.Thread(target=sanitized.make, args=[SANITIZED, 2]) if sanitized else None
     if beside:
         beside.start()
@@ -246,6 +247,7 @@ def run_plain(build, wanted, sanitized, arguments):
         beside.join()
     tests += build.run(alone, 1, arguments)
     build.report(suites, judged_again(build, suites, tests, arguments))
+    return True
 
 
 def judged_again(build, suites, tests, arguments):
@@ -268,9 +270,10 @@ def judged_again(build, suites, tests, arguments):
 
 
 def list_tests(build):
-    if build.make([]):
-        for name, suites in sorted(build.tests().items(), key=lambda test: test[1]):
-            print(f"{name:24} {suites[0]}")
+    if not build.make([]):
+        sys.exit(1)
+    for name, suites in sorted(build.tests().items(), key=lambda test: test[1]):
+        print(f"{name:24} {suites[0]}")
 
 
 def main():
@@ -286,16 +289,18 @@ def main():
     wanted = given.name or default
 
     plain = Build("g++", "build-test", "g++", [f"-Dgo={'false' if given.no_root else 'true'}"])
+    if given.all and wanted != ["releases"]:
+        options.error("--all is for releases: scripts/test releases --all")
     if given.list:
         return list_tests(plain)
     sanitized = Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE) \
         if "sanitize" in wanted else None
     start = time.monotonic()
     if wanted != ["sanitize"]:
-        run_plain(plain, wanted, sanitized, ["--all"] * given.all)
-    elif not sanitized.make(SANITIZED):
-        pass
-    if sanitized and not sanitized.total.failed:
+        is_made = run_plain(plain, wanted, sanitized, ["--all"] * given.all)
+    else:
+        is_made = sanitized.make(SANITIZED)
+    if sanitized and is_made and not sanitized.total.failed:
         suites = sanitized.tests()
         sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), SIDE_BY_SIDE))
 
