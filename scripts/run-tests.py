@@ -19,6 +19,7 @@ The output of what failed is shown, and the names of it once more at the end; th
 """
 import argparse
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -76,6 +77,7 @@ class Build:
         self.failures = []  # "live rights: files of others: none"
         self.unsteady = []  # the same, of those that did not fail again
         self.cpu = 0  # seconds that were computed for it
+        self.is_made = False  # now, and not by an earlier run
 
     def start(self, *command, **options):
         return subprocess.Popen(command, cwd=ROOT, env=self.environment,
@@ -95,6 +97,7 @@ class Build:
         if files and not self.step(niceness, "ninja", "-C", self.folder, *files):
             return False
         print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
+        self.is_made = True
         return True
 
     def step(self, niceness, *command):
@@ -114,8 +117,9 @@ class Build:
         self.cpu += usage.ru_utime + usage.ru_stime
         return process.returncode
 
+    @functools.cache
     def introspected(self, what):
-        """What meson says of the build: "tests" or "targets"."""
+        """What meson says of the build, once it is configured: "tests" or "targets"."""
         return json.loads(subprocess.run(
             ["meson", "introspect", f"--{what}", self.folder], cwd=ROOT, env=self.environment,
             check=True, capture_output=True, text=True).stdout)
@@ -232,10 +236,9 @@ def chosen(wanted, suites):
 
 
 def run_plain(build, wanted, sanitized, arguments):
-    """First what may run side by side, and the sanitized build beside it; then the rest. False if
-    nothing could be run, nor the sanitized build be made."""
+    """First what may run side by side, and the sanitized build beside it; then the rest."""
     if not build.make(wanted):
-        return False
+        return
     suites = build.tests()
     names = chosen(wanted, suites)
     beside = threading.Thread(target=sanitized.make, args=[SANITIZED, 2]) if sanitized else None
@@ -247,7 +250,6 @@ def run_plain(build, wanted, sanitized, arguments):
         beside.join()
     tests += build.run(alone, 1, arguments)
     build.report(suites, judged_again(build, suites, tests, arguments))
-    return True
 
 
 def judged_again(build, suites, tests, arguments):
@@ -297,10 +299,10 @@ def main():
         if "sanitize" in wanted else None
     start = time.monotonic()
     if wanted != ["sanitize"]:
-        is_made = run_plain(plain, wanted, sanitized, ["--all"] * given.all)
+        run_plain(plain, wanted, sanitized, ["--all"] * given.all)
     else:
-        is_made = sanitized.make(SANITIZED)
-    if sanitized and is_made and not sanitized.total.failed:
+        sanitized.make(SANITIZED)
+    if sanitized and sanitized.is_made:
         suites = sanitized.tests()
         sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), SIDE_BY_SIDE))
 
