@@ -18,7 +18,7 @@ import time
 
 from common import GOSYM, WORK, build_leaves, pprof, read_pprof, run, running
 
-SECONDS = 20     # of CPU time
+SECONDS = 8      # of CPU time: 2,000 samples of the runtime
 LIMIT = 400      # of time, on a machine with other work: only tells a hang from an answer
 NOISE = 5        # standard deviations: a hundred comparisons stay below four
 SEEN = 0.005     # of all samples: a call that one profile has so often is in the other as well
