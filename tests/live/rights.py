@@ -43,6 +43,8 @@ TRIED = [name for name in CAPABILITIES if name not in ("all", "set-user-ID")]
 # At 1999 Hz a thousand samples of a program that has a CPU to itself, a hundred on a busy machine: it is
 # asked of them only whether they are there and have names.
 SHORTLY, HERTZ = "6s" if SLOW else "0.5s", 499 if SLOW else 1999
+# Of a secret a sample is enough: what is looked for is whether it is shown at all.
+GLANCE = SHORTLY if SLOW else "0.2s"
 Outcome = collections.namedtuple("Outcome", "sampler named kernel message")
 
 
@@ -343,7 +345,7 @@ def looks_at(secret, name):
     of_root = folder / "root.raw"
     core, waiter = secret_waiter()
     with running(secret) as pid, waiting_program(waiter) as waiting:
-        gosym("record", "-q", "--archive=none", "-F", HERTZ, "-p", pid, "-d", SHORTLY, "-o", of_root)
+        gosym("record", "-q", "--archive=none", "-F", HERTZ, "-p", pid, "-d", GLANCE, "-o", of_root)
         of_root.chmod(0o644)
         shutil.copy(of_root, folder / "mine.raw")
         os.chown(folder / "mine.raw", NOBODY, NOBODY)
@@ -356,10 +358,10 @@ def looks_at(secret, name):
                 ["goroutines", pid], ["goroutines", secret], ["top", "-p", pid, "-b", "-n", "1"],
                 ["goroutines", waiting, "--all"], ["resolve", "--pid", waiting, "0x1"],
                 ["goroutines", core], ["goroutines", core, "--all"],
-                ["record", "-F", HERTZ, "-p", pid, "-d", SHORTLY, "-o", "of_pid.raw"],
-                ["record", "-F", HERTZ, "-a", "-d", SHORTLY, "--archive=all", "-o", "all.raw"],
+                ["record", "-F", HERTZ, "-p", pid, "-d", GLANCE, "-o", "of_pid.raw"],
+                ["record", "-F", HERTZ, "-a", "-d", GLANCE, "--archive=all", "-o", "all.raw"],
                 ["record", "-o", secret.parent / "new.raw", "--", "true"],
-                ["record", "-F", HERTZ, "-d", SHORTLY, "-o", "run.raw", "--", secret]):
+                ["record", "-F", HERTZ, "-d", GLANCE, "-o", "run.raw", "--", secret]):
             # At work only while it is recorded: it would take a CPU all that time.
             os.kill(pid, signal.SIGCONT if {"-a", pid} & set(command) and command[0] in ("record", "top")
                     else signal.SIGSTOP)
