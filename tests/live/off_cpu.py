@@ -43,6 +43,7 @@ def recorded(*options):
     return file, threads_of(told.out)
 
 
+@functools.cache
 def waits_of(file, event=0):
     waits = []
     for line in call(DUMP, file).out.splitlines():
