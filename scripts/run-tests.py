@@ -87,16 +87,19 @@ class Build:
     def make(self, wanted, niceness=0):
         """Configures, then builds what the wanted tests need. Says what went wrong; false then."""
         start = time.monotonic()
-        again = ["--reconfigure"] if (ROOT / self.folder / "build.ninja").exists() else []
-        if not self.step(niceness, "meson", "setup", self.folder, *again, *self.options):
+        again = (ROOT / self.folder / "build.ninja").exists()
+        configure = ["meson", "configure"] if again else ["meson", "setup"]
+        if not self.step(niceness, *configure, self.folder, *self.options) or again and \
+                not self.step(niceness, "meson", "setup", "--reconfigure", self.folder):
             return False
         suites = self.tests()
         if unknown := set(wanted) - set(SUITES) - set(suites):
             sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
         files = self.needed(chosen(wanted, suites))
-        if files and not self.step(niceness, "ninja", "-C", self.folder, *files):
-            return False
-        print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
+        if files:
+            if not self.step(niceness, "ninja", "-C", self.folder, *files):
+                return False
+            print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
         self.is_made = True
         return True
 
