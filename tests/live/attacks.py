@@ -73,7 +73,7 @@ def names_of_a_command():
 
 def names_of_a_process():
     with attacked_by("comm", "comm"), running(build_spin()) as pid:
-        file = record("-p", pid, seconds=1)
+        file = record("-p", pid, seconds=1, hertz=499)
         assert not re.search("^lost", call(GOSYM, "report", file).out, re.MULTILINE)
     assert named_share(file, "spin") > 0.99
 

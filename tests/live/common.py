@@ -214,10 +214,12 @@ def standing_still(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
-def record(*arguments, seconds=3, hertz=499):
+def record(*arguments, seconds=0.5, hertz=2999):
     """A new recording; the arguments say of what. Of a process it lasts for so many seconds of its
     CPU time, however busy the machine is.
     """
+    if SLOW:  # as many samples, at a rate that a simulated CPU can do
+        seconds, hertz = 5 * seconds, hertz // 5
     file = new_place("cpu.raw")
     command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
     if arguments[0] != "-p":

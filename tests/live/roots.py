@@ -7,11 +7,12 @@ import math
 import re
 import shutil
 
-from common import (FIXTURES, Skip, call, compiled, gosym, is_kernel, new_place, parse_folded, record,
+from common import (FIXTURES, SLOW, Skip, call, compiled, gosym, is_kernel, new_place, parse_folded, record,
                     run, running, told_as_cut)
 
 STACKS = FIXTURES / "stacks"
-HERTZ = 1999  # a busy machine gives programs that stop by the clock a tenth of a CPU
+# Of CPU time; a busy machine gives openssl, which stops by the clock, a tenth of a CPU.
+SECONDS, HERTZ = (1, 1999) if SLOW else (0.4, 4999)
 TARGET = 0.003  # of the samples with user frames: without a root
 BELIEVED = 0.001  # difference of what is counted here and what the report says
 
@@ -73,7 +74,7 @@ def chain(compiler, *flags):
         shown = [name for name in names if name in plain]
         return has_root(frames) and ("leaf" not in frames or shown == names)
 
-    reach(recorded(program, 1), is_whole)
+    reach(recorded(program, SECONDS), is_whole)
 
 
 def musl(source, root, *flags):
@@ -83,13 +84,13 @@ def musl(source, root, *flags):
         raise Skip("no musl-gcc")
     program = build(source, "musl-gcc", "-O2", "-fno-optimize-sibling-calls", "-fno-inline", "-pthread",
                     *flags)
-    reach(recorded(program, 1), lambda frames: len(frames) > 1 and re.match(root, frames[1]))
+    reach(recorded(program, SECONDS), lambda frames: len(frames) > 1 and re.match(root, frames[1]))
 
 
 def assembly():
     """Its instructions tell where the caller is."""
     program = build("assembly.c", "gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls")
-    reach(recorded(program, 1),
+    reach(recorded(program, SECONDS),
           lambda frames: has_root(frames) and ("mix" not in frames or frames[-3:-1] == ["main", "caller"]))
 
 
@@ -108,7 +109,7 @@ def gccgo():
         raise Skip("no gccgo")
     program = compiled("gccgo", "-O1", FIXTURES / "go_stacks" / "main.go", output=new_place("gccgo"))
     with running(program, "fib", 600000) as pid:
-        file = record("-p", pid, seconds=1)
+        file = record("-p", pid, seconds=0.2)
     reach(file, lambda frames: has_root(frames) or frames[0] == "runtime.kickoff")
 
 
@@ -120,7 +121,7 @@ def handler(stack):
         is_handler = "on_signal" in frames
         return has_root(frames) and (not is_handler or "interrupted" in frames)
 
-    file = recorded(program, 1, stack)
+    file = recorded(program, SECONDS, stack)
     assert sum(count for frames, count in user_stacks(file) if "on_signal" in frames) > 100
     reach(file, is_whole)
 
@@ -128,13 +129,13 @@ def handler(stack):
 def fiber():
     """makecontext leads to the function that begins a stack."""
     program = build("fiber.c", "gcc", "-O2")
-    reach(recorded(program, 1), lambda frames: has_root(frames) or frames[1:2] == ["fiber_main"])
+    reach(recorded(program, SECONDS), lambda frames: has_root(frames) or frames[1:2] == ["fiber_main"])
 
 
 def stub(linker, *flags):
     """A stub of the procedure linkage table has its callers, where a tenth of the samples are."""
     program = build("stub.c", "gcc", "-O2", "-fno-builtin", f"-fuse-ld={linker}", *flags)
-    file = recorded(program, 1)
+    file = recorded(program, SECONDS)
     stubs = sum(count for frames, count in user_stacks(file) if frames[-1] == "imaxabs@plt")
     assert stubs > 10, f"only {stubs} samples in the stub"
     reach(file, lambda frames: has_root(frames) and ("imaxabs@plt" not in frames or
@@ -144,7 +145,7 @@ def stub(linker, *flags):
 def large_frame():
     """As code has it that reads from the network."""
     program = build("large_frame.c", "gcc", "-O2")
-    reach(recorded(program, 1), has_root)
+    reach(recorded(program, SECONDS), has_root)
 
 
 def cipher(arguments):

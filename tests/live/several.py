@@ -18,7 +18,7 @@ def recordings():
     place.mkdir()
     with running(build_demo("newest"), 600) as pid:
         for name in ("one.raw", "two.raw"):
-            shutil.copy(record("-p", pid, seconds=1), place / name)
+            shutil.copy(record("-p", pid, seconds=1, hertz=499), place / name)
     gosym_there = ["unshare", "--uts", "sh", "-c", 'hostname other-host && exec "$0" "$@"', GOSYM]
     with running(build_fib()) as pid:
         call(*gosym_there, "record", "-q", "-F", "499", "-e", "cpu-clock,page-faults", "-p", pid,

@@ -23,7 +23,7 @@ def build_deep(version):
                     cwd=FIXTURES / "deep", env=GO_ENVIRONMENT)
 
 
-def recording(program, *arguments, mode="auto", seconds=1, hertz=2999):
+def recording(program, *arguments, mode="auto", seconds=0.6, hertz=4999):
     with running(program, *arguments) as pid:
         return record("-p", pid, "--call-graph", mode, seconds=seconds, hertz=hertz)
 
@@ -52,7 +52,7 @@ def check_missing_is_told(file, stacks):
 
 
 def leads_to_start(mode):
-    file = recording(build_words(), mode=mode, seconds=2, hertz=1499)
+    file = recording(build_words(), mode=mode, seconds=0.6, hertz=4999)
     stacks = with_user_frames(file)
     share = share_with_root(stacks)
     assert share >= 0.98, f"{share:.1%} of the stacks lead to _start"
@@ -92,7 +92,7 @@ def deep_or_told(depth):
 
 # The higher the rate, the fewer frames are walked for a sample: 5,000 at 1 kHz, 4,300 at 3 kHz.
 def deep_go(version, depth):
-    file = recording(build_deep(version), depth, hertz=99 if depth > 10000 else 997)
+    file = recording(build_deep(version), depth, seconds=1, hertz=99 if depth > 10000 else 997)
     stacks = [stack for stack in folded(file) if stack.frames[-1] == "main.spin"]
     total = sum(stack.count for stack in stacks)
     assert total > (10 if depth > 10000 else 500), f"only {total} samples in main.spin"

@@ -46,7 +46,7 @@ def killed_outright():
 
 def torn_tail():
     with running(build_demo("debian"), 600) as pid:
-        file = record("-p", pid, seconds=1, hertz=1499)
+        file = record("-p", pid, seconds=0.3, hertz=4999)
     whole = sum(stack.count for stack in folded(file))
     os.truncate(file, file.stat().st_size - 7)
     told = gosym("report", file)
@@ -143,7 +143,7 @@ def planted_fifo():
 
 def planted_for_a_report():
     """Neither through a link nor into a FIFO of another user, where everybody may write."""
-    file = record("-a", seconds=1)
+    file = record("-a", seconds=1, hertz=499)
     folder = new_place("shared")
     folder.mkdir()
     folder.chmod(0o777)
