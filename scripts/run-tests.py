@@ -19,6 +19,7 @@ The output of what failed is shown, and the names of it once more at the end; th
 """
 import argparse
 import collections
+import concurrent.futures
 import functools
 import json
 import os
@@ -27,7 +28,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -77,34 +77,33 @@ class Build:
         self.failures = []  # "live rights: files of others: none"
         self.unsteady = []  # the same, of those that did not fail again
         self.cpu = 0  # seconds that were computed for it
-        self.is_made = False  # now, and not by an earlier run
+        self.results = []  # of tests that have run and are not reported yet
 
     def start(self, *command, **options):
         return subprocess.Popen(command, cwd=ROOT, env=self.environment,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, **options)
 
-    def make(self, wanted, niceness=0):
+    def make(self, wanted):
         """Configures, then builds what the wanted tests need. Says what went wrong; false then."""
         start = time.monotonic()
         again = (ROOT / self.folder / "build.ninja").exists()
         configure = ["meson", "configure"] if again else ["meson", "setup"]
-        if not self.step(niceness, *configure, self.folder, *self.options) or again and \
-                not self.step(niceness, "meson", "setup", "--reconfigure", self.folder):
+        if not self.step(*configure, self.folder, *self.options) or again and \
+                not self.step("meson", "setup", "--reconfigure", self.folder):
             return False
         suites = self.tests()
         if unknown := set(wanted) - set(SUITES) - set(suites):
             sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
         files = self.needed(chosen(wanted, suites))
         if files:
-            if not self.step(niceness, "ninja", "-C", self.folder, *files):
+            if not self.step("ninja", "-C", self.folder, *files):
                 return False
             print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
-        self.is_made = True
         return True
 
-    def step(self, niceness, *command):
-        process = self.start("nice", "-n", str(niceness), *command)
+    def step(self, *command):
+        process = self.start(*command)
         lines = list(progress(process, f"{self.title} build"))
         if self.wait(process):
             shown = [line for line in lines if not re.match(r"\[\d+/\d+\]", line)]
@@ -238,21 +237,26 @@ def chosen(wanted, suites):
     return [name for name, of in suites.items() if name in wanted or set(of) & set(wanted)]
 
 
-def run_plain(build, wanted, sanitized, arguments):
-    """First what may run side by side, and the sanitized build beside it; then the rest."""
-    if not build.make(wanted):
+def run_all(plain, wanted, sanitized, arguments):
+    """First what may run side by side, and beside it the sanitized build and its tests, which take as
+    long; then the rest."""
+    if not plain.make(wanted):
         return
-    suites = build.tests()
+    suites = plain.tests()
     names = chosen(wanted, suites)
-    beside = threading.Thread(target=sanitized.make, args=[SANITIZED, 2]) if sanitized else None
-    if beside:
-        beside.start()
     alone = [name for name in names if ALONE in suites[name]]
-    tests = build.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments)
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        beside = threads.submit(run_sanitized, sanitized) if sanitized else None
+        tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments)
     if beside:
-        beside.join()
-    tests += build.run(alone, 1, arguments)
-    build.report(suites, judged_again(build, suites, tests, arguments))
+        beside.result()  # or what went wrong in it
+    tests += plain.run(alone, 1, arguments)
+    plain.report(suites, judged_again(plain, suites, tests, arguments))
+
+
+def run_sanitized(build):
+    if build.make(SANITIZED):
+        build.results = build.run(chosen(SANITIZED, build.tests()), os.cpu_count())
 
 
 def judged_again(build, suites, tests, arguments):
@@ -301,13 +305,12 @@ def main():
     sanitized = Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE) \
         if "sanitize" in wanted else None
     start = time.monotonic()
-    if wanted != ["sanitize"]:
-        run_plain(plain, wanted, sanitized, ["--all"] * given.all)
+    if wanted == ["sanitize"]:
+        run_sanitized(sanitized)
     else:
-        sanitized.make(SANITIZED)
-    if sanitized and sanitized.is_made:
-        suites = sanitized.tests()
-        sanitized.report(suites, sanitized.run(chosen(SANITIZED, suites), SIDE_BY_SIDE))
+        run_all(plain, wanted, sanitized, ["--all"] * given.all)
+    if sanitized and sanitized.results:
+        sanitized.report(sanitized.tests(), sanitized.results)
 
     builds = [build for build in (plain, sanitized) if build]
     passed, failed, skipped = map(sum, zip(*(build.total for build in builds)))
