@@ -75,7 +75,7 @@ def runtime_layout(release):
 
 def live_roots(release):
     program = toolchain.build(release, FIXTURES / "go_stacks", Way(link="-s -w"))
-    return {column: whole_stacks.of(program, work, 2) for column, work in ROOTS.items()}
+    return {column: whole_stacks.of(program, work, 0.8) for column, work in ROOTS.items()}
 
 
 def jobs(releases):

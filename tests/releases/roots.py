@@ -13,7 +13,7 @@ import functools
 
 ARGUMENTS = argparse.ArgumentParser()
 ARGUMENTS.add_argument("gosym")
-ARGUMENTS.add_argument("--seconds", type=int, default=2, help="of CPU time of each recording")
+ARGUMENTS.add_argument("--seconds", type=float, default=0.8, help="of CPU time of each recording")
 ARGUMENTS.add_argument("--only", action="append", help="of the programs: fib, all, server, race, ...")
 ARGUMENTS.add_argument("--way", action="append", help="of the samplers and modes: 'bpf auto', ...")
 ARGUMENTS.add_argument("releases", nargs="*")

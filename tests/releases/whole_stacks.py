@@ -40,7 +40,7 @@ def allowed(score, minor, work):
 def of(program, work, seconds, options=()):
     """Samples without a root, and with a caller that cannot be, of all with user frames."""
     with running(program, work, 600_000) as pid:
-        recording = record("-p", pid, *options, seconds=seconds, hertz=1999)
+        recording = record("-p", pid, *options, seconds=seconds, hertz=4999)
     counts, example = collections.Counter(), ""
     for stack in folded(recording):
         frames = [frame for frame in stack.frames if not is_kernel(frame)]
