@@ -28,6 +28,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -43,6 +44,7 @@ QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
+BOTH_BUILDS = 12 << 30  # bytes: their compilers have 10 GB at most, on two CPUs
 MAX_AGAIN = 4  # tests that are run once more: where more fail, it is not for the noise
 
 # All of the library as one: two files whose names clash are found here. At -O0 it is compiled in a third
@@ -84,20 +86,23 @@ class Build:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, **options)
 
-    def make(self, wanted):
-        """Configures, then builds what the wanted tests need. Says what went wrong; false then."""
-        start = time.monotonic()
+    def configure(self, wanted):
+        """Makes the folder, and refuses names that are none. Says what went wrong; false then."""
         again = (ROOT / self.folder / "build.ninja").exists()
         configure = ["meson", "configure"] if again else ["meson", "setup"]
         if not self.step(*configure, self.folder, *self.options) or again and \
                 not self.step("meson", "setup", "--reconfigure", self.folder):
             return False
-        suites = self.tests()
-        if unknown := set(wanted) - set(SUITES) - set(suites):
+        if unknown := set(wanted) - set(SUITES) - set(self.tests()):
             sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
-        files = self.needed(chosen(wanted, suites))
+        return True
+
+    def make(self, names):
+        """Builds what these tests need. Says what went wrong; false then."""
+        start = time.monotonic()
+        files = self.needed(names)
         if files:
-            if not self.step("ninja", "-C", self.folder, *files):
+            if not self.step("ninja", "-C", self.folder, "-j", str(os.cpu_count()), *files):
                 return False
             print(f"{self.title} build: done ({time.monotonic() - start:.0f} s)", flush=True)
         return True
@@ -238,25 +243,42 @@ def chosen(wanted, suites):
 
 
 def run_all(plain, wanted, sanitized, arguments):
-    """First what may run side by side, and beside it the sanitized build and its tests, which take as
-    long; then the rest."""
-    if not plain.make(wanted):
+    """First what may run side by side, and from the beginning on beside it the sanitized build, which is
+    one large compile, and its tests; then the rest."""
+    if not plain.configure(wanted):
         return
     suites = plain.tests()
     names = chosen(wanted, suites)
     alone = [name for name in names if ALONE in suites[name]]
+    may_begin = threading.Event()
+    if available_memory() >= BOTH_BUILDS:
+        may_begin.set()
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        beside = threads.submit(run_sanitized, sanitized) if sanitized else None
-        tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments)
+        beside = threads.submit(run_sanitized, sanitized, may_begin) if sanitized else None
+        try:
+            made = plain.make(names)
+        finally:
+            may_begin.set()
+        tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments) \
+            if made else []
     if beside:
         beside.result()  # or what went wrong in it
-    tests += plain.run(alone, 1, arguments)
-    plain.report(suites, judged_again(plain, suites, tests, arguments))
+    if made:
+        tests += plain.run(alone, 1, arguments)
+        plain.report(suites, judged_again(plain, suites, tests, arguments))
 
 
-def run_sanitized(build):
-    if build.make(SANITIZED):
+def run_sanitized(build, may_begin=None):
+    if may_begin:
+        may_begin.wait()
+    if build.configure([]) and build.make(chosen(SANITIZED, build.tests())):
         build.results = build.run(chosen(SANITIZED, build.tests()), os.cpu_count())
+
+
+def available_memory():
+    """In bytes, as the kernel has it for new programs."""
+    text = pathlib.Path("/proc/meminfo").read_text()
+    return 1024 * int(re.search(r"^MemAvailable: *(\d+)", text, re.MULTILINE)[1])
 
 
 def judged_again(build, suites, tests, arguments):
@@ -279,7 +301,7 @@ def judged_again(build, suites, tests, arguments):
 
 
 def list_tests(build):
-    if not build.make([]):
+    if not build.configure([]):
         sys.exit(1)
     for name, suites in sorted(build.tests().items(), key=lambda test: test[1]):
         print(f"{name:24} {suites[0]}")
