@@ -227,13 +227,13 @@ def replaced_library():
 
 def ordinary_programs_are_left_where_they_are():
     with running(build_demo(GO), 600) as demo, running(build_fib()) as fib:
-        recording = record("-p", f"{demo},{fib}", seconds=0.4)
+        recording = record("-p", f"{demo},{fib}", seconds=0.2)
     assert CONTENTS not in chunk_types(recording)
 
 
 def all_files():
     with running(build_demo(GO), 600) as demo, running(build_fib()) as fib:
-        recording = record("--archive=all", "-p", f"{demo},{fib}", seconds=0.4)
+        recording = record("--archive=all", "-p", f"{demo},{fib}", seconds=0.2)
     has_names(recording, "main.main", "fibNaive", "main")
 
 
@@ -252,7 +252,7 @@ def what_is_left_out_is_told():
 def afterwards():
     program = copied(build_fib())
     with running(build_demo(GO), 600) as demo, running(program) as fib:
-        recording = record("-p", f"{demo},{fib}", seconds=0.4)
+        recording = record("-p", f"{demo},{fib}", seconds=0.2)
     assert "fibNaive" not in frames(recording)
     size = recording.stat().st_size
     gosym("archive", recording)

@@ -215,8 +215,8 @@ def standing_still(pids):
 
 
 def record(*arguments, seconds=0.5, hertz=2999):
-    """A new recording; the arguments say of what. Of a process it lasts for so many seconds of its
-    CPU time, however busy the machine is.
+    """A new recording; the arguments say of what. Of processes it lasts for so many seconds of the CPU
+    time of each, however busy the machine is.
     """
     if SLOW:  # as many samples, at a rate that a simulated CPU can do
         seconds, hertz = 5 * seconds, hertz // 5
@@ -230,8 +230,9 @@ def record(*arguments, seconds=0.5, hertz=2999):
         recorder = subprocess.Popen([GOSYM, *map(str, command)], stdin=subprocess.DEVNULL,
                                     stderr=subprocess.PIPE, text=True)
         wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
-    end = cpu_ticks(pids[0]) + seconds * os.sysconf("SC_CLK_TCK")
-    wait_for(lambda: recorder.poll() is not None or cpu_ticks(pids[0]) >= end, "CPU time used")
+    ends = [(pid, cpu_ticks(pid) + seconds * os.sysconf("SC_CLK_TCK")) for pid in pids]
+    wait_for(lambda: recorder.poll() is not None or all(cpu_ticks(pid) >= end for pid, end in ends),
+             "CPU time used")
     recorder.send_signal(signal.SIGINT)
     with standing_still(pids):
         told = recorder.communicate()[1]

@@ -96,7 +96,7 @@ def old_and_new_side_by_side():
     with running(program) as old_pid:
         new.rename(library)
         with running(program) as new_pid:
-            recording = record("-p", f"{old_pid},{new_pid}", seconds=0.4)
+            recording = record("-p", f"{old_pid},{new_pid}", seconds=0.2)
             assert OLD in names_in(old_pid, "libspin.so")
             assert NEW in names_in(new_pid, "libspin.so")
     old, new = frames(recording, "--pid", old_pid), frames(recording, "--pid", new_pid)
