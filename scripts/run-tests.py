@@ -44,7 +44,7 @@ QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
-BOTH_BUILDS = 12 << 30  # bytes: their compilers have 10 GB at most, on two CPUs
+BOTH_BUILDS = (6 << 30) * os.cpu_count()  # bytes: on two CPUs their compilers have 10 GB at most
 MAX_AGAIN = 4  # tests that are run once more: where more fail, it is not for the noise
 
 # All of the library as one: two files whose names clash are found here. At -O0 it is compiled in a third
@@ -89,9 +89,10 @@ class Build:
     def configure(self, wanted):
         """Makes the folder, and refuses names that are none. Says what went wrong; false then."""
         again = (ROOT / self.folder / "build.ninja").exists()
-        configure = ["meson", "configure"] if again else ["meson", "setup"]
-        if not self.step(*configure, self.folder, *self.options) or again and \
-                not self.step("meson", "setup", "--reconfigure", self.folder):
+        if not self.step("meson", "setup", self.folder, *["--reconfigure"] * again, *self.options):
+            return False
+        # Meson 1.0 leaves a compiler's options as they were.
+        if again and not self.step("meson", "configure", self.folder, *self.options):
             return False
         if unknown := set(wanted) - set(SUITES) - set(self.tests()):
             sys.exit(f"scripts/test: no suite or test '{sorted(unknown)[0]}'; --list has them")
@@ -147,7 +148,7 @@ class Build:
                 if target["id"] in needed for file in target["filename"]]
 
     def run(self, names, side_by_side, arguments=()):
-        """The results of these tests, one dict a test as meson logs it."""
+        """The results of these tests, one dict a test as meson logs it; what has none is an error."""
         if not names:
             return []
         log = ROOT / self.folder / "meson-logs" / "testlog.json"
@@ -157,9 +158,12 @@ class Build:
                              *(f"--test-args={argument}" for argument in arguments), *names)
         lines = list(progress(process, f"{self.title} tests"))
         self.wait(process)
-        if not log.exists():
-            return [{"name": "meson test", "result": "ERROR", "stdout": "\n".join(lines)}]
-        return [json.loads(line) for line in log.read_text().splitlines()]
+        # A line without an end is of a meson that was killed.
+        logged = log.read_text().splitlines(keepends=True) if log.exists() else []
+        results = [json.loads(line) for line in logged if line.endswith("\n")]
+        missing = set(names) - set(map(name_of, results))
+        return results + [{"name": name, "result": "ERROR", "stdout": "\n".join(lines[-20:])}
+                          for name in sorted(missing)]
 
     def report(self, suites, tests):
         """Prints what failed, and a line a suite."""
@@ -261,11 +265,11 @@ def run_all(plain, wanted, sanitized, arguments):
             may_begin.set()
         tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments) \
             if made else []
-    if beside:
-        beside.result()  # or what went wrong in it
     if made:
         tests += plain.run(alone, 1, arguments)
         plain.report(suites, judged_again(plain, suites, tests, arguments))
+    if beside:
+        beside.result()  # or what went wrong in it
 
 
 def run_sanitized(build, may_begin=None):
@@ -276,9 +280,12 @@ def run_sanitized(build, may_begin=None):
 
 
 def available_memory():
-    """In bytes, as the kernel has it for new programs."""
+    """In bytes: what the kernel has for new programs, and a container may have."""
     text = pathlib.Path("/proc/meminfo").read_text()
-    return 1024 * int(re.search(r"^MemAvailable: *(\d+)", text, re.MULTILINE)[1])
+    available = 1024 * int(re.search(r"^MemAvailable: *(\d+)", text, re.MULTILINE)[1])
+    limit = pathlib.Path("/sys/fs/cgroup/memory.max")  # "max": none
+    text = limit.read_text().strip() if limit.exists() else "max"
+    return min(available, int(text)) if text.isdigit() else available
 
 
 def judged_again(build, suites, tests, arguments):
