@@ -135,7 +135,7 @@ def is_named_throughout(recording, ids):
 
 def a_container(*targets):
     with container() as ids:
-        recording = record(*(targets or ["-p", ids]), seconds=1)
+        recording = record(*(targets or ["-p", ids]), samples=3000)
     is_named_throughout(recording, ids)
 
 
@@ -157,7 +157,7 @@ def deleted_before_it_was_recorded():
     program = copied(build_fib())
     with running(program) as pid:
         program.unlink()
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
     has_names(recording, "fibNaive")
 
 
@@ -206,7 +206,7 @@ def program_in_memory():
         "os.write(memory, open(sys.argv[1], 'rb').read())\n" \
         "os.execve(f'/proc/self/fd/{memory}', ['hidden'], {})"
     with running("/usr/bin/python3", "-c", script, build_fib()) as pid:
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
     has_names(recording, "fibNaive")
 
 
@@ -220,20 +220,20 @@ def replaced_library():
     call("gcc", folder / "main.c", library, f"-Wl,-rpath,{folder}", "-o", folder / "program")
     with running(folder / "program") as pid:
         (folder / "new").rename(library)
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
     found = frames(recording)
     assert "old_code" in found and "new_code" not in found, found
 
 
 def ordinary_programs_are_left_where_they_are():
     with running(build_demo(GO), 600) as demo, running(build_fib()) as fib:
-        recording = record("-p", f"{demo},{fib}", seconds=0.2)
+        recording = record("-p", f"{demo},{fib}", samples=1000)
     assert CONTENTS not in chunk_types(recording)
 
 
 def all_files():
     with running(build_demo(GO), 600) as demo, running(build_fib()) as fib:
-        recording = record("--archive=all", "-p", f"{demo},{fib}", seconds=0.2)
+        recording = record("--archive=all", "-p", f"{demo},{fib}", samples=1000)
     has_names(recording, "main.main", "fibNaive", "main")
 
 
@@ -252,7 +252,7 @@ def what_is_left_out_is_told():
 def afterwards():
     program = copied(build_fib())
     with running(build_demo(GO), 600) as demo, running(program) as fib:
-        recording = record("-p", f"{demo},{fib}", seconds=0.2)
+        recording = record("-p", f"{demo},{fib}", samples=1000)
     assert "fibNaive" not in frames(recording)
     size = recording.stat().st_size
     gosym("archive", recording)
@@ -266,7 +266,7 @@ def afterwards():
 def what_changed_since_is_refused():
     program = copied(build_fib())
     with running(program) as fib:
-        recording = record("-p", fib, seconds=0.2)
+        recording = record("-p", fib, samples=1000)
     program.unlink()
     shutil.copy("/bin/true", program)
     done = gosym("archive", recording, check=False)
@@ -279,8 +279,8 @@ def size_of_a_service():
     if SLOW:
         raise Skip("a service under load takes too long")
     with prometheus.busy() as pid:
-        recording = record("--archive=all", "-p", pid, seconds=0.4, hertz=4999)
-        plain = record("--archive=none", "-p", pid, seconds=0.4, hertz=4999)
+        recording = record("--archive=all", "-p", pid, samples=2000)
+        plain = record("--archive=none", "-p", pid, samples=2000)
     file = pathlib.Path(fetched("prometheus")).stat().st_size
     kept = recording.stat().st_size - plain.stat().st_size
     print(f"# {kept / 1e6:.1f} MB are kept of a file of {file / 1e6:.1f} MB, {kept / file:.2f}")

@@ -13,7 +13,7 @@ CALLS = ["-fno-optimize-sibling-calls"]
 @functools.cache
 def recording(*flags):
     with running(build_fib(*flags)) as pid:
-        return record("-p", pid, seconds=0.3, hertz=4999)
+        return record("-p", pid, samples=1500)
 
 
 def function_range(program, name):

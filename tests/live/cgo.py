@@ -24,7 +24,7 @@ def build(version):
 @functools.cache
 def stacks(version, way):
     with running(build(version), way) as pid:
-        return folded(record("-p", pid, seconds=0.4, hertz=4999))
+        return folded(record("-p", pid, samples=2000))
 
 
 def user_part(stack):
@@ -84,7 +84,7 @@ def library_reaches_start(version):
     program = host_of(library, folder / "main", "-O2",
                       source=FIXTURES / "go_shared" / "program" / "main.c")
     with running(program) as pid:
-        called = [stack for stack in folded(record("-p", pid, seconds=0.8, hertz=4999))
+        called = [stack for stack in folded(record("-p", pid, samples=4000))
                   if "crosscall2" in stack.frames and "runtime.cgocallbackg" in stack.frames]
     good = sum(stack.count for stack in called if stack.frames[0] in ("_start", "clone3", "clone"))
     total = sum(stack.count for stack in called)

@@ -214,12 +214,14 @@ def standing_still(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
-def record(*arguments, seconds=0.5, hertz=2999):
-    """A new recording; the arguments say of what. Of processes it lasts for so many seconds of the CPU
-    time of each, however busy the machine is.
+def record(*arguments, samples=1500, seconds=None, hertz=None):
+    """A new recording; the arguments say of what. Of processes it lasts for so many samples, or seconds,
+    of the CPU time of each, however busy the machine is. Whom the rate matters gives both seconds and
+    hertz.
     """
-    if SLOW:  # as many samples, at a rate that a simulated CPU can do
-        seconds, hertz = 5 * seconds, hertz // 5
+    if hertz is None:
+        hertz = 999 if SLOW else 4999  # more is too much for a simulated CPU
+        seconds = samples / hertz
     file = new_place("cpu.raw")
     command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
     if arguments[0] != "-p":

@@ -14,7 +14,7 @@ from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call
 @functools.cache
 def recording():
     with running(build_demo("newest", "-ldflags=-s -w"), 600) as pid:
-        return record("-p", pid)
+        return record("-p", pid, seconds=3, hertz=499)
 
 
 def go_pprof(*options):

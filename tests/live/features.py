@@ -30,7 +30,7 @@ def child_is_sampled():
 @functools.cache
 def recording():
     with running(build_demo("newest"), 600) as pid:
-        return record("-p", pid, seconds=0.3, hertz=4999)
+        return record("-p", pid, samples=1500)
 
 
 def goroutines_are_told():

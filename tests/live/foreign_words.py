@@ -81,7 +81,7 @@ RECORD = [
 
 def reports():
     with running(build_demo("debian"), 600) as pid:
-        file = record("-p", pid, seconds=0.2)
+        file = record("-p", pid, samples=1000)
         wrong = []
         for typed, expected in REPORT:
             done = gosym("report", *shlex.split(typed), "-i", file, check=False, cwd=file.parent)

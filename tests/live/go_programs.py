@@ -17,7 +17,7 @@ STRIPPING = {"with symbols": [], "-s -w": ["-ldflags=-s -w"]}
 def recording(which, inlining, stripping):
     demo = build_demo(which, *INLINING[inlining], *STRIPPING[stripping])
     with running(demo, 600) as pid:
-        return record("-p", pid, seconds=0.3, hertz=4999)
+        return record("-p", pid, samples=1500)
 
 
 def source_ranges():

@@ -70,7 +70,7 @@ def replaced_before_it_was_recorded(kind):
     os.utime(new, ns=(library.stat().st_atime_ns, library.stat().st_mtime_ns))
     with running(program) as pid:
         new.rename(library)
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
         names = names_in(pid, "libspin.so")
     assert library.stat().st_size == build_library(OLD, *BUILD_IDS[kind]).stat().st_size
     assert OLD in names and NEW not in names, names
@@ -82,7 +82,7 @@ def replaced_before_it_was_recorded(kind):
 def replaced_before_the_report(kind):
     program, library, new = upgrade(*BUILD_IDS[kind])
     with running(program) as pid:
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
     assert OLD in frames(recording)
     new.touch()
     new.rename(library)
@@ -96,7 +96,7 @@ def old_and_new_side_by_side():
     with running(program) as old_pid:
         new.rename(library)
         with running(program) as new_pid:
-            recording = record("-p", f"{old_pid},{new_pid}", seconds=0.2)
+            recording = record("-p", f"{old_pid},{new_pid}", samples=1000)
             assert OLD in names_in(old_pid, "libspin.so")
             assert NEW in names_in(new_pid, "libspin.so")
     old, new = frames(recording, "--pid", old_pid), frames(recording, "--pid", new_pid)
@@ -110,7 +110,7 @@ def another_file_in_a_mount_namespace():
     script = f"mount --bind {new} {library} && exec {program}"
     with running("unshare", "--mount", "sh", "-c", script) as pid:
         code_of(pid, "libspin.so")
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
         names = names_in(pid, "libspin.so")
         # Its files can be had by way of its root.
         seen = frames(recording, "--symfs", f"/proc/{pid}/root")
@@ -125,7 +125,7 @@ def deleted_program():
     shutil.copy(build_fib(), program)
     with running(program) as pid:
         program.unlink()
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
         assert "fibNaive" in names_in(pid, "/fib")
     is_explained(recording, "deleted", "fib")
     shutil.copy("/bin/true", program)
@@ -157,7 +157,7 @@ def running_in_memory(program):
 
 def program_in_memory():
     with running_in_memory(build_fib()) as pid:
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
         assert "fibNaive" in names_in(pid, "/memfd:hidden")
     is_explained(recording, "deleted", "memfd:hidden")
 
@@ -167,7 +167,7 @@ def program_of_that_name():
     program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "plain (deleted)"
     shutil.copy(build_fib(), program)
     with running(program) as pid:
-        recording = record("-p", pid, seconds=0.2)
+        recording = record("-p", pid, samples=1000)
     assert "fibNaive" in frames(recording), gosym("report", "-v", recording).out
     program.unlink()
     assert "fibNaive" not in frames(recording)

@@ -23,7 +23,7 @@ def functions_by_source(recording):
 def node_is_named():
     # It logs into the directory where it runs.
     with running("node", "--perf-basic-prof", FIXTURES / "hot.js", cwd=WORK) as pid:
-        recording = record("-p", pid, seconds=0.3, hertz=4999)
+        recording = record("-p", pid, seconds=1, hertz=1499)
     perf_map(pid).unlink()
     counts = leaves(recording)
     top = counts.most_common(1)[0][0]
@@ -36,13 +36,13 @@ def node_is_named():
 
 def node_without_perf_map_says_what_to_do():
     with running("node", FIXTURES / "hot.js") as pid:
-        text = gosym("report", record("-p", pid, seconds=0.2)).out
+        text = gosym("report", record("-p", pid, seconds=1, hertz=499)).out
     assert "[anonymous]" in text and "node --perf-basic-prof" in text, text
 
 
 def python_is_named():
     with running("/usr/bin/python3", "-c", "while True: sum(i * i for i in range(1000))") as pid:
-        counts = leaves(record("-p", pid, seconds=0.3, hertz=4999))
+        counts = leaves(record("-p", pid, seconds=1, hertz=1499))
     top = counts.most_common(1)[0][0]
     assert top == "_PyEval_EvalFrameDefault", f"{top} is on top"
 
@@ -122,7 +122,7 @@ def map_of_the_process_user_is_used():
     with running_jit("anon", FOREVER, "theirs", user=65534) as pid:
         wait_for(perf_map(pid).exists, "perf map")
         assert perf_map(pid).stat().st_uid == 65534
-        counts = leaves(record("-p", pid, seconds=0.2))
+        counts = leaves(record("-p", pid, seconds=1, hertz=499))
     assert share(counts, "theirs") > 0.9, counts
 
 
@@ -130,7 +130,7 @@ def map_that_goes_on_is_read_up_to_its_last_whole_line():
     with running_jit("anon", FOREVER, "whole") as pid:
         with perf_map(pid).open("a") as file:
             file.write("100000000 100 torn")
-        counts = leaves(record("-p", pid, seconds=0.2))
+        counts = leaves(record("-p", pid, seconds=1, hertz=499))
     assert share(counts, "whole") > 0.9, counts
 
 

@@ -2,8 +2,8 @@
 """What is lost is counted to the sample, and on a busy machine nothing is.
 
     losses.py GOSYM [SECONDS [hotplug]]    records so long at 10 kHz (6: rings are full after 2 or 3),
-                                           stops the recorder half of it; hotplug: takes CPU 1 away for
-                                           some seconds
+                                           stops the recorder two thirds of it; hotplug: takes CPU 1
+                                           away for some seconds
 """
 import contextlib
 import json
@@ -83,7 +83,7 @@ def every_loss_is_counted():
             counted_ticks(recorder.pid) as ticks:
         wait_for_chunks(file, 4)
         recorder.send_signal(signal.SIGSTOP)
-        time.sleep(SECONDS / 2)
+        time.sleep(SECONDS * 2 / 3)
         recorder.send_signal(signal.SIGCONT)
         wait_for_chunks(file, 4)
         recorder.send_signal(signal.SIGINT)

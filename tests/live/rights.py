@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded,
-                    go, gosym, is_kernel, is_unnamed, run, running, wait_for)
+                    go, gosym, is_kernel, is_unnamed, record, run, running, wait_for)
 
 NOBODY = 65534
 PARANOID = "kernel.perf_event_paranoid"
@@ -345,7 +345,8 @@ def looks_at(secret, name):
     of_root = folder / "root.raw"
     core, waiter = secret_waiter()
     with running(secret) as pid, waiting_program(waiter) as waiting:
-        gosym("record", "-q", "--archive=none", "-F", HERTZ, "-p", pid, "-d", GLANCE, "-o", of_root)
+        shutil.copy(record("-p", pid, "--archive=none", samples=200), of_root)
+        assert SECRET in gosym("report", "-q", "--folded", of_root).out, "there is nothing to be shown"
         of_root.chmod(0o644)
         shutil.copy(of_root, folder / "mine.raw")
         os.chown(folder / "mine.raw", NOBODY, NOBODY)

@@ -109,7 +109,7 @@ def gccgo():
         raise Skip("no gccgo")
     program = compiled("gccgo", "-O1", FIXTURES / "go_stacks" / "main.go", output=new_place("gccgo"))
     with running(program, "fib", 600000) as pid:
-        file = record("-p", pid, seconds=0.2)
+        file = record("-p", pid, samples=1000)
     reach(file, lambda frames: has_root(frames) or frames[0] == "runtime.kickoff")
 
 

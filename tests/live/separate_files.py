@@ -30,7 +30,7 @@ def stripped():
     program = folder() / "fib"
     call("strip", "-o", program, build_fib("-g"))
     with running(program) as pid:
-        return program, record("-p", pid, seconds=0.2)
+        return program, record("-p", pid, samples=1000)
 
 
 def functions(*options):
@@ -87,7 +87,7 @@ def package():
     if not awk or not os.path.exists("/var/lib/dpkg/info/mawk.list"):
         raise Skip("no mawk of dpkg's")
     with running(awk, "BEGIN { while (1) i++ }") as pid:
-        text = gosym("report", record("-p", pid, seconds=0.2)).out
+        text = gosym("report", record("-p", pid, samples=1000)).out
     assert re.search(r"in \[stripped mawk\]: install mawk-dbgsym, or see --debug-dir", text), text
 
 

@@ -23,9 +23,9 @@ def build_deep(version):
                     cwd=FIXTURES / "deep", env=GO_ENVIRONMENT)
 
 
-def recording(program, *arguments, mode="auto", seconds=0.6, hertz=4999):
+def recording(program, *arguments, mode="auto", **length):
     with running(program, *arguments) as pid:
-        return record("-p", pid, "--call-graph", mode, seconds=seconds, hertz=hertz)
+        return record("-p", pid, "--call-graph", mode, **(length or {"samples": 3000}))
 
 
 def with_user_frames(file):
@@ -52,7 +52,7 @@ def check_missing_is_told(file, stacks):
 
 
 def leads_to_start(mode):
-    file = recording(build_words(), mode=mode, seconds=0.6, hertz=4999)
+    file = recording(build_words(), mode=mode, samples=3000)
     stacks = with_user_frames(file)
     share = share_with_root(stacks)
     assert share >= 0.98, f"{share:.1%} of the stacks lead to _start"

@@ -46,7 +46,7 @@ def killed_outright():
 
 def torn_tail():
     with running(build_demo("debian"), 600) as pid:
-        file = record("-p", pid, seconds=0.3, hertz=4999)
+        file = record("-p", pid, samples=1500)
     whole = sum(stack.count for stack in folded(file))
     os.truncate(file, file.stat().st_size - 7)
     told = gosym("report", file)

@@ -107,7 +107,7 @@ def accumulated():
 def process_that_runs():
     """Mapped before it began, and the names of it are those of a recording."""
     with running(build_demo("debian"), 600) as pid:
-        recorded = shares(gosym("report", "--top", 0, record("-p", pid, seconds=0.4)).out)
+        recorded = shares(gosym("report", "--top", 0, record("-p", pid, seconds=2, hertz=499)).out)
         with top_beside("-F", 499, "--interval", "500ms", "-p", pid, "--top", 0) as process:
             end = cpu_ticks(pid) + 2 * TICK
             wait_for(lambda: cpu_ticks(pid) >= end, "CPU time used")

@@ -20,7 +20,7 @@ TESTS = ["features", "messages", "processes", "c_programs", "stops", "system_wid
          "endings"]
 # What would take too long in an emulated processor.
 LEFT_OUT = {"call_sites": "disassembles all code that is seen",
-            "runtime_profile": "compares 20 s of CPU time of four programs, each twice"}
+            "runtime_profile": "compares 8 s of CPU time of four programs, each twice"}
 
 # These only tell a hang from slowness.
 TEST_LIMIT = 2000    # seconds, which pass more slowly in a guest
