@@ -51,7 +51,8 @@ MAX_AGAIN = 4  # tests that are run once more: where more fail, it is not for th
 # of the time, and the tests take more than that longer.
 SANITIZE = ["-Doptimization=1", "-Dunity_size=1000",
             "-Db_sanitize=address,undefined",
-            "-Db_lundef=false", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all"
+            "-Db_lundef=false",
+            "-Dcpp_args=-gline-tables-only -D_GLIBCXX_ASSERTIONS -fno-sanitize-recover=all"
             f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
