@@ -66,7 +66,7 @@ def names_of_a_command():
     """SampleOwner names are told by nobody else's events."""
     with attacked_by("comm", "comm"):
         file = WORK / "command.raw"
-        done = call(GOSYM, "record", "-F", 499, "-d", "2s", "-o", file, "--", build_spin())
+        done = call(GOSYM, "record", "-F", 499, "-d", "1s", "-o", file, "--", build_spin())
     assert "lost:" not in done.err and "events lost" not in done.err, done.err
     assert named_share(file, "spin") > 0.99, call(GOSYM, "report", file).out
 
@@ -299,7 +299,7 @@ def memory_cgroup(size):
 def little_memory():
     with memory_cgroup(64 << 20) as processes, running(build_spin()):
         for hertz in (99, 4999, "max"):
-            command = f"echo $$ > {processes}; exec {GOSYM} record -q -a -F {hertz} -d 2s -o {WORK}/little.raw"
+            command = f"echo $$ > {processes}; exec {GOSYM} record -q -a -F {hertz} -d 1s -o {WORK}/little.raw"
             call("sh", "-c", command)
             assert named_share(WORK / "little.raw", "spin") > 0.9
 

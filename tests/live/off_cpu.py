@@ -4,12 +4,14 @@
     off_cpu.py GOSYM
 """
 import collections
+import concurrent.futures
 import functools
 import json
 import math
 import pathlib
 import re
 import subprocess
+import tempfile
 import time
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, gosym, new_place,
@@ -268,14 +270,14 @@ def cgroup_with_a_quota():
     """A cgroup that may use a hundredth of a CPU, whatever there is to be had."""
     for root, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "300000", "cpu.cfs_quota_us": "3000"}),
                         ("/sys/fs/cgroup", {"cpu.max": "3000 300000"})):
-        place = pathlib.Path(root) / "gosym-test"
+        place = None
         try:
-            place.mkdir()
+            place = pathlib.Path(tempfile.mkdtemp(prefix="gosym-test-", dir=root))
             for name, value in files.items():
                 (place / name).write_text(value)
             return place
         except OSError:
-            if place.is_dir():
+            if place:
                 place.rmdir()
     raise Skip("no cgroup can be throttled here")
 
@@ -347,20 +349,31 @@ def one_wait_from_before_to_after_is_a_sample():
     assert len(waits) == 1 and waits[0].weight > 5e8, waits
 
 
+def together(*cases):
+    """The same cases, which the first of them begins all at once: they wait most of their time."""
+    @functools.cache
+    def begun():
+        threads = concurrent.futures.ThreadPoolExecutor(len(cases))
+        return {title: threads.submit(case) for title, case in cases}
+    return [(title, lambda title=title: begun()[title].result()) for title, _ in cases]
+
+
 run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off_cpu_is_elapsed_time),
      ("waiting for a CPU is what the kernel counts", waiting_for_a_cpu_is_what_the_kernel_counts),
      ("states are those of what threads do", states_are_those_of_what_threads_do),
      ("wakers are named", wakers_are_named),
      ("stacks end where a thread waits", stacks_end_where_a_thread_waits),
      ("a threshold keeps the sums", a_threshold_keeps_the_sums),
-     ("threads that wait from before the recording until after it",
-      of_running_threads_that_wait_from_before_to_after),
-     ("one wait from before the recording until after it is a sample",
-      one_wait_from_before_to_after_is_a_sample),
      ("a part of the time has its part of the waits", a_part_of_the_time_has_its_part_of_the_waits),
      ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
-     ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
-     ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
-     ("the first screen tells of a throttled cgroup", the_first_screen_tells_of_a_throttled_cgroup),
-     ("the first screen tells of a throttled Go program", the_first_screen_tells_of_a_throttled_go_program),
-     ("what cannot be is refused", what_cannot_be_is_refused)])
+     ("what cannot be is refused", what_cannot_be_is_refused),
+     *together(
+         ("threads that wait from before the recording until after it",
+          of_running_threads_that_wait_from_before_to_after),
+         ("one wait from before the recording until after it is a sample",
+          one_wait_from_before_to_after_is_a_sample),
+         ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
+         ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
+         ("the first screen tells of a throttled cgroup", the_first_screen_tells_of_a_throttled_cgroup),
+         ("the first screen tells of a throttled Go program",
+          the_first_screen_tells_of_a_throttled_go_program))])
