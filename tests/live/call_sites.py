@@ -20,7 +20,7 @@ import prometheus
 from common import WORK, Mapping, build_leaves, call, pprof, record, run, running
 from machine_code import Program
 
-SECONDS, HERTZ = 2, 4999  # as many samples as are judged, in little CPU time
+SECONDS, HERTZ = 1, 4999  # as many samples as are judged, in little CPU time
 TARGET = 0.001  # of the samples with user frames: wrong or missing callers of the innermost
 
 # What a signal interrupted is not after a call, and neither is where a goroutine begins.

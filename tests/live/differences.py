@@ -22,7 +22,7 @@ def program(turns):
 @functools.cache
 def recorded(turns, number=0):
     with running(program(turns)) as pid:
-        return record("-p", pid, seconds=1, hertz=999)
+        return record("-p", pid, seconds=0.5, hertz=1999)
 
 
 def diff(*arguments, check=True):

@@ -83,7 +83,7 @@ def first_thread_ends(is_executed=False):
 
 def deep_or_told(depth):
     """Of a recursion in C++: 48 bytes a frame here."""
-    file = recording(build_words(), depth, mode="auto,32768", seconds=3, hertz=997)
+    file = recording(build_words(), depth, mode="auto,32768", seconds=1.5, hertz=997)
     stacks = with_user_frames(file)
     check_missing_is_told(file, stacks)
     deepest = max(len(stack.frames) for stack in stacks)
@@ -121,7 +121,7 @@ def deep_c(depth):
     library that has the register for other uses was called."""
     program = compiled("g++", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
                        FIXTURES / "words.cpp", output=new_place("framed"))
-    stacks = [stack for stack in folded(recording(program, depth, hertz=997, seconds=3))
+    stacks = [stack for stack in folded(recording(program, depth, hertz=997, seconds=1.5))
               if stack.frames[-1] in ("(anonymous namespace)::insert", "(anonymous namespace)::remove")]
     total = sum(stack.count for stack in stacks)
     both = sum(s.count for s in stacks if s.frames.count("main") == 1
