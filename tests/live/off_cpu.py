@@ -350,7 +350,8 @@ def one_wait_from_before_to_after_is_a_sample():
 
 
 def together(*cases):
-    """The same cases, which the first of them begins all at once: they wait most of their time."""
+    """The same cases, which the first of them begins all at once: they wait most of their time. What all
+    of them took is told of the first."""
     @functools.cache
     def begun():
         threads = concurrent.futures.ThreadPoolExecutor(len(cases))
@@ -367,9 +368,9 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      ("a part of the time has its part of the waits", a_part_of_the_time_has_its_part_of_the_waits),
      ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
      ("what cannot be is refused", what_cannot_be_is_refused),
+     ("threads that wait from before the recording until after it",
+      of_running_threads_that_wait_from_before_to_after),
      *together(
-         ("threads that wait from before the recording until after it",
-          of_running_threads_that_wait_from_before_to_after),
          ("one wait from before the recording until after it is a sample",
           one_wait_from_before_to_after_is_a_sample),
          ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),

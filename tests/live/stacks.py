@@ -83,7 +83,7 @@ def first_thread_ends(is_executed=False):
 
 def deep_or_told(depth):
     """Of a recursion in C++: 48 bytes a frame here."""
-    file = recording(build_words(), depth, mode="auto,32768", seconds=1.5, hertz=997)
+    file = recording(build_words(), depth, mode="auto,32768", seconds=3, hertz=997)
     stacks = with_user_frames(file)
     check_missing_is_told(file, stacks)
     deepest = max(len(stack.frames) for stack in stacks)
