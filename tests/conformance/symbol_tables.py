@@ -71,9 +71,8 @@ def read_symbols(file):
                   re.findall(r"^(\w+) (\w+) ([TtWwi]) (\S+)$", lines, re.MULTILINE))
 
 
-def find_aliases(symbols, address):
-    """Those that hold the address and begin last."""
-    longest = max(symbol.size for symbol in symbols)
+def find_aliases(symbols, longest, address):
+    """Those that hold the address and begin last, where no symbol is larger than `longest`."""
     end = bisect.bisect(symbols, address, key=lambda symbol: symbol.start)
     begin = bisect.bisect(symbols, address - longest, key=lambda symbol: symbol.start)
     holders = [symbol for symbol in symbols[begin:end] if address < symbol.start + symbol.size]
@@ -93,10 +92,11 @@ def expected_names(aliases):
 def agrees_with_nm(name):
     file = library(name)
     symbols = read_symbols(file)
+    longest = max(symbol.size for symbol in symbols)
     addresses = pick_addresses(file)
     inside = guessed = 0
     for address, answer in zip(addresses, ask(without_debug_file(file), addresses)):
-        aliases = find_aliases(symbols, address)
+        aliases = find_aliases(symbols, longest, address)
         inside += bool(aliases)
         guessed += not aliases and answer is not None
         if aliases:
@@ -128,12 +128,13 @@ def stubs_agree(file, asked=None, objdump="objdump"):
     assert stubs, f"{file}: no stubs"
     addresses = list(stubs)
     symbols = read_symbols(file)
+    longest = max((symbol.size for symbol in symbols), default=0)
     for address, answer in zip(addresses, ask(asked or file, addresses)):
         found = re.match(r"\*ABS\*\+0x(\w+)@plt$", stubs[address])
         names = {stubs[address]}
         if found:
             names |= {symbol.name + "@plt"
-                      for symbol in find_aliases(symbols, int(found[1], 16))}
+                      for symbol in find_aliases(symbols, longest, int(found[1], 16))}
         assert answer and answer.source == "plt" and answer.name in names, \
             f"{file}: {address:#x}: {answer}, not {names}"
     return len(set(stubs.values()))
