@@ -143,7 +143,7 @@ def set_user_program():
     os.chown(shell, 65534, 65534)
     shell.chmod(0o4755)
     file = WORK / "setuid.raw"
-    script = f"timeout -s INT 2 {shell} mprotect; true"
+    script = f"timeout -s INT 1 {shell} mprotect; true"
     call(GOSYM, "record", "-q", "-F", 499, "-o", file, "--", "sh", "-c", script)
     assert named_share(file, "attack") > 0.8, call(GOSYM, "report", file).out
 

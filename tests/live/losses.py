@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """What is lost is counted to the sample, and on a busy machine nothing is.
 
-    losses.py GOSYM [SECONDS [hotplug]]    records so long at 10 kHz (6: rings are full after 2 or 3),
-                                           stops the recorder two thirds of it; hotplug: takes CPU 1
-                                           away for some seconds
+    losses.py GOSYM [SECONDS [hotplug]]    records so long at 10 kHz (5), and stops the recorder so
+                                           long less one second: rings are full after 2 or 3;
+                                           hotplug: takes CPU 1 away for some seconds
 """
 import contextlib
 import json
@@ -19,7 +19,7 @@ import time
 from common import (WORK, build_spin, busy_cpus, call, chunk_count, cpu_ticks, facts, folded, gosym,
                     record, recording, run, running, wait_for)
 
-SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
 CPU = pathlib.Path("/sys/devices/system/cpu/cpu1/online")
 
@@ -83,7 +83,7 @@ def every_loss_is_counted():
             counted_ticks(recorder.pid) as ticks:
         wait_for_chunks(file, 4)
         recorder.send_signal(signal.SIGSTOP)
-        time.sleep(SECONDS * 2 / 3)
+        time.sleep(SECONDS - 1)
         recorder.send_signal(signal.SIGCONT)
         wait_for_chunks(file, 4)
         recorder.send_signal(signal.SIGINT)
