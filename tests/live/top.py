@@ -24,9 +24,12 @@ def reports_of(text):
 
 
 def shares(report):
-    """Of its table: function, with what it has in self and total percent."""
+    """Of its table: function, with what it has in self and total percent. Of a name that several programs
+    have, such as `main`, the largest counts.
+    """
     rows = re.findall(r"^ *(\d+\.\d+) +\d+\.\d+ +(\d+\.\d+) +\d+\.\d+  (\S.*?)(?:  .*)?$", report, re.M)
-    return {name: (float(own), float(total)) for own, total, name in rows}
+    values = sorted((float(total), float(own), name) for own, total, name in rows)
+    return {name: (own, total) for total, own, name in values}
 
 
 def top(*arguments, **options):
