@@ -11,7 +11,7 @@ from common import (FIXTURES, SLOW, Skip, call, compiled, gosym, is_kernel, new_
                     run, running, told_as_cut)
 
 STACKS = FIXTURES / "stacks"
-# Of CPU time; a busy machine gives openssl, which stops by the clock, a tenth of a CPU.
+# Of CPU time.
 SECONDS, HERTZ = (1, 1999) if SLOW else (0.4, 4999)
 TARGET = 0.003  # of the samples with user frames: without a root
 BELIEVED = 0.001  # difference of what is counted here and what the report says
@@ -44,7 +44,7 @@ def allowed(share, total):
     return share * total + 3 * math.sqrt(max(share * total, 1))
 
 
-def reach(file, is_whole):
+def reach(file, is_whole, target=TARGET):
     """Fails unless nearly all stacks are whole, and the report says the same of them."""
     stacks = list(user_stacks(file))
     total = sum(count for _, count in stacks)
@@ -55,7 +55,7 @@ def reach(file, is_whole):
     examples = [";".join(frames[:4]) for frames, _ in lacking[:3]]
     # Of what lacked the callers of its ciphers a third and more of the stacks were cut.
     assert total > 60, f"only {total} samples"
-    assert counted <= allowed(TARGET, total), f"{counted} of {total} lack a root: {examples}"
+    assert counted <= allowed(target, total), f"{counted} of {total} lack a root: {examples}"
     noise = allowed(BELIEVED, total)
     assert -noise <= counted - claimed <= noise + skipped, f"{claimed} told, not {counted}"
 
@@ -148,11 +148,25 @@ def large_frame():
     reach(recorded(program, SECONDS), has_root)
 
 
+def openssl_speed(seconds, arguments):
+    return ["openssl", "speed", "-seconds", seconds, "-bytes", 8192, *arguments.split()]
+
+
 def cipher(arguments):
     if not shutil.which("openssl"):
         raise Skip("no openssl")
-    reach(recorded("openssl", "speed", "-seconds", 1, "-bytes", 8192, *arguments.split()),
-          has_root)
+    with running(*openssl_speed(60, arguments)) as pid:
+        file = record("-p", pid, samples=2000)
+    reach(file, has_root)
+
+
+def large_library():
+    """Until the recorder has read its tables, which takes longer on a busy machine, callers are missing;
+    the report says so.
+    """
+    if not shutil.which("openssl"):
+        raise Skip("no openssl")
+    reach(recorded(*openssl_speed(1, CIPHERS[0])), has_root, target=0.2)
 
 
 BUILDS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O3"), ("gcc", "-O2", "-static-pie"),
@@ -179,4 +193,5 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
     [("a frame of 20 KB: stacks reach the root", large_frame)] +
     [("a coroutine's stack begins with its function", fiber)] +
     [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
-     for arguments in CIPHERS])
+     for arguments in CIPHERS] +
+    [("a large library, from the first instruction on: what is missing is told", large_library)])
