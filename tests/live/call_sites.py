@@ -8,16 +8,16 @@ elsewhere. `perf record -g`, which goes by frame pointers alone, is judged by th
 the same time.
 """
 import collections
+import contextlib
 import functools
 import math
 import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 
 import prometheus
-from common import WORK, Mapping, build_leaves, call, pprof, record, run, running
+from common import Mapping, build_leaves, call, new_place, pprof, record, run, running
 from machine_code import Program
 
 SECONDS, HERTZ = 1, 4999  # as many samples as are judged, in little CPU time
@@ -140,16 +140,24 @@ class Figures:
                 self.examples[f"{where}, {verdict}: {callee.name()} < {caller.name()}"] += count
 
 
+@contextlib.contextmanager
+def perf_recording(pid, hertz, *callers):
+    """The file of perf, which samples the process meanwhile; afterwards it is whole."""
+    data = new_place("perf.data")
+    with subprocess.Popen(["perf", "record", "-q", *callers, "-e", "cpu-clock", "-F", str(hertz), "-p",
+                           str(pid), "-o", data, "--", "sleep", "60"]) as perf:
+        try:
+            yield data
+        finally:
+            perf.terminate()
+
+
 def record_both(pid):
     """Recordings of gosym and of perf, made at the same time. None of perf where there is none."""
-    data = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "perf.data"
     if not shutil.which("perf"):
         return record("-p", pid, seconds=SECONDS, hertz=HERTZ), None
-    with subprocess.Popen(["perf", "record", "-q", "-g", "-e", "cpu-clock", "-F", str(HERTZ),
-                           "-p", str(pid), "-o", data, "--", "sleep", "60"]) as perf:
-        recording = record("-p", pid, seconds=SECONDS, hertz=HERTZ)
-        perf.terminate()
-    return recording, data
+    with perf_recording(pid, HERTZ, "-g") as data:
+        return record("-p", pid, seconds=SECONDS, hertz=HERTZ), data
 
 
 def table(columns):

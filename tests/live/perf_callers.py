@@ -8,9 +8,8 @@ import collections
 import functools
 import math
 import shutil
-import subprocess
 
-from call_sites import Programs, gosym_stacks, perf_stacks
+from call_sites import Programs, gosym_stacks, perf_recording, perf_stacks
 from common import FIXTURES, Skip, compiled, new_place, record, run, running
 
 HERTZ, SECONDS = 499, 2  # perf copies 16 KiB of the stack for each sample
@@ -44,12 +43,9 @@ def differing(ours, theirs):
 def agree(program, *arguments):
     if not shutil.which("perf"):
         raise Skip("no perf")
-    data = new_place("perf.data")
     with running(program, *arguments) as pid, \
-            subprocess.Popen(["perf", "record", "-q", "--call-graph", "dwarf,16384", "-e", "cpu-clock",
-                              "-F", str(HERTZ), "-p", str(pid), "-o", data, "--", "sleep", "60"]) as perf:
+            perf_recording(pid, HERTZ, "--call-graph", "dwarf,16384") as data:
         recording = record("-p", pid, seconds=SECONDS, hertz=HERTZ)
-        perf.terminate()
     programs = Programs()
     ours = pairs(gosym_stacks(recording, programs))
     theirs = pairs(perf_stacks(data, programs))

@@ -149,12 +149,12 @@ def large_frame():
 
 
 def openssl_speed(seconds, arguments):
+    if not shutil.which("openssl"):
+        raise Skip("no openssl")
     return ["openssl", "speed", "-seconds", seconds, "-bytes", 8192, *arguments.split()]
 
 
 def cipher(arguments):
-    if not shutil.which("openssl"):
-        raise Skip("no openssl")
     with running(*openssl_speed(60, arguments)) as pid:
         file = record("-p", pid, samples=2000)
     reach(file, has_root)
@@ -164,8 +164,6 @@ def large_library():
     """Until the recorder has read its tables, which takes longer on a busy machine, callers are missing;
     the report says so.
     """
-    if not shutil.which("openssl"):
-        raise Skip("no openssl")
     reach(recorded(*openssl_speed(1, CIPHERS[0])), has_root, target=0.2)
 
 

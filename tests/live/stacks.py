@@ -52,7 +52,7 @@ def check_missing_is_told(file, stacks):
 
 
 def leads_to_start(mode):
-    file = recording(build_words(), mode=mode, samples=3000)
+    file = recording(build_words(), mode=mode)
     stacks = with_user_frames(file)
     share = share_with_root(stacks)
     assert share >= 0.98, f"{share:.1%} of the stacks lead to _start"
