@@ -42,7 +42,7 @@ public:
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t untracked = 0;             // threads whose waits are not known: too many
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
-    uint64_t hung_looks = 0;            // at files that did not answer in time
+    uint64_t hung_looks = 0;            // at files and memory maps that did not answer in time
     uint64_t refused_events = 0;        // of processes that map code all the time
     uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them

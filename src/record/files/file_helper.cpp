@@ -24,8 +24,8 @@ namespace gosym {
 
 namespace {
 
-// A disk that is busy takes tens of milliseconds. Samples wait that long, for which the rings
-// have room; and one who waits for his turn, not for a file, is given a second.
+// A disk takes tens of milliseconds. Samples wait that long, for which the rings have room; one
+// who waits for his turn on a CPU, not for a file, is given a second.
 constexpr uint64_t kPatience = 100'000'000;
 constexpr uint64_t kPatienceForTurn = 1'000'000'000;
 
@@ -267,29 +267,33 @@ void FileHelper::hurry(uint64_t nanoseconds) {
   end_ = std::min(end_, monotonic_ns() + nanoseconds);
 }
 
-// Not one that only waits for its turn on a CPU.
-bool FileHelper::is_held_up() const {
-  auto status = proc::status_of(static_cast<uint32_t>(pid_));
-  return !status || status->state != 'R';
+bool FileHelper::wait_until(uint64_t end) {
+  while (true) {
+    uint64_t now = monotonic_ns();
+    end = std::min(end, end_);
+    int left_ms = now < end ? static_cast<int>((end - now) / 1'000'000 + 1) : 0;
+    pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
+    int ready = poll(&entry, 1, left_ms);
+    if (ready >= 0 || errno != EINTR)
+      return ready > 0;
+  }
 }
 
 bool FileHelper::wait_for_reply() {
   uint64_t begin = monotonic_ns();
-  uint64_t limit = kPatience;
-  while (true) {
-    uint64_t now = monotonic_ns();
-    uint64_t end = std::min(begin + limit, end_);
-    if (now >= end) {
-      if (now >= end_ || limit == kPatienceForTurn || is_held_up())
-        return false;
-      limit = kPatienceForTurn;
-      continue;
-    }
-    pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
-    int left_ms = static_cast<int>((end - now) / 1'000'000 + 1);
-    if (poll(&entry, 1, left_ms) > 0)
-      return true;
-  }
+  if (wait_until(begin + kPatience))
+    return true;
+  auto status = proc::status_of(static_cast<uint32_t>(pid_));
+  if (status && status->state == 'R')
+    return wait_until(begin + kPatienceForTurn);
+  if (!status || status->state != 'D')
+    return wait_until(begin);  // it may have answered since
+
+  // The kernel alone holds it up: a busy disk, or a process that forks with much memory.
+  begin = monotonic_ns();
+  bool has_come = wait_until(begin + left_for_kernel_);
+  left_for_kernel_ -= std::min(left_for_kernel_, monotonic_ns() - begin);
+  return has_come;
 }
 
 std::optional<Error> FileHelper::refusal(uint64_t device) const {

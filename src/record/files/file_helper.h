@@ -53,8 +53,8 @@ private:
   std::optional<Error> refusal(uint64_t device) const;
   void forget_asked();
   static void fill(Request& request, const RawMapping& mapping);
+  bool wait_until(uint64_t end);
   bool wait_for_reply();
-  bool is_held_up() const;
   static void serve(int channel);
   static UniqueFd answer(const Request& request, Reply& reply);
   static UniqueFd answer_mapped(const RawMapping& mapping, Reply& reply);
@@ -64,7 +64,11 @@ private:
   std::deque<RawMapping> asked_;  // ahead; their replies come first
   UniqueFd channel_;
   uint64_t end_ = UINT64_MAX;  // of all looks
-  std::set<uint64_t> slow_;    // devices
+  // Nanoseconds that all looks together may take longer where they wait uninterruptibly. A
+  // user's file system does not make them wait so, but a process can by what it does to its
+  // memory.
+  uint64_t left_for_kernel_ = 1'000'000'000;
+  std::set<uint64_t> slow_;  // devices
   uint64_t hung_count_ = 0;
 };
 
