@@ -38,11 +38,14 @@ def threads_of(text):
 
 @functools.cache
 def recorded(*options):
-    """A recording of all roles, and what the threads said at their end."""
+    """A recording of all roles, and what the threads said at their end. Sums are judged where nothing
+    is lost: what a machine that is busy with other things loses is told, and losses.py judges that."""
     file = new_place("cpu.raw")
-    told = gosym("record", *options, "-o", file, "--", build_waits(), SECONDS, new_place("disk"))
-    assert ", 0 lost" in told.err, told.err
-    return file, threads_of(told.out)
+    for _ in range(3):
+        told = gosym("record", *options, "-o", file, "--", build_waits(), SECONDS, new_place("disk"))
+        if ", 0 lost" in told.err:
+            return file, threads_of(told.out)
+    raise AssertionError(told.err)
 
 
 @functools.cache
