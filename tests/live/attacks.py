@@ -225,6 +225,7 @@ def hanging_file(*options):
 
 def unusable():
     """Most samples are of programs that came and went while the recorder could not look."""
+    begin = time.monotonic()
     with attacked_by("comm", "comm") as pids, recording("-a", "-F", 29) as (recorder, _):
         recorder.send_signal(signal.SIGSTOP)
         full = sum(map(cpu_ticks, pids)) + 0.7 * os.sysconf("SC_CLK_TCK")
@@ -233,7 +234,8 @@ def unusable():
             for _ in range(24):  # in sessions of their own, so that they get most of the CPU
                 program = programs.enter_context(subprocess.Popen(["setsid", build_spin()]))
                 programs.callback(program.kill)
-            time.sleep(3)
+            # Longer than all before: most samples are to be of these.
+            time.sleep(max(3, 3 * (time.monotonic() - begin)))
         recorder.send_signal(signal.SIGCONT)
         recorder.send_signal(signal.SIGINT)
         told = recorder.communicate(timeout=60)[1]
