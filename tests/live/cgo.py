@@ -37,8 +37,10 @@ def is_in_order(wanted, frames):
 
 
 def reaches_main(version, way):
-    """Of the samples in C code, and of all but those of the runtime's own threads."""
-    counts = {"C": [0, 0], "Go": [0, 0]}
+    """Of the samples in C code, and of all but those of the runtime's own threads. In a signal handler
+    on top of Go code that C code called, the way on is not found, and the stack counts as truncated:
+    a busy machine has more of these, as the runtime signals what has run for 10 ms of any clock."""
+    counts = {"C": [0, 0], "Go": [0, 0], "handlers": [0, 0]}
     runtime, missed = 0, []
     for stack in stacks(version, way):
         frames = user_part(stack)
@@ -47,11 +49,12 @@ def reaches_main(version, way):
         if all(frame.startswith(("runtime.", "__vdso_")) for frame in frames):
             runtime += stack.count
             continue
-        kind = "Go" if frames[-1].startswith(GO_PACKAGES) else "C"
+        kind = "handlers" if "runtime.sigtramp" in frames else \
+            "Go" if frames[-1].startswith(GO_PACKAGES) else "C"
         counts[kind][1] += stack.count
         if is_in_order(CALLERS, frames):
             counts[kind][0] += stack.count
-        else:
+        elif kind != "handlers":
             missed.append((stack.count, ";".join(frames)))
     told = ", ".join(f"{good} of {total} in {kind}" for kind, (good, total) in counts.items())
     print(f"# Go {version}, {way}: {told}; {runtime} of the runtime alone", flush=True)
@@ -60,7 +63,7 @@ def reaches_main(version, way):
     assert good >= 0.99 * total, f"{told}; such as {sorted(missed, reverse=True)[:3]}"
     if way == "callback":
         good, total = counts["Go"]
-        assert total > 10 and good >= 0.97 * total, f"{told}; such as {sorted(missed)[-3:]}"
+        assert total > 10 and good >= 0.98 * total, f"{told}; such as {sorted(missed)[-3:]}"
 
 
 def shows_both_ways(version):
