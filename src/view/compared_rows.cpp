@@ -244,10 +244,13 @@ private:
       else if (is_inlined(pair.before) && is_called(pair.after))
         note(pair, "no longer inlined");
       else if (!pair.after)
-        note(pair, inlined_after.contains(pair.name) ? "inlined now: its callers have its cost"
-                                                     : "none after");
+        note(pair, !is_inlined(pair.before) && inlined_after.contains(pair.name)
+                       ? "inlined now: its callers have its cost"
+                       : "none after");
       else if (!pair.before)
-        note(pair, inlined_before.contains(pair.name) ? "no longer inlined" : "none before");
+        note(pair, !is_inlined(pair.after) && inlined_before.contains(pair.name)
+                       ? "no longer inlined"
+                       : "none before");
     }
   }
 

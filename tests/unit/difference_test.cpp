@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -18,6 +19,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kSteps = 20;
 
 // Samples of each stack, "main;run;work", in each second, of a program of this build.
+// "run>work": work is inlined into run.
 using StepCounts = std::vector<uint64_t>;
 using FunctionCounts = std::map<std::string, StepCounts>;
 
@@ -31,17 +33,27 @@ Profile profile_of(const FunctionCounts& counts, std::string build) {
   profile.images[2].file.path = "/bin/server";
   profile.images[2].file.gnu_build_id = std::move(build);
   profile.mappings = {{}, {.image = 1}, {.image = 2}};
+  std::map<std::string, uint32_t, std::less<>> functions;
+  auto function_of = [&](std::string_view name) {
+    auto number = static_cast<uint32_t>(profile.functions.size());
+    auto [known, is_new] = functions.try_emplace(std::string(name), number);
+    if (is_new)
+      profile.functions.push_back({.name = profile.strings.intern(name)});
+    return FunctionId{known->second};
+  };
   std::map<std::string, uint32_t, std::less<>> locations;
   auto location_of = [&](std::string_view name) {
-    auto number = static_cast<uint32_t>(profile.functions.size());
+    auto number = static_cast<uint32_t>(profile.locations.size());
     auto [known, is_new] = locations.try_emplace(std::string(name), number);
     if (is_new) {
-      profile.functions.push_back({.name = profile.strings.intern(name)});
-      profile.frames.push_back({.function = FunctionId{number}});
       Location& place = profile.locations.emplace_back();
       place.mapping = MappingId{2};
-      place.first_frame = number;
-      place.frame_count = 1;
+      place.first_frame = static_cast<uint32_t>(profile.frames.size());
+      std::vector<std::string_view> calls = split(name, '>');
+      place.frame_count = static_cast<uint32_t>(calls.size());
+      std::ranges::reverse(calls);  // the innermost is the first frame
+      for (std::string_view call : calls)
+        profile.frames.push_back({.function = function_of(call)});
     }
     return LocationId{known->second};
   };
@@ -229,6 +241,23 @@ TEST_CASE("difference: closures, generics and functions whose package has moved 
   CHECK(row_of(found, "main.gone").verdict == Verdict::kCheaper);
   CHECK(row_of(found, "main.come").verdict == Verdict::kDearer);
   CHECK(std::isinf(row_of(found, "main.come").relative()));
+}
+
+TEST_CASE("difference: what became of inlined functions") {
+  FunctionCounts before = {{"main;called", each_step(300)},    {"main>inlined", each_step(300)},
+                           {"main>gone", each_step(300)},      {"main;once", each_step(300)},
+                           {"main>inlined;f", each_step(300)}, {"main>gone;f", each_step(300)}};
+  FunctionCounts after = {{"main>called", each_step(300)},
+                          {"main;inlined", each_step(300)},
+                          {"main>once;f", each_step(300)},
+                          {"main>gone;f", each_step(300)}};
+  Difference found = compare(before, after);
+  CHECK(row_of(found, "called").note == "inlined now");
+  CHECK(row_of(found, "inlined").note == "no longer inlined");
+  CHECK(row_of(found, "once").note == "inlined now: its callers have its cost");
+  // It was inlined before as well, and there were samples of it.
+  CHECK(row_of(found, "gone").note == "none after");
+  CHECK(row_of(compare(after, before), "gone").note == "none before");
 }
 
 TEST_CASE("difference: of one build a name is a name") {
