@@ -84,6 +84,8 @@ def by_user():
     with running(*as_user(GAMES, program)), running(build_spin()), \
             running(*as_user(GAMES, "sh", parent)) as two:
         with recording("-u", "games", "-F", "499") as (recorder, file), running(*as_user(GAMES, late)):
+            before = cpu_ticks(two)
+            wait_for(lambda: cpu_ticks(two) > before + 5, "CPU time of the shell")
             signal_file.touch()
             children = lambda: call("pgrep", "-P", two, check=False).out.split()
             started = wait_for(children, "child")[0]
