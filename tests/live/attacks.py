@@ -226,10 +226,13 @@ def hanging_file(*options):
 def unusable():
     """Most samples are of programs that came and went while the recorder could not look."""
     begin = time.monotonic()
-    with attacked_by("comm", "comm") as pids, recording("-a", "-F", 29) as (recorder, _):
+    cpus = os.sched_getaffinity(0)
+    with attacked_by(*["comm"] * len(cpus)) as pids, recording("-a", "-F", 29) as (recorder, _):
+        for pid, cpu in zip(pids, cpus):  # each CPU has a ring of its own
+            os.sched_setaffinity(pid, {cpu})
         recorder.send_signal(signal.SIGSTOP)
-        full = sum(map(cpu_ticks, pids)) + 0.7 * os.sysconf("SC_CLK_TCK")
-        wait_for(lambda: sum(map(cpu_ticks, pids)) > full, "full rings")
+        full = [cpu_ticks(pid) + 0.35 * os.sysconf("SC_CLK_TCK") for pid in pids]
+        wait_for(lambda: all(cpu_ticks(pid) > ticks for pid, ticks in zip(pids, full)), "full rings")
         with contextlib.ExitStack() as programs:
             for _ in range(24):  # in sessions of their own, so that they get most of the CPU
                 program = programs.enter_context(subprocess.Popen(["setsid", build_spin()]))
