@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from common import (FIXTURES, GOSYM, WORK, Skip, build_spin, call, cpu_ticks, folded, is_kernel,
-                    is_unnamed, record, recording, run, running, wait_for)
+from common import (FIXTURES, GOSYM, WORK, Skip, build_spin, call, cpu_ticks, cpu_used, folded,
+                    is_kernel, is_unnamed, record, recording, run, running, wait_for)
 
 CHURN = ["comm", "comm", "mmap", "mprotect"]
 ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
@@ -208,8 +208,7 @@ def hanging_file(*options):
     with running(build_spin()) as spin, hanging_program() as pid:
         words = [str(pid) if word == "PID" else word for word in options]
         with recording("-F", 499, *words) as (recorder, file):
-            end = cpu_ticks(spin) + 50
-            wait_for(lambda: cpu_ticks(spin) > end, "another program at work")
+            wait_for(cpu_used([spin], 0.5), "another program at work")
             begin = time.monotonic()
             recorder.send_signal(signal.SIGINT)
             told = recorder.communicate(timeout=60)[1]
@@ -231,8 +230,7 @@ def unusable():
         for pid, cpu in zip(pids, cpus):  # each CPU has a ring of its own
             os.sched_setaffinity(pid, {cpu})
         recorder.send_signal(signal.SIGSTOP)
-        full = [cpu_ticks(pid) + 0.35 * os.sysconf("SC_CLK_TCK") for pid in pids]
-        wait_for(lambda: all(cpu_ticks(pid) > ticks for pid, ticks in zip(pids, full)), "full rings")
+        wait_for(cpu_used(pids, 0.35), "full rings")
         with contextlib.ExitStack() as programs:
             for _ in range(24):  # in sessions of their own, so that they get most of the CPU
                 program = programs.enter_context(subprocess.Popen(["setsid", build_spin()]))

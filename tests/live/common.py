@@ -137,6 +137,12 @@ def cpu_ticks(pid):
     return int(fields[11]) + int(fields[12])
 
 
+def cpu_used(pids, seconds):
+    """A condition to wait for: each of these has used so much CPU time from now on."""
+    ends = [(pid, cpu_ticks(pid) + seconds * os.sysconf("SC_CLK_TCK")) for pid in pids]
+    return lambda: all(cpu_ticks(pid) > end for pid, end in ends)
+
+
 @contextlib.contextmanager
 def running(*command, **options):
     """A program that is at work, and is ended afterwards."""
@@ -232,9 +238,8 @@ def record(*arguments, samples=1500, seconds=None, hertz=None):
         recorder = subprocess.Popen([GOSYM, *map(str, command)], stdin=subprocess.DEVNULL,
                                     stderr=subprocess.PIPE, text=True)
         wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
-    ends = [(pid, cpu_ticks(pid) + seconds * os.sysconf("SC_CLK_TCK")) for pid in pids]
-    wait_for(lambda: recorder.poll() is not None or all(cpu_ticks(pid) >= end for pid, end in ends),
-             "CPU time used")
+    is_enough = cpu_used(pids, seconds)
+    wait_for(lambda: recorder.poll() is not None or is_enough(), "CPU time used")
     recorder.send_signal(signal.SIGINT)
     with standing_still(pids):
         told = recorder.communicate()[1]

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_ticks,
+from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_used,
                     facts, gosym, has_begun, new_place, record, recording, run, running, standing_still, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
@@ -316,8 +316,7 @@ def slow_reader():
         wait_for(lambda: is_writing(recorder), "full pipe")
         before = resident(recorder.pid)
         # However busy the machine is: what it samples has had its time.
-        end = cpu_ticks(recorder.args[-1]) + 4 * os.sysconf("SC_CLK_TCK")
-        wait_for(lambda: cpu_ticks(recorder.args[-1]) >= end, "CPU time used")
+        wait_for(cpu_used([recorder.args[-1]], 4), "CPU time used")
         after = resident(recorder.pid)
         data += recorder.stdout.read(1 << 17)
         recorder.send_signal(signal.SIGINT)

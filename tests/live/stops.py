@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from common import (GOSYM, WORK, build_demo, call, cpu_ticks, facts, folded, gosym, has_begun, new_place, record,
+from common import (GOSYM, WORK, build_demo, call, cpu_used, facts, folded, gosym, has_begun, new_place, record,
                     recording, run, running, wait_for)
 
 
@@ -21,8 +21,7 @@ def stopped_by(number):
         recorder = subprocess.Popen([GOSYM, "record", "-p", str(pid), "-F", "499", "-o", file],
                                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
-        before = cpu_ticks(pid)
-        wait_for(lambda: cpu_ticks(pid) > before + 30, "more CPU time used")
+        wait_for(cpu_used([pid], 0.3), "more CPU time used")
         recorder.send_signal(number)
         told = recorder.communicate(timeout=60)[1]
     assert recorder.returncode == 0, f"status {recorder.returncode}: {told}"
@@ -37,8 +36,7 @@ def killed_outright():
         recorder = subprocess.Popen([GOSYM, "record", "-q", "-p", str(pid), "-F", "999", "-o", file],
                                     stdin=subprocess.DEVNULL)
         wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
-        before = cpu_ticks(pid)
-        wait_for(lambda: cpu_ticks(pid) > before + 150, "more CPU time used")
+        wait_for(cpu_used([pid], 1.5), "more CPU time used")
         recorder.kill()
         recorder.wait()
     assert any("main.fetchData" in stack.frames for stack in folded(file))

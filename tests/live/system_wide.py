@@ -5,7 +5,7 @@ import functools
 import pathlib
 
 import common
-from common import (GOSYM, WORK, build_demo, build_fib, call, cpu_ticks, folded, gosym, is_kernel, pprof,
+from common import (GOSYM, WORK, build_demo, build_fib, call, cpu_used, folded, gosym, is_kernel, pprof,
                     run, running, wait_for)
 
 
@@ -18,9 +18,7 @@ def recorded():
             running("dd", "if=/dev/zero", "of=/dev/null", "bs=64k") as dd:
         pids = {"demo": demo, "fib": fib, "dd": dd}
         with common.recording("-q", "-a", "-F", 499) as (_, file):
-            before = {pid: cpu_ticks(pid) for pid in pids.values()}
-            wait_for(lambda: all(cpu_ticks(pid) >= before[pid] + 50 for pid in before),
-                     "CPU time used")
+            wait_for(cpu_used(pids.values(), 0.5), "CPU time used")
         return file, pids
 
 

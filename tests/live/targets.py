@@ -5,8 +5,8 @@ import shutil
 import signal
 import subprocess
 
-from common import (GOSYM, WITHOUT_RIGHTS, build_spin, call, cpu_ticks, folded, gosym, new_place, recording, run,
-                    running, wait_for)
+from common import (GOSYM, WITHOUT_RIGHTS, build_spin, call, cpu_ticks, cpu_used, folded, gosym, new_place,
+                    recording, run, running, wait_for)
 
 NOBODY = "65534"
 GAMES = "5"  # who has no processes, where other tests run beside this one
@@ -46,9 +46,8 @@ def recorded(*options, until):
         # The stop watch is started once samples are taken.
         wait_for(lambda: recorder.poll() is not None or str(file) in command_lines(recorder.pid),
                  "stop watch started")
-        before = [cpu_ticks(pid) for pid in until]
-        wait_for(lambda: recorder.poll() is not None or
-                 all(cpu_ticks(pid) > ticks + 20 for pid, ticks in zip(until, before)), "CPU time used")
+        is_enough = cpu_used(until, 0.2)
+        wait_for(lambda: recorder.poll() is not None or is_enough(), "CPU time used")
         end()
         told = recorder.communicate(timeout=60)[1]
     return told, recorder.returncode, file
@@ -84,8 +83,7 @@ def by_user():
     with running(*as_user(GAMES, program)), running(build_spin()), \
             running(*as_user(GAMES, "sh", parent)) as two:
         with recording("-u", "games", "-F", "499") as (recorder, file), running(*as_user(GAMES, late)):
-            before = cpu_ticks(two)
-            wait_for(lambda: cpu_ticks(two) > before + 5, "CPU time of the shell")
+            wait_for(cpu_used([two], 0.05), "CPU time of the shell")
             signal_file.touch()
             children = lambda: call("pgrep", "-P", two, check=False).out.split()
             started = wait_for(children, "child")[0]

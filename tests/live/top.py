@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 
-from common import (GOSYM, WITHOUT_RIGHTS, build_demo, build_fib, build_spin, call, cpu_ticks, gosym,
+from common import (GOSYM, WITHOUT_RIGHTS, build_demo, build_fib, build_spin, call, cpu_used, gosym,
                     has_begun, new_place, record, run, running, wait_for)
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -112,8 +112,7 @@ def process_that_runs():
     with running(build_demo("debian"), 600) as pid:
         recorded = shares(gosym("report", "--top", 0, record("-p", pid, seconds=2, hertz=499)).out)
         with top_beside("-F", 499, "--interval", "500ms", "-p", pid, "--top", 0) as process:
-            end = cpu_ticks(pid) + 2 * TICK
-            wait_for(lambda: cpu_ticks(pid) >= end, "CPU time used")
+            wait_for(cpu_used([pid], 2), "CPU time used")
             process.send_signal(signal.SIGINT)
             out, err = process.communicate()
             assert process.returncode == 0, err
@@ -156,8 +155,7 @@ def ends_with_its_reader():
 def ends_with_its_target():
     with running(build_spin()) as pid:
         with top_beside("--interval", "100s", "-p", pid) as process:
-            end = cpu_ticks(pid) + TICK
-            wait_for(lambda: cpu_ticks(pid) >= end, "CPU time used")
+            wait_for(cpu_used([pid], 1), "CPU time used")
             os.kill(pid, signal.SIGKILL)
             out, err = process.communicate(timeout=60)
             assert process.returncode == 0, err
