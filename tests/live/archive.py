@@ -135,7 +135,7 @@ def is_named_throughout(recording, ids):
 
 def a_container(*targets):
     with container() as ids:
-        recording = record(*(targets or ["-p", ids]), samples=3000)
+        recording = record(*(targets or ["-p", ids]), until=ids.split(","), samples=3000)
     is_named_throughout(recording, ids)
 
 

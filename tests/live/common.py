@@ -220,20 +220,20 @@ def standing_still(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
-def record(*arguments, samples=1500, seconds=None, hertz=None):
-    """A new recording; the arguments say of what. Of processes it lasts for so many samples, or seconds,
-    of the CPU time of each, however busy the machine is. Whom the rate matters gives both seconds and
-    hertz.
+def record(*arguments, until=(), samples=1500, seconds=None, hertz=None):
+    """A new recording; the arguments say of what. Of processes, and of all where some are looked for in
+    it (`until`), it lasts for so many samples, or seconds, of the CPU time of each, however busy the
+    machine is. Whom the rate matters gives both seconds and hertz.
     """
     if hertz is None:
         hertz = 999 if SLOW else 4999  # more is too much for a simulated CPU
         seconds = samples / hertz
     file = new_place("cpu.raw")
     command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
-    if arguments[0] != "-p":
+    pids = [int(pid) for pid in (str(arguments[1]).split(",") if arguments[0] == "-p" else until)]
+    if not pids:
         gosym(*command, "-d", f"{seconds}s")
         return file
-    pids = [int(pid) for pid in str(arguments[1]).split(",")]
     with standing_still(pids):
         recorder = subprocess.Popen([GOSYM, *map(str, command)], stdin=subprocess.DEVNULL,
                                     stderr=subprocess.PIPE, text=True)

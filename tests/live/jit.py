@@ -61,7 +61,7 @@ def command_that_ended_is_named():
 def processes_are_told_apart():
     with running_jit("anon", FOREVER, "one") as one, running_jit("anon", FOREVER, "two") as two, \
             running_jit("anon", FOREVER) as nameless:
-        recording = record("-a", seconds=2, hertz=499)
+        recording = record("-a", until=[one, two, nameless], seconds=0.6, hertz=499)
     assert share(leaves(recording, "--pid", one), "one") > 0.5
     assert share(leaves(recording, "--pid", two), "two") > 0.5
     unnamed = leaves(recording, "--pid", nameless)

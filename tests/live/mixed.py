@@ -38,7 +38,8 @@ def recording():
         programs = {name: Program(stack.enter_context(running(*command, cwd=WORK)), hot)
                     for name, hot, command in commands()}
         stack.enter_context(running("dd", "if=/dev/zero", "of=/dev/null", "bs=64k"))
-        file = record("-a", seconds=5, hertz=499)
+        pids = [program.pid for program in programs.values()]
+        file = record("-a", until=pids, seconds=1, hertz=499)
     perf_map(programs["node"].pid).unlink()
     return file, programs
 
