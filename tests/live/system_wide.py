@@ -4,9 +4,8 @@ import collections
 import functools
 import pathlib
 
-import common
-from common import (GOSYM, WORK, build_demo, build_fib, call, cpu_used, folded, gosym, is_kernel, pprof,
-                    run, running, wait_for)
+from common import (GOSYM, WORK, build_demo, build_fib, call, folded, gosym, is_kernel, pprof, record,
+                    run, running)
 
 
 @functools.cache
@@ -17,9 +16,7 @@ def recorded():
             running(build_fib("-fno-omit-frame-pointer")) as fib, \
             running("dd", "if=/dev/zero", "of=/dev/null", "bs=64k") as dd:
         pids = {"demo": demo, "fib": fib, "dd": dd}
-        with common.recording("-q", "-a", "-F", 499) as (_, file):
-            wait_for(cpu_used(pids.values(), 0.5), "CPU time used")
-        return file, pids
+        return record("-a", until=pids.values(), seconds=0.5, hertz=499), pids
 
 
 def both_are_found():
