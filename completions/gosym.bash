@@ -1,18 +1,62 @@
 # bash completion for gosym
 
-_gosym_pids() {
-  local before=
-  case $1 in *,*) before=${1%,*}, ;; esac
-  COMPREPLY=($(cd /proc && compgen -P "$before" -W "$(echo [0-9]*)" -- "${1##*,}"))
+# Offers those of the words, of which none needs quoting, that begin with what is typed. In a list, `a,b`,
+# that is what follows the last comma.
+_gosym_words() {
+  local before= word
+  case $current in *,*) before=${current%,*}, ;; esac
+  for word in $1; do
+    if [[ $before$word == "$current"* ]]; then COMPREPLY+=("$before$word"); fi
+  done
 }
+
+# Offers names that anybody may have chosen, e.g. `$(reboot)`: they are given to nothing that expands text,
+# as compgen -W does, and what is offered stands for the name alone, for it becomes part of a command.
+# Those that have to be written as $'...' are left out, and between quotes all that need any: readline puts
+# what is offered behind the opening quote.
+_gosym_names() {
+  local name quoted
+  for name; do
+    printf -v quoted %q "$name"
+    case $current in
+      [\"\']*) if [[ $quoted == "$name" && $name == "${current:1}"* ]]; then COMPREPLY+=("$name"); fi ;;
+      *) if [[ $quoted != \$* && $quoted == "$current"* ]]; then COMPREPLY+=("$quoted"); fi ;;
+    esac
+  done
+}
+
+_gosym_pids() {
+  local processes=(/proc/[0-9]*)
+  _gosym_words "${processes[*]#/proc/}"
+}
+
+_gosym_comms() {
+  local file name names=()
+  for file in /proc/[0-9]*/comm; do
+    name=
+    IFS= read -r -d '' name < "$file"
+    if [[ $name ]]; then names+=("${name%$'\n'}"); fi
+  done 2> /dev/null
+  _gosym_names "${names[@]}"
+}
+
+_gosym_users() {
+  local names
+  mapfile -t names < <(compgen -u)
+  _gosym_names "${names[@]}"
+}
+
+# Leaves it to readline, which quotes file names.
+_gosym_folders() { compopt -o dirnames 2> /dev/null; }
+_gosym_files() { compopt -o default 2> /dev/null; }
 
 _gosym() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} options
+  local command=${COMP_WORDS[1]} options IFS=$' \t\n'
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version" -- "$current"))
+    _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version"
     return
   fi
 
@@ -68,7 +112,7 @@ _gosym() {
       ;;
     doctor) options="-h --help" ;;
     help)
-      COMPREPLY=($(compgen -W "record report top diff goroutines archive inspect resolve annotate doctor" -- "$current"))
+      _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor"
       return
       ;;
     *) return ;;
@@ -88,59 +132,57 @@ _gosym() {
     top:--cgroup | top:--call-graph | top:--archive | top:--sampler | top:--duration) command=record ;;
   esac
   case $command:$previous in
-    diff:--per) COMPREPLY=($(compgen -W "share second run" -- "$current")) ;;
+    diff:--per) _gosym_words "share second run" ;;
     diff:-s | diff:--by)
-      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu host state waker" -- "$current"))
+      _gosym_words "function line file module package category address process thread comm label: cgroup container goroutine cpu host state waker"
       ;;
-    diff:--sort) COMPREPLY=($(compgen -W "self total" -- "$current")) ;;
+    diff:--sort) _gosym_words "self total" ;;
     diff:--confidence | diff:--fail-above) ;;
-    goroutines:--by) COMPREPLY=($(compgen -W "state function creator label:" -- "$current")) ;;
-    goroutines:--watch) COMPREPLY=($(compgen -W "1s 10s 1m" -- "$current")) ;;
+    goroutines:--by) _gosym_words "state function creator label:" ;;
+    goroutines:--watch) _gosym_words "1s 10s 1m" ;;
     goroutines:-n | goroutines:--iterations) ;;
-    goroutines:--older) COMPREPLY=($(compgen -W "1m 5m 1h" -- "$current")) ;;
+    goroutines:--older) _gosym_words "1m 5m 1h" ;;
     goroutines:--state | goroutines:--focus | goroutines:--label) ;;
-    top:--interval) COMPREPLY=($(compgen -W "500ms 1s 2s" -- "$current")) ;;
-    top:--window) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
+    top:--interval) _gosym_words "500ms 1s 2s" ;;
+    top:--window) _gosym_words "10s 30s 1m" ;;
     top:-n | top:--iterations) ;;
-    record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids "$current" ;;
-    record:-F | record:--freq) COMPREPLY=($(compgen -W "99 499 999" -- "$current")) ;;
-    record:-e | record:--event | report:--event | annotate:--event) COMPREPLY=($(compgen -W "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" -- "$current")) ;;
-    record:-u | record:--user) COMPREPLY=($(compgen -u -- "$current")) ;;
-    record:--comm) COMPREPLY=($(compgen -W "$(ps -eo comm= 2> /dev/null)" -- "$current")) ;;
-    record:--cgroup) COMPREPLY=($(compgen -d -- "$current")) ;;
-    record:--call-graph) COMPREPLY=($(compgen -W "auto fp dwarf" -- "$current")) ;;
-    record:--archive) COMPREPLY=($(compgen -W "auto all none" -- "$current")) ;;
-    record:--sampler) COMPREPLY=($(compgen -W "auto bpf perf" -- "$current")) ;;
-    record:-d | record:--duration) COMPREPLY=($(compgen -W "10s 30s 1m" -- "$current")) ;;
+    record:-p | record:--pid | report:--pid | resolve:-p | resolve:--pid) _gosym_pids ;;
+    record:-F | record:--freq) _gosym_words "99 499 999" ;;
+    record:-e | record:--event | report:--event | annotate:--event) _gosym_words "cpu-clock task-clock page-faults context-switches cpu-migrations cycles instructions cache-misses branch-misses" ;;
+    record:-u | record:--user) _gosym_users ;;
+    record:--comm) _gosym_comms ;;
+    record:--cgroup) _gosym_folders ;;
+    record:--call-graph) _gosym_words "auto fp dwarf" ;;
+    record:--archive) _gosym_words "auto all none" ;;
+    record:--sampler) _gosym_words "auto bpf perf" ;;
+    record:-d | record:--duration) _gosym_words "10s 30s 1m" ;;
     report:-f | report:--format)
-      COMPREPLY=($(compgen -W "text csv md json folded pprof html svg" -- "$current"))
+      _gosym_words "text csv md json folded pprof html svg"
       ;;
     report:-s | report:--by)
-      COMPREPLY=($(compgen -W "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker" -- "${current##*,}"))
+      _gosym_words "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker"
       ;;
-    report:--side) COMPREPLY=($(compgen -W "before after" -- "$current")) ;;
-    report:--sort) COMPREPLY=($(compgen -W "self total name" -- "$current")) ;;
-    report:--color | annotate:--color) COMPREPLY=($(compgen -W "auto always never" -- "$current")) ;;
+    report:--side) _gosym_words "before after" ;;
+    report:--sort) _gosym_words "self total name" ;;
+    report:--color | annotate:--color) _gosym_words "auto always never" ;;
     report:--top | report:--tid | report:-c | report:--comm | report:--label | report:--time) ;;
     report:--callers | report:--callees | report:--lines | report:-S | report:--focus) ;;
     report:--ignore | report:-d | report:--module | report:--hide | report:--show) ;;
     report:--min | report:--percent-limit | report:--depth | inspect:--function) ;;
     report:--demangle | resolve:--demangle | annotate:--demangle)
-      COMPREPLY=($(compgen -W "short full none" -- "$current"))
+      _gosym_words "short full none"
       ;;
     report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | \
       resolve:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source)
-      compopt -o filenames 2>/dev/null
-      COMPREPLY=($(compgen -d -- "$current"))
+      _gosym_folders
       ;;
-    annotate:--syntax) COMPREPLY=($(compgen -W "att intel" -- "$current")) ;;
-    inspect:--sort) COMPREPLY=($(compgen -W "address size name" -- "$current")) ;;
+    annotate:--syntax) _gosym_words "att intel" ;;
+    inspect:--sort) _gosym_words "address size name" ;;
     *)
       if [[ $current == -* ]]; then
-        COMPREPLY=($(compgen -W "$options" -- "$current"))
+        _gosym_words "$options"
       else
-        compopt -o filenames 2>/dev/null
-        COMPREPLY=($(compgen -f -- "$current"))
+        _gosym_files
       fi
       ;;
   esac

@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from common import (FIXTURES, GOSYM, WORK, Skip, build_spin, call, cpu_ticks, cpu_used, folded,
-                    is_kernel, is_unnamed, record, recording, run, running, wait_for)
+from common import (FIXTURES, GOSYM, WORK, Skip, a_cgroup, build_spin, call, cpu_ticks, cpu_used,
+                    folded, is_kernel, is_unnamed, record, recording, run, running, wait_for)
 
 CHURN = ["comm", "comm", "mmap", "mprotect"]
 ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
@@ -75,23 +75,6 @@ def names_of_a_process():
         file = record("-p", pid, seconds=1, hertz=499)
         assert not re.search("^lost", call(GOSYM, "report", file).out, re.MULTILINE)
     assert named_share(file, "spin") > 0.99
-
-
-@contextlib.contextmanager
-def a_cgroup():
-    """Its directory, of cgroup v2."""
-    for mount in ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]:
-        group = pathlib.Path(mount, f"gosym-test-{os.getpid()}")
-        if not pathlib.Path(mount, "cgroup.controllers").exists():
-            continue
-        group.mkdir()
-        try:
-            yield group
-        finally:
-            wait_for(lambda: not (group / "cgroup.procs").read_text(), "end of all in the cgroup")
-            group.rmdir()
-        return
-    raise Skip("no cgroup v2")
 
 
 def events_of_a_cgroup():

@@ -408,6 +408,23 @@ class Skip(Exception):
     """Raised by a case that cannot be tried here, with the reason."""
 
 
+@contextlib.contextmanager
+def a_cgroup():
+    """Its directory, of cgroup v2."""
+    for mount in ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]:
+        group = pathlib.Path(mount, f"gosym-test-{os.getpid()}")
+        if not pathlib.Path(mount, "cgroup.controllers").exists():
+            continue
+        group.mkdir()
+        try:
+            yield group
+        finally:
+            wait_for(lambda: not (group / "cgroup.procs").read_text(), "end of all in the cgroup")
+            group.rmdir()
+        return
+    raise Skip("no cgroup v2")
+
+
 def cpu_time():
     """Of this test and of all that it has started and seen the end of, in seconds."""
     return sum(os.times()[:4])
