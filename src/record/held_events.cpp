@@ -14,6 +14,13 @@ constexpr size_t kMaxMemory = 32 << 20;
 constexpr size_t kMaxThreads = 100'000;
 constexpr size_t kMaxHeld = 50'000;
 
+// Programs that a process has left within the time that samples need to come. Who executes
+// without a pause does it a hundred times in that.
+constexpr size_t kMaxBefore = 200;
+
+// That a thread had within that time: it has the last of them at the end.
+constexpr size_t kMaxNames = 64;
+
 // Of one process, to compare a new one with.
 constexpr size_t kMaxMappings = 1024;
 
@@ -27,6 +34,10 @@ uint64_t limit_of(const RawMapping& mapping) {
 
 bool overlap(const RawMapping& a, const RawMapping& b) {
   return a.start < limit_of(b) && b.start < limit_of(a);
+}
+
+bool hides(const RawMapping& by, const RawMapping& old) {
+  return by.start <= old.start && limit_of(old) <= limit_of(by);
 }
 
 bool is_same_place(const RawMapping& a, const RawMapping& b) {
@@ -66,17 +77,18 @@ void HeldEvents::forget(uint32_t pid) {
   auto known = processes_.find(pid);
   if (known == processes_.end())
     return;
-  clear(known->second);
+  discount(known->second);
   processes_.erase(known);
 }
 
-void HeldEvents::clear(HeldProcess& process) {
-  if (process.before)
-    clear(*process.before);
+void HeldEvents::discount(const HeldProcess& process) {
+  for (const HeldProcess& earlier : process.before)
+    discount(earlier);
   for (const RawMapping& mapping : process.mappings)
     memory_ -= memory_of(mapping);
+  for (const HiddenMapping& hidden : process.hidden)
+    memory_ -= memory_of(hidden.mapping);
   thread_count_ -= process.threads.size();
-  process = {};
 }
 
 // True if it is news.
@@ -87,21 +99,29 @@ bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
     known = last_at(*process.inherited, mapping);
   if (known && is_same_place(*known, mapping))
     return false;
-  // What is hidden for good.
-  std::erase_if(process.mappings, [&](const RawMapping& old) {
-    bool is_hidden = mapping.start <= old.start && limit_of(old) <= limit_of(mapping);
-    memory_ -= is_hidden ? memory_of(old) : 0;
-    return is_hidden;
-  });
-  bool has_room =
-      process.mappings.size() < kMaxMappings && memory_ + memory_of(mapping) <= kMaxMemory;
+  hide(process, mapping);
+  bool has_room = process.mappings.size() + process.hidden.size() < kMaxMappings &&
+                  memory_ + memory_of(mapping) <= kMaxMemory;
   if (!has_room)
     process.whole_since.reset();
   if (has_room) {
-    memory_ += memory_of(mapping);
     process.mappings.push_back(mapping);
+    memory_ += memory_of(process.mappings.back());
   }
   return true;
+}
+
+void HeldEvents::hide(HeldProcess& process, const RawMapping& by) {
+  auto shown = std::stable_partition(process.mappings.begin(), process.mappings.end(),
+                                     [&](const auto& old) { return !hides(by, old); });
+  for (auto old = shown; old != process.mappings.end(); ++old)
+    process.hidden.push_back({std::move(*old), by.time});
+  process.mappings.erase(shown, process.mappings.end());
+  std::erase_if(process.hidden, [&](const HiddenMapping& old) {
+    bool is_over = process.is_out || old.since <= forgotten_until_;
+    memory_ -= is_over ? memory_of(old.mapping) : 0;
+    return is_over;
+  });
 }
 
 void HeldEvents::on_mmap(RawMapping& mapping, Records& out) {
@@ -111,28 +131,40 @@ void HeldEvents::on_mmap(RawMapping& mapping, Records& out) {
     out.emplace_back(std::move(mapping));
 }
 
-void HeldEvents::on_exec(HeldProcess& process, const CommEvent& exec) {
-  // Samples of the program before may still come, but none of that before it.
-  bool is_out = process.is_out;
-  if (process.before)
-    clear(*std::exchange(process.before, nullptr));
-  if (is_out) {
-    clear(process);
-  } else {
-    auto before = std::make_unique<HeldProcess>(std::move(process));
-    process = {};
-    process.before = std::move(before);
-  }
-  process.exec = exec;
-  process.is_out = is_out;
-  process.whole_since = lost_count_;
+// Of what the number meant until then samples may still come.
+void HeldEvents::begin_anew(uint32_t pid, HeldProcess& process, uint64_t time) {
+  bool is_known = process.fork.pid != 0 || process.exec.pid != 0 || process.is_out ||
+                  !process.mappings.empty() || !process.threads.empty();
+  if (!is_known)
+    return;
+  HeldProcess left = std::exchange(process, {});
+  process.before = std::exchange(left.before, {});
+  left.end = time;
+  process.before.push_back(std::move(left));
+  if (process.before.size() > kMaxBefore)
+    forget_before(process, process.before.front().end);
+  over_.push_back({pid, 0, time});
+}
+
+void HeldEvents::forget_before(HeldProcess& process, uint64_t time) {
+  std::erase_if(process.before, [&](const HeldProcess& earlier) {
+    bool is_over = earlier.end <= time;
+    if (is_over)
+      discount(earlier);
+    return is_over;
+  });
 }
 
 void HeldEvents::on_comm(CommEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
   HeldProcess& of = process(event.pid);
-  if (event.is_exec)
-    on_exec(of, event);
+  if (event.is_exec) {
+    bool is_out = of.is_out;
+    begin_anew(event.pid, of, event.time);
+    of.exec = event;
+    of.is_out = is_out;
+    of.whole_since = lost_count_;
+  }
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
     of.whole_since.reset();
     if (of.is_out)
@@ -144,13 +176,31 @@ void HeldEvents::on_comm(CommEvent& event, Records& out) {
   auto [place, is_new] = of.threads.try_emplace(event.tid);
   HeldThread& thread = place->second;
   thread_count_ += is_new ? 1 : 0;
-  bool is_news = event.is_exec || thread.name != event.comm;
-  thread.name = event.comm;
+  bool is_news = rename(thread, event) || event.is_exec;
   thread.has_ended = false;
-  thread.time = is_new ? event.time : thread.time;
   thread.is_out |= of.is_out && (event.is_exec || event.tid == event.pid);
   if (thread.is_out && is_news)
     out.emplace_back(std::move(event));
+}
+
+// True if it is another name than before.
+bool HeldEvents::rename(HeldThread& thread, const CommEvent& event) const {
+  auto& names = thread.names;
+  if (!names.empty() && names.back().name == event.comm)
+    return false;
+  // A name that it has for a moment only is passed over: most threads give themselves one as
+  // the first thing that they do.
+  bool is_passed_over = !names.empty() && (event.time < names.back().time + kShortNameTime ||
+                                           names.size() == kMaxNames);
+  if (is_passed_over)
+    names.back().name = event.comm;
+  else
+    names.push_back({event.time, event.comm});
+  uint64_t needed_from = thread.is_out ? event.time : forgotten_until_;
+  auto needed = std::ranges::upper_bound(names, needed_from, {}, &HeldName::time);
+  if (needed - names.begin() > 1)
+    names.erase(names.begin(), std::prev(needed));
+  return true;
 }
 
 // As of now, in one piece that children share.
@@ -161,7 +211,8 @@ std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(
   auto all = std::make_shared<Mappings>();
   if (process.inherited)
     for (const RawMapping& mapping : *process.inherited)
-      if (!last_at(process.mappings, mapping))
+      if (std::ranges::none_of(process.mappings,
+                               [&](const RawMapping& own) { return hides(own, mapping); }))
         all->push_back(mapping);
   std::ranges::copy(process.mappings, std::back_inserter(*all));
   return all;
@@ -171,8 +222,9 @@ void HeldEvents::on_fork(const ForkEvent& event, Records& out) {
   release_if_wanted(event.parent_pid, out);
   HeldProcess& parent = process(event.parent_pid);
   auto named = parent.threads.find(event.parent_tid);
-  HeldThread thread = {.time = event.time,
-                       .name = named == parent.threads.end() ? "" : named->second.name};
+  HeldThread thread;
+  if (named != parent.threads.end() && !named->second.names.empty())
+    thread.names = {{event.time, named->second.names.back().name}};
   if (event.pid == event.parent_pid) {
     if (thread_count_ < kMaxThreads)
       thread_count_ += parent.threads.insert_or_assign(event.tid, std::move(thread)).second;
@@ -183,8 +235,8 @@ void HeldEvents::on_fork(const ForkEvent& event, Records& out) {
   // A child begins with what its parent has mapped; of the number nothing older is true.
   auto whole_since = parent.whole_since;
   std::shared_ptr<const Mappings> inherited = all_mappings(parent);
-  forget(event.pid);
   HeldProcess& child = process(event.pid);
+  begin_anew(event.pid, child, event.time);
   child.fork = event;
   child.whole_since = whole_since;
   child.inherited = std::move(inherited);
@@ -200,22 +252,31 @@ void HeldEvents::on_exit(const ExitEvent& event, Records& out) {
   if (thread == known->second.threads.end())
     return;
   thread->second.has_ended = true;
-  ended_.push_back({event.pid, event.tid, event.time});
+  over_.push_back({event.pid, event.tid, event.time});
   if (thread->second.is_out)
     out.emplace_back(event);
 }
 
-void HeldEvents::forget_ended(uint64_t time) {
-  for (; !ended_.empty() && ended_.front().time <= time; ended_.pop_front()) {
-    auto process = processes_.find(ended_.front().pid);
+void HeldEvents::forget_until(uint64_t time) {
+  for (; !over_.empty() && over_.front().time <= time; over_.pop_front()) {
+    auto process = processes_.find(over_.front().pid);
     if (process == processes_.end())
       continue;
-    auto thread = process->second.threads.find(ended_.front().tid);
-    if (thread == process->second.threads.end() || !thread->second.has_ended)
-      continue;
-    process->second.threads.erase(thread);
-    thread_count_--;
+    if (over_.front().tid == 0)
+      forget_before(process->second, over_.front().time);
+    else
+      forget_thread(process->second, over_.front().tid);
   }
+  forgotten_until_ = std::max(forgotten_until_, time);
+}
+
+// Another may have its number by now.
+void HeldEvents::forget_thread(HeldProcess& process, uint32_t tid) {
+  auto thread = process.threads.find(tid);
+  if (thread == process.threads.end() || !thread->second.has_ended)
+    return;
+  process.threads.erase(thread);
+  thread_count_--;
 }
 
 bool HeldEvents::is_over(uint32_t pid) const {
@@ -241,13 +302,22 @@ void HeldEvents::lose_track(uint32_t pid) {
     known->second.whole_since.reset();
 }
 
+// The program that it ran at a time.
+const HeldEvents::HeldProcess& HeldEvents::state_at(const HeldProcess& process, uint64_t time) {
+  auto ran = std::ranges::upper_bound(process.before, time, {}, &HeldProcess::end);
+  return ran == process.before.end() ? process : *ran;
+}
+
+bool HeldEvents::has_given(const HeldProcess& process, uint32_t tid, uint64_t time) {
+  const HeldProcess& state = state_at(process, time);
+  auto thread = state.threads.find(tid);
+  return state.is_out && thread != state.threads.end() && thread->second.is_out;
+}
+
 void HeldEvents::want(uint32_t pid, uint32_t tid, uint64_t time) {
   auto known = processes_.find(pid);
-  if (known != processes_.end() && known->second.is_out) {
-    auto thread = known->second.threads.find(tid);
-    if (thread != known->second.threads.end() && thread->second.is_out)
-      return;
-  }
+  if (known != processes_.end() && has_given(known->second, tid, time))
+    return;
   Want& want = wanted_.try_emplace(pid, Want{.time = time, .tids = {}}).first->second;
   want.time = std::min(want.time, time);
   if (std::ranges::find(want.tids, tid) == want.tids.end())
@@ -258,12 +328,8 @@ void HeldEvents::want(uint32_t pid, uint32_t tid, uint64_t time) {
 void HeldEvents::release_if_wanted(uint32_t pid, Records& out) {
   auto want = wanted_.find(pid);
   auto known = processes_.find(pid);
-  if (want == wanted_.end() || known == processes_.end())
-    return;
-  if (!known->second.is_out)
-    release_process(pid, want->second.time, known->second, out);
-  for (uint32_t tid : want->second.tids)
-    release_thread(pid, tid, known->second, out);
+  if (want != wanted_.end() && known != processes_.end())
+    release_all(pid, want->second, known->second, out);
 }
 
 void HeldEvents::release(uint64_t until, Records& out) {
@@ -273,53 +339,57 @@ void HeldEvents::release(uint64_t until, Records& out) {
       ++next;
       continue;
     }
-    // All events until then are here. What is not known by now has to be read.
     HeldProcess& of = process(pid);
-    if (!of.is_out)
-      release_process(pid, want.time, of, out);
+    release_all(pid, want, of, out);
+    // All events until then are here. What is not known by now has to be read: of the program
+    // that runs now.
     if (!is_whole(of))
-      unknown_.emplace(pid, want.time);
+      unknown_.emplace(pid, std::max({want.time, of.fork.time, of.exec.time}));
     of.whole_since = lost_count_;
-    for (uint32_t tid : want.tids)
-      release_thread(pid, tid, of, out);
     next = wanted_.erase(next);
   }
 }
 
-void HeldEvents::release_process(uint32_t pid, uint64_t sample_time, HeldProcess& process,
-                                 Records& out) {
-  process.is_out = true;
-  // Of the program before the exec only if the sample is of that.
-  if (process.before) {
-    if (sample_time < process.exec.time)
-      release_process(pid, sample_time, *process.before, out);
-    clear(*std::exchange(process.before, nullptr));
-  }
-  // In the order in which it happened; what was inherited is as if mapped by the fork.
-  if (process.fork.pid != 0) {
-    out.emplace_back(process.fork);
-    for (RawMapping mapping : process.inherited ? *process.inherited : Mappings{}) {
-      mapping.pid = pid;
-      mapping.time = process.fork.time;
-      out.emplace_back(std::move(mapping));
-    }
-  }
-  if (process.exec.pid != 0)
-    out.emplace_back(process.exec);
-  for (const RawMapping& mapping : process.mappings)
-    out.emplace_back(mapping);
-  release_thread(pid, pid, process, out);
+// From the program on of which the first sample is.
+void HeldEvents::release_all(uint32_t pid, const Want& want, HeldProcess& process,
+                             Records& out) {
+  for (HeldProcess& earlier : process.before)
+    if (want.time < earlier.end)
+      release_process(pid, want, earlier, out);
+  release_process(pid, want, process, out);
 }
 
-// From its beginning on it has the name that it has now: one that a thread gives itself, as a
-// rule, as the first thing that it does.
+void HeldEvents::release_process(uint32_t pid, const Want& want, HeldProcess& process,
+                                 Records& out) {
+  if (!std::exchange(process.is_out, true)) {
+    // In the order in which it happened; what was inherited is as if mapped by the fork.
+    if (process.fork.pid != 0) {
+      out.emplace_back(process.fork);
+      for (RawMapping mapping : process.inherited ? *process.inherited : Mappings{}) {
+        mapping.pid = pid;
+        mapping.time = process.fork.time;
+        out.emplace_back(std::move(mapping));
+      }
+    }
+    if (process.exec.pid != 0)
+      out.emplace_back(process.exec);
+    for (const HiddenMapping& hidden : process.hidden)
+      out.emplace_back(hidden.mapping);
+    for (const RawMapping& mapping : process.mappings)
+      out.emplace_back(mapping);
+    release_thread(pid, pid, process, out);
+  }
+  for (uint32_t tid : want.tids)
+    release_thread(pid, tid, process, out);
+}
+
 void HeldEvents::release_thread(uint32_t pid, uint32_t tid, HeldProcess& process,
                                 Records& out) {
   auto known = process.threads.find(tid);
   if (known == process.threads.end() || std::exchange(known->second.is_out, true))
     return;
-  if (!known->second.name.empty())
-    out.emplace_back(CommEvent{known->second.time, pid, tid, known->second.name, false});
+  for (const HeldName& name : known->second.names)
+    out.emplace_back(CommEvent{name.time, pid, tid, name.name, false});
 }
 
 std::map<uint32_t, uint64_t> HeldEvents::take_unknown() {

@@ -19,6 +19,12 @@ namespace gosym {
 // out, and from then on what the thread and its process do is given out as it comes, save what
 // changes nothing.
 //
+// Samples are read one CPU after the other, so a process may have samples of a program that it
+// executed before ones that are older. Nothing that was so is forgotten until all samples of
+// that time have come: the program before an exec, the process that had the number before,
+// mappings that others hide, threads that have ended. It may be given out late, after what
+// happened since.
+//
 // The memory for it is bounded. Beyond it, or after events were lost, not all is known of some
 // processes, and they are to be read from /proc when there are samples of them.
 class HeldEvents {
@@ -31,7 +37,7 @@ public:
   // A process is read from /proc now: nothing of it is held from here on.
   void give_out(uint32_t pid);
 
-  // There is a sample of a thread.
+  // There is a sample of a thread, maybe of a time before samples that came earlier.
   void want(uint32_t pid, uint32_t tid, uint64_t time);
   // Appends what was held of all that is wanted for samples up to a time; add() was given all
   // that happened until then.
@@ -44,36 +50,47 @@ public:
   void lose_track();
   void lose_track(uint32_t pid);
 
-  // Of threads that had ended by then all samples have come.
-  void forget_ended(uint64_t time);
+  // All samples and events up to a time have come: what was over by then is forgotten.
+  void forget_until(uint64_t time);
 
   // It has ended, and so have all its threads as far as is known.
   bool is_over(uint32_t pid) const;
   void forget(uint32_t pid);
 
 private:
+  struct HeldName {
+    uint64_t time = 0;  // from then on
+    std::string name;
+  };
   struct HeldThread {
-    uint64_t time = 0;  // from then on it is known
-    std::string name;   // empty: not known
+    std::vector<HeldName> names;  // the oldest first; of those given out only the last
     bool is_out = false;
     bool has_ended = false;
   };
   using Mappings = std::vector<RawMapping>;
+  struct HiddenMapping {
+    RawMapping mapping;
+    uint64_t since = 0;
+  };
+  // While it runs one program.
   struct HeldProcess {
     ForkEvent fork{};                           // pid 0: it was not seen, or is over
     CommEvent exec{};                           // likewise
     std::shared_ptr<const Mappings> inherited;  // null: none
     Mappings mappings;                          // since then
+    std::vector<HiddenMapping> hidden;          // by those, in order of time
     std::map<uint32_t, HeldThread> threads;
-    std::unique_ptr<HeldProcess> before;  // as it was before `exec`, of which samples may come
     bool is_out = false;
     std::optional<uint64_t>
         whole_since;  // of lost_count_; as long as that stays, nothing is missing
+    // As it was before its last execs, and whoever had its number before; the oldest first.
+    // Theirs is the time up to `end`.
+    std::vector<HeldProcess> before;
+    uint64_t end = 0;
   };
 
   void on_mmap(RawMapping& mapping, Records& out);
   void on_comm(CommEvent& event, Records& out);
-  void on_exec(HeldProcess& process, const CommEvent& exec);
   void on_fork(const ForkEvent& event, Records& out);
   void on_exit(const ExitEvent& event, Records& out);
 
@@ -81,9 +98,20 @@ private:
   bool is_whole(const HeldProcess& process) const { return process.whole_since == lost_count_; }
   static std::shared_ptr<const Mappings> all_mappings(const HeldProcess& process);
   bool remember(HeldProcess& process, const RawMapping& mapping);
-  void clear(HeldProcess& process);
+  void hide(HeldProcess& process, const RawMapping& by);
+  void begin_anew(uint32_t pid, HeldProcess& process, uint64_t time);
+  void forget_before(HeldProcess& process, uint64_t time);
+  bool rename(HeldThread& thread, const CommEvent& event) const;
+  void forget_thread(HeldProcess& process, uint32_t tid);
+  void discount(const HeldProcess& process);
+
+  struct Want;
+  static bool has_given(const HeldProcess& process, uint32_t tid, uint64_t time);
+  static const HeldProcess& state_at(const HeldProcess& process, uint64_t time);
   void release_if_wanted(uint32_t pid, Records& out);
-  void release_process(uint32_t pid, uint64_t sample_time, HeldProcess& process, Records& out);
+  static void release_all(uint32_t pid, const Want& want, HeldProcess& process, Records& out);
+  static void release_process(uint32_t pid, const Want& want, HeldProcess& process,
+                              Records& out);
   static void release_thread(uint32_t pid, uint32_t tid, HeldProcess& process, Records& out);
 
   struct Want {
@@ -93,12 +121,13 @@ private:
   std::unordered_map<uint32_t, HeldProcess> processes_;
   std::unordered_map<uint32_t, Want> wanted_;
   std::map<uint32_t, uint64_t> unknown_;
-  struct Ended {
+  struct Over {
     uint32_t pid;
-    uint32_t tid;
+    uint32_t tid;  // of a thread; 0: the program that the process ran
     uint64_t time;
   };
-  std::deque<Ended> ended_;  // threads, in order of time
+  std::deque<Over> over_;  // in order of time
+  uint64_t forgotten_until_ = 0;
   uint64_t lost_count_ = 0;  // how often track of all was lost
   size_t memory_ = 0;        // of mappings, about
   size_t thread_count_ = 0;

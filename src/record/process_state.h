@@ -22,6 +22,10 @@ struct ProcessState {
   bool is_unreadable = false;   // its mappings may not be read
   bool has_go_program = false;  // the sampler knows it
 
+  // Its program runs since the last fork or exec that was given out. What is given out of an
+  // earlier time is of an earlier program, and says nothing of this state.
+  uint64_t program_since = 0;
+
   // Where it has code, as of all events that were drained. The rest is as of those that were
   // handled.
   CodeRanges code;

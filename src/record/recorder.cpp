@@ -148,8 +148,11 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
 }
 
 Result<> Recorder::collect() {
-  // A thread that ended after the last look at the samples may still have some.
-  held_.forget_ended(std::min(handled_until_, sampled_until_));
+  // What was over after the last look at the samples may still have some.
+  uint64_t complete_until = std::min(handled_until_, sampled_until_);
+  held_.forget_until(complete_until);
+  while (!left_images_.empty() && left_images_.front().until <= complete_until)
+    left_images_.pop_front();
   // Before the samples, so that most of them find their code known.
   uint64_t drained = drain_events();
   handled_until_ = handle_events(drained, drained + kAllEventsTime);
@@ -240,6 +243,8 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   handle_given();
 
   ProcessState& process = processes_[sample.pid];
+  if (sample.time < process.program_since)
+    want_left_images(sample);
   if (sample.words.empty()) {
     select_words(sample, top, process);
     // Of registers it is what a rule asks for, if that is known.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <set>
 #include <string>
 #include <utility>
@@ -125,6 +126,7 @@ private:
   // recording, and tells what the process maps and runs.
   void handle_given();
   void on_mmap(RawMapping mapping);
+  void learn_code(ProcessState& process, const MapEvent& event, const UniqueFd& file);
   void on_comm(CommEvent event);
   void on_exec(const CommEvent& event);
   void on_fork(const ForkEvent& event);
@@ -132,6 +134,7 @@ private:
   void set_go_program(ProcessState& process, const GoProgram& program, const MapEvent& code);
   bool executes_after(uint32_t pid, uint64_t time) const;
   void leave_images(ProcessState& process);
+  void want_left_images(const RecordedSample& sample);
 
   // Of processes whose events did not come, or not all.
   void read_later(uint32_t pid, ProcessState& process, uint64_t since);
@@ -140,7 +143,7 @@ private:
 
   // Of processes that have ended.
   Result<> forget_ended();
-  void replace(uint32_t pid, ProcessState& process);
+  void replace(const ForkEvent& event, ProcessState& process);
   Result<> finish_replaced();
   Result<> write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time);
   void forget(uint32_t pid);
@@ -160,6 +163,13 @@ private:
   std::set<uint32_t> ending_;
   // Those whose number was given to another before they were forgotten.
   std::vector<std::pair<uint32_t, ProcessState>> replaced_;
+  // Of programs without samples that processes have left, up to that time; in order of it.
+  struct LeftImages {
+    uint32_t pid;
+    uint64_t until;
+    Archive::Images images;
+  };
+  std::deque<LeftImages> left_images_;
   size_t process_count_ = 0;  // that had samples, whether they are still known or not
   // As the summary has them, of processes that were forgotten.
   uint64_t unplaced_count_ = 0;

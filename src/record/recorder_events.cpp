@@ -166,18 +166,19 @@ bool Recorder::handle_fork(const ForkEvent& event) {
     return false;
   ProcessState& child = processes_[event.pid];
   if (child.ended_at)
-    replace(event.pid, child);
+    replace(event, child);
   child.is_followed = true;
   return true;
 }
 
 // Another process has its number. Its code was noted already, and samples may have come, too:
 // whose they are nobody can tell.
-void Recorder::replace(uint32_t pid, ProcessState& process) {
+void Recorder::replace(const ForkEvent& event, ProcessState& process) {
   ProcessState next;
+  next.program_since = event.time;
   next.code = process.code;
   next.is_sampled = process.is_sampled;
-  replaced_.emplace_back(pid, std::exchange(process, std::move(next)));
+  replaced_.emplace_back(event.pid, std::exchange(process, std::move(next)));
 }
 
 bool Recorder::handle_exit(const ExitEvent& event) {
@@ -224,22 +225,28 @@ void Recorder::handle_given() {
 
 void Recorder::on_mmap(RawMapping mapping) {
   ProcessState& process = processes_[mapping.pid];
-  if (options_.has_user && is_memory(mapping.path))
+  bool is_current = mapping.time >= process.program_since;
+  if (is_current && options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(process.perf_map, mapping.pid, mapping.time);
   auto [image, file, is_new, is_at_path] = images_.identify(mapping);
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
-  const GoProgram* program = images_.go_program(image);
+  if (is_current)
+    learn_code(process, event, file);
+  if (is_new && file)
+    archive_.hold(image, std::move(file), path, is_at_path);
+  archive_.map(process.images, image);
+  events_.emplace_back(std::move(event));
+}
+
+void Recorder::learn_code(ProcessState& process, const MapEvent& event, const UniqueFd& file) {
+  const GoProgram* program = images_.go_program(event.image);
   if (program)
     set_go_program(process, *program, event);
   // The rules of Go's code are for samples that come now: those of the next program, if that
   // was executed meanwhile.
   if (!program || !executes_after(event.pid, event.time))
     code_rules_.map(process.places, event, program != nullptr, file);
-  if (is_new && file)
-    archive_.hold(image, std::move(file), path, is_at_path);
-  archive_.map(process.images, image);
-  events_.emplace_back(std::move(event));
 }
 
 // Whether it is known by now that the process went on to another program, of which there may be
@@ -268,22 +275,28 @@ void Recorder::on_comm(CommEvent event) {
 
 void Recorder::on_exec(const CommEvent& event) {
   ProcessState& process = processes_[event.pid];
+  if (event.time < process.program_since)
+    return;
+  process.program_since = event.time;
   if (process.perf_map)
     PerfMaps::renew(*process.perf_map, event.time);
   if (std::exchange(process.has_go_program, false))
     sampler_.forget_go_program(event.pid);
   process.places.clear();
+  if (!process.is_sampled)
+    left_images_.push_back({event.pid, event.time, std::move(process.images)});
   leave_images(process);
 }
 
 // What a child inherits. If it is given out late, its parent may have gone on since, to another
 // program even: then what the child has mapped itself comes next, and takes its place.
 void Recorder::on_fork(const ForkEvent& event) {
-  if (event.pid != event.parent_pid) {
-    ProcessState& child = processes_[event.pid];
+  ProcessState* child = event.pid == event.parent_pid ? nullptr : &processes_[event.pid];
+  if (child && event.time >= child->program_since) {
+    child->program_since = event.time;
     if (const ProcessState* parent = find(event.parent_pid)) {
-      child.places = parent->places;
-      child.images = parent->images;
+      child->places = parent->places;
+      child->images = parent->images;
     }
   }
   events_.emplace_back(event);
@@ -299,6 +312,13 @@ void Recorder::leave_images(ProcessState& process) {
   if (process.is_sampled)
     archive_.want(process.images);
   process.images.clear();
+}
+
+// There is a sample of a program that was left without one.
+void Recorder::want_left_images(const RecordedSample& sample) {
+  for (LeftImages& left : left_images_)
+    if (left.pid == sample.pid && sample.time < left.until)
+      archive_.want(left.images);
 }
 
 // Something happened since then of which no event came.
@@ -336,7 +356,8 @@ void Recorder::read_incomplete() {
 }
 
 void Recorder::read_again(uint32_t pid, ProcessState& process) {
-  snapshot(pid, *std::exchange(process.incomplete_since, std::nullopt));
+  uint64_t since = *std::exchange(process.incomplete_since, std::nullopt);
+  snapshot(pid, std::max(since, process.program_since));
   // Of these samples no event is missing any more.
   if (contains(process.code, process.unplaced_address))
     process.unplaced_count = 0;

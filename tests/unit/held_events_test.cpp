@@ -118,7 +118,7 @@ TEST_CASE("held events: samples that come late have what was there before an exe
   held.add(exec(7, 12, "ls"));
   held.add(mapping(7, 13, 0x1000, "/bin/ls"));
   held.add(ExitEvent{14, 7, 7});
-  held.events.forget_ended(13);
+  held.events.forget_until(10);
   held.events.want(7, 7, 11);
   CHECK(held.release() == Texts{"10: 1 forks 7", "10: 7 maps 0x1000 /bin/sh", "10: 7/7 is sh",
                                 "12: 7/7 runs ls", "13: 7 maps 0x1000 /bin/ls",
@@ -129,9 +129,140 @@ TEST_CASE("held events: samples that come late have what was there before an exe
   held.add(ExitEvent{21, 8, 8});
   held.events.want(8, 8, 20);
   CHECK(held.release() == Texts{"20: 1 forks 8", "20: 8 maps 0x1000 /bin/sh", "20: 8/8 is sh"});
-  held.events.forget_ended(21);
+  held.events.forget_until(21);
   held.events.want(8, 8, 22);
   CHECK(held.release().empty());
+}
+
+TEST_CASE("held events: samples of a program come after those of the next one") {
+  Held held;
+  held.add(exec(1, 5, "sh"));
+  held.add(mapping(1, 6, 0x1000, "/bin/sh"));
+  held.add(fork(1, 7, 10));
+  held.add(exec(7, 12, "env"));
+  held.add(mapping(7, 13, 0x1000, "/bin/env"));
+  held.add(exec(7, 14, "ls"));
+  held.add(mapping(7, 15, 0x1000, "/bin/ls"));
+  held.events.want(7, 7, 16);
+  CHECK(held.release() ==
+        Texts{"14: 7/7 runs ls", "15: 7 maps 0x1000 /bin/ls", "14: 7/7 is ls"});
+  held.events.forget_until(11);
+  held.events.want(7, 7, 13);
+  CHECK(held.release() ==
+        Texts{"12: 7/7 runs env", "13: 7 maps 0x1000 /bin/env", "12: 7/7 is env"});
+  held.events.want(7, 7, 13);
+  CHECK(held.release().empty());
+  SUBCASE("until all samples of it are here") {
+    held.events.forget_until(12);
+    held.events.want(7, 7, 11);
+    CHECK(held.release().empty());
+  }
+  SUBCASE("of that before it as well") {
+    held.events.want(7, 7, 11);
+    CHECK(held.release() ==
+          Texts{"10: 1 forks 7", "10: 7 maps 0x1000 /bin/sh", "10: 7/7 is sh"});
+  }
+}
+
+TEST_CASE("held events: threads before an exec have their names") {
+  Held held;
+  held.events.give_out(1);
+  held.add(ForkEvent{5, 1, 2, 1, 1});
+  held.add(rename(1, 2, 6, "worker"));
+  held.add(ExitEvent{9, 1, 2});
+  held.add(exec(1, 10, "next"));
+  held.events.want(1, 2, 7);
+  CHECK(held.release() == Texts{"6: 1/2 is worker"});
+}
+
+TEST_CASE("held events: a number is that of another process soon after") {
+  Held held;
+  held.add(exec(1, 5, "sh"));
+  held.add(fork(1, 7, 10));
+  held.add(exec(7, 11, "ls"));
+  held.add(mapping(7, 12, 0x1000, "/bin/ls"));
+  held.add(ExitEvent{13, 7, 7});
+  held.add(fork(1, 7, 20));
+  held.add(exec(7, 21, "ps"));
+  held.events.want(7, 7, 22);
+  CHECK(held.release() == Texts{"21: 7/7 runs ps", "21: 7/7 is ps"});
+  held.events.want(7, 7, 12);
+  CHECK(held.release() == Texts{"11: 7/7 runs ls", "12: 7 maps 0x1000 /bin/ls", "11: 7/7 is ls",
+                                "20: 1 forks 7", "20: 7/7 is sh"});
+}
+
+TEST_CASE("held events: programs that are left without end take bounded memory") {
+  Held held;
+  for (uint64_t time = 1; time <= 10'000; time++)
+    held.add(exec(7, time, "loop"));
+  held.events.want(7, 7, 1);
+  CHECK(held.release().size() <= 2 * 201);
+}
+
+TEST_CASE(
+    "held events: a mapping that another hides is known as long as samples may lie in it") {
+  Held held;
+  held.add(exec(7, 10, "x"));
+  held.add(mapping(7, 11, 0x1000, "/lib/first"));
+  held.add(mapping(7, 13, 0x1000, "/lib/second"));
+  SUBCASE("its samples have come") {
+    held.events.forget_until(13);
+    held.add(mapping(7, 15, 0x5000, "/lib/other"));
+    held.events.want(7, 7, 16);
+    CHECK(held.release() == Texts{"10: 7/7 runs x", "13: 7 maps 0x1000 /lib/second",
+                                  "15: 7 maps 0x5000 /lib/other", "10: 7/7 is x"});
+  }
+  SUBCASE("they have not") {
+    held.events.forget_until(12);
+    held.events.want(7, 7, 12);
+    CHECK(held.release() == Texts{"10: 7/7 runs x", "11: 7 maps 0x1000 /lib/first",
+                                  "13: 7 maps 0x1000 /lib/second", "10: 7/7 is x"});
+  }
+}
+
+TEST_CASE("held events: of what a parent has mapped a child has what a part of it hides, too") {
+  Held held;
+  held.add(exec(1, 5, "server"));
+  RawMapping large = mapping(1, 6, 0x1000, "/lib/large");
+  large.length = 0x10000;
+  held.add(large);
+  held.add(fork(1, 7, 10));
+  held.add(mapping(7, 11, 0x2000, "/lib/patch"));
+  held.add(fork(7, 8, 12));
+  held.events.want(8, 8, 14);
+  CHECK(held.release() == Texts{"12: 7 forks 8", "12: 8 maps 0x1000 /lib/large",
+                                "12: 8 maps 0x2000 /lib/patch", "12: 8/8 is server"});
+}
+
+TEST_CASE("held events: a thread has each name that it had for long enough") {
+  constexpr uint64_t kLong = kShortNameTime;
+  Held held;
+  held.events.give_out(1);
+  held.add(rename(1, 1, 0, "main"));
+  held.add(ForkEvent{5, 1, 2, 1, 1});
+  held.add(rename(1, 2, 6, "reader"));
+  held.add(rename(1, 2, 5 + kLong, "parser"));
+  held.add(rename(1, 2, 5 + 2 * kLong, "writer"));
+  SUBCASE("its samples have not come") {
+    held.events.want(1, 2, 7);
+    CHECK(held.release() ==
+          Texts{"5: 1/2 is reader", "1000005: 1/2 is parser", "2000005: 1/2 is writer"});
+  }
+  SUBCASE("some have") {
+    held.events.forget_until(6 + kLong);
+    held.add(rename(1, 2, 5 + 3 * kLong, "closer"));
+    held.events.want(1, 2, 5 + 4 * kLong);
+    CHECK(held.release() ==
+          Texts{"1000005: 1/2 is parser", "2000005: 1/2 is writer", "3000005: 1/2 is closer"});
+  }
+  SUBCASE("there is no end to them") {
+    for (uint64_t i = 3; i < 1000; i++)
+      held.add(rename(1, 2, i * kLong, std::to_string(i)));
+    held.events.want(1, 2, 7);
+    Texts names = held.release();
+    CHECK(names.size() == 64);
+    CHECK(names.back().ends_with("is 999"));
+  }
 }
 
 TEST_CASE("held events: a child that does not execute has its parent's mappings") {

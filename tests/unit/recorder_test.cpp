@@ -381,6 +381,43 @@ TEST_CASE("recorder: the program before an exec is archived if it had samples") 
   CHECK(std::ranges::count(texts, "archived 1") == 1);
 }
 
+TEST_CASE("recorder: a sample before an exec comes after one behind it") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", go_executable());
+  CodeFile next = write_file(folder, "next", go_executable());
+  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  auto two_programs = [&](uint32_t number) -> std::vector<SidebandRecord> {
+    return {program.mapping(number, 30, 0x401000), exec_of(number, 40, "next"),
+            next.mapping(number, 50, 0x601000)};
+  };
+  std::vector<SidebandRecord> events = {fork_of(1, 2, 20)};
+  std::ranges::move(two_programs(2), std::back_inserter(events));
+  recording.look(std::move(events), {{60, pid(2), {0x601010}}, {35, pid(2), {0x401010}}});
+  // The sampler is told of the program that runs.
+  CHECK(recording.sampler.calls == Texts{"2 runs go1.23.4"});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  Texts texts = recording.finish();
+  for (const char* text :
+       {"2 maps 2 at 401000", "2 maps 1 at 601000", "archived 1", "archived 2"})
+    CHECK_MESSAGE(std::ranges::count(texts, text) == 1, text);
+}
+
+TEST_CASE("recorder: a program whose samples come after its end is archived") {
+  TemporaryDirectory folder;
+  CodeFile program = write_file(folder, "program", some_library());
+  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  std::vector<FakeSampler::Sample> samples = {{40, pid(1), {0x9000}}};
+  int archived = 0;
+  SUBCASE("it has samples") {
+    samples.push_back({20, pid(1), {0x401010}});
+    archived = 1;
+  }
+  SUBCASE("it has none") {}
+  recording.look({program.mapping(1, 10, 0x401000), exec_of(1, 30, "next")}, samples);
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count(texts, "archived 1") == archived);
+}
+
 TEST_CASE("recorder: a child of a Go program is one, too") {
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", go_executable());

@@ -253,7 +253,7 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
   auto owner = owner_of_mapping(data);
   if (owner && !limits_.admit_mapping(owner->pid, owner->time))
     return;
-  if (auto name = thread_name_in(data); name && replaces_name(*name, records))
+  if (auto name = thread_name_in(data); name && is_passed_over(*name, records))
     return;
   auto record = parse_sideband_record(data);
   if (!record)
@@ -268,10 +268,12 @@ void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& reco
 
 void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) {
   if (const auto* comm = std::get_if<CommEvent>(&record)) {
-    if (comm->is_exec)
+    if (comm->is_exec) {
       limits_.exec(comm->pid);
-    else
-      last_names_.emplace(comm->tid, records.size());
+      last_names_.erase(comm->tid);
+    } else {
+      last_names_.insert_or_assign(comm->tid, records.size());
+    }
   }
   if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
     limits_.fork(fork->parent_pid, fork->pid);
@@ -281,15 +283,17 @@ void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) 
 }
 
 // A thread may name itself a million times a second.
-bool Sideband::replaces_name(const ThreadName& name, std::vector<SidebandRecord>& records) {
+bool Sideband::is_passed_over(const ThreadName& name, std::vector<SidebandRecord>& records) {
   auto known = last_names_.find(name.tid);
   if (known == last_names_.end())
     return false;
   auto& last = std::get<CommEvent>(records[known->second]);
-  if (name.time >= last.time) {
-    last.time = name.time;
+  bool is_older = name.time < last.time;  // of another CPU
+  uint64_t distance = is_older ? last.time - name.time : name.time - last.time;
+  if (distance >= kShortNameTime)
+    return false;
+  if (!is_older)
     last.comm = name.comm;
-  }
   return true;
 }
 

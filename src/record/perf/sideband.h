@@ -45,8 +45,8 @@ public:
   bool follow(uint32_t pid);
 
   // Appends what happened, in order of time on each CPU but not across them. Of the names that
-  // a thread had since the last call only the last is told, and of mappings what EventLimits
-  // admits.
+  // a thread has for less than kShortNameTime only the last is told, from the beginning of the
+  // first, and of mappings what EventLimits admits.
   void drain(std::vector<SidebandRecord>& records);
 
   // From now on the account is of these CPUs; what happened on others and was not yet drained
@@ -85,7 +85,7 @@ private:
   void drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRecord>& records);
   void take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records);
   void add(SidebandRecord record, std::vector<SidebandRecord>& records);
-  bool replaces_name(const ThreadName& name, std::vector<SidebandRecord>& records);
+  bool is_passed_over(const ThreadName& name, std::vector<SidebandRecord>& records);
   static void note(const ThrottleRecord& throttle, CpuState& cpu);
 
   bool is_for_all_;

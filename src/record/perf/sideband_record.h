@@ -104,6 +104,9 @@ struct MappingOwner {
 };
 std::optional<MappingOwner> owner_of_mapping(Bytes data);
 
+// ns; a name that a thread has for less time may be passed over.
+inline constexpr uint64_t kShortNameTime = 1'000'000;
+
 // Of one that names a thread, other than by exec, as far as it takes to replace one before it;
 // none if it is another one.
 struct ThreadName {

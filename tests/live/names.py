@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""Each sample has the names of what ran when it was taken: of the program, the process and the thread."""
+import os
+
+from common import FIXTURES, SLOW, Skip, call, folded, gosym, new_place, run
+
+RATE = 99 if SLOW else 999
+TURNS = 3 if SLOW else 25
+
+
+def steps(name="steps"):
+    program = new_place(name)
+    call("gcc", "-O1", "-g", "-pthread", "-D_GNU_SOURCE", FIXTURES / "steps.c", "-o", program)
+    return program
+
+
+def repeated(command, *options):
+    """A recording of a shell that runs a command some times."""
+    file = new_place("cpu.raw")
+    words = " ".join(str(word) for word in command)
+    gosym("record", "-q", "-F", RATE, "-o", file, *options, "--", "sh", "-c",
+          f"i=0; while [ $i -lt {TURNS} ]; do {words}; i=$((i + 1)); done")
+    return file
+
+
+def two_cpus():
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        raise Skip("one CPU")
+    return allowed[0], allowed[-1]
+
+
+def by_function(file, *options):
+    """Samples of the functions of steps.c, and of unknown code, by name of the thread and function.
+    While the kernel executes a program none of it runs yet, and where the one before called is gone.
+    """
+    counts = {}
+    for stack in folded(file, *options):
+        if "load_elf_binary_[k]" in stack.frames:
+            continue
+        for name in ("first", "second", "[no mapping]"):
+            if name in stack.frames:
+                counts[stack.comm, name] = counts.get((stack.comm, name), 0) + stack.count
+    return counts
+
+
+def exec_on_another_cpu(*options):
+    """Rings are read one CPU after the other: the program before the exec is in the last."""
+    for here, there in (two_cpus(), two_cpus()[::-1]):
+        file = repeated([steps(), "name", "before", "cpu", here, "first", 10, "cpu", there, "exec",
+                         "name", "after", "second", 10], *options)
+        counts = by_function(file)
+        print(f"# from {here} to {there}: {counts}")
+        assert set(counts) == {("before", "first"), ("after", "second")}, counts
+        assert min(counts.values()) > 0.3 * sum(counts.values()), counts
+
+
+def execs_in_a_row():
+    here, there = two_cpus()
+    step = ["cpu", here, "first", 3, "cpu", there, "exec"]
+    file = repeated([steps(), *step, "second", 3, *step, "second", 3, *step, "second", 3])
+    counts = by_function(file)
+    print(f"# {counts}")
+    assert set(counts) == {("exe", "first"), ("exe", "second"), ("steps", "first")}, counts
+
+
+def python_that_executes():
+    """Its code is none of ours: it has to lie in files."""
+    here, there = two_cpus()
+    program = ("import os; os.sched_setaffinity(0, [%d]); sum(range(300000)); "
+               "os.sched_setaffinity(0, [%d]); os.execv('/usr/bin/perl', "
+               "['perl', '-e', 'my $s = 0; $s += $_ for 1 .. 200000'])" % (there, here))
+    file = repeated(["/usr/bin/python3", "-I", "-c", f'"{program}"'])
+    stacks = [stack for stack in folded(file) if stack.comm in ("python3", "perl")]
+    for name in ("python3", "perl"):
+        assert sum(stack.count for stack in stacks if stack.comm == name) > TURNS, stacks
+    lost = sum(stack.count for stack in stacks if "[no mapping]" in stack.frames)
+    assert lost == 0, f"{lost} of {sum(stack.count for stack in stacks)}"
+
+
+def thread_that_renames_itself():
+    """It has the name of the time of each sample, also before anything else is known of it."""
+    file = repeated([steps(), "fork", "thread", "name", "one", "first", 10, "name", "two", "second", 10])
+    counts = by_function(file)
+    print(f"# {counts}")
+    right = counts.get(("one", "first"), 0) + counts.get(("two", "second"), 0)
+    assert right >= 0.98 * sum(counts.values()), counts
+
+
+run([("a program that goes to another CPU and executes", exec_on_another_cpu),
+     ("the same by perf_event's call chains", lambda: exec_on_another_cpu("--sampler", "perf")),
+     ("the same of all processes", lambda: exec_on_another_cpu("-a")),
+     ("programs that execute one after the other", execs_in_a_row),
+     ("python that executes perl", python_that_executes),
+     ("a thread that renames itself", thread_that_renames_itself)])
