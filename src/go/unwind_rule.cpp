@@ -36,6 +36,14 @@ bool has(const Pclntab& table, const Function& function, uint8_t flag,
           std::ranges::count(names, table.name(function.name_offset)) > 0);
 }
 
+// Of the function there; empty: there is none.
+std::string_view name_at(const Module& module, ImageAddress address) {
+  auto pc = module.pc_of(address);
+  auto index = pc ? module.table.find(*pc) : std::nullopt;
+  auto function = index ? module.table.function(*index) : std::nullopt;
+  return function ? module.table.name(function->name_offset) : std::string_view();
+}
+
 // runtime.sigreturn and its like, to which signal handlers return.
 bool is_sigreturn(const Module& module, const Function& function) {
   return module.image->machine == EM_X86_64 &&
@@ -311,10 +319,11 @@ bool is_call_of_deferreturn(const Module& module, ImageAddress address) {
     return false;
   uint64_t target =
       to_integer(address) + 5 + static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)});
-  auto pc = module.pc_of(ImageAddress{target});
-  auto index = pc ? module.table.find(*pc) : std::nullopt;
-  auto function = index ? module.table.function(*index) : std::nullopt;
-  return function && module.table.name(function->name_offset) == "runtime.deferreturn";
+  return name_at(module, ImageAddress{target}) == "runtime.deferreturn";
+}
+
+bool is_place_of_switch(const Module& module, ImageAddress address) {
+  return name_at(module, address) == "runtime.systemstack_switch";
 }
 
 }  // namespace gosym::go

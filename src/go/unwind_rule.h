@@ -39,4 +39,9 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
 // next one.
 bool is_call_of_deferreturn(const Module& module, ImageAddress address);
 
+// Whether the runtime tells of a goroutine that has gone to the stack of its thread that it
+// stopped here: in runtime.systemstack_switch, which is never called. Up to Go 1.20 at its
+// first instruction, before which another function lies.
+bool is_place_of_switch(const Module& module, ImageAddress address);
+
 }  // namespace gosym::go

@@ -112,7 +112,7 @@ struct CodeFrame {
   uint64_t link_register = 0;  // of arm64; 0: it has been used for something else
 };
 
-// Follows stacks from frame to frame, and remembers the rule of each address.
+// Follows stacks from frame to frame, and remembers what is known of each address.
 class StackWalker {
 public:
   explicit StackWalker(const GoRuntime& runtime) : runtime_(runtime) {}
@@ -120,10 +120,12 @@ public:
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
   bool walk(const GoroutinePosition& at, Bytes stack, std::vector<StackCall>& calls) {
-    // It was left by a call, unless it has not begun yet.
-    uint64_t call = at.pc - (runtime_.is_entry(at.pc) ? 0 : 1);
-    CodeFrame frame = {call, at.stack_pointer, at.frame_pointer, at.link_register};
-    return walk(frame, stack, calls);
+    return walk(frame_of(at), stack, calls);
+  }
+
+  // Where a goroutine left its stack.
+  CodeFrame frame_of(const GoroutinePosition& at) {
+    return {call_before(at.pc), at.stack_pointer, at.frame_pointer, at.link_register};
   }
 
   bool walk(CodeFrame frame, Bytes stack, std::vector<StackCall>& calls) {
@@ -134,7 +136,7 @@ public:
       return address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
     };
     while (true) {
-      const std::optional<UnwindRule>& rule = rule_of(frame.call);
+      std::optional<UnwindRule> rule = code_at(frame.call).rule;
       if (!rule)
         return false;
       calls.push_back(next);
@@ -148,8 +150,10 @@ public:
       if (!is_above)
         return false;
       uint64_t place = place_of(rule->return_address, frame, caller->stack_pointer) - begin;
-      next = {caller->call, caller->call + (rule->is_signal_frame ? 0 : 1),
-              is_linked ? UINT64_MAX : place};
+      uint64_t returns_to = caller->call;
+      if (!rule->is_signal_frame)
+        caller->call = call_before(returns_to);
+      next = {caller->call, returns_to, is_linked ? UINT64_MAX : place};
       frame = *caller;
     }
   }
@@ -165,7 +169,7 @@ public:
     uint64_t size = word(at + 32).value_or(0);
     return word(at).value_or(kFlags + 1) <= kFlags && word(at + 8) == 0 && begin <= at &&
            size <= kMaxSize && at - begin < size &&
-           rule_of(word(at + pc_offset).value_or(0)).has_value();
+           code_at(word(at + pc_offset).value_or(0)).rule.has_value();
   }
 
   // What was interrupted by signals that a thread now handles, the last first. `stack` are the
@@ -188,7 +192,7 @@ private:
     std::vector<CodeFrame> found;
     for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord) {
       uint64_t call = word(at).value_or(0);
-      std::optional<UnwindRule> rule = rule_of(call);
+      std::optional<UnwindRule> rule = code_at(call).rule;
       if (!rule && has_context(at + kGoWord, kPc, word))
         rule = kSignalReturn;
       if (!rule || !rule->is_cfa_loaded)
@@ -222,7 +226,8 @@ private:
     return base + static_cast<uint64_t>(int64_t{place.offset});
   }
 
-  // None if the rule does not say or a word that it asks for is not there.
+  // At what it returns to; none if the rule does not say or a word that it asks for is not
+  // there.
   template <class Word>
   static std::optional<CodeFrame> caller_of(const CodeFrame& frame, const UnwindRule& rule,
                                             const Word& word) {
@@ -238,7 +243,7 @@ private:
       pc = word(place_of(rule.return_address, frame, *cfa));
     if (!cfa || !pc)
       return std::nullopt;
-    CodeFrame caller = {*pc - (rule.is_signal_frame ? 0 : 1), *cfa, frame.frame_pointer};
+    CodeFrame caller = {*pc, *cfa, frame.frame_pointer};
     if (rule.is_signal_frame)  // of arm64: unwind_rule.h of Go
       caller.link_register = word(*cfa - 16).value_or(0);
     if (rule.frame_kind == UnwindRule::FramePointer::kOnStack)
@@ -246,18 +251,28 @@ private:
     return caller;
   }
 
-  const std::optional<UnwindRule>& rule_of(uint64_t address) {
-    constexpr size_t kMaxRules = 1 << 20;
-    if (rules_.size() >= kMaxRules && !rules_.contains(address))
-      rules_.clear();
-    auto [entry, is_new] = rules_.try_emplace(address);
+  // An address of the call that returns to `pc`: of the instruction before, as the runtime has
+  // it unless a function begins there. What has not begun yet is left so, and up to Go 1.20
+  // what goes to the stack of its thread: as if runtime.systemstack_switch were about to begin.
+  uint64_t call_before(uint64_t pc) { return pc - (code_at(pc - 1).is_last ? 0 : 1); }
+
+  // What is known of an address.
+  struct Code {
+    std::optional<UnwindRule> rule;
+    bool is_last = false;  // a function begins behind it
+  };
+  const Code& code_at(uint64_t address) {
+    constexpr size_t kMaxCode = 1 << 20;
+    if (code_.size() >= kMaxCode && !code_.contains(address))
+      code_.clear();
+    auto [entry, is_new] = code_.try_emplace(address);
     if (is_new)
-      entry->second = runtime_.find_rule(address);
+      entry->second = {runtime_.find_rule(address), runtime_.is_entry(address + 1)};
     return entry->second;
   }
 
   const GoRuntime& runtime_;
-  std::unordered_map<uint64_t, std::optional<UnwindRule>> rules_;
+  std::unordered_map<uint64_t, Code> code_;
 };
 
 // Keeps a stack that was found, and gives its number. None: there are too many.
@@ -567,7 +582,7 @@ private:
       return std::move(read).error();
     GoroutinePosition at = position_of(g, layout_);
     // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
-    CodeFrame frame = {at.pc - 1, at.stack_pointer, at.frame_pointer, at.link_register};
+    CodeFrame frame = walker_.frame_of(at);
     if (!*read || !is_on_stack(at)) {
       auto interrupted = find_frame(goroutine.thread, at);
       if (!interrupted)

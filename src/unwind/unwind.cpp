@@ -68,8 +68,9 @@ public:
   }
 
   // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
-  // of runtime.goexit, and handlers of signals to that of the code that ends them: before it
-  // lies another function.
+  // of runtime.goexit, handlers of signals to that of the code that ends them, and up to
+  // Go 1.20 callbacks from C code to that of runtime.systemstack_switch: before it lies another
+  // function.
   LocationId returned_to(LocationId id) {
     if (!known_[to_index(id)].returned_to) {
       LocationId found = find_returned_to(id);
@@ -111,7 +112,8 @@ private:
 
   LocationId find_returned_to(LocationId id) {
     const Location& location = profile_->locations[to_index(id)];
-    if (rules_.is_signal_return(location) || rules_.is_context_start(location))
+    if (rules_.is_signal_return(location) || rules_.is_context_start(location) ||
+        rules_.begins_switch(location))
       return interrupted(id);
     if (rules_.is_return_address(profile_->locations[to_index(id)]) || returns_uncalled(id))
       return id;

@@ -147,6 +147,15 @@ bool UnwindRules::is_context_start(const Location& location) {
          elf::is_context_start(open(location).image(), *location.image_address);
 }
 
+bool UnwindRules::begins_switch(const Location& location) {
+  if (!location.image_address)
+    return false;
+  const std::optional<go::Module>& module = open(location).go_module();
+  uint64_t address = to_integer(*location.image_address);
+  return module && go::is_place_of_switch(*module, ImageAddress{address}) &&
+         !go::is_place_of_switch(*module, ImageAddress{address - 1});
+}
+
 bool UnwindRules::is_return_address(const Location& location) {
   if (!location.image_address)
     return true;
@@ -154,7 +163,8 @@ bool UnwindRules::is_return_address(const Location& location) {
   const std::optional<go::Module>& module = binary.go_module();
   return binary.image().file.empty() ||
          elf::may_follow_call(binary.image(), *location.image_address) ||
-         (module && go::is_call_of_deferreturn(*module, *location.image_address));
+         (module && (go::is_call_of_deferreturn(*module, *location.image_address) ||
+                     go::is_place_of_switch(*module, *location.image_address)));
 }
 
 }  // namespace gosym

@@ -36,13 +36,17 @@ public:
   CallerRegister caller_register(const Location& location, uint64_t number, uint64_t cfa,
                                  MachineState& state);
   // Whether a location can be what a call returns to: false only if there is no call before,
-  // and what lies there is not the call of runtime.deferreturn.
+  // and what lies there is neither the call of runtime.deferreturn nor where Go's runtime says
+  // that a goroutine left its stack (go/unwind_rule.h).
   bool is_return_address(const Location& location);
 
   // Whether a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);
   // Whether a stack begins there, to which nothing leads by a call.
   bool is_context_start(const Location& location);
+  // Whether a goroutine is said to have left its stack there, before any instruction of the
+  // function.
+  bool begins_switch(const Location& location);
 
 private:
   Binary& open(const Location& location);

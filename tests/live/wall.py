@@ -14,17 +14,18 @@ import struct
 import subprocess
 import time
 
-from common import (FIXTURES, GO_ENVIRONMENT, Skip, compiled, go, go_versions, gosym, new_place, pprof,
+from common import (FIXTURES, GO_ENVIRONMENT, Skip, compiled, folded, go, go_versions, gosym, new_place, pprof,
                     recording, run, wait_for)
 
 VERSIONS = go_versions("1.15", "1.27")
+WITH_C = go_versions("1.15", "1.19", "1.27")
 
 
 @functools.cache
-def build(version, fixture="waiting"):
+def build(version, fixture="waiting", cgo=False):
     vcs = [] if version == "1.15" else ["-buildvcs=false"]
     return compiled(go(version), "build", *vcs, "-ldflags=-s -w", output=new_place(fixture),
-                    cwd=FIXTURES / fixture, env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+                    cwd=FIXTURES / fixture, env=GO_ENVIRONMENT | {"CGO_ENABLED": str(int(cgo))})
 
 
 class Program:
@@ -109,6 +110,23 @@ def as_the_program_samples(version):
     assert own["lock"] > 0 and own["receive"] > 0, own
 
 
+def called_back(version):
+    """Go code that C code called waits: the stacks go on to where the goroutine began, and are those that
+    the program itself tells."""
+    own = new_place("own")
+    with Program(build(version, cgo=True), own, 1) as pid:
+        file, *_ = recorded(pid, "-e", "wall")
+    told = [re.findall(r"^(main\.\w+)\(", block, re.M) for block in own.read_text().split("\n\n")]
+    told = {tuple(reversed(names)) for names in told if "main.waitForC" in names}
+    assert len(told) == 2, told
+    found = set()
+    for stack in folded(file):
+        if "main.waitForC" in stack.frames:
+            assert stack.frames[0] == "runtime.goexit", stack
+            found.add(tuple(frame for frame in stack.frames if frame.startswith("main.")))
+    assert found == told, (found, told)
+
+
 def beside_others():
     """A command, whose start is seen, with CPU time in the same recording."""
     file = new_place("both.raw")
@@ -177,6 +195,7 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS] +
     [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
      for version in VERSIONS] +
+    [(f"Go {version}: called back from C", functools.partial(called_back, version)) for version in WITH_C] +
     [("a command, and CPU time beside it", beside_others),
      ("a program with turns as long as those of the looks", in_turns_of_its_own),
      ("looks come soon on a busy CPU", looks_come_soon), ("errors", errors)])

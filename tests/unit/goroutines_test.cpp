@@ -132,6 +132,16 @@ TEST_CASE("goroutines: one that has not begun is where its function begins") {
   CHECK(stack_of(*read, 0).front() == kCode);
 }
 
+TEST_CASE("goroutines: what returns to the begin of a function is in that, not before it") {
+  Program program;
+  program.add(GoroutineStatus::kWaiting, 14);
+  program.memory.set(kStacks + 0xf0, kCode);
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(stack_of(*read, 0) == std::vector<uint64_t>{kCode + 7, kCode, kRoot});
+  CHECK(read->all[0].stack_state == GoroutineStack::kWhole);
+}
+
 // As Program::runtime(), of arm64: functions below kFramed have taken nothing of the stack yet,
 // and that at kInjected was called by a signal handler.
 constexpr uint64_t kFramed = kCode + 0x80;
