@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "goroutine/wall_sampler.h"
+#include "raw/format.h"
 #include "record/rights.h"
 #include "record/target.h"
 
@@ -70,6 +71,14 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options,
          "no permission to read the mappings of {} sampled {}: their functions will be unnamed",
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
+  if (summary.shortened_stacks > 0)
+    warn(options, "{} samples have stacks of more than {} frames: their middle is left out",
+         with_commas(summary.shortened_stacks), with_commas(raw::kMaxStackSize));
+  if (summary.shortened_texts > 0)
+    warn(options,
+         "{} samples have labels or states of more than {} bytes, which end with \"...\", or "
+         "more than {} labels",
+         with_commas(summary.shortened_texts), raw::kMaxLabelText, raw::kMaxLabels);
   for (const std::string& problem : summary.perf_map_problems)
     warn(options, "{}", problem);
   if (!summary.archive_problems.empty())

@@ -59,7 +59,7 @@ bool are_whole(const std::vector<NamedRecording>& recordings) {
   return std::ranges::all_of(recordings, [](const NamedRecording& one) {
     const raw::Recording& recording = one.recording;
     return recording.damaged_bytes == 0 && recording.damaged_chunks == 0 &&
-           recording.end_time != 0;
+           recording.damaged_samples == 0 && recording.end_time != 0;
   });
 }
 
@@ -90,6 +90,10 @@ void tell_damage(const NamedRecording& one, const ReportOptions& options) {
          recovered_percent(recording));
   if (recording.damaged_chunks > 0)
     warn(options, "{}: chunks that do not decode: {}", name, recording.damaged_chunks);
+  if (recording.damaged_samples > 0)
+    warn(options, "{}: samples left out, as they do not decode: {}{}", name,
+         with_commas(recording.damaged_samples),
+         recording.sample_problem.empty() ? "" : " (" + recording.sample_problem + ")");
   if (recording.end_time == 0 && recording.damaged_bytes == 0)
     warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
 }

@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <random>
 
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "goroutine/go_runtime.h"
-#include "goroutine/labels.h"
+#include "goroutine/wall_samples.h"
 #include "proc/cpus.h"
 #include "proc/process.h"
 #include "record/snapshot.h"
@@ -65,12 +64,6 @@ Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
   return poll;
 }
 
-// The time that a sample stands for, if so many goroutines were looked at of a list.
-uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines& look) {
-  double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
-  return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
-}
-
 }  // namespace
 
 // A process whose goroutines are sampled.
@@ -82,15 +75,16 @@ public:
   Result<bool> find_runtimes(uint64_t now) {
     ask_at_ = now + kAskAgainAfter;
     owners_.clear();
+    runtimes_.clear();
     auto code = GoCode::open(pid_);
     if (!code)
       return std::move(code).error();
     code_ = std::make_unique<GoCode>(*std::move(code));
     for (const GoFile& file : code_->files()) {
       GoRuntime runtime = make_runtime(file, *code_);
-      go::GoroutineLayout layout = runtime.layout;
       if (file.image->pointer_size == kGoWord && !runtime.allgs.empty())
-        runtimes_.push_back({look_at_some(std::move(runtime), read_memory_), layout});
+        runtimes_.emplace_back(std::move(runtime), read_memory_,
+                               [this](uint64_t address) { return owner_at(address); });
     }
     return !runtimes_.empty();
   }
@@ -103,20 +97,21 @@ public:
       auto found = find_runtimes(now);
       is_new_program_ = found && *found;
     }
+    RecordedSample base;
+    base.time = now;
+    base.pid = pid_;
+    base.event = event;
+    base.weight = elapsed_ns;
     uint64_t count = 0;
-    for (Runtime& runtime : runtimes_) {
-      auto look = runtime.look(random);
-      if (!look || look->all.empty()) {
+    auto take = [&](const RecordedSample& sample) {
+      handler(sample, {});
+      count++;
+    };
+    for (WallSamples& runtime : runtimes_)
+      if (!runtime.look(random, base, take)) {
         runtimes_.clear();  // it has ended, or runs another program
         break;
       }
-      RecordedSample sample;
-      sample.time = now;
-      sample.pid = pid_;
-      sample.event = event;
-      sample.weight = weight_of(elapsed_ns, *look);
-      count += hand_over(runtime, *look, sample, handler);
-    }
     return count;
   }
 
@@ -134,69 +129,7 @@ public:
   }
 
 private:
-  struct Runtime {
-    LookAtSome look;
-    go::GoroutineLayout layout;
-  };
-
-  uint64_t hand_over(const Runtime& runtime, const SomeGoroutines& look, RecordedSample sample,
-                     const Handler& handler) {
-    uint64_t count = 0;
-    auto labels = read_labels(look.all, runtime.layout.runtime, read_memory_);
-    for (size_t i = 0; i < look.all.size(); i++) {
-      const Goroutine& goroutine = look.all[i];
-      const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
-      if (is_of_runtime_at(goroutine.start) &&
-          std::ranges::all_of(stack,
-                              [&](const StackCall& at) { return is_runtime_at(at.call); }))
-        continue;
-      StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
-      set_stack(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
-      // Beyond the root of the stack lies where the goroutine was created.
-      if (goroutine.stack_state == GoroutineStack::kWhole && goroutine.created_at != 0)
-        addresses_.push_back(goroutine.created_at);
-      set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
-      std::string state = state_text(goroutine, runtime.layout.wait_reasons);
-      sample.tid = goroutine.thread != 0 ? goroutine.thread : pid_;
-      sample.goid = goroutine.number;
-      sample.state = state;
-      sample.user_stack = addresses_;
-      sample.words = words_;
-      sample.labels = labels_;
-      sample.user_end = goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
-                                                                        : StackEnd::kUnreadable;
-      handler(sample, {});
-      count++;
-    }
-    return count;
-  }
-
-  // As a recording has it: with the words that lead from one call to the next.
-  void set_stack(std::span<const StackCall> calls) {
-    addresses_.clear();
-    words_.clear();
-    for (const StackCall& call : calls) {
-      if (!addresses_.empty() && call.place < kMaxTopSize)
-        words_.push_back({call.place, call.returns_to});
-      addresses_.push_back(call.returns_to);
-    }
-  }
-
-  void set_labels(std::span<const GoroutineLabel> labels) {
-    labels_.clear();
-    for (const GoroutineLabel& label : labels)
-      labels_.push_back({label.key, label.value});
-  }
-
-  // Whether the code there is of the runtime; and whether a goroutine that begins there is.
-  bool is_runtime_at(uint64_t address) { return owner_at(address).is_runtime; }
-  bool is_of_runtime_at(uint64_t start) { return owner_at(start).is_start_of_runtime; }
-
-  struct Owner {
-    bool is_runtime = false;
-    bool is_start_of_runtime = false;
-  };
-  Owner owner_at(uint64_t address) {
+  WallSamples::Owner owner_at(uint64_t address) {
     constexpr size_t kMaxKnown = 1 << 20;
     if (owners_.size() > kMaxKnown)
       owners_.clear();
@@ -214,13 +147,9 @@ private:
   };
   uint64_t ask_at_ = 0;
   bool is_new_program_ = false;
-  std::unique_ptr<GoCode> code_;      // null until it was found
-  std::vector<Runtime> runtimes_;     // borrow from it
-  std::map<uint64_t, Owner> owners_;  // of code, by address
-  // Of the sample that is handed over.
-  std::vector<uint64_t> addresses_;
-  std::vector<StackWord> words_;
-  std::vector<Label> labels_;
+  std::unique_ptr<GoCode> code_;                   // null until it was found
+  std::vector<WallSamples> runtimes_;              // borrow from it
+  std::map<uint64_t, WallSamples::Owner> owners_;  // of code, by address
 };
 
 WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& options)

@@ -1,9 +1,5 @@
 #include "raw/label_sets.h"
 
-#include <algorithm>
-
-#include "raw/format.h"
-
 namespace gosym::raw {
 
 namespace {
@@ -61,17 +57,6 @@ void LabelSets::read(pbf_reader in) {
         texts.skip();
     }
   }
-}
-
-Result<> LabelSets::check() const {
-  for (const std::vector<Label>& set : sets_) {
-    if (set.size() > kMaxLabels)
-      return errorf("a set of {} labels, where {} are allowed", set.size(), kMaxLabels);
-    for (const Label& label : set)
-      if (size_t size = std::max(label.key.size(), label.value.size()); size > kMaxLabelText)
-        return errorf("a label of {} bytes, where {} are allowed", size, kMaxLabelText);
-  }
-  return Ok{};
 }
 
 }  // namespace gosym::raw

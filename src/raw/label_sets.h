@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
 #include "model/recording.h"
 
 namespace gosym::raw {
@@ -26,8 +25,7 @@ public:
   void write(protozero::pbf_writer& out, uint32_t field) const;
   // Appends a set as the reader has it.
   void read(protozero::pbf_reader in);
-  // An error if one of them cannot be that of a sample.
-  Result<> check() const;
+  void clear(uint32_t number) { sets_[number].clear(); }
 
 private:
   std::vector<std::vector<Label>> sets_ = {{}};

@@ -54,6 +54,10 @@ struct Recording {
   uint64_t file_size = 0;
   uint64_t damaged_bytes = 0;   // in chunks cut short, or whose checksum is wrong
   uint64_t damaged_chunks = 0;  // whole ones whose payload does not decode
+  // Samples of others that are beyond the limits of the format, counted as they are read, and
+  // what is wrong with one.
+  uint64_t damaged_samples = 0;
+  std::string sample_problem;
 };
 
 // What a report may take in memory for a recording of so many bytes, besides the tables of the

@@ -77,6 +77,12 @@ void cut_interval(RecordedSample& sample, const TimeRange& range, uint64_t begin
   sample.weight = sample.time - std::min(sample.time, from);
 }
 
+void note_left_out(size_t samples, std::string problem, raw::Recording& recording) {
+  if (samples > 0 && recording.damaged_samples == 0)
+    recording.sample_problem = std::move(problem);
+  recording.damaged_samples += samples;
+}
+
 // Each row may bring a stack of 2,048 addresses: 128 Ki in all (memory_while_growing).
 constexpr size_t kRowsBetweenChecks = 64;
 
@@ -112,19 +118,21 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   auto has_room = [&] { return memory_left(recording, replay.memory() + stacks.memory()) > 0; };
   for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto batch = raw::read_samples(chunk, stacks);
-    auto is_unknown = [&](const raw::SampleBatch::Row& row) {
-      return row.event >= event_count;
-    };
-    if (!batch || std::ranges::any_of(batch->rows(), is_unknown)) {
+    if (!batch) {
       recording.damaged_chunks++;
       continue;
     }
+    note_left_out(batch->left_out(), batch->problem(), recording);
     SharedNumbers numbers(*batch, replay);
     size_t row_number = 0;
     for (const raw::SampleBatch::Row& row : batch->rows()) {
       if (row_number++ % kRowsBetweenChecks == 0 && !has_room())
         return raw::out_of_budget(recording);
       RecordedSample sample = batch->sample(row);
+      if (sample.event >= event_count) {
+        note_left_out(1, fmt::format("event {} of {}", sample.event, event_count), recording);
+        continue;
+      }
       end_time = std::max(end_time, sample.time);
       if (intervals[sample.event]) {
         cut_interval(sample, filter.time, recording.begin_time);

@@ -142,7 +142,9 @@ SampleBatch::SampleBatch(SampleBatch&&) noexcept = default;
 SampleBatch& SampleBatch::operator=(SampleBatch&&) noexcept = default;
 SampleBatch::~SampleBatch() = default;
 
-void SampleBatch::add(const RecordedSample& sample) {
+Shortened SampleBatch::add(RecordedSample sample) {
+  assert(sample.event < kMaxEvents);
+  Shortened shortened = fitter_.fit(sample);
   Row row{sample};
   row.kernel_index = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_);
   row.user_index = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_);
@@ -154,17 +156,15 @@ void SampleBatch::add(const RecordedSample& sample) {
   row.state_text = intern_text(sample.state);
   row.waker_text = intern_text(sample.waker);
   row.state = row.waker = {};
-  if (row.gap == 0 || row.missing == 0)
-    row.gap = row.missing = 0;
   rows_.push_back(row);
+  return shortened;
 }
 
-// The number of what there is room for of the text.
 uint32_t SampleBatch::intern_text(std::string_view text) {
   if (text.empty())
     return 0;
   auto next = static_cast<uint32_t>(texts_.size());
-  auto [known, is_new] = known_texts_.try_emplace(std::string(text.substr(0, kMaxText)), next);
+  auto [known, is_new] = known_texts_.try_emplace(std::string(text), next);
   if (is_new) {
     texts_.push_back(known->first);
     texts_size_ += kMaxFieldOverhead + texts_.back().size();

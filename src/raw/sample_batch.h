@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "model/recording.h"
 #include "raw/label_sets.h"
+#include "raw/sample_limits.h"
 #include "raw/stack_tree.h"
 
 namespace gosym::raw {
@@ -36,7 +37,9 @@ public:
   SampleBatch& operator=(SampleBatch&&) noexcept;
   ~SampleBatch();
 
-  void add(const RecordedSample& sample);
+  // What the format has no room for is left out of the sample (sample_limits.h). Its event is
+  // below kMaxEvents.
+  Shortened add(RecordedSample sample);
 
   bool empty() const { return rows_.empty(); }
   std::span<const Row> rows() const { return rows_; }
@@ -48,6 +51,11 @@ public:
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
   uint32_t label_set_count() const { return label_sets_.size(); }
   uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
+  // Of a batch that was decoded: how many samples were left out, for what they have is beyond
+  // the limits of the format or not there, and what is wrong with the first; empty if nothing
+  // is.
+  size_t left_out() const { return left_out_; }
+  const std::string& problem() const { return problem_; }
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
   size_t size_in_memory() const;
 
@@ -66,6 +74,9 @@ public:
 private:
   uint32_t intern_text(std::string_view text);
 
+  SampleFitter fitter_;
+  size_t left_out_ = 0;
+  std::string problem_;
   std::vector<Row> rows_;
   // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses, top i likewise of the
   // words.

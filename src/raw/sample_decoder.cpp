@@ -9,6 +9,7 @@
 #include "raw/format.h"
 #include "raw/sample_batch.h"
 #include "raw/sample_fields.h"
+#include "raw/sample_limits.h"
 
 namespace gosym::raw {
 
@@ -32,6 +33,23 @@ struct Tables {
   std::vector<uint64_t> register_values;
   LabelSets label_sets;
   std::vector<std::string> texts = {""};
+};
+
+// Notes parts of a payload that are beyond the limits of the format, or not there: only the
+// rows that refer to them are left out.
+class Damage {
+public:
+  // Gives `is_wrong`; of the first that is wrong `describe` says how.
+  template <class Describe>
+  bool has(bool is_wrong, Describe describe) {
+    if (is_wrong && problem_.empty())
+      problem_ = describe();
+    return is_wrong;
+  }
+  std::string take_problem() { return std::move(problem_); }
+
+private:
+  std::string problem_;
 };
 
 // What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
@@ -188,23 +206,18 @@ void fill_rows(pbf_reader in, std::span<Row> rows) {
   }
 }
 
-// Where each of what has these sizes begins; an error unless they use up all elements.
-Result<std::vector<uint32_t>> begins_of(const std::vector<uint32_t>& sizes, size_t count,
-                                        uint32_t max_size, std::string_view what,
-                                        std::string_view element) {
-  std::vector<uint32_t> begins = {0, 0};
+// Fails unless the sizes use up all elements.
+Result<> check_sizes(const std::vector<uint32_t>& sizes, size_t count, std::string_view what,
+                     std::string_view element) {
   size_t left = count;
   for (uint32_t size : sizes) {
-    if (size > max_size)
-      return errorf("a {} of {} {}, where {} are allowed", what, size, element, max_size);
     if (size > left)
       return errorf("{}s of more than {} {}", what, count, element);
     left -= size;
-    begins.push_back(begins.back() + size);
   }
   if (left != 0)
     return errorf("{}s leave {} of {} {} over", what, left, count, element);
-  return begins;
+  return Ok{};
 }
 
 // The stacks of a chunk, out of the tree. Stack i is [begins[i], begins[i + 1]) of the
@@ -213,12 +226,14 @@ struct Stacks {
   std::vector<uint64_t> addresses;
   std::vector<uint32_t> begins = {0, 0};
   std::vector<bool> are_cut = {false};  // callers were lost
+  std::vector<bool> are_wrong = {false};
 
   uint32_t count() const { return static_cast<uint32_t>(are_cut.size()); }
   uint32_t size(uint32_t stack) const { return begins[stack + 1] - begins[stack]; }
 };
 
-Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree) {
+Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& damage) {
+  using Found = StackTreeReader::Found;
   Stacks stacks;
   bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
                    !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
@@ -226,14 +241,24 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree) {
     return stacks;
   if (auto added = tree.add(tables.nodes); !added)
     return std::move(added).error();
+  size_t read = 0;  // addresses, those of stacks that are left out included
   for (uint32_t node : tables.stack_nodes) {
-    auto is_whole = tree.append_stack(node, stacks.addresses);
-    if (!is_whole)
-      return std::move(is_whole).error();
-    if (stacks.addresses.size() > kMaxStackAddresses)
+    size_t begin = stacks.addresses.size();
+    Found found = tree.append_stack(node, stacks.addresses);
+    read += stacks.addresses.size() - begin;
+    if (read > kMaxStackAddresses)
       return errorf("stacks of more than {} addresses", kMaxStackAddresses);
+    bool is_wrong = damage.has(found == Found::kNoNode, [&] {
+      return fmt::format("stack at node {} of {}", node, tree.size());
+    });
+    is_wrong |= damage.has(found == Found::kTooDeep, [&] {
+      return fmt::format("a stack of more than {} addresses", kMaxStackSize);
+    });
+    if (is_wrong)
+      stacks.addresses.resize(begin);
     stacks.begins.push_back(static_cast<uint32_t>(stacks.addresses.size()));
-    stacks.are_cut.push_back(!*is_whole);
+    stacks.are_cut.push_back(found == Found::kCut);
+    stacks.are_wrong.push_back(is_wrong);
   }
   return stacks;
 }
@@ -256,7 +281,19 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
     row.gap = row.missing = 0;
 }
 
-Result<std::vector<StackWord>> words_of(const Tables& tables) {
+// The tops of a chunk. Top i is [begins[i], begins[i + 1]) of the words; one that is wrong has
+// none.
+struct Tops {
+  std::vector<StackWord> words;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_wrong = {false};
+};
+
+// Fails unless there are as many of all that belongs together.
+Result<> check_tops(const Tables& tables) {
+  if (auto sound = check_sizes(tables.top_sizes, tables.word_offsets.size(), "top", "words");
+      !sound)
+    return sound;
   auto places = static_cast<size_t>(std::ranges::count_if(
       tables.word_offsets, [](uint32_t c) { return (c & kIsPlace) != 0; }));
   if (places != tables.word_places.size() ||
@@ -264,41 +301,6 @@ Result<std::vector<StackWord>> words_of(const Tables& tables) {
     return errorf("{} words, where there are {} addresses and {} places",
                   tables.word_offsets.size(), tables.word_addresses.size(),
                   tables.word_places.size());
-  std::vector<StackWord> words;
-  words.reserve(tables.word_offsets.size());
-  auto place = tables.word_places.begin();
-  auto address = tables.word_addresses.begin();
-  for (uint32_t coded : tables.word_offsets) {
-    bool is_place = (coded & kIsPlace) != 0;
-    uint32_t offset = coded & ~kIsPlace;
-    if (offset % 8 != 0 || offset >= kMaxWordOffset)
-      return errorf("a word at offset {} of a stack", offset);
-    words.push_back({offset, is_place ? *place++ : *address++});
-    if (words.back().is_place() != is_place)
-      return errorf("a word of {:#x} as {}", words.back().value,
-                    is_place ? "a place" : "an address");
-  }
-  return words;
-}
-
-Result<StackWord> to_register(uint32_t code, uint64_t value) {
-  uint32_t number = code / kRegisterKinds;
-  uint32_t kind = code % kRegisterKinds;
-  StackWord word = {offset_of_register(number), value};
-  bool is_address = !word.is_place() && !word.is_number();
-  bool is_sound = (kind == kRegisterPlace && word.is_place()) ||
-                  (kind == kRegisterNumber && value <= UINT32_MAX) ||
-                  (kind == kRegisterAddress && is_address);
-  if (number >= kMaxRegisters || !is_sound)
-    return errorf("a register {} with {:#x}", code, value);
-  if (kind == kRegisterNumber)
-    word.value += StackWord::kNumber;
-  return word;
-}
-
-// Puts the registers of each top behind its words.
-Result<> add_registers(const Tables& tables, std::vector<uint32_t>& tops,
-                       std::vector<StackWord>& words) {
   if (tables.register_sizes.empty() && tables.registers.empty())
     return Ok{};
   if (tables.register_sizes.size() != tables.top_sizes.size() ||
@@ -306,82 +308,181 @@ Result<> add_registers(const Tables& tables, std::vector<uint32_t>& tops,
     return errorf("{} sizes of registers of {} tops, {} values of {}",
                   tables.register_sizes.size(), tables.top_sizes.size(),
                   tables.register_values.size(), tables.registers.size());
-  auto begins = begins_of(tables.register_sizes, tables.registers.size(), kMaxRegisters, "top",
-                          "registers");
-  if (!begins)
-    return std::move(begins).error();
-  std::vector<StackWord> joined;
-  joined.reserve(words.size() + tables.registers.size());
-  for (size_t top = 1; top + 1 < tops.size(); top++) {
-    auto first = words.begin();
-    joined.insert(joined.end(), first + tops[top], first + tops[top + 1]);
-    for (size_t i = (*begins)[top]; i < (*begins)[top + 1]; i++) {
-      auto word = to_register(tables.registers[i], tables.register_values[i]);
-      if (!word)
-        return std::move(word).error();
-      joined.push_back(*word);
+  return check_sizes(tables.register_sizes, tables.registers.size(), "top", "registers");
+}
+
+// Reads them one after the other.
+class TopReader {
+public:
+  TopReader(const Tables& tables, Damage& damage) : tables_(tables), damage_(damage) {}
+
+  Tops read() {
+    Tops tops;
+    for (size_t i = 0; i < tables_.top_sizes.size(); i++) {
+      uint32_t size = tables_.top_sizes[i];
+      uint32_t registers = tables_.register_sizes.empty() ? 0 : tables_.register_sizes[i];
+      size_t begin = tops.words.size();
+      bool is_wrong = is_too_large(size, kMaxTopWords, "words");
+      is_wrong |= is_too_large(registers, kMaxRegisters, "registers");
+      for (uint32_t j = 0; j < size; j++)
+        is_wrong |= !add_word(tops.words);
+      for (uint32_t j = 0; j < registers; j++)
+        is_wrong |= !add_register(tops.words);
+      if (is_wrong)
+        tops.words.resize(begin);
+      tops.begins.push_back(static_cast<uint32_t>(tops.words.size()));
+      tops.are_wrong.push_back(is_wrong);
     }
+    return tops;
   }
-  for (size_t top = 0; top < tops.size(); top++)
-    tops[top] += (*begins)[top];
-  words = std::move(joined);
-  return Ok{};
-}
 
-Result<> check_texts(std::span<const std::string> texts) {
-  for (const std::string& text : texts)
-    if (text.size() > kMaxText)
-      return errorf("a text of {} bytes, where {} are allowed", text.size(), kMaxText);
-  return Ok{};
-}
+private:
+  bool is_too_large(uint32_t size, uint64_t most, std::string_view element) {
+    return damage_.has(size > most, [&] {
+      return fmt::format("a top of {} {}, where {} are allowed", size, element, most);
+    });
+  }
 
-Result<> check_gap(const Row& row, uint32_t stack_size) {
-  bool is_sound =
-      row.gap == 0 ? row.missing == 0 : row.gap < stack_size && row.missing - 1 < kMaxMissing;
-  if (is_sound)
-    return Ok{};
-  return errorf("{} frames missing before frame {} of {}", row.missing, row.gap, stack_size);
-}
+  bool add_word(std::vector<StackWord>& words) {
+    uint32_t coded = tables_.word_offsets[word_++];
+    bool is_place = (coded & kIsPlace) != 0;
+    StackWord word = {coded & ~kIsPlace, is_place ? tables_.word_places[place_++]
+                                                  : tables_.word_addresses[address_++]};
+    words.push_back(word);
+    return !damage_.has(word.offset >= kMaxWordOffset || !is_sound(word), [&] {
+      return fmt::format("a word at offset {} of a stack", word.offset);
+    }) && !damage_.has(word.is_place() != is_place, [&] {
+      return fmt::format("a word of {:#x} as {}", word.value,
+                         is_place ? "a place" : "an address");
+    });
+  }
 
-// How many there are of what rows refer to, besides stacks.
-struct Counts {
-  size_t tops;
-  size_t label_sets;
-  size_t texts;
+  bool add_register(std::vector<StackWord>& words) {
+    uint32_t code = tables_.registers[register_];
+    uint64_t value = tables_.register_values[register_++];
+    uint32_t kind = code % kRegisterKinds;
+    StackWord word = {offset_of_register(code / kRegisterKinds), value};
+    bool is_address = !word.is_place() && !word.is_number();
+    bool is_of_kind = (kind == kRegisterPlace && word.is_place()) || kind == kRegisterNumber ||
+                      (kind == kRegisterAddress && is_address);
+    if (kind == kRegisterNumber)
+      word.value |= StackWord::kNumber;
+    bool is_wrong = !is_of_kind || !is_sound(word) ||
+                    (kind == kRegisterNumber && value >= StackWord::kNumber);
+    words.push_back(word);
+    return !damage_.has(is_wrong,
+                        [&] { return fmt::format("a register {} with {:#x}", code, value); });
+  }
+
+  const Tables& tables_;
+  Damage& damage_;
+  size_t word_ = 0;
+  size_t place_ = 0;
+  size_t address_ = 0;
+  size_t register_ = 0;
 };
 
-// Whether all that a row refers to is there; its stacks are.
-Result<> check_row(const Row& row, const Stacks& stacks, const Counts& counts) {
-  uint32_t size = stacks.size(row.user_index);
-  if (row.top_index >= counts.tops)
-    return errorf("top {} of {}", row.top_index, counts.tops - 1);
-  if (row.frame_offset != kNoFrame &&
-      (row.frame_offset > kMaxFrameDistance || row.frame_offset % 8 != 0))
-    return errorf("a frame pointer at offset {} of a stack", row.frame_offset);
-  if (row.label_set >= counts.label_sets)
-    return errorf("set of labels {} of {}", row.label_set, counts.label_sets - 1);
-  for (uint32_t text : {row.state_text, row.waker_text})
-    if (text >= counts.texts)
-      return errorf("text {} of {}", text, counts.texts - 1);
-  if (row.event >= kMaxEvents)
-    return errorf("event {} of {}", row.event, kMaxEvents);
-  if (row.goroutine_start != 0 && row.goroutine_start >= size)
-    return errorf("a goroutine's stack from frame {} on, where there are {}",
-                  row.goroutine_start, size);
-  return check_gap(row, size);
+// Tells which sets are wrong, and empties them.
+std::vector<bool> check_labels(LabelSets& sets, Damage& damage) {
+  std::vector<bool> are_wrong(sets.size());
+  for (uint32_t i = 0; i < sets.size(); i++) {
+    std::span<const Label> set = sets[i];
+    are_wrong[i] = damage.has(set.size() > kMaxLabels, [&] {
+      return fmt::format("a set of {} labels, where {} are allowed", set.size(), kMaxLabels);
+    });
+    for (const Label& label : set) {
+      size_t size = std::max(label.key.size(), label.value.size());
+      are_wrong[i] = are_wrong[i] || damage.has(size > kMaxLabelText, [&] {
+        return fmt::format("a label of {} bytes, where {} are allowed", size, kMaxLabelText);
+      });
+    }
+    if (are_wrong[i])
+      sets.clear(i);
+  }
+  return are_wrong;
 }
 
-Result<> check_rows(std::span<Row> rows, const Stacks& stacks, const Counts& counts) {
-  for (Row& row : rows) {
-    for (uint32_t stack : {row.kernel_index, row.user_index})
-      if (stack >= stacks.count())
-        return errorf("stack {} of {}", stack, stacks.count() - 1);
-    drop_beyond_cut(stacks, row);
-    if (auto sound = check_row(row, stacks, counts); !sound)
-      return sound;
+// Does the same with texts.
+std::vector<bool> check_texts(std::span<std::string> texts, Damage& damage) {
+  std::vector<bool> are_wrong;
+  for (std::string& text : texts) {
+    are_wrong.push_back(damage.has(text.size() > kMaxText, [&] {
+      return fmt::format("a text of {} bytes, where {} are allowed", text.size(), kMaxText);
+    }));
+    if (are_wrong.back())
+      text.clear();
   }
-  return Ok{};
+  return are_wrong;
 }
+
+// All that rows refer to.
+struct Referred {
+  Stacks stacks;
+  Tops tops;
+  std::vector<bool> wrong_sets;
+  std::vector<bool> wrong_texts;
+};
+
+// Leaves out the rows that refer to what is wrong or not there.
+class RowChecker {
+public:
+  RowChecker(const Referred& referred, Damage& damage) : referred_(referred), damage_(damage) {}
+
+  // How many are left out.
+  size_t check(std::vector<Row>& rows) {
+    return std::erase_if(rows, [this](Row& row) {
+      const Stacks& stacks = referred_.stacks;
+      if (is_wrong(row.kernel_index, stacks.are_wrong, "stack") ||
+          is_wrong(row.user_index, stacks.are_wrong, "stack"))
+        return true;
+      drop_beyond_cut(stacks, row);
+      return is_wrong(row.top_index, referred_.tops.are_wrong, "top") || is_wrong_frame(row) ||
+             is_wrong(row.label_set, referred_.wrong_sets, "set of labels") ||
+             is_wrong(row.state_text, referred_.wrong_texts, "text") ||
+             is_wrong(row.waker_text, referred_.wrong_texts, "text") || is_wrong_event(row) ||
+             is_wrong_goroutine(row) || is_wrong_gap(row);
+    });
+  }
+
+private:
+  // A number beyond the table is told here; the others were, where the table was read.
+  bool is_wrong(uint32_t number, const std::vector<bool>& are_wrong, std::string_view what) {
+    return damage_.has(number >= are_wrong.size(), [&] {
+      return fmt::format("{} {} of {}", what, number, are_wrong.size() - 1);
+    }) || are_wrong[number];
+  }
+
+  bool is_wrong_frame(const Row& row) {
+    return damage_.has(!is_frame_offset(row.frame_offset), [&] {
+      return fmt::format("a frame pointer at offset {} of a stack", row.frame_offset);
+    });
+  }
+
+  bool is_wrong_event(const Row& row) {
+    return damage_.has(row.event >= kMaxEvents,
+                       [&] { return fmt::format("event {} of {}", row.event, kMaxEvents); });
+  }
+
+  bool is_wrong_goroutine(const Row& row) {
+    uint32_t size = referred_.stacks.size(row.user_index);
+    return damage_.has(row.goroutine_start != 0 && row.goroutine_start >= size, [&] {
+      return fmt::format("a goroutine's stack from frame {} on, where there are {}",
+                         row.goroutine_start, size);
+    });
+  }
+
+  bool is_wrong_gap(const Row& row) {
+    uint32_t size = referred_.stacks.size(row.user_index);
+    bool is_sound =
+        row.gap == 0 ? row.missing == 0 : row.gap < size && row.missing - 1 < kMaxMissing;
+    return damage_.has(!is_sound, [&] {
+      return fmt::format("{} frames missing before frame {} of {}", row.missing, row.gap, size);
+    });
+  }
+
+  const Referred& referred_;
+  Damage& damage_;
+};
 
 }  // namespace
 
@@ -416,40 +517,31 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   auto done = read_protobuf(payload, [&](pbf_reader in) { read_tables(in, tables, sizes); });
   if (!done)
     return std::move(done).error();
-  auto stacks = take_stacks(tables, tree);
+  Damage damage;
+  auto stacks = take_stacks(tables, tree, damage);
   if (!stacks)
     return std::move(stacks).error();
-  auto tops =
-      begins_of(tables.top_sizes, tables.word_offsets.size(), kMaxTopWords, "top", "words");
-  if (!tops)
-    return std::move(tops).error();
-  auto words = words_of(tables);
-  if (!words)
-    return std::move(words).error();
-  if (auto added = add_registers(tables, *tops, *words); !added)
-    return std::move(added).error();
-  if (auto sound = tables.label_sets.check(); !sound)
-    return std::move(sound).error();
-  if (auto sound = check_texts(tables.texts); !sound)
+  if (auto sound = check_tops(tables); !sound)
     return std::move(sound).error();
   auto count = count_rows(sizes);
   if (!count)
     return std::move(count).error();
-  std::vector<Row> rows(*count);
-  if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, rows); }); !done)
-    return std::move(done).error();
-  Counts counts = {tops->size() - 1, tables.label_sets.size(), tables.texts.size()};
-  if (auto sound = check_rows(rows, *stacks, counts); !sound)
-    return std::move(sound).error();
-
+  Referred referred = {.stacks = *std::move(stacks),
+                       .tops = TopReader(tables, damage).read(),
+                       .wrong_sets = check_labels(tables.label_sets, damage),
+                       .wrong_texts = check_texts(tables.texts, damage)};
   SampleBatch batch;
-  batch.addresses_ = std::move(stacks->addresses);
-  batch.stack_begin_ = std::move(stacks->begins);
-  batch.words_ = *std::move(words);
-  batch.top_begin_ = *std::move(tops);
+  batch.rows_.resize(*count);
+  if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, batch.rows_); }); !done)
+    return std::move(done).error();
+  batch.left_out_ = RowChecker(referred, damage).check(batch.rows_);
+  batch.problem_ = damage.take_problem();
+  batch.addresses_ = std::move(referred.stacks.addresses);
+  batch.stack_begin_ = std::move(referred.stacks.begins);
+  batch.words_ = std::move(referred.tops.words);
+  batch.top_begin_ = std::move(referred.tops.begins);
   batch.label_sets_ = std::move(tables.label_sets);
   batch.texts_ = std::move(tables.texts);
-  batch.rows_ = std::move(rows);
   return batch;
 }
 

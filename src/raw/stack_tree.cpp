@@ -69,18 +69,18 @@ Result<> StackTreeReader::add(const NewNodes& nodes) {
   return Ok{};
 }
 
-Result<bool> StackTreeReader::append_stack(uint32_t node,
-                                           std::vector<uint64_t>& addresses) const {
+StackTreeReader::Found StackTreeReader::append_stack(uint32_t node,
+                                                     std::vector<uint64_t>& addresses) const {
   if (node > size())
-    return errorf("stack at node {} of {}", node, size());
+    return Found::kNoNode;
   for (uint32_t depth = 0; node != 0; node = callers_[node], depth++) {
     if (callers_[node] == kLost)
-      return false;
+      return Found::kCut;
     if (depth == kMaxStackSize)
-      return errorf("a stack of more than {} addresses", kMaxStackSize);
+      return Found::kTooDeep;
     addresses.push_back(addresses_[node]);
   }
-  return true;
+  return Found::kWhole;
 }
 
 }  // namespace gosym::raw

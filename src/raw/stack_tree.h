@@ -57,9 +57,11 @@ public:
   // Nodes between the last one and the first of these were in chunks that are lost.
   Result<> add(const NewNodes& nodes);
   uint32_t size() const { return static_cast<uint32_t>(callers_.size() - 1); }
-  // Appends the addresses of a stack, innermost first; false if those that called them are
-  // lost.
-  Result<bool> append_stack(uint32_t node, std::vector<uint64_t>& addresses) const;
+  // How a stack came out: whole, without those callers that are lost, not at all for it is at a
+  // node that nobody added, or deeper than kMaxStackSize.
+  enum class Found : uint8_t { kWhole, kCut, kNoNode, kTooDeep };
+  // Appends the addresses of a stack, innermost first, kMaxStackSize of them at the most.
+  Found append_stack(uint32_t node, std::vector<uint64_t>& addresses) const;
   // In bytes, also while it grows.
   uint64_t memory() const {
     constexpr uint64_t kGrowth = 3;

@@ -260,7 +260,9 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();
-  batches_.back().add(sample);
+  raw::Shortened shortened = batches_.back().add(sample);
+  shortened_stacks_ += shortened.stack ? 1 : 0;
+  shortened_texts_ += shortened.texts ? 1 : 0;
   if (!sample.user_stack.empty() && !contains(process.code, sample.user_stack.front())) {
     process.unplaced_count++;
     process.unplaced_address = sample.user_stack.front();
@@ -350,6 +352,8 @@ Recorder::Summary Recorder::summary() const {
       .unreadable = unreadable,
       .hung_looks = helper_.hung_count(),
       .refused_events = sampler_.counters().refused_events,
+      .shortened_stacks = shortened_stacks_,
+      .shortened_texts = shortened_texts_,
       .unplaced = unplaced,
       .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),
       .perf_map_problems = perf_map_problems_,

@@ -45,6 +45,8 @@ public:
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
     uint64_t hung_looks = 0;            // at files and memory maps that did not answer in time
     uint64_t refused_events = 0;        // of processes that map code all the time
+    uint64_t shortened_stacks = 0;      // samples whose stacks were deeper than the format's
+    uint64_t shortened_texts = 0;       // samples with labels too long, or too many
     uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
     std::vector<std::string> perf_map_problems;    // one a map that was not used, or cut
@@ -195,6 +197,8 @@ private:
   std::vector<SidebandRecord> given_;    // handled, of others
   std::vector<Event> events_;            // to be written
   std::vector<raw::SampleBatch> batches_;
+  uint64_t shortened_stacks_ = 0;  // as the summary has them
+  uint64_t shortened_texts_ = 0;
 
   uint64_t last_drain_ = 0;
   size_t fresh_count_ = 0;       // of events, at the last look at the rings

@@ -180,6 +180,26 @@ def turn_of(pid):
     return struct.unpack_from("=IIQiIQ", attributes)[5]
 
 
+def beyond_the_format():
+    """What no sample has room for is cut, and told; nothing else of the recording is lost by it."""
+    with Program(build("1.27", "limits")) as pid:
+        file = new_place("limits.raw")
+        told = gosym("record", "--wall", "-p", pid, "-d", "1s", "-o", file).err
+    assert re.search(r"warning: [\d,]+ samples have stacks of more than 2,048 frames: their middle is left out", told)
+    assert re.search(r"warning: [\d,]+ samples have labels or states of more than 256 bytes", told)
+    done = gosym("report", "--strict", "--event", "wall", "--json", file)
+    assert "do not decode" not in done.err, done.err
+    stacks = {}
+    for stack in folded(file, "--event", "wall"):
+        stacks[stack.frames[-1]] = stack.frames
+    deep = next(frames for frames in stacks.values() if "main.down" in frames)
+    left_out = [i for i, frame in enumerate(deep) if frame.startswith("… ")]
+    assert len(left_out) == 1 and deep[left_out[0]] == "… 960 frames …", [deep[i] for i in left_out]
+    labels = {sample.labels.get("sql") for sample in pprof(file, "--event", "wall").samples} - {None}
+    assert labels == {"SELECT " + 246 * "x" + "..."}, labels
+    assert " main.work " in gosym("report", file).out
+
+
 def errors():
     with subprocess.Popen(["sleep", "100"]) as other:
         done = gosym("record", "-e", "wall", "-p", other.pid, "-d", "1s", "-o", new_place("x"), check=False)
@@ -198,4 +218,5 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: called back from C", functools.partial(called_back, version)) for version in WITH_C] +
     [("a command, and CPU time beside it", beside_others),
      ("a program with turns as long as those of the looks", in_turns_of_its_own),
+     ("more of everything than a sample holds", beyond_the_format),
      ("looks come soon on a busy CPU", looks_come_soon), ("errors", errors)])

@@ -48,6 +48,11 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
   });
 }
 
+// Tells what is wrong with a payload, or with one of its samples.
+std::string problem_of(const Result<SampleBatch>& batch) {
+  return batch ? batch->problem() : batch.error().message();
+}
+
 // The columns of a samples payload, to be made wrong one at a time.
 struct Columns {
   // Stack 1 is 0x1000, 0x1010; stack 2 is 0xff0.
@@ -128,7 +133,7 @@ struct Columns {
     return set;
   }
   Result<SampleBatch> decode() const { return SampleBatch::decode(as_bytes(encode())); }
-  std::string error() const { return decode().error().message(); }
+  std::string error() const { return problem_of(decode()); }
 };
 
 }  // namespace
@@ -245,6 +250,9 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
   }
   SUBCASE("a top of more words than there are") {
     columns.top_sizes = {1, 6145};
+    columns.word_offsets.assign(6146, 8);
+    columns.word_addresses.assign(6146, 0x400010);
+    columns.word_places = {};
     CHECK(columns.error() == "a top of 6145 words, where 6144 are allowed");
   }
   SUBCASE("words of no top") {
@@ -415,8 +423,7 @@ TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
   auto error_with = [](auto change) {
     Columns wrong;
     change(wrong);
-    auto decoded = wrong.decode();
-    return decoded ? std::string() : decoded.error().message();
+    return problem_of(wrong.decode());
   };
   CHECK(error_with([](Columns& c) { c.goroutine_start = {}; }).empty());
   CHECK(error_with([](Columns& c) { c.goid = {}; }).empty());
@@ -455,8 +462,7 @@ TEST_CASE("samples: what is left out of deep stacks comes back, or is refused") 
     Columns columns;
     columns.gap = std::move(gap);
     columns.missing = std::move(missing);
-    auto result = columns.decode();
-    return result ? std::string() : result.error().message();
+    return problem_of(columns.decode());
   };
   CHECK(error_with({1, 0}, {7, 0}).empty());
   CHECK(error_with({1}, {7}) == "columns of 2 and of 1 samples");
@@ -558,7 +564,7 @@ TEST_CASE("samples: states and wakers, each text once") {
   batch.add(of);
   decoded = SampleBatch::decode(as_bytes(batch.encode()));
   REQUIRE(decoded);
-  CHECK(decoded->sample(decoded->rows()[5]).state == longer.substr(1));
+  CHECK(decoded->sample(decoded->rows()[5]).state == std::string(253, 'x') + "...");
 }
 
 TEST_CASE("samples: states and wakers may be missing, but not wrong") {
@@ -569,8 +575,7 @@ TEST_CASE("samples: states and wakers may be missing, but not wrong") {
     for (const std::string& text : texts)
       out.add_bytes(31, text);
     out.add_packed_uint32(column, numbers.begin(), numbers.end());
-    auto decoded = SampleBatch::decode(as_bytes(payload));
-    return decoded ? std::string() : decoded.error().message();
+    return problem_of(SampleBatch::decode(as_bytes(payload)));
   };
   for (uint32_t column : {32, 33}) {
     CHECK(error_with({"a", "b"}, column, {2, 0}).empty());
@@ -627,6 +632,8 @@ TEST_CASE("samples: registers that cannot be are refused") {
         }) == "tops of more than 4 registers");
   CHECK(error([](Columns& c) {
           c.register_sizes = {1, 65};
+          c.registers.assign(66, 2);
+          c.register_values.assign(66, 1);
         }) == "a top of 65 registers, where 64 are allowed");
   CHECK(error([](Columns& c) { c.registers[0] = 4 * 64 + 2; }) ==
         "a register 258 with 0xffffffff");
@@ -638,6 +645,182 @@ TEST_CASE("samples: registers that cannot be are refused") {
         "a register 12 with 0x8000");
   CHECK(error([](Columns& c) { c.register_values[2] = 1ull << 63; }) ==
         "a register 12 with 0x8000000000000000");
+}
+
+// Written and read again, with nothing of it refused.
+SampleBatch read_back(const SampleBatch& batch) {
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(decoded->problem().empty());
+  CHECK(decoded->left_out() == 0);
+  return *std::move(decoded);
+}
+
+RecordedSample read_back(const RecordedSample& sample, SampleBatch& room) {
+  SampleBatch batch;
+  batch.add(sample);
+  room = read_back(batch);
+  return room.sample(room.rows()[0]);
+}
+
+Stack counted(size_t size) {
+  Stack stack;
+  for (size_t i = 0; i < size; i++)
+    stack.push_back(0x1000 + i);
+  return stack;
+}
+
+TEST_CASE("samples: of a stack that is too deep both ends are kept") {
+  constexpr size_t kMost = raw::kMaxStackSize;
+  constexpr uint32_t kInner = 1536;
+  SampleBatch batch;
+  CHECK_FALSE(batch.add(sample(1, {}, counted(kMost))).stack);
+  CHECK(batch.add(sample(2, {}, counted(kMost + 3))).stack);
+  batch = read_back(batch);
+  CHECK(batch.rows()[0].gap == 0);
+  CHECK(batch.sample(batch.rows()[0]).user_stack.size() == kMost);
+  RecordedSample deep = batch.sample(batch.rows()[1]);
+  CHECK(deep.gap == kInner);
+  CHECK(deep.missing == 3);
+  CHECK(deep.user_end == StackEnd::kBadFrame);
+  Stack expected = counted(kMost + 3);
+  expected.erase(expected.begin() + kInner, expected.begin() + kInner + 3);
+  CHECK(std::ranges::equal(deep.user_stack, expected));
+}
+
+TEST_CASE("samples: a gap that was there becomes part of the one that is made") {
+  constexpr size_t kMost = raw::kMaxStackSize;
+  SampleBatch room;
+  for (uint32_t gap : {1U, 1000U, 1600U, 2047U, 2147U}) {
+    CAPTURE(gap);
+    Stack user = counted(kMost + 100);
+    RecordedSample deep = sample(1, {}, user);
+    deep.gap = gap;
+    deep.missing = 7;
+    deep = read_back(deep, room);
+    CHECK(deep.missing == 107);
+    CHECK(deep.user_stack.size() == kMost);
+    CHECK(deep.gap <= gap);
+    CHECK(gap <= deep.gap + 100);
+    CHECK(deep.user_stack[deep.gap - 1] == 0x1000 + deep.gap - 1);
+    CHECK(deep.user_stack[deep.gap] == 0x1000 + deep.gap + 100);
+  }
+}
+
+TEST_CASE("samples: where a goroutine's stack begins moves with its frames") {
+  constexpr uint32_t kInner = 1536;
+  SampleBatch room;
+  for (auto [start, expected] : {std::pair(5U, 5U),
+                                 {kInner, kInner},
+                                 {kInner + 50, kInner},
+                                 {kInner + 100, kInner},
+                                 {kInner + 150, kInner + 50},
+                                 {5000U, 0U}}) {
+    CAPTURE(start);
+    Stack user = counted(raw::kMaxStackSize + 100);
+    RecordedSample deep = sample(1, {}, user);
+    deep.goroutine_start = start;
+    CHECK(read_back(deep, room).goroutine_start == expected);
+  }
+}
+
+TEST_CASE("samples: behind a kernel stack that is cut there is no user code") {
+  SampleBatch room;
+  Stack kernel = counted(raw::kMaxStackSize + 1);
+  RecordedSample back = read_back(sample(1, kernel, kUser), room);
+  CHECK(back.kernel_stack.size() == raw::kMaxStackSize);
+  CHECK(back.user_stack.empty());
+  CHECK(back.user_end == StackEnd::kUnreadable);
+}
+
+TEST_CASE("samples: texts are cut between characters, and of many labels the first are kept") {
+  const std::string most(raw::kMaxLabelText, 'v');
+  const std::string more = most + "v";
+  // Of two bytes each; the last that there is room for would be cut in half.
+  std::string accents;
+  while (accents.size() < 300)
+    accents += "\u00e9";
+  const std::vector<Label> labels = {{"a", most}, {more, "b"}, {"c", accents}};
+  SampleBatch batch;
+  RecordedSample of = sample(1, {}, kUser);
+  of.labels = labels;
+  CHECK(batch.add(of).texts);
+  of.labels = std::span(labels).first(1);
+  CHECK_FALSE(batch.add(of).texts);
+  const std::vector<Label> many(raw::kMaxLabels + 1, {"k", "v"});
+  of.labels = many;
+  CHECK(batch.add(of).texts);
+  of.labels = {};
+  of.waker = more;
+  CHECK(batch.add(of).texts);
+  batch = read_back(batch);
+  auto first = batch.sample(batch.rows()[0]).labels;
+  CHECK(first[0].value == most);
+  CHECK(first[1].key == most.substr(3) + "...");
+  CHECK(first[2].value == accents.substr(0, 252) + "...");
+  CHECK(batch.sample(batch.rows()[1]).labels[0].value == most);
+  CHECK(batch.sample(batch.rows()[2]).labels.size() == raw::kMaxLabels);
+  CHECK(batch.sample(batch.rows()[3]).waker == most.substr(3) + "...");
+}
+
+TEST_CASE("samples: words that cannot be are left out, those of others are kept") {
+  std::vector<StackWord> words = {{8, 0x400010}, {13, 0x400020}, {0, 0x20}};
+  for (uint64_t number = 0; number < kMaxRegisters + 2; number++)
+    words.push_back({offset_of_register(number), StackWord::kNumber + number});
+  words.push_back({offset_of_register(0), StackWord::kNumber + UINT32_MAX + 1});
+  std::vector<StackWord> expected = {{0, 0x20}, {8, 0x400010}};
+  for (uint64_t number = 0; number < kMaxRegisters; number++)
+    expected.push_back({offset_of_register(number), StackWord::kNumber + number});
+  RecordedSample of = sample(1, {}, kUser);
+  of.words = words;
+  of.frame_offset = 12;
+  SampleBatch room;
+  of = read_back(of, room);
+  CHECK(std::ranges::equal(of.words, expected));
+  CHECK(of.frame_offset == kNoFrame);
+
+  words.assign(raw::kMaxTopWords + 1, {8, 0x400010});
+  of.words = words;
+  CHECK(read_back(of, room).words.size() == raw::kMaxTopWords);
+}
+
+TEST_CASE("samples: one that is wrong is left out, the others of its chunk are read") {
+  Columns columns;
+  columns.label_count = 65;  // of the second sample
+  auto batch = columns.decode();
+  REQUIRE(batch);
+  CHECK(batch->left_out() == 1);
+  REQUIRE(batch->rows().size() == 1);
+  CHECK(batch->rows()[0].time == 100);
+  CHECK(std::ranges::equal(batch->stack(batch->rows()[0].user_index), Stack{0x1000, 0x1010}));
+  CHECK(batch->labels(1).empty());
+  for (auto change : {+[](Columns& c) {
+                        c.user_stack = {1, 3};
+                      },
+                      +[](Columns& c) {
+                        c.top = {0, 3};
+                      },
+                      +[](Columns& c) {
+                        c.event = {0, 64};
+                      },
+                      +[](Columns& c) {
+                        c.frame = {0, 12};
+                      },
+                      +[](Columns& c) { c.word_offsets[1] = 4; },
+                      +[](Columns& c) {
+                        c.goroutine_start = {0, 9};
+                      }}) {
+    Columns wrong;
+    change(wrong);
+    batch = wrong.decode();
+    REQUIRE(batch);
+    CHECK(batch->left_out() == 1);
+    REQUIRE(batch->rows().size() == 1);
+    CHECK(batch->rows()[0].time == 100);
+    CHECK(read_back(*batch).rows().size() == 1);
+  }
 }
 
 }  // namespace gosym::raw_samples_test

@@ -9,6 +9,7 @@ namespace gosym::stack_tree_test {
 using raw::NewNodes;
 using raw::SampleBatch;
 using raw::StackTreeReader;
+using Found = StackTreeReader::Found;
 using raw::StackTreeWriter;
 
 namespace {
@@ -117,10 +118,10 @@ TEST_CASE("stack tree: nodes of a new tree are not those of the one before") {
   // Of the second tree the first chunk is lost.
   REQUIRE(read.add({.tree = 2, .first = 3, .distances = {1, 4}, .addresses = {12, 13}}));
   Stack stack;
-  CHECK_FALSE(*read.append_stack(3, stack));
+  CHECK(read.append_stack(3, stack) == Found::kCut);
   CHECK(stack == Stack{12});
   stack.clear();
-  CHECK(*read.append_stack(4, stack));
+  CHECK(read.append_stack(4, stack) == Found::kWhole);
   CHECK(stack == Stack{13});
 }
 
@@ -177,17 +178,17 @@ TEST_CASE("stack tree: each part of new nodes that is wrong is an error") {
 TEST_CASE("stack tree: stacks that are none of it, or endless") {
   StackTreeReader tree;
   Stack stack;
-  CHECK(*tree.append_stack(0, stack));
-  CHECK(tree.append_stack(1, stack).error().message() == "stack at node 1 of 0");
+  CHECK(tree.append_stack(0, stack) == Found::kWhole);
+  CHECK(tree.append_stack(1, stack) == Found::kNoNode);
   NewNodes chain = {.tree = 1,
                     .first = 1,
                     .distances = std::vector<uint32_t>(raw::kMaxStackSize + 1, 1),
                     .addresses = Stack(raw::kMaxStackSize + 1, 7)};
   REQUIRE(tree.add(chain));
-  CHECK(*tree.append_stack(raw::kMaxStackSize, stack));
+  CHECK(tree.append_stack(raw::kMaxStackSize, stack) == Found::kWhole);
   CHECK(stack.size() == raw::kMaxStackSize);
-  CHECK(tree.append_stack(raw::kMaxStackSize + 1, stack).error().message() ==
-        "a stack of more than 2048 addresses");
+  CHECK(tree.append_stack(raw::kMaxStackSize + 1, stack) == Found::kTooDeep);
+  CHECK(stack.size() == 2 * raw::kMaxStackSize);
 }
 
 TEST_CASE("stack tree: a small chunk cannot ask for all memory") {
@@ -200,6 +201,19 @@ TEST_CASE("stack tree: a small chunk cannot ask for all memory") {
   for (int i = 0; i < kCount; i++)
     payload += std::string("\x80\x10", 2);
   CHECK(SampleBatch::decode(as_bytes(payload)).error().message() ==
+        "stacks of more than 4194304 addresses");
+}
+
+TEST_CASE("stack tree: nor can stacks that are left out take all time") {
+  StackTreeWriter grown;
+  std::string payload = batch_of({Stack(raw::kMaxStackSize, 7)}).encode(grown);
+  StackTreeReader read;
+  REQUIRE(SampleBatch::decode(as_bytes(payload), read));
+  // A node further in than is allowed, 2049, which is asked for a hundred thousand times.
+  std::string next("\x08\x01\x10\x81\x10\x1a\x01\x01\x22\x01\x00\x2a\xc0\x9a\x0c", 15);
+  for (int i = 0; i < 100'000; i++)
+    next += std::string("\x81\x10", 2);
+  CHECK(SampleBatch::decode(as_bytes(next), read).error().message() ==
         "stacks of more than 4194304 addresses");
 }
 

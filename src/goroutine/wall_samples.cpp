@@ -1,0 +1,90 @@
+#include "goroutine/wall_samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "goroutine/go_runtime.h"
+
+namespace gosym {
+
+namespace {
+
+// The time that a sample stands for, if so many goroutines were looked at of a list.
+uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines& look) {
+  double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
+  return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
+}
+
+}  // namespace
+
+WallSamples::WallSamples(GoRuntime runtime, proc::ReadMemory read_memory, FindOwner find_owner)
+    : layout_(runtime.layout),
+      read_memory_(std::move(read_memory)),
+      find_owner_(std::move(find_owner)),
+      look_(look_at_some(std::move(runtime), read_memory_)) {}
+
+bool WallSamples::look(std::span<const double> random, const RecordedSample& base,
+                       const Take& take) {
+  auto look = look_(random);
+  if (!look || look->all.empty())
+    return false;
+  RecordedSample sample = base;
+  sample.weight = weight_of(base.weight, *look);
+  hand_over(*look, sample, take);
+  return true;
+}
+
+void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
+                            const Take& take) {
+  auto labels = read_labels(look.all, layout_.runtime, read_memory_);
+  for (size_t i = 0; i < look.all.size(); i++) {
+    const Goroutine& goroutine = look.all[i];
+    const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
+    if (is_of_runtime(goroutine, stack))
+      continue;
+    StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
+    set_stack(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
+    // Beyond the root of the stack lies where the goroutine was created.
+    if (goroutine.stack_state == GoroutineStack::kWhole && goroutine.created_at != 0)
+      addresses_.push_back(goroutine.created_at);
+    set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
+    std::string state = state_text(goroutine, layout_.wait_reasons);
+    sample.tid = goroutine.thread != 0 ? goroutine.thread : sample.pid;
+    sample.goid = goroutine.number;
+    sample.state = state;
+    sample.user_stack = addresses_;
+    sample.words = words_;
+    sample.labels = labels_;
+    sample.user_end = goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
+                                                                      : StackEnd::kUnreadable;
+    take(sample);
+  }
+}
+
+// True if the runtime began it and it never left the runtime's code.
+bool WallSamples::is_of_runtime(const Goroutine& goroutine,
+                                std::span<const StackCall> stack) const {
+  return find_owner_(goroutine.start).is_start_of_runtime &&
+         std::ranges::all_of(
+             stack, [&](const StackCall& at) { return find_owner_(at.call).is_runtime; });
+}
+
+// As a recording has it: with the words that lead from one call to the next.
+void WallSamples::set_stack(std::span<const StackCall> calls) {
+  addresses_.clear();
+  words_.clear();
+  for (const StackCall& call : calls) {
+    if (!addresses_.empty() && call.place < kMaxTopSize)
+      words_.push_back({call.place, call.returns_to});
+    addresses_.push_back(call.returns_to);
+  }
+}
+
+void WallSamples::set_labels(std::span<const GoroutineLabel> labels) {
+  labels_.clear();
+  for (const GoroutineLabel& label : labels)
+    labels_.push_back({label.key, label.value});
+}
+
+}  // namespace gosym

@@ -1,0 +1,142 @@
+#include "raw/sample_limits.h"
+
+#include <algorithm>
+
+#include "raw/format.h"
+
+namespace gosym::raw {
+
+namespace {
+
+// The other fourth is of the outer end.
+constexpr size_t kInnerFrames = kMaxStackSize / 4 * 3;
+
+constexpr std::string_view kCutMark = "...";
+
+// True if it was too long; then it is cut, not within a character of UTF-8.
+bool shorten(std::string_view text, size_t most, std::string& cut) {
+  if (text.size() <= most)
+    return false;
+  size_t size = most - kCutMark.size();
+  auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
+  constexpr size_t kMaxContinued = 3;
+  for (size_t i = 0; i < kMaxContinued && continues(size); i++)
+    size--;
+  cut = text.substr(0, size);
+  cut += kCutMark;
+  return true;
+}
+
+bool shorten_view(std::string_view& text, std::string& cut) {
+  bool is_cut = shorten(text, kMaxText, cut);
+  if (is_cut)
+    text = cut;
+  return is_cut;
+}
+
+// The frames [begin, begin + count) are left out of a user stack. A gap that was there lies
+// within.
+struct LeftOut {
+  uint32_t begin;
+  uint32_t count;
+};
+
+LeftOut choose_gap(size_t size, uint32_t gap) {
+  auto count = static_cast<uint32_t>(size - kMaxStackSize);
+  uint32_t begin = kInnerFrames;
+  if (gap != 0)
+    begin = std::clamp(begin, std::max(gap - std::min(gap, count), 1U), gap);
+  return {begin, count};
+}
+
+}  // namespace
+
+bool is_sound(const StackWord& word) {
+  return word.offset % 8 == 0 && word.offset < offset_of_register(kMaxRegisters) &&
+         (!word.is_number() || word.value - StackWord::kNumber <= UINT32_MAX);
+}
+
+bool is_frame_offset(uint64_t offset) {
+  return offset == kNoFrame || (offset <= kMaxFrameDistance && offset % 8 == 0);
+}
+
+Shortened SampleFitter::fit(RecordedSample& sample) {
+  Shortened shortened;
+  shortened.stack = fit_stacks(sample);
+  shortened.stack |= fit_words(sample);
+  shortened.texts = fit_labels(sample);
+  shortened.texts |= shorten_view(sample.state, state_);
+  shortened.texts |= shorten_view(sample.waker, waker_);
+  if (!is_frame_offset(sample.frame_offset))
+    sample.frame_offset = kNoFrame;
+  return shortened;
+}
+
+bool SampleFitter::fit_stacks(RecordedSample& sample) {
+  bool is_cut = sample.kernel_stack.size() > kMaxStackSize;
+  if (is_cut) {
+    // As the reader does with what lies beyond a cut: user code is not what called these.
+    sample.kernel_stack = sample.kernel_stack.first(kMaxStackSize);
+    sample.user_stack = {};
+    sample.words = {};
+    sample.frame_offset = kNoFrame;
+    sample.user_end = StackEnd::kUnreadable;
+  }
+  std::span<const uint64_t> user = sample.user_stack;
+  if (sample.goroutine_start >= user.size())
+    sample.goroutine_start = 0;
+  if (sample.gap >= user.size() || sample.gap == 0 || sample.missing == 0)
+    sample.gap = sample.missing = 0;
+  if (user.size() > kMaxStackSize) {
+    auto [begin, count] = choose_gap(user.size(), sample.gap);
+    stack_.assign(user.begin(), user.begin() + begin);
+    stack_.insert(stack_.end(), user.begin() + begin + count, user.end());
+    sample.user_stack = stack_;
+    if (sample.goroutine_start > begin)
+      sample.goroutine_start =
+          std::max(sample.goroutine_start - std::min(sample.goroutine_start, count), begin);
+    sample.gap = begin;
+    sample.missing = std::min(sample.missing, kMaxMissing) + count;
+    is_cut = true;
+  }
+  sample.missing = std::min(sample.missing, kMaxMissing);
+  return is_cut;
+}
+
+bool SampleFitter::fit_words(RecordedSample& sample) {
+  std::span<const StackWord> words = sample.words;
+  bool is_ordered = std::ranges::is_sorted(words, {}, &StackWord::offset);
+  auto registers = static_cast<size_t>(std::ranges::count_if(words, &StackWord::is_register));
+  bool fits = std::ranges::all_of(words, is_sound) && registers <= kMaxRegisters &&
+              words.size() - registers <= kMaxTopWords;
+  if (is_ordered && fits)
+    return false;
+  words_.assign(words.begin(), words.end());
+  std::erase_if(words_, [](const StackWord& word) { return !is_sound(word); });
+  std::ranges::stable_sort(words_, {}, &StackWord::offset);
+  auto first_register = std::ranges::find_if(words_, &StackWord::is_register);
+  if (words_.end() - first_register > static_cast<ptrdiff_t>(kMaxRegisters))
+    words_.erase(first_register + kMaxRegisters, words_.end());
+  if (first_register - words_.begin() > static_cast<ptrdiff_t>(kMaxTopWords))
+    words_.erase(words_.begin() + kMaxTopWords, first_register);
+  sample.words = words_;
+  return !fits;
+}
+
+bool SampleFitter::fit_labels(RecordedSample& sample) {
+  auto is_long = [](const Label& label) {
+    return std::max(label.key.size(), label.value.size()) > kMaxLabelText;
+  };
+  if (sample.labels.size() <= kMaxLabels && std::ranges::none_of(sample.labels, is_long))
+    return false;
+  std::span<const Label> kept = sample.labels.first(std::min(sample.labels.size(), kMaxLabels));
+  labels_.assign(kept.begin(), kept.end());
+  for (Label& label : labels_)
+    for (std::string* text : {&label.key, &label.value})
+      if (std::string cut; shorten(*text, kMaxLabelText, cut))
+        *text = std::move(cut);
+  sample.labels = labels_;
+  return true;
+}
+
+}  // namespace gosym::raw
