@@ -1,8 +1,10 @@
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +26,14 @@ Result<struct stat> status_of_regular(int fd) {
   if (!S_ISREG(status.st_mode))
     return Error("not a regular file");
   return status;
+}
+
+std::optional<uid_t> owner_of(int fd, const struct stat& status) {
+  struct statfs system {};
+  if ((status.st_mode & S_IWOTH) != 0 || fstatfs(fd, &system) != 0 ||
+      system.f_type == FUSE_SUPER_MAGIC)
+    return std::nullopt;
+  return status.st_uid;
 }
 
 // A file may be terabytes of nothing: to look through them would take hours, and memory for
@@ -84,8 +94,9 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
 
   auto size = static_cast<size_t>(status->st_size);
   int64_t changed = gosym::mtime_ns(*status);
+  auto owner = owner_of(fd, *status);
   if (size == 0)
-    return std::unique_ptr<MappedFile>(new MappedFile({}, changed));
+    return std::unique_ptr<MappedFile>(new MappedFile({}, changed, owner));
   if (!may_have_holes)
     if (auto checked = check_holes(fd, size); !checked)
       return std::move(checked).error();
@@ -94,7 +105,7 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
   if (address == MAP_FAILED)
     return Error(std::strerror(errno));
   return std::unique_ptr<MappedFile>(
-      new MappedFile({static_cast<std::byte*>(address), size}, changed));
+      new MappedFile({static_cast<std::byte*>(address), size}, changed, owner));
 }
 
 MappedFile::~MappedFile() {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -34,13 +35,17 @@ public:
   Bytes bytes() const { return bytes_; }
   std::span<std::byte> writable_bytes() { return bytes_; }
   int64_t mtime_ns() const { return mtime_ns_; }  // since 1970
+  // The user who wrote it, for nobody else could but root. None where others may write it, and
+  // on FUSE, where a user's own program says whose files are.
+  std::optional<uid_t> owner() const { return owner_; }
 
 private:
-  MappedFile(std::span<std::byte> bytes, int64_t mtime_ns)
-      : bytes_(bytes), mtime_ns_(mtime_ns) {}
+  MappedFile(std::span<std::byte> bytes, int64_t mtime_ns, std::optional<uid_t> owner)
+      : bytes_(bytes), mtime_ns_(mtime_ns), owner_(owner) {}
 
   std::span<std::byte> bytes_;
   int64_t mtime_ns_;
+  std::optional<uid_t> owner_;
 };
 
 // When the contents were last changed, since 1970.

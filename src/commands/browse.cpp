@@ -45,7 +45,7 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
   auto disassembler = code::Disassembler::open(file->symbols->image().machine);
   if (!disassembler)
     return std::move(disassembler).error();
-  SourceFiles sources(source_places("", files.symfs));
+  SourceFiles sources(source_places("", files.symfs), file->owner);
   Amounts amounts(profile);
   AnnotateView view{.amounts = &amounts,
                     .sources = &sources,
@@ -63,6 +63,8 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
                        .text = line.head + line.text,
                        .style = line.head.empty() ? line.style : line.head_style});
   }
+  if (std::string note = withheld_note(sources); !note.empty())
+    lines.push_back({.text = std::move(note)});
   return lines;
 }
 

@@ -179,8 +179,9 @@ bool DebugInfo::open_session() {
 
 bool DebugInfo::read_unit_ranges() {
   Dwarf_CU* unit = nullptr;
-  while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, nullptr, nullptr, nullptr) ==
-         0) {
+  uint8_t type = 0;
+  while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, &type, nullptr, nullptr) == 0) {
+    has_split_units_ |= type == DW_UT_skeleton;
     Dwarf_Die die;
     if (!code_die(unit, die))
       continue;

@@ -45,6 +45,8 @@ public:
   bool find(ImageAddress address, std::vector<Call>& calls);
   // The line of an address, also where no function is known: of assembly, say.
   Position find_position(ImageAddress address);
+  // Whether units were split off to other files, there or not.
+  bool has_split_units() const { return has_split_units_; }
   // Whether some of it was not read any more, because it is nested or shared so much that to
   // read it would take far longer than its size explains.
   bool has_given_up() const;
@@ -90,6 +92,7 @@ private:
   std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;
   uint64_t texts_size_ = 0;
+  bool has_split_units_ = false;
   bool has_given_up_ = false;  // in sessions before
 };
 

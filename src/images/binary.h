@@ -26,6 +26,7 @@ public:
 
   const elf::Image& image() const { return image_; }
   int64_t mtime_ns() const { return file_ ? file_->mtime_ns() : 0; }
+  std::optional<uid_t> owner() const { return file_ ? file_->owner() : std::nullopt; }
 
   // None if there is no Go function table, or one that cannot be used.
   const std::optional<go::Module>& go_module();

@@ -66,7 +66,8 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
     return Error("it is cut short");
   if (std::string differs = difference(image, wanted); !differs.empty())
     return Error(differs);
-  return DebugFile{*std::move(binary), std::move(path)};
+  auto owner = (*binary)->owner();
+  return DebugFile{*std::move(binary), std::move(path), owner};
 }
 
 // The path as given if the file is not there.
@@ -113,7 +114,10 @@ Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string
     return std::move(fetched).error();
   if (!*fetched)
     return std::optional<DebugFile>();
-  return open_candidate(**fetched, "", wanted);
+  auto file = open_candidate(**fetched, "", wanted);
+  if (file && *file)
+    (*file)->owner.reset();  // it is the server that wrote it
+  return file;
 }
 
 // The first that is the one; if none is, the first reason why one was refused.

@@ -19,7 +19,8 @@ struct DebugFileOptions {
 
 struct DebugFile {
   std::shared_ptr<Binary> binary;
-  std::string path;  // without links; below --symfs, unless it was fetched
+  std::string path;            // without links; below --symfs, unless it was fetched
+  std::optional<uid_t> owner;  // as MappedFile::owner(); none of what was fetched
 };
 
 // Opens the separate debug file of the image that lies at `path`. Looked for are, DIR being

@@ -20,6 +20,8 @@ public:
 
   // Where the code at `address` comes from, for a function that another source names.
   dwarf::Position find_position(ImageAddress address);
+  // Whether some of it is in other files, of whoever wrote these.
+  bool has_split_units() { return info() && info()->has_split_units(); }
   bool has_given_up() const { return info_ && info_->has_given_up(); }
 
 private:

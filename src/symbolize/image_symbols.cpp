@@ -137,6 +137,14 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   return std::nullopt;
 }
 
+std::optional<uid_t> ImageSymbols::owner() const {
+  auto owner = binary_->owner();
+  for (const auto* other : {&debug_file_, &alternate_file_})
+    if (*other && (*other)->owner != owner)
+      return std::nullopt;
+  return dwarf_ && dwarf_->has_split_units() ? std::nullopt : owner;
+}
+
 // Where symbols were taken out, the call frame information still tells functions from one
 // another.
 bool ImageSymbols::may_reach(const FunctionRange& label, ImageAddress address) const {

@@ -47,6 +47,9 @@ public:
   std::vector<FunctionRange> nameless_functions() const;
 
   const elf::Image& image() const { return binary_->image(); }
+  // The user who wrote all that the names and lines come from; none where that is not known, or
+  // not one user.
+  std::optional<uid_t> owner() const;
   const std::optional<DebugFile>& debug_file() const { return debug_file_; }
   const std::optional<go::Module>& go_module() const { return binary_->go_module(); }
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just

@@ -2,10 +2,12 @@
 """Samples at each instruction and line, against `go tool pprof` on the profile of the recording."""
 import collections
 import functools
+import os
 import re
 import subprocess
 
-from common import FIXTURES, GO_ENVIRONMENT, GOSYM, call, go, gosym, new_place, pprof, run
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_with_source, call, go, gosym, new_place, pprof,
+                    record, run, running)
 
 FUNCTION = re.compile(r"(\S.*)  0x[0-9a-f]+, [0-9,]+ bytes, ")
 COLUMNS = re.compile(r" +self (m?s) +% ")
@@ -76,6 +78,50 @@ def nothing():
     assert done.returncode == 5 and "matches 'no such function'" in done.stderr, done
 
 
+NOBODY = 65534
+SECRET = "the secret's line "
+
+
+def secret_file(owner):
+    file = new_place("secret")
+    file.write_text("".join(f"{SECRET}{number}\n" for number in range(1, 100)))
+    file.chmod(0o600)
+    os.chown(file, owner, owner)
+    return file
+
+
+def strangers_names():
+    """Whoever wrote a program chooses the names of its source files. What only root may read is
+    shown for root's own programs, or by --source; of what nobody wrote nobody's files are shown."""
+    def lines(*words):
+        told = gosym("annotate", *words, "busy")
+        assert ("not everybody may read it" in told.err) == (SECRET not in told.out), told
+        return SECRET in told.out
+
+    roots, nobodys = secret_file(0), secret_file(NOBODY)
+    stranger = build_with_source(roots, NOBODY)
+    assert not lines(stranger), "root's secret, by nobody's program"
+    assert lines("--source", roots.parent, stranger), "below --source"
+    assert lines(build_with_source(roots, 0)), "root's, by root's program"
+    mine = build_with_source(nobodys, NOBODY)
+    assert lines(mine), "nobody's, by nobody's program"
+
+    with running(stranger) as one, running(mine) as other:
+        assert not lines(record("-p", one, samples=200)), "root's secret, by a recording"
+        assert lines(record("-p", other, samples=200)), "nobody's, by a recording"
+        kept = record("-p", other, "--archive=all", samples=200)
+    assert not lines(kept), "nobody's secret, by the copy in a recording"
+
+    debug = stranger.with_suffix(".debug")
+    call("objcopy", "--only-keep-debug", stranger, debug)
+    call("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", stranger)
+    os.chown(stranger, 0, 0)
+    assert lines(stranger), "both root's"
+    os.chown(debug, NOBODY, NOBODY)
+    assert not lines(stranger), "lines by nobody's debug file"
+
+
 run([(f"Go {version}: samples as go tool pprof has them",
       lambda version=version: go_program(version)) for version in ("1.19", "newest")] +
-    [("a function without samples", nothing)])
+    [("a function without samples", nothing),
+     ("names of source files that a stranger chose", strangers_names)])

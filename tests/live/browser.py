@@ -9,8 +9,8 @@ import os
 import re
 import shlex
 
-from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_spin, call, go, gosym, new_place, run,
-                    wait_for)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_spin, build_with_source, call, go, gosym,
+                    new_place, record, run, running, wait_for)
 
 
 @functools.cache
@@ -212,6 +212,23 @@ def callers_and_callees():
         opened.shows(rf"{re.escape(name)}  0x[0-9a-f]+, [\d,]+ bytes")
 
 
+def code_without_a_secret():
+    """A program of nobody names a file of root's as its source."""
+    secret = new_place("secret")
+    secret.write_text("a secret\n" * 99)
+    secret.chmod(0o600)
+    with running(build_with_source(secret, 65534)) as pid:
+        file = record("-p", pid, samples=200)
+    with terminal(size=(160, 60)) as opened:
+        opened.run(GOSYM, "report", file)
+        opened.shows(r"^ 1 ")
+        opened.type("a")
+        screen = opened.shows(r"[0-9a-f]+:  ")
+        assert "a secret" not in screen, screen
+        opened.keys("End")
+        assert "a secret" not in opened.shows("source '.*' is not shown"), opened.screen()
+
+
 def flame_graph():
     with browser() as opened:
         opened.keys("4")
@@ -404,6 +421,7 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("one thread, and a tree by threads", one_thread),
      ("a part of the time", a_part_of_the_time),
      ("callers and callees, and code", callers_and_callees),
+     ("code without the secret that a stranger's program names", code_without_a_secret),
      ("flame graph", flame_graph),
      ("exports are what report writes", exports_are_what_report_writes),
      ("the size changes", size_changes),

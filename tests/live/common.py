@@ -166,6 +166,17 @@ def build_spin():
     return program
 
 
+def build_with_source(source, owner):
+    """A program of this user that spends its time in a function `busy`, whose lines it says are those of a
+    file."""
+    program = new_place("with_source")
+    code = program.with_suffix(".c")
+    code.write_text(f'#line 1 "{source}"\n' + (FIXTURES / "spin.c").read_text())
+    call("gcc", "-g", "-O1", "-w", "-DNAME=busy", "-DTURNS=1000", "-Dspin=main", code, "-o", program)
+    os.chown(program, owner, owner)
+    return program
+
+
 @contextlib.contextmanager
 def busy_cpus():
     """The pids of programs that leave no CPU idle."""

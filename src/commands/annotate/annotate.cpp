@@ -60,8 +60,10 @@ void write_functions(const Functions& functions, const AmountByAddress& self,
     (void)std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void tell_changed(const SourceFiles& sources, int64_t built) {
+void tell_problems(const SourceFiles& sources, int64_t built) {
   std::fflush(stdout);
+  if (std::string note = withheld_note(sources); !note.empty())
+    print(stderr, "gosym: warning: {}\n", note);
   for (const std::string& path : sources.changed_after(built))
     print(stderr,
           "gosym: warning: '{}' was changed after the program was built: lines may be wrong\n",
@@ -76,6 +78,7 @@ struct ShownImage {
   const AmountByAddress& self;  // of samples; empty where there are none
   const Amounts* amounts;       // null where there are none
   int64_t built;                // when the file was last written, ns since 1970
+  std::optional<uid_t> owner;   // ImageSymbols::owner()
 };
 
 Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options) {
@@ -84,7 +87,8 @@ Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options)
   auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
   if (!disassembler)
     return std::move(disassembler).error();
-  SourceFiles sources(source_places(options.source_directory, options.debug.symfs));
+  SourceFiles sources(source_places(options.source_directory, options.debug.symfs),
+                      shown.owner);
   AnnotateView view{.name_form = options.name_form.value_or(NameForm::kShort),
                     .screen = standard_output(options.colour),
                     .amounts = shown.amounts,
@@ -92,7 +96,7 @@ Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options)
                     .symbols = &symbols,
                     .functions = shown.all};
   write_functions(shown.found, shown.self, view, *disassembler, options.has_pager);
-  tell_changed(sources, shown.built);
+  tell_problems(sources, shown.built);
   return kSuccess;
 }
 
@@ -122,7 +126,8 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
                       .found = found->functions,
                       .self = {},
                       .amounts = nullptr,
-                      .built = built},
+                      .built = built,
+                      .owner = (*symbols)->owner()},
                      options);
 }
 
@@ -145,7 +150,8 @@ Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& 
                       .found = functions_at(file->functions, code),
                       .self = code.self,
                       .amounts = &amounts,
-                      .built = file->built},
+                      .built = file->built,
+                      .owner = file->owner},
                      options);
 }
 

@@ -90,7 +90,9 @@ Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOpti
                                         : binary.problem);
   RecordedFile file = open_recorded(image, binary, files);
   Functions all = all_functions(*file.symbols);
-  return SampledFile{std::move(file.symbols), std::move(all), binary.binary->mtime_ns()};
+  // The copy in a recording is ours, or its maker's, and not of who wrote the program.
+  auto owner = held.contains(image.id) ? std::nullopt : file.symbols->owner();
+  return SampledFile{std::move(file.symbols), std::move(all), binary.binary->mtime_ns(), owner};
 }
 
 AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,

@@ -39,6 +39,7 @@ struct SampledFile {
   std::unique_ptr<ImageSymbols> symbols;  // never null
   Functions functions;                    // all of them
   int64_t built = 0;                      // when it was last changed, in ns since 1970
+  std::optional<uid_t> owner = {};  // ImageSymbols::owner(); none of what a recording keeps
 };
 Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
                                  const HeldFiles& held);

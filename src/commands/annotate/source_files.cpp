@@ -1,9 +1,14 @@
 #include "commands/annotate/source_files.h"
 
+#include <fmt/core.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/file_tree.h"
 #include "base/text.h"
+#include "commands/report_notes.h"
 
 namespace gosym {
 
@@ -77,8 +82,59 @@ std::vector<std::string> SourceFiles::candidates(std::string_view path) const {
   return found;
 }
 
+namespace {
+
+bool lies_below(const std::string& path, const std::string& directory) {
+  UniqueFd top = find_file(directory);
+  std::string real = top ? real_path(top, "") : "";
+  return !real.empty() && path.starts_with(real == "/" ? real : real + "/");
+}
+
+// All zeros if there is no such file.
+struct stat status_of(const UniqueFd& found) {
+  struct stat status {};
+  if (found)
+    (void)fstat(found.get(), &status);
+  return status;
+}
+
+// The file by itself, and each directory that it is in.
+bool everybody_may_read(const UniqueFd& found, const std::string& root) {
+  std::string path = real_path(found, root);
+  if (path.empty() || (status_of(found).st_mode & S_IROTH) == 0)
+    return false;
+  for (size_t end = path.find('/', 1); end != path.npos; end = path.find('/', end + 1))
+    if ((status_of(find_file(path.substr(0, end), root)).st_mode & S_IXOTH) == 0)
+      return false;
+  return true;
+}
+
+}  // namespace
+
+SourceFiles::SourceFiles(Places places, std::optional<uid_t> writer, uid_t caller)
+    : places_(std::move(places)) {
+  if (writer)
+    trusted_.push_back(*writer);
+  if (caller != 0)
+    trusted_.push_back(caller);
+}
+
+bool SourceFiles::may_show(const UniqueFd& found, const std::string& root) const {
+  return std::ranges::find(trusted_, status_of(found).st_uid) != trusted_.end() ||
+         (!places_.directory.empty() && lies_below(real_path(found, ""), places_.directory)) ||
+         everybody_may_read(found, root);
+}
+
 bool SourceFiles::open(const std::string& path, const std::string& root, File& file) const {
-  auto mapped = MappedFile::open(path, root);
+  UniqueFd found = find_file(path, root);
+  if (!S_ISREG(status_of(found).st_mode))
+    return false;
+  if (!may_show(found, root)) {
+    file.is_withheld = true;
+    file.path = path;
+    return false;
+  }
+  auto mapped = MappedFile::open(found);
   if (!mapped || (*mapped)->bytes().size() > kMaxFile)
     return false;
   std::string_view text = as_text((*mapped)->bytes());
@@ -116,6 +172,24 @@ std::vector<std::string> SourceFiles::changed_after(int64_t time_ns) const {
     if (file.mapped && file.mapped->mtime_ns() > time_ns)
       changed.push_back(file.path);
   return changed;
+}
+
+std::vector<std::string> SourceFiles::withheld() const {
+  std::vector<std::string> withheld;
+  for (const auto& [path, file] : files_)
+    if (file.is_withheld)
+      withheld.push_back(file.path);
+  return withheld;
+}
+
+std::string withheld_note(const SourceFiles& sources) {
+  std::vector<std::string> paths = sources.withheld();
+  if (paths.empty())
+    return {};
+  return fmt::format(
+      "source {} is not shown: not everybody may read it, and its owner is not known to be the "
+      "program's (--source DIR shows what lies below DIR)",
+      with_more(fmt::format("'{}'", printable(paths.front())), paths.size()));
 }
 
 SourceFiles::Places source_places(const std::string& directory, const std::string& root) {

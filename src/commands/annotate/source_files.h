@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +14,11 @@
 namespace gosym {
 
 // Finds the source files that debugging information and Go's tables name.
+//
+// These names come from a program that anybody may have written, "/etc/shadow" for one, and
+// what is shown may be passed on. So a file is opened only if everybody may read it, if it
+// belongs to who wrote the program, or to a caller who is not root, or if it lies below
+// --source.
 class SourceFiles {
 public:
   // Where they may be besides at the path that is recorded.
@@ -24,7 +31,8 @@ public:
     std::vector<std::string> module_directories = {};
   };
 
-  explicit SourceFiles(Places places) : places_(std::move(places)) {}
+  // `writer` of the program, or none if that is not known; `caller` is who will see the lines.
+  SourceFiles(Places places, std::optional<uid_t> writer, uid_t caller = geteuid());
 
   // The line as it may be printed, tabs as spaces. None if there is no such file, no such line,
   // or if the file is no text.
@@ -32,20 +40,28 @@ public:
   // Where those files are of which a line was asked for and that were changed after a time,
   // since 1970: their lines may be others than those that were compiled.
   std::vector<std::string> changed_after(int64_t time_ns) const;
+  // Those asked for that are there, but are not shown.
+  std::vector<std::string> withheld() const;
 
 private:
   struct File {
-    std::unique_ptr<MappedFile> mapped;  // null: not found
+    std::unique_ptr<MappedFile> mapped;  // null: not found, or withheld
     std::string path;
     std::vector<std::string_view> lines;
+    bool is_withheld = false;
   };
   const File& find(std::string_view path);
   std::vector<std::string> candidates(std::string_view path) const;
   bool open(const std::string& path, const std::string& root, File& file) const;
+  bool may_show(const UniqueFd& found, const std::string& root) const;
 
   Places places_;
+  std::vector<uid_t> trusted_;                      // whose files are shown
   std::map<std::string, File, std::less<>> files_;  // by recorded path
 };
+
+// What to tell of files that are withheld; empty if none is.
+std::string withheld_note(const SourceFiles& sources);
 
 // As the environment has them: GOROOT, GOMODCACHE, GOPATH.
 SourceFiles::Places source_places(const std::string& directory, const std::string& root);
