@@ -101,6 +101,17 @@ void read_core_notes(Bytes notes, CoreFile& core) {
   }
 }
 
+// Of a segment with memory so many bytes are in the file.
+void add_missing(const Segment& segment, uint64_t there, CoreFile& core) {
+  if (there == segment.file_size)
+    return;
+  uint64_t start = to_integer(segment.address);
+  core.missing_from =
+      core.missing == 0 ? start + there : std::min(core.missing_from, start + there);
+  core.missing_to = std::max(core.missing_to, start + segment.file_size);
+  core.missing += segment.file_size - there;
+}
+
 }  // namespace
 
 Result<CoreFile> parse_core(Bytes file) {
@@ -117,7 +128,9 @@ Result<CoreFile> parse_core(Bytes file) {
   for (const Segment& segment : core.image.segments) {
     uint64_t there = std::min(segment.file_size, uint64_t{tail(file, segment.offset).size()});
     if (segment.type == PT_LOAD)
-      core.missing += segment.file_size - there;
+      add_missing(segment, there, core);
+    if (segment.type == PT_NOTE)
+      core.missing_notes += segment.file_size - there;
     if (segment.type != PT_NOTE || there > notes_left)
       continue;
     notes_left -= there;

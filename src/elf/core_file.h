@@ -24,7 +24,8 @@ struct CoreRegisters {
 
 // The core of a process: an ELF file of type ET_CORE with what its memory held in PT_LOAD
 // segments, and with notes in PT_NOTE segments. Read of these are, all with the name "CORE"
-// (Linux, fs/binfmt_elf.c; gdb's gcore writes the same):
+// (Linux, fs/binfmt_elf.c; gdb's gcore writes the same, but behind
+// all memory):
 //
 //   1           NT_PRSTATUS  one for each thread, the one that died first: its id at 32, i32,
 //                            and at 112 registers of 8 bytes each. x86-64, in the order of
@@ -46,7 +47,11 @@ struct CoreFile {
   uint32_t first_thread = 0;                  // the one that the signal came to; 0: unknown
   uint32_t pid = 0;                           // 0: unknown
   uint64_t entry = 0;                         // 0: unknown
-  uint64_t missing = 0;  // bytes of segments that the file is too short for
+  // What the file is too short for: bytes of notes, and of memory, which all lies in between.
+  uint64_t missing_notes = 0;
+  uint64_t missing = 0;
+  uint64_t missing_from = 0;  // addresses
+  uint64_t missing_to = 0;
 };
 
 // Fails for what is no core file of a process of 64 bits.

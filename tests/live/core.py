@@ -10,6 +10,7 @@ import pathlib
 import re
 import resource
 import shutil
+import struct
 import subprocess
 
 from common import FIXTURES, GO_ENVIRONMENT, Skip, compiled, go, go_versions, gosym, host_of, new_place, run
@@ -141,6 +142,37 @@ def untold_files():
     assert "main.fail(" in done.out and not done.err, done
 
 
+def like_gcore(core):
+    """The same core with its notes behind all else, as gdb's gcore writes it, and where they begin."""
+    begin, size = struct.unpack_from("<Q", core, 32)[0], 56
+    for at in range(begin, begin + size * struct.unpack_from("<H", core, 56)[0], size):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", core, at)
+        if kind == 4:  # PT_NOTE
+            moved = bytearray(core + core[offset:offset + length])
+            struct.pack_into("<Q", moved, at + 8, len(core))
+            return moved, len(core)
+    raise AssertionError("no notes")
+
+
+def cut_short():
+    """What is missing of a core that is cut short is told, wherever its notes lie."""
+    core, *_ = crash("1.27")
+    expected = gosym("goroutines", core).out
+    moved, notes = like_gcore(core.read_bytes())
+    file = new_place("gcore")
+    file.write_bytes(moved)
+    assert gosym("goroutines", file).out == expected
+    for size in (notes // 2, notes):
+        file.write_bytes(moved[:size])
+        done = gosym("goroutines", file, check=False)
+        assert done.status == 4 and "notes are missing, which tell its threads" in done.err and \
+            "where there is room for all of it" in done.err, done
+    file.write_bytes(core.read_bytes()[:notes * 4 // 5])
+    done = gosym("goroutines", file, check=False)
+    assert re.search(r"cut short: [\d.]+ [KM]iB of memory are missing, between 0x\w+ and 0x\w+$", done.err, re.M) and \
+        "notes" not in done.err, done
+
+
 def damaged():
     core, program, _ = crash("1.27")
     whole = core.read_bytes()
@@ -166,4 +198,4 @@ run([(f"Go {version}, {way}: equal to the traceback of the crash",
      for way in ("static", "arm64") for how, what in (("fault", " wrong address"), ("abort", "n abort"))] +
     [("the one that crashed comes first, and labels are told", first_screen),
      ("the program at another place", other_place),
-     ("a core that does not tell what was mapped", untold_files), ("damaged cores", damaged)], root=False)
+     ("a core that does not tell what was mapped", untold_files), ("cores that are cut short", cut_short), ("damaged cores", damaged)], root=False)

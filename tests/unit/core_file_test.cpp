@@ -111,6 +111,24 @@ TEST_CASE("core file: threads, files and the process are read of its notes") {
   CHECK(core->missing == 0);
 }
 
+TEST_CASE("core file: of one that is cut short it is told which part is missing") {
+  std::string file =
+      core_of({{PT_LOAD, PF_R | PF_W, 0x402000, std::string(0x1000, 'd'), 0x1000},
+               {PT_LOAD, PF_R | PF_W, 0x405000, std::string(0x800, 'e'), 0x1000},
+               {PT_NOTE, 0, 0, notes(), 0}});
+  size_t memory_end = file.size() - notes().size();
+  auto without_notes = elf::parse_core(as_bytes(file).first(memory_end));
+  REQUIRE(without_notes);
+  CHECK(without_notes->missing_notes == notes().size());
+  CHECK(without_notes->missing == 0);
+  auto half = elf::parse_core(as_bytes(file).first(memory_end - 0x900));
+  REQUIRE(half);
+  CHECK(half->missing_notes == notes().size());
+  CHECK(half->missing == 0x900);
+  CHECK(half->missing_from == 0x402f00);
+  CHECK(half->missing_to == 0x405800);
+}
+
 TEST_CASE("core file: registers of arm64") {
   std::string status = status_of_arm64(7, 1, 2, 3, 4);
   for (size_t size : {status.size(), size_t{112 + 32 * 8}}) {

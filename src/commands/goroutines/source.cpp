@@ -23,6 +23,21 @@ Result<std::unique_ptr<MappedFile>> map_file(const std::string& path) {
   return MappedFile::open(*file, /*may_have_holes=*/true);
 }
 
+// The parts of it that are missing; empty: none.
+std::vector<std::string> missing_parts(const elf::CoreFile& core) {
+  std::vector<std::string> parts;
+  if (core.missing_notes > 0)
+    parts.emplace_back(
+        "the core file is cut short: notes are missing, which tell its threads, and which "
+        "files "
+        "were mapped where; gcore writes them behind all else");
+  if (core.missing > 0)
+    parts.push_back(fmt::format(
+        "the core file is cut short: {} of memory are missing, between {:#x} and {:#x}",
+        human_size(core.missing), core.missing_from, core.missing_to));
+  return parts;
+}
+
 Error no_go_code(const GoroutineSource& source) {
   return source.notes.empty() ? Error("no Go code is mapped in it").with_exit_status(kNoTarget)
                               : Error(source.notes.front())
@@ -44,9 +59,11 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   source.crashed = core->first_thread;
   source.core = *std::move(file);
   source.memory = std::make_unique<CoreMemory>(*core);
-  if (core->missing > 0)
-    source.notes.push_back(
-        fmt::format("the core file is cut short: {:#x} bytes are missing", core->missing));
+  source.notes = missing_parts(*core);
+  if (core->missing_notes > 0 && core->mappings.empty())
+    return Error(source.notes.front())
+        .with_hint("write it again, where there is room for all of it")
+        .with_exit_status(kUnsupported);
   auto code = GoCode::open(*core, program, *source.memory);
   if (!code)
     return std::move(code).error();
