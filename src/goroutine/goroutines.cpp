@@ -130,10 +130,13 @@ public:
 
   bool walk(CodeFrame frame, Bytes stack, std::vector<StackCall>& calls) {
     calls.clear();
+    missing_word_ = UINT64_MAX;
     uint64_t begin = frame.stack_pointer;
     StackCall next = {.call = frame.call, .returns_to = frame.call};
     auto word = [&](uint64_t address) {
-      return address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
+      auto found = address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
+      missing_word_ = found || address < begin ? UINT64_MAX : address;
+      return found;
     };
     while (true) {
       std::optional<UnwindRule> rule = code_at(frame.call).rule;
@@ -157,6 +160,10 @@ public:
       frame = *caller;
     }
   }
+
+  // Whether the last walk ended as it asked for a word of the stack, which ends at `high`,
+  // beyond those that it was given.
+  bool asks_beyond(uint64_t high) const { return missing_word_ < high; }
 
   // Whether a ucontext of Linux lies there, of a signal that is handled on a stack for that and
   // interrupted Go code: flags, of which three are known, at 0; no link at 8; where that stack
@@ -273,6 +280,7 @@ private:
 
   const GoRuntime& runtime_;
   std::unordered_map<uint64_t, Code> code_;
+  uint64_t missing_word_ = UINT64_MAX;  // that the last walk asked for; UINT64_MAX: none
 };
 
 // Keeps a stack that was found, and gives its number. None: there are too many.
@@ -507,7 +515,7 @@ private:
     bool is_whole = walker_.walk(look.at, stack, calls_);
     GoroutineStack state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
     bool is_short = stack.size() < look.at.high - look.at.stack_pointer;
-    if (!is_whole && is_short) {
+    if (!is_whole && is_short && walker_.asks_beyond(look.at.high)) {
       auto deep = read_deep(look);
       if (!deep)
         return std::move(deep).error();
@@ -533,7 +541,15 @@ private:
                    position_of(before, layout_) == at && position_of(after, layout_) == at;
     if (!is_same)
       return GoroutineStack::kCut;  // as far as it was seen before
-    return walker_.walk(at, stack, calls_) ? GoroutineStack::kWhole : GoroutineStack::kCut;
+    return state_of(walker_.walk(at, stack, calls_), stack.size(), at.high);
+  }
+
+  // Of a stack that was walked, which ends at `high` and of which so many bytes were read.
+  GoroutineStack state_of(bool is_whole, uint64_t size, uint64_t high) const {
+    if (is_whole)
+      return GoroutineStack::kWhole;
+    bool is_deep = size == kMaxStackSize && walker_.asks_beyond(high);
+    return is_deep ? GoroutineStack::kDeep : GoroutineStack::kCut;
   }
 
   void add(uint64_t address, Bytes g, GoroutineStack state, std::span<const StackCall> calls) {
@@ -547,6 +563,7 @@ private:
     if (!is_status || !has_stack || goroutine.number == 0 || goroutine.number >> 48 != 0)
       odd_++;
     auto kept = keep_stack_(calls);
+    left_out_ += !kept;
     goroutine.stack_state = kept ? state : GoroutineStack::kCut;
     goroutine.stack = kept.value_or(0);
     all_.push_back(goroutine);
@@ -598,7 +615,7 @@ private:
     auto kept = calls_.empty() ? std::nullopt : keep_stack_(calls_);
     if (!kept)
       return Ok{};
-    goroutine.stack_state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
+    goroutine.stack_state = state_of(is_whole, stack->size(), at.high);
     goroutine.stack = *kept;
     return Ok{};
   }
@@ -657,7 +674,18 @@ private:
     };
     note(with_state(GoroutineStack::kMoving),
          "goroutines without a stack, as they ran whenever they were looked at");
-    note(with_state(GoroutineStack::kCut), "goroutines whose stacks end before their begin");
+    note(left_out_, fmt::format("goroutines without a stack, as those before have {} addresses",
+                                with_commas(kMaxStackAddresses)));
+    note(with_state(GoroutineStack::kDeep),
+         fmt::format("goroutines whose stacks end before their begin, as {} of a stack is read "
+                     "at most",
+                     human_size(kMaxStackSize)));
+    note(with_state(GoroutineStack::kCut) - left_out_,
+         stack_bytes_left_ > 0
+             ? "goroutines whose stacks end before their begin"
+             : fmt::format("goroutines whose stacks end before their begin, some as {} of all "
+                           "stacks is read at most",
+                           human_size(kMaxStackBytes)));
   }
 
   // So many of the bytes that are wanted of a stack, or fewer if it gets too much.
@@ -681,7 +709,8 @@ private:
   std::vector<std::string> notes_;
   uint64_t list_size_ = 0;
   uint64_t unreadable_ = 0;
-  uint64_t odd_ = 0;  // goroutines that hold what none holds
+  uint64_t odd_ = 0;       // goroutines that hold what none holds
+  uint64_t left_out_ = 0;  // stacks that could not be kept
   uint64_t stack_bytes_left_ = kMaxStackBytes;
 
   // Room for what is read.

@@ -22,7 +22,8 @@ inline constexpr uint64_t kGoWord = 8;  // bytes of a pointer
 // How a goroutine's stack came out.
 enum class GoroutineStack : uint8_t {
   kWhole,    // it leads to where the goroutine began
-  kCut,      // it ends before: in code that nobody knows, or it is deeper than kMaxStackSize
+  kCut,      // it ends before, in code that nobody knows
+  kDeep,     // it ends before, as no more than kMaxStackSize of it is read
   kRunning,  // it was on a CPU: its stack changes
   kMoving,   // it ran each time that it was looked at, and waited before and after
 };
@@ -82,7 +83,7 @@ struct StackCall {
   uint64_t place = 0;
 };
 
-// More of a stack is not read.
+// More bytes of a stack are not read.
 inline constexpr uint64_t kMaxStackSize = 1 << 20;
 
 // Reads all goroutines of a program that goes on running. Nothing is stopped, so that each is

@@ -6,6 +6,7 @@
 import collections
 import functools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -38,10 +39,10 @@ def build(version, way="static", fixture="waiting"):
 class Waiting:
     """A program that has become quiet, and what it wrote of its goroutines then."""
 
-    def __init__(self, program, count):
+    def __init__(self, program, count, **environment):
         self.own = new_place("stacks")
         self.process = subprocess.Popen([program, self.own, str(count)], stdout=subprocess.PIPE,
-                                        text=True)
+                                        text=True, env=os.environ | environment)
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n"
@@ -100,6 +101,16 @@ def equals_own(version, way, count):
             own = {number: without_inlined_runtime(goroutine) for number, goroutine in own.items()}
         ours = parse(gosym("goroutines", "--all", waiting.pid).out)
         assert len(own) > 19 * count
+        problems = differences(own, ours)
+        assert not problems, f"{len(problems)} of {len(own)}: " + problems[0][:900]
+
+
+def not_begun(version):
+    """Wrappers and functions of the runtime are shown where nothing else is, as the runtime does it."""
+    with Waiting(build(version, fixture="unstarted"), 3, GODEBUG="asyncpreemptoff=1") as waiting:
+        own = parse(waiting.own.read_text())
+        ours = parse(gosym("goroutines", "--all", waiting.pid).out)
+        assert len(own) == 1 + 9 * 3 and all(goroutine.stack for goroutine in own.values()), own
         problems = differences(own, ours)
         assert not problems, f"{len(problems)} of {len(own)}: " + problems[0][:900]
 
@@ -198,11 +209,33 @@ def depth():
         try:
             assert process.stdout.readline() == "ready\n"
             text = gosym("goroutines", "--all", process.pid).out
-            assert text.count("main.down(") == 100 and "...2901 frames elided...\n" in text, text
+            assert text.count("main.down(") == 100 and "...2901 frames elided...\n" in text, text[-3000:]
             document = json.loads(gosym("goroutines", "--json", process.pid).out)
             stacks = [[call["function"] for call in goroutine["stack"]]
                       for goroutine in document["programs"][0]["goroutines"]]
             assert ["main.down"] * 3001 in stacks, [len(stack) for stack in stacks]
+            groups = gosym("goroutines", process.pid).out
+            assert re.search(r"^main\.down\(.*\n.*\nmain\.down\(.*\n.*\n...the same frame 2,999 more times...$",
+                             groups, re.M), groups
+            assert re.search(r"^main\.(?:left|right)\(.*\n.*\nmain\.(?:left|right)\(.*\n.*\n...the same 2 frames 499 more times...$",
+                             groups, re.M), groups
+        finally:
+            process.kill()
+
+
+def limit():
+    """Of a deeper stack it is told how much of it was read."""
+    with subprocess.Popen([build("1.27", fixture="stuck"), "deeper"], stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            done = gosym("goroutines", "--json", process.pid)
+            assert re.search(r"note: goroutines whose stacks end before their begin, as 1\.0 MiB of a stack is "
+                             r"read at most: 1$", done.err, re.M), done.err
+            found = [goroutine for goroutine in json.loads(done.out)["programs"][0]["goroutines"]
+                     if goroutine["stack_state"] == "deep"]
+            assert len(found) == 1 and 20_000 < len(found[0]["stack"]) < 100_000, found
+            assert "\n...additional frames elided...\n" in gosym("goroutines", process.pid).out
         finally:
             process.kill()
 
@@ -313,7 +346,9 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
      for version in (VERSIONS[0], VERSIONS[-1])] +
     [(f"Go {version}: goroutines that run and park all the time", functools.partial(churn, version))
      for version in (VERSIONS[0], VERSIONS[-1])] +
+    [(f"Go {version}: goroutines that have not run yet", functools.partial(not_begun, version))
+     for version in ("1.15", "1.19", "1.27")] +
     [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
-    [("a deep stack", depth), ("what grows is seen", growth), ("two profiles are compared", difference),
+    [("a deep stack", depth), ("a deeper stack", limit), ("what grows is seen", growth), ("two profiles are compared", difference),
      ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)

@@ -47,6 +47,18 @@ bool runs_program_code(std::string_view start) {
   return std::ranges::find(kStarts, start) != std::end(kStarts);
 }
 
+// Without what tracebacks leave out.
+std::vector<Call> calls_of_program(std::vector<Call> stack) {
+  hide_wrappers(stack);
+  bool is_innermost = true;
+  bool is_last_shown = false;
+  std::erase_if(stack, [&](const Call& call) {
+    is_last_shown = is_shown(call, std::exchange(is_innermost, false), is_last_shown);
+    return !is_last_shown;
+  });
+  return stack;
+}
+
 std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
   std::set<uint64_t> addresses;
   for (uint32_t i = 0; i < goroutines.stacks.size(); i++)
@@ -106,23 +118,20 @@ Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& sour
 
 }  // namespace
 
-std::vector<Call> NamedGoroutines::stack(const Goroutine& goroutine, bool has_system) const {
+std::vector<Call> NamedGoroutines::all_calls(const Goroutine& goroutine) const {
   std::vector<Call> stack;
   for (uint64_t address : goroutines.stacks[goroutine.stack]) {
     auto known = calls.find(address);
     if (known != calls.end())
       stack.insert(stack.end(), known->second.begin(), known->second.end());
   }
-  if (has_system)
-    return stack;
-  hide_wrappers(stack);
-  bool is_innermost = true;
-  bool is_last_shown = false;
-  std::erase_if(stack, [&](const Call& call) {
-    is_last_shown = is_shown(call, std::exchange(is_innermost, false), is_last_shown);
-    return !is_last_shown;
-  });
   return stack;
+}
+
+std::vector<Call> NamedGoroutines::stack(const Goroutine& goroutine, bool has_system) const {
+  std::vector<Call> all = all_calls(goroutine);
+  std::vector<Call> shown = has_system ? std::vector<Call>() : calls_of_program(all);
+  return shown.empty() ? all : shown;
 }
 
 Call NamedGoroutines::creator(const Goroutine& goroutine, bool has_system) const {
@@ -139,7 +148,7 @@ bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
   std::string_view start = known->second.back().function;
   if (!is_of_runtime(start))
     return false;
-  return !runs_program_code(start) || stack(goroutine, false).empty();
+  return !runs_program_code(start) || calls_of_program(all_calls(goroutine)).empty();
 }
 
 std::string NamedGoroutines::state(const Goroutine& goroutine) const {

@@ -23,8 +23,12 @@ struct NamedGoroutines {
   std::vector<std::vector<GoroutineLabel>> labels;  // as goroutines.all
   std::map<uint64_t, std::vector<Call>> calls;      // at each address; none: nobody knows
 
-  // Those of a stack, innermost first. As Go's tracebacks have it the functions of the runtime
-  // are left out, except those that programs call and runtime.gopanic, unless `has_system`.
+  // Those of a stack, innermost first.
+  std::vector<Call> all_calls(const Goroutine& goroutine) const;
+  // The same, unless `has_system` as Go's tracebacks have it: without wrappers and the
+  // functions of the runtime, except those that programs call and runtime.gopanic; but all of
+  // them where nothing would be left, as of a goroutine that has not run yet and begins with a
+  // wrapper.
   std::vector<Call> stack(const Goroutine& goroutine, bool has_system) const;
   // Where the go statement is that made it; empty function: not known, or in the runtime,
   // unless `has_system`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "base/text.h"
@@ -31,8 +32,58 @@ void append_place(const Call& call, std::string& text) {
   text += fmt::format("\t{}:{}\n", call.file.empty() ? "?" : printable(call.file), call.line);
 }
 
+// Calls that follow each other, and how often they do: more than once in a recursion.
+struct Turns {
+  std::span<const Call> calls;
+  size_t times = 1;
+};
+
+bool is_same_call(const Call& one, const Call& other) {
+  return std::tie(one.function, one.file, one.line) ==
+         std::tie(other.function, other.file, other.line);
+}
+
+// How often `stack` begins with the same `count` calls.
+size_t times_at_begin(std::span<const Call> stack, size_t count) {
+  size_t same = count;
+  while (same < stack.size() && is_same_call(stack[same], stack[same - count]))
+    same++;
+  return same / count;
+}
+
+// A stack in parts, innermost first; unless it `folds` each of a call.
+std::vector<Turns> parts_of(std::span<const Call> stack, bool folds) {
+  constexpr size_t kMostCalls = 16;  // that call each other, those inlined included
+  constexpr size_t kLeastFolded = 4;
+  std::vector<Turns> parts;
+  while (!stack.empty()) {
+    Turns part = {stack.first(1)};
+    for (size_t count = 1; folds && count <= std::min(kMostCalls, stack.size()); count++)
+      if (size_t times = times_at_begin(stack, count); (times - 1) * count >= kLeastFolded) {
+        part = {stack.first(count), times};
+        break;
+      }
+    parts.push_back(part);
+    stack = stack.subspan(part.calls.size() * part.times);
+  }
+  return parts;
+}
+
+void append_part(const Turns& part, std::string& text) {
+  for (const Call& call : part.calls) {
+    text += shown_name(call.function) + "(...)\n";
+    append_place(call, text);
+  }
+  if (part.times > 1)
+    text += fmt::format(
+        "...the same {} {} more times...\n",
+        part.calls.size() == 1 ? "frame" : fmt::format("{} frames", part.calls.size()),
+        with_commas(part.times - 1));
+}
+
+// `folds`: what a recursion calls again and again is shown once.
 void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
-                  std::string& text) {
+                  bool folds, std::string& text) {
   switch (goroutine.stack_state) {
     case GoroutineStack::kRunning:
       text += "\tgoroutine running on other thread; stack unavailable\n";
@@ -44,16 +95,20 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
       break;
   }
   std::vector<Call> stack = named.stack(goroutine, has_system);
-  size_t left_out = stack.size() > 2 * kMostFrames ? stack.size() - 2 * kMostFrames : 0;
-  for (size_t i = 0; i < stack.size(); i++) {
-    if (left_out > 0 && i == kMostFrames) {
-      text += fmt::format("...{} frames elided...\n", left_out);
-      i += left_out;
+  std::vector<Turns> parts = parts_of(stack, folds);
+  size_t left_out = parts.size() > 2 * kMostFrames ? parts.size() - 2 * kMostFrames : 0;
+  size_t elided = 0;
+  for (size_t i = 0; i < parts.size(); i++) {
+    if (kMostFrames <= i && i < kMostFrames + left_out) {
+      elided += parts[i].calls.size() * parts[i].times;
+      continue;
     }
-    text += shown_name(stack[i].function) + "(...)\n";
-    append_place(stack[i], text);
+    if (elided > 0)
+      text += fmt::format("...{} frames elided...\n", std::exchange(elided, 0));
+    append_part(parts[i], text);
   }
-  if (goroutine.stack_state == GoroutineStack::kCut)
+  if (goroutine.stack_state == GoroutineStack::kCut ||
+      goroutine.stack_state == GoroutineStack::kDeep)
     text += "...additional frames elided...\n";
 }
 
@@ -178,7 +233,7 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
                         minutes_text(named.minutes(**least), named.minutes(**most)),
                         first.is_locked ? ", locked to thread" : "", labels_text(named, group),
                         numbers_text(group));
-  append_stack(named, first, has_system, text);
+  append_stack(named, first, has_system, /*folds=*/true, text);
   append_creator(named, first, has_one_parent ? first.parent : 0, has_system, text);
 }
 
@@ -244,6 +299,8 @@ std::string_view state_word(GoroutineStack state) {
       return "whole";
     case GoroutineStack::kCut:
       return "cut";
+    case GoroutineStack::kDeep:
+      return "deep";
     case GoroutineStack::kRunning:
       return "running";
     case GoroutineStack::kMoving:
@@ -294,7 +351,7 @@ std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view
     if (!text.empty())
       text += '\n';
     append_header(named, *goroutine, text);
-    append_stack(named, *goroutine, view.has_system, text);
+    append_stack(named, *goroutine, view.has_system, /*folds=*/false, text);
     append_creator(named, *goroutine, goroutine->parent, view.has_system, text);
   }
   return text;
