@@ -36,6 +36,7 @@ struct ChainState {
 //   Code   using Address = ...
 //          std::optional<UnwindRule> rule(Address)   none: not known
 //          bool is_return_address(Address)
+//          bool may_have_called(Address caller, Address callee)
 //          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
 //          std::optional<CallerFrame> evaluate(Address, MachineState&)
@@ -177,6 +178,7 @@ private:
                                          .frame_pointer = {Anchor::kCfa, -16},
                                          .is_signal_frame = false,
                                          .may_have_left = false,
+                                         .may_be_aligned = false,
                                          .is_evaluated = false};
 
   using Word = WalkedWord<Address>;
@@ -252,8 +254,11 @@ private:
   // Whether the last function may have left the stack for that of `goroutine_`, whose words are
   // there: near its end, or, where only the frame pointer leads on, below the place of that,
   // which is on the goroutine's stack then.
-  bool has_left(const std::optional<UnwindRule>& rule) const {
+  bool has_left(const std::optional<UnwindRule>& rule) {
     constexpr uint64_t kNear = 64;
+    // It leaves the stack as it is, but for what calls it from there.
+    if (rule && rule->may_be_aligned)
+      return code_.may_have_called(*goroutine_, stack_.back());
     bool is_framed = !rule && frame_ && *frame_ > stack_pointer_ && *frame_ < kMaxTopSize;
     uint64_t distance = std::max(kNear, is_framed ? *frame_ - stack_pointer_ : 0);
     return (!rule || rule->may_have_left) && find_word(*goroutine_, distance);
@@ -333,8 +338,16 @@ private:
     }
   }
 
-  Frame simple_frame(const UnwindRule& rule) const {
+  bool has_caller_at(std::optional<uint64_t> place) {
+    auto word = place ? words_.at(*place) : std::nullopt;
+    return word && !word->place && !word->number && code_.is_return_address(word->address) &&
+           code_.may_have_called(word->address, stack_.back());
+  }
+
+  Frame simple_frame(const UnwindRule& rule) {
     std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
+    if (rule.may_be_aligned && !has_caller_at(place_of(rule.return_address, *cfa)))
+      *cfa += kWordSize;
     if (rule.is_cfa_loaded)
       cfa = load(cfa);
     if (!cfa)
@@ -416,9 +429,11 @@ private:
     if (!word || word->place || word->number || !may_be_caller(rule, word->address))
       return false;
     Address caller = word->address;
-    // Without the place of the frame, an equal address is taken for the same.
-    has_met_chain_ =
-        is_on_chain_ && !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
+    // Without the place of the frame, an equal address is taken for the same; so is that of the
+    // caller of a function without a frame, which the recorder has put there.
+    bool is_next = is_on_chain_ && taken_ < chain_.size() && chain_[taken_] == caller;
+    bool is_passed = taken_ > 0 && rule.frame_kind == FramePointer::kUnchanged;
+    has_met_chain_ = is_next && (!frame_ || is_passed);
     if (has_met_chain_)
       taken_++;
     push_caller(rule, caller);
@@ -489,7 +504,7 @@ private:
       // What a handler interrupted is told by the registers that were saved, not by the chain.
       Address caller = chain_[taken_++];
       bool is_handler = rule.is_signal_frame && rule.is_cfa_loaded;
-      if (is_handler || !may_be_caller(rule, caller)) {
+      if (is_handler || !may_be_caller(rule, caller) || !may_be_next(known, caller)) {
         end_ = StackEnd::kBadFrame;
         return;
       }
@@ -497,6 +512,14 @@ private:
       if (!known && go_back(caller))
         return;
     }
+  }
+
+  // Whether the next of the chain may be the caller of the last function, which has this rule:
+  // the chain passes over the caller of one that keeps no frame, unless the recorder has put it
+  // there.
+  bool may_be_next(const std::optional<UnwindRule>& rule, Address next) {
+    bool keeps_frame = !rule || rule->frame_kind == FramePointer::kOnStack;
+    return keeps_frame || code_.may_have_called(next, stack_.back());
   }
 
   // From a goroutine's stack to the words of the thread's. There C code called Go code, which
