@@ -34,6 +34,8 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+  __u64 sum_exec_runtime;       // nanoseconds, up to the last look of the scheduler
+  __u64 prev_sum_exec_runtime;  // when the thread came to its CPU
   struct cfs_rq* cfs_rq;
 };
 

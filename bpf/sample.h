@@ -72,6 +72,9 @@
 // Events that one recording can be of.
 #define GOSYM_MAX_EVENTS 4
 
+// Timers that a clock has on each CPU: see bpf/ticks.h. A power of two.
+#define GOSYM_TIMERS 16
+
 // Threads and cgroups that can be named as targets.
 #define GOSYM_MAX_TARGET_TIDS 1024
 #define GOSYM_MAX_TARGET_CGROUPS 16
@@ -233,8 +236,11 @@ struct gosym_sample {
 // What is counted of one event on one CPU.
 struct gosym_counters {
   __u64 stored;
-  __u64 lost;       // no room in the ring
-  __u64 lost_ns;    // of CPU time that these stand for, if a clock is sampled
-  __u64 skipped;    // ticks of a clock that did not come before those of targets
-  __u64 last_tick;  // as time, of any program; 0: none yet
+  __u64 lost;      // no room in the ring
+  __u64 lost_ns;   // of CPU time that these stand for, if a clock is sampled
+  __u64 skipped;   // ticks of a clock that did not come before those of targets
+  __u64 handover;  // when the first timer of a clock hands over to the others; 0: not known yet
+  // When the last tick of each timer was due, whoever ran, and last of all of the first one's;
+  // 0: none has come yet.
+  __u64 last_ticks[GOSYM_TIMERS + 1];
 };

@@ -32,8 +32,9 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   if (!counts)
     return 0;
   __u64 time = bpf_ktime_get_ns();
-  __u64 tick = tick_ns[event];
-  __u64 due = take_tick(counts, tick, time);
+  struct tick tick = take_tick(counts, event, ctx->sample_period, time);
+  if (!tick.is_counted)
+    return 0;
   bool is_in_kernel = is_kernel_address(PT_REGS_IP(&ctx->regs));
   if (pid == 0 || (is_in_kernel ? !has_kernel : !has_user) || !is_target(pid, (__u32)pid_tgid))
     return 0;
@@ -41,13 +42,14 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
-  __sync_fetch_and_add(&counts->skipped, due - 1);
+  __u64 missing = own_missing_ticks(tick);
+  __sync_fetch_and_add(&counts->skipped, missing);
   sample->time = time;
   sample->pid = pid;
   sample->tid = (__u32)pid_tgid;
   sample->cpu = cpu;
   sample->event = event;
-  sample->weight = tick ? time_of_ticks(due, tick) : ctx->sample_period;
+  sample->weight = weight_of_tick(event, missing, tick);
   sample->cgroup = bpf_get_current_cgroup_id();
   sample->state = GOSYM_STATE_NONE;
 
@@ -67,7 +69,7 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   else if (has_user)
     take_registers(ctx, sample);
   take_stacks(ctx, sample, registers, is_in_kernel);
-  output(sample, counts, tick);
+  output(sample, counts, tick_ns[event]);
   return 0;
 }
 

@@ -92,7 +92,8 @@ def every_loss_is_counted():
     told = found["samples"] + found["lost"]
     print(f"# {found['samples']} samples + {found['lost']} lost = {told}; {counted} ticks")
     assert found["lost"] > 0
-    assert abs(told - counted) <= 0.001 * counted
+    # Until the slow timers of a clock have taken over, the program also runs for ticks that do not count.
+    assert 0.98 * counted <= told <= counted
     parts, total = losses_told(file)
     assert parts == total == found["lost"], (parts, total, found)
     assert recorder.returncode == 3, recorder.returncode

@@ -8,19 +8,24 @@
 #include <sampler.skel.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <utility>
 
+#include "base/clock.h"
 #include "go/goroutine_layout.h"
 #include "proc/cgroups.h"
 #include "proc/cpus.h"
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
+#include "record/bpf/clock_timers.h"
 #include "record/perf/perf_event.h"
 #include "record/rights.h"
 
@@ -178,11 +183,7 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
   if (!events)
     return std::move(events).error();
   sampler->events_ = *std::move(events);
-  for (size_t i = 0; i < sampler->events_.size(); i++) {
-    const EventType& event = sampler->events_[i];
-    uint64_t tick = sampler->bpf_->bss->tick_ns[i] = tick_of(event, options);
-    sampler->have_weights_.push_back(tick != 0 || is_weighted(to_recorded(event, options)));
-  }
+  sampler->set_ticks();
   // Events of processes before samples of them: what is mapped from here on is known when the
   // first sample comes. The events of the CPUs are opened disabled, and begin with start().
   if (auto opened = sampler->open_waits(); !opened)
@@ -297,6 +298,35 @@ Result<> BpfSampler::open_sideband() {
   return Ok{};
 }
 
+void BpfSampler::set_ticks() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
+  auto clock_count = static_cast<size_t>(std::ranges::count_if(events_, is_clock));
+  slow_timers_ = slow_timer_count(limit.rlim_cur, wanted_cpus().size(), clock_count);
+  for (size_t i = 0; i < events_.size(); i++) {
+    constexpr uint64_t kAlways = uint64_t{1} << 62;
+    uint64_t tick = tick_of(events_[i], options_);
+    bpf_->bss->tick_ns[i] = tick;
+    bpf_->bss->first_timer_ns[i] = slow_timers_ == 0 ? kAlways : (kFirstTimerTicks - 1) * tick;
+    have_weights_.push_back(tick != 0 || is_weighted(to_recorded(events_[i], options_)));
+  }
+}
+
+std::string BpfSampler::shortcomings() const {
+  if (slow_timers_ == kMaxSlowTimers)
+    return {};
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return fmt::format(
+      "{} timers a CPU, not {}, as {} open files are allowed: the time of programs that sleep "
+      "shortly can be {} off; ulimit -n 65536 helps",
+      std::max<uint32_t>(slow_timers_, 1), kMaxSlowTimers, limit.rlim_cur,
+      slow_timers_ == 0   ? "far"
+      : slow_timers_ == 4 ? "15 %"
+                          : "3 %");
+}
+
 Result<> BpfSampler::open_events(uint32_t cpu) {
   std::vector<UniqueFd> opened;
   for (uint32_t i = 0; i < events_.size(); i++) {
@@ -305,22 +335,48 @@ Result<> BpfSampler::open_events(uint32_t cpu) {
     auto event = open_event(i, cpu);
     if (!event)
       return std::move(event).error();
-    if (!*event)  // the CPU has just gone offline
+    if (event->empty())  // the CPU has just gone offline
       return Ok{};
-    opened.push_back(*std::move(event));
+    std::ranges::move(*event, std::back_inserter(opened));
   }
   opened_[cpu] = std::move(opened);
   return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
 }
 
-// None if the CPU is not online.
-Result<UniqueFd> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
+// One perf event, or the timers of a clock; none if the CPU is not online.
+Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
   perf_event_attr attr = sampling_event(events_[index], options_);
-  if (tick_of(events_[index], options_) != 0) {
+  uint64_t tick = tick_of(events_[index], options_);
+  if (tick != 0) {
     // The program is to see all ticks, to miss those that are not.
     attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
-    forget_tick(bpf_map__fd(bpf_->maps.counters), counter_index(index, cpu));
+    forget_ticks(index, cpu);
   }
+  std::vector<perf_event_attr> attrs = {attr};
+  double shift = std::random_device()() / (std::random_device::max() + 1.0);
+  for (uint64_t period : slow_timer_periods(tick, tick == 0 ? 0 : slow_timers_, shift)) {
+    attr.freq = 0;
+    attr.sample_period = period;
+    attrs.push_back(attr);
+  }
+  std::vector<UniqueFd> opened;
+  for (const perf_event_attr& one : attrs) {
+    auto event = open_timer(one, index, cpu);
+    if (!event)
+      return std::move(event).error();
+    if (!*event)
+      return std::vector<UniqueFd>();
+    opened.push_back(*std::move(event));
+  }
+  if (opened.size() == 1)
+    return opened;
+  first_timers_.push_back({std::move(opened.front()), index, cpu});
+  opened.erase(opened.begin());
+  return opened;
+}
+
+// None if the CPU is not online.
+Result<UniqueFd> BpfSampler::open_timer(perf_event_attr attr, uint32_t index, uint32_t cpu) {
   UniqueFd event = open_perf_event(attr, cpu);
   if (!event && errno == ENODEV)
     return event;
@@ -335,13 +391,28 @@ Result<UniqueFd> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
   return event;
 }
 
-// It was while the CPU was there the last time.
-void BpfSampler::forget_tick(int counters, uint32_t index) {
+// They were while the CPU was there the last time.
+void BpfSampler::forget_ticks(uint32_t event, uint32_t cpu) const {
+  int counters = bpf_map__fd(bpf_->maps.counters);
+  uint32_t index = counter_index(event, cpu);
   gosym_counters counts{};
-  if (bpf_map_lookup_elem(counters, &index, &counts) != 0 || counts.last_tick == 0)
+  if (bpf_map_lookup_elem(counters, &index, &counts) != 0 || counts.handover == 0)
     return;
-  counts.last_tick = 0;
+  counts.handover = 0;
+  std::ranges::fill(counts.last_ticks, 0);
   bpf_map_update_elem(counters, &index, &counts, BPF_ANY);
+}
+
+void BpfSampler::close_first_timers() {
+  uint64_t now = first_timers_.empty() ? 0 : monotonic_ns();
+  std::erase_if(first_timers_, [&](const FirstTimer& timer) {
+    gosym_counters counts{};
+    uint32_t index = counter_index(timer.event, timer.cpu);
+    bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+    // Its last tick comes at that time, or a little later.
+    uint64_t tick = bpf_->bss->tick_ns[timer.event];
+    return counts.handover != 0 && now > counts.handover + tick;
+  });
 }
 
 uint32_t BpfSampler::counter_index(uint32_t event, uint32_t cpu) {
@@ -402,6 +473,9 @@ Result<> BpfSampler::start() {
     for (const UniqueFd& event : events)
       if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
         return system_error("cannot start sampling", errno);
+  for (const FirstTimer& timer : first_timers_)
+    if (ioctl(timer.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+      return system_error("cannot start sampling", errno);
   return Ok{};
 }
 
@@ -410,6 +484,7 @@ void BpfSampler::stop() {
   for (const auto& [cpu, events] : opened_)
     for (const UniqueFd& event : events)
       ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  first_timers_.clear();
   if (waits_)
     open_waits_ = waits_->stop();
 }
@@ -423,9 +498,9 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   if (auto followed = sideband_->follow_cpus(online, records); !followed)
     return followed;
   std::vector<uint32_t> wanted = wanted_cpus();
-  std::erase_if(opened_, [&](const auto& entry) {
-    return std::ranges::find(wanted, entry.first) == wanted.end();
-  });
+  auto is_gone = [&](uint32_t cpu) { return std::ranges::find(wanted, cpu) == wanted.end(); };
+  std::erase_if(opened_, [&](const auto& entry) { return is_gone(entry.first); });
+  std::erase_if(first_timers_, [&](const FirstTimer& timer) { return is_gone(timer.cpu); });
   for (uint32_t cpu : wanted)
     if (!opened_.contains(cpu))
       if (auto opened = open_events(cpu); !opened)
@@ -443,6 +518,7 @@ Result<> BpfSampler::watch(int ring) {
 // No more than a ring can hold at once: one that fills as fast as it is read would keep us here
 // for good.
 void BpfSampler::drain_samples(const Handler& handler) {
+  close_first_timers();
   handler_ = &handler;
   for (const auto& [cpu, ring] : rings_) {
     left_to_drain_ = ring_size_;

@@ -23,7 +23,7 @@ namespace gosym {
 // known.
 gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code);
 
-// Samples by the BPF program of bpf/sampler.bpf.c: a perf event on each online CPU runs it, and
+// Samples by the BPF program of bpf/sampler.bpf.c: perf events on each online CPU run it, and
 // it writes to a ring of that CPU.
 class BpfSampler : public Sampler {
 public:
@@ -43,6 +43,7 @@ public:
   Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
   std::span<const EventType> events() const override { return events_; }
+  std::string shortcomings() const override;
   uint32_t cpu_count() const override { return static_cast<uint32_t>(opened_.size()); }
 
 private:
@@ -55,8 +56,11 @@ private:
   std::vector<uint32_t> wanted_cpus() const;
   Result<> open_sideband();
   Result<> open_events(uint32_t cpu);
-  Result<UniqueFd> open_event(uint32_t index, uint32_t cpu);
-  static void forget_tick(int counters, uint32_t index);
+  Result<std::vector<UniqueFd>> open_event(uint32_t index, uint32_t cpu);
+  Result<UniqueFd> open_timer(perf_event_attr attr, uint32_t index, uint32_t cpu);
+  void set_ticks();
+  void forget_ticks(uint32_t event, uint32_t cpu) const;
+  void close_first_timers();
   Result<> open_ring(uint32_t cpu);
   Result<> watch(int ring);
   size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
@@ -65,6 +69,13 @@ private:
   static int on_sample(void* context, void* data, size_t size) noexcept;
   // False: it is not whole.
   bool hand_over(Bytes record) const;
+
+  // That ticks for the slow ones of a clock at first.
+  struct FirstTimer {
+    UniqueFd fd;
+    uint32_t event = 0;
+    uint32_t cpu = 0;
+  };
 
   struct Ring {
     UniqueFd map;
@@ -81,9 +92,12 @@ private:
   std::vector<std::string> open_waits_;  // records of threads that waited at the end
   uint64_t open_wait_count_ = 0;         // of those that were handed over
   std::unique_ptr<Sideband> sideband_;
-  std::map<uint32_t, std::vector<UniqueFd>> opened_;  // one for each event
-  UniqueFd epoll_;                                    // of the rings of samples
-  std::vector<uint32_t> online_;                      // CPUs when they were last looked at
+  uint32_t slow_timers_ = 0;                          // of each clock on each CPU
+  std::map<uint32_t, std::vector<UniqueFd>> opened_;  // perf events, by CPU
+  // Of clocks, until the slow ones have taken over.
+  std::vector<FirstTimer> first_timers_;
+  UniqueFd epoll_;                // of the rings of samples
+  std::vector<uint32_t> online_;  // CPUs when they were last looked at
   bool is_started_ = false;
   uint32_t ring_size_ = 0;  // in bytes, of each CPU
   // Only while drain_samples() runs:

@@ -1,0 +1,39 @@
+#include "record/bpf/clock_timers.h"
+
+#include <sample.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace gosym {
+
+static_assert(GOSYM_TIMERS == kMaxSlowTimers);
+
+uint32_t slow_timer_count(uint64_t file_limit, size_t cpu_count, size_t clock_count) {
+  constexpr uint32_t kFewest = 4;
+  uint64_t allowed = file_limit / 4;
+  for (uint32_t count = kMaxSlowTimers; count >= kFewest; count /= 2)
+    if ((count + 1) * cpu_count * clock_count <= allowed)
+      return count;
+  return 0;
+}
+
+// Multiples of the golden ratio lie apart from each other, however many there are.
+std::vector<uint64_t> slow_timer_periods(uint64_t tick, uint32_t count, double shift) {
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr double kSpread = 0.3;
+  std::vector<double> rates;
+  for (uint32_t i = 0; i < count; i++) {
+    double part = i * kGolden + shift;
+    rates.push_back(1 + kSpread * (2 * (part - std::floor(part)) - 1));
+  }
+  double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+  std::vector<uint64_t> periods;
+  for (uint32_t i = 0; i < count; i++) {
+    auto period = static_cast<uint64_t>(static_cast<double>(tick) * sum / rates[i]);
+    periods.push_back(period / kMaxSlowTimers * kMaxSlowTimers + i);
+  }
+  return periods;
+}
+
+}  // namespace gosym
