@@ -75,6 +75,10 @@
 // Timers that a clock has on each CPU: see bpf/ticks.h. A power of two.
 #define GOSYM_TIMERS 16
 
+// Threads that have ended and are not freed yet of which it is known: most are for
+// milliseconds, others until their parent asks for their status.
+#define GOSYM_MAX_ENDING 4096
+
 // Threads and cgroups that can be named as targets.
 #define GOSYM_MAX_TARGET_TIDS 1024
 #define GOSYM_MAX_TARGET_CGROUPS 16
@@ -231,6 +235,13 @@ struct gosym_sample {
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE +
                GOSYM_MAX_FAR_WORDS * sizeof(struct gosym_far_word)) /
                   8];
+};
+
+// A thread that has ended.
+struct gosym_ending {
+  __u32 tid;
+  __u32 padding;
+  __u64 ran;  // nanoseconds, as far as it was known when it ended
 };
 
 // What is counted of one event on one CPU.

@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "charged.h"
 #include "kernel.h"
 #include "output.h"
 #include "registers.h"
@@ -107,10 +108,18 @@ int forget_process(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (void*)ctx->args[0];
   __u32 pid = BPF_CORE_READ(task, tgid);
   __u32 tid = BPF_CORE_READ(task, pid);
-  bpf_map_delete_elem(&target_tids, &tid);
+  bool was_target = bpf_map_delete_elem(&target_tids, &tid) == 0;
+  if (was_target || bpf_map_lookup_elem(&target_pids, &pid))
+    note_end(task, tid);
   if (BPF_CORE_READ(task, signal, live.counter) != 0)
     return 0;
   bpf_map_delete_elem(&target_pids, &pid);
   bpf_map_delete_elem(&go_programs, &pid);
+  return 0;
+}
+
+SEC("raw_tp/sched_process_free")
+int count_ended_thread(struct bpf_raw_tracepoint_args* ctx) {
+  count_ended((void*)ctx->args[0]);
   return 0;
 }

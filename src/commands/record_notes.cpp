@@ -18,7 +18,8 @@ bool may_not_be_read(const std::string& command) {
   return file && access(file->c_str(), R_OK) != 0;
 }
 
-std::string why_no_samples(const RecordingInfo& info, const RecordOptions& options) {
+std::string why_no_samples(const Recorder::Summary& summary, const RecordingInfo& info,
+                           const RecordOptions& options) {
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
@@ -30,6 +31,11 @@ std::string why_no_samples(const RecordingInfo& info, const RecordOptions& optio
       counted.push_back(event.name);
   if (counted.size() == info.events.size())
     return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));
+  if (info.sampler == "perf" && summary.charged_ns > 0)
+    return fmt::format(
+        "the threads used {:.3f} s of CPU time, but each ended before its first tick, and "
+        "perf_event counts for each anew; try a higher --freq, or --sampler bpf",
+        static_cast<double>(summary.charged_ns) / 1e9);
   return is_of_command ? "the command used too little CPU; try a higher --freq"
                        : "what was recorded did not use the CPU; is it idle?";
 }
@@ -49,6 +55,11 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
   if (summary.skipped_percent > 0)
     warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
          with_commas(summary.due_ticks), summary.skipped_percent, why_skipped(info));
+  if (summary.excess_ns > 0)
+    warn(options,
+         "the samples stand for {:.2f} s more than the {:.2f} s that the kernel charged",
+         static_cast<double>(summary.excess_ns) / 1e9,
+         static_cast<double>(summary.charged_ns) / 1e9);
   if (summary.lost_events > 0)
     warn(options, "{} events lost: some functions will be unnamed",
          with_commas(summary.lost_events));
@@ -93,7 +104,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());
   if (summary.samples == 0)
-    warn(options, "no samples: {}", why_no_samples(info, options));
+    warn(options, "no samples: {}", why_no_samples(summary, info, options));
 }
 
 void tell_start(const Sampler& sampler, const RecordingInfo& info,

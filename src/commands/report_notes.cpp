@@ -104,6 +104,12 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
                        options.event.empty() ? "" : " of " + printable(options.event),
                        profile.filter.empty() ? "" : " with " + profile.filter);
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
+  if (profile.stats.charged_ns > 0)
+    hint = fmt::format(
+        "what was recorded used {:.3f} s of CPU time: record it longer, or at a higher "
+        "--freq{}",
+        static_cast<double>(profile.stats.charged_ns) / 1e9,
+        profile.info.sampler == "perf" ? ", or with --sampler bpf" : "");
   if (!options.filter.cgroups.empty())
     hint = "gosym report -v without filters lists all cgroups that were sampled";
   else if (!options.filter.labels.empty())

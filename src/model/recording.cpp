@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/percent.h"
@@ -89,6 +90,30 @@ double RecordingStats::skipped_percent() const {
   uint64_t skipped = sum_of(&CpuCounts::skipped);
   double share = percent(skipped, due_ticks());
   return skipped < kFew || share < kFewPercent ? 0 : share;
+}
+
+std::optional<int64_t> unsampled_ns(const RecordingInfo& info, const RecordingStats& stats) {
+  auto is_clock = [](const RecordedEvent& event) {
+    return event.unit.empty() && (event.name == "cpu-clock" || event.name == "task-clock");
+  };
+  auto clock = std::ranges::find_if(info.events, is_clock);
+  if (clock == info.events.end() || !info.has_user || !info.has_kernel || stats.charged_ns == 0)
+    return std::nullopt;
+  double samples = 0;
+  double ticks = 0;
+  for (const CpuCounts& counts : stats.cpus)
+    if (counts.event == static_cast<uint32_t>(clock - info.events.begin())) {
+      samples += static_cast<double>(counts.samples + counts.lost_samples);
+      ticks += info.sampler == "perf" ? 0 : static_cast<double>(counts.skipped);
+    }
+  double tick = clock->period != 0 ? static_cast<double>(clock->period)
+                                   : 1e9 / static_cast<double>(clock->frequency);
+  double charged = static_cast<double>(stats.charged_ns);
+  double unsampled = charged - (samples + ticks) * tick;
+  double chance =
+      std::max(3 * std::sqrt(std::max(samples, charged / tick)) * tick, charged / 100);
+  return std::abs(unsampled) > chance ? std::optional(static_cast<int64_t>(unsampled))
+                                      : std::nullopt;
 }
 
 std::string why_skipped(const RecordingInfo& info) {

@@ -349,6 +349,8 @@ struct RecordingStats {
   uint64_t lost_samples = 0;         // no room in a ring
   uint64_t lost_events = 0;          // side-band events the kernel had no room for
   std::vector<CpuCounts> cpus = {};  // the same by CPU and event
+  // CPU time that the kernel charged to what was recorded, of the whole recording; 0: unknown.
+  uint64_t charged_ns = 0;
 
   uint64_t sum_of(uint64_t CpuCounts::*what) const;
   // Those that should have come, of the events of which some were skipped.
@@ -357,6 +359,15 @@ struct RecordingStats {
   // no figure.
   double skipped_percent() const;
 };
+
+// CPU time that the kernel charged and that has no sample, of the first clock that was sampled,
+// in nanoseconds; negative: samples stand for more than it charged. Lost samples and ticks that
+// others stand for are counted as samples. None: there is no clock, or only a part of its time
+// was to be sampled, or the kernel does not tell; or it is less than 1 %, or may be chance.
+std::optional<int64_t> unsampled_ns(const RecordingInfo& info, const RecordingStats& stats);
+
+// So much of it, in percent of what was charged, that shares may be wrong.
+inline constexpr double kMuchExcess = 5;
 
 // Why there is no sample of ticks.
 std::string why_skipped(const RecordingInfo& info);

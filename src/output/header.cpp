@@ -160,6 +160,30 @@ std::string make_skipped(const Profile& profile) {
       why_skipped(profile.info));
 }
 
+// Of all that was recorded: a filter leaves out what the kernel does not tell apart.
+std::string make_unsampled(const Profile& profile) {
+  auto unsampled = unsampled_ns(profile.info, profile.stats);
+  if (!unsampled || !profile.filter.empty() || !profile.measures_cpu_time())
+    return {};
+  uint64_t charged = profile.stats.charged_ns;
+  auto amount = static_cast<uint64_t>(std::abs(*unsampled));
+  if (*unsampled > 0)
+    return fmt::format(
+        "unsampled  {:.2f} s ({:.1f} %) of {:.2f} s that the kernel charged has no sample: "
+        "mostly "
+        "{}\n",
+        seconds(amount), percent(amount, charged), seconds(charged),
+        profile.info.sampler == "perf" ? "of threads that ended before their first tick"
+                                       : "its own switching between threads and timers");
+  if (percent(amount, charged) < kMuchExcess)
+    return {};
+  return fmt::format(
+      "excess     the samples stand for {:.2f} s ({:.1f} %) more than the {:.2f} s that the "
+      "kernel "
+      "charged: shares may be wrong\n",
+      seconds(amount), percent(amount, charged), seconds(charged));
+}
+
 std::string make_loss(const Profile& profile) {
   const RecordingStats& stats = profile.stats;
   uint64_t throttled = stats.sum_of(&CpuCounts::throttled_ns);
@@ -433,7 +457,7 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
 std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
                        const Screen& screen) {
   std::string text = make_few_note(profile) + make_truncated(profile) + make_loss(profile) +
-                     make_sampler_note(profile);
+                     make_unsampled(profile) + make_sampler_note(profile);
   if (std::string containers = list_containers(profile); !containers.empty())
     text += fmt::format("containers {}\n", containers);
   if (profile.label_sets.size() > 1)

@@ -97,6 +97,7 @@ private:
     json_.field("lost_events", stats.lost_events);
     json_.field("skipped_ticks", stats.sum_of(&CpuCounts::skipped));
     json_.field("throttled_ns", stats.sum_of(&CpuCounts::throttled_ns));
+    json_.field("charged_ns", stats.charged_ns);
     json_.field("truncated_samples", profile_.unwound.cut);
     json_.field("unknown_end_samples", profile_.unwound.unknown);
     json_.field("deep_samples", profile_.unwound.deep);

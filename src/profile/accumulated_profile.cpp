@@ -31,6 +31,8 @@ CpuCounts renumbered_event(CpuCounts counts, std::span<const uint32_t> events) {
 }
 
 void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
+  bool is_known = part.charged_ns != 0 && (sum.time == 0 || sum.charged_ns != 0);
+  sum.charged_ns = is_known ? sum.charged_ns + part.charged_ns : 0;
   sum.time = part.time;
   sum.samples += part.samples;
   sum.lost_samples += part.lost_samples;

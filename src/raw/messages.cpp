@@ -148,6 +148,7 @@ struct Fields {
     field(3, stats.lost_samples);
     field(4, stats.lost_events);
     field(5, stats.cpus);
+    field(6, stats.charged_ns);
   }
 
   static void visit(auto& field, Either<End> auto& end) { field(1, end.time); }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/clock.h"
+#include "base/percent.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "raw/format.h"
@@ -328,7 +329,9 @@ Result<> Recorder::write_archive(uint64_t until) {
 }
 
 RecordingStats Recorder::stats() const {
-  RecordingStats stats{.time = last_write_, .cpus = sampler_.counters().cpus};
+  Sampler::Counters counters = sampler_.counters();
+  RecordingStats stats{
+      .time = last_write_, .cpus = std::move(counters.cpus), .charged_ns = counters.charged_ns};
   for (const CpuCounts& cpu : stats.cpus) {
     stats.samples += cpu.samples;
     stats.lost_samples += cpu.lost_samples;
@@ -345,6 +348,8 @@ Recorder::Summary Recorder::summary() const {
     unplaced += process.unplaced_count;
     unreadable += process.is_sampled && process.is_unreadable ? 1 : 0;
   }
+  int64_t excess = -unsampled_ns(info_of(options_, sampler_), counted).value_or(0);
+  bool is_much = percent(std::max<int64_t>(excess, 0), counted.charged_ns) > kMuchExcess;
   return {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
@@ -354,6 +359,8 @@ Recorder::Summary Recorder::summary() const {
       .skipped_percent = counted.skipped_percent(),
       .unfollowed = sampler_.counters().unfollowed,
       .untracked = sampler_.counters().untracked,
+      .charged_ns = counted.charged_ns,
+      .excess_ns = is_much ? excess : 0,
       .unreadable = unreadable,
       .hung_looks = helper_.hung_count(),
       .refused_events = sampler_.counters().refused_events,

@@ -42,6 +42,8 @@ public:
     double skipped_percent = 0;
     uint64_t unfollowed = 0;            // children that were not sampled: too many
     uint64_t untracked = 0;             // threads whose waits are not known: too many
+    uint64_t charged_ns = 0;            // as RecordingStats has it
+    int64_t excess_ns = 0;              // that samples stand for beyond that, if it is much
     uint64_t unreadable = 0;            // sampled processes whose mappings may not be read
     uint64_t hung_looks = 0;            // at files and memory maps that did not answer in time
     uint64_t refused_events = 0;        // of processes that map code all the time

@@ -105,6 +105,8 @@ public:
     uint64_t unfollowed = 0;      // children that were not sampled: too many
     uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
     uint64_t untracked = 0;       // threads whose waits are not known: too many
+    // CPU time that the kernel charged to the scope from start() to stop(); 0: not known.
+    uint64_t charged_ns = 0;
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.

@@ -202,7 +202,7 @@ def image_of(message):
 def stats_of(message):
     names = ("cpu", "samples", "lost_samples", "lost_events", "throttled_ns", "skipped", "lost_ns",
              "event")
-    return plain("stats", message, ["time", "samples", "lost_samples", "lost_events"],
+    return plain("stats", message, ["time", "samples", "lost_samples", "lost_events", "charged_ns"],
                  cpus=[[cpu.one(name) for name in names] for cpu in message.all("cpus")])
 
 

@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "proc/cpu_time.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "record/perf/call_chain_record.h"
@@ -13,6 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       assert(entry.start < entry.end && entry.path.size() <= size);
   (void)gosym::proc::parse_status(gosym::as_text(bytes));
   (void)gosym::proc::parse_start_time(gosym::as_text(bytes), 100);
+  (void)gosym::proc::parse_thread_time(gosym::as_text(bytes));
+  (void)gosym::proc::parse_cgroup_time(gosym::as_text(bytes));
+  constexpr uint32_t kCpus[] = {0, 1};
+  (void)gosym::proc::parse_idle_time(gosym::as_text(bytes), kCpus, 100);
   while (auto record = gosym::first_record(bytes)) {
     assert(!record->empty());
     (void)gosym::parse_sideband_record(*record);

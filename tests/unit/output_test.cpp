@@ -91,6 +91,38 @@ TEST_CASE("text: code without a name is told in a line where samples are in it")
         std::string::npos);
 }
 
+TEST_CASE("text: CPU time without a sample is told, and time that was not charged") {
+  Profile profile = make_demo_profile();
+  profile.info.has_user = profile.info.has_kernel = true;
+  profile.stats.cpus = {{.cpu = 0, .samples = 10'000, .lost_samples = 100, .skipped = 400}};
+  auto told = [&](uint64_t charged_ns) {
+    profile.stats.charged_ns = charged_ns;
+    std::string text = make_text(profile, {});
+    size_t begin = std::min(text.find("\nunsampled "), text.find("\nexcess "));
+    return begin == text.npos ? ""
+                              : text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
+  };
+  // At 100 Hz there are 105 s, of which 1 s is chance.
+  CHECK(told(0).empty());
+  CHECK(told(107'000'000'000).empty());
+  CHECK(told(126'500'000'000) ==
+        "unsampled  21.50 s (17.0 %) of 126.50 s that the kernel charged has no sample: mostly "
+        "its "
+        "own switching between threads and timers");
+  CHECK(told(101'000'000'000).empty());
+  CHECK(told(96'000'000'000) ==
+        "excess     the samples stand for 9.00 s (9.4 %) more than the 96.00 s that the kernel "
+        "charged: shares may be wrong");
+  // Ticks that did not come are of no sample of perf_event's.
+  profile.info.sampler = "perf";
+  CHECK(told(126'500'000'000).starts_with("unsampled  25.50 s (20.2 %) of 126.50 s"));
+  profile.filter = "--pid 42";
+  CHECK(told(126'500'000'000).empty());
+  profile.filter.clear();
+  profile.info.has_kernel = false;
+  CHECK(told(126'500'000'000).empty());
+}
+
 TEST_CASE("text: the first N, the filter and the loss are told") {
   Profile profile = make_demo_profile();
   profile.filter = "--pid 42";

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "proc/cgroups.h"
+#include "proc/cpu_time.h"
 #include "proc/cpus.h"
 #include "proc/fpu_state.h"
 #include "proc/maps.h"
@@ -240,6 +241,32 @@ TEST_CASE("process: its command line is one for a shell") {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   CHECK(line == "'a b;$(touch gone)'\\''' -c 'kill -STOP $$' '' $'\\x1b[31m'");
+}
+
+TEST_CASE("proc: CPU time that the kernel charged") {
+  CHECK(proc::parse_thread_time("4200000001 17 3\n") == 4'200'000'001);
+  for (const char* bad : {"", "\n", "x 1 2", "-1 0 0", "9999999999999999999 0 0"})
+    CHECK_FALSE(proc::parse_thread_time(bad));
+
+  CHECK(proc::parse_cgroup_time("usage_usec 1500\nuser_usec 1000\n") == 1'500'000);
+  CHECK(proc::parse_cgroup_time("a 1\nusage_usec 7") == 7000);
+  for (const char* bad : {"", "usage_usec", "usage_usec x\n", "core_usage_usec 1\n",
+                          "usage_usec 18446744073709551\n"})
+    CHECK_FALSE(proc::parse_cgroup_time(bad));
+}
+
+TEST_CASE("proc: time in which CPUs were idle") {
+  std::string_view stat = "cpu  9 9 9 9 9 9\ncpu0 1 2 3 40 5 6 7\ncpu3 0 0 0 100 0\nintr 1 2\n";
+  uint32_t cpus[] = {0, 3};
+  CHECK(proc::parse_idle_time(stat, cpus, 100) == 1'450'000'000);
+  CHECK(proc::parse_idle_time(stat, std::span(cpus, 1), 1000) == 45'000'000);
+  CHECK_FALSE(proc::parse_idle_time(stat, cpus, 0));
+  uint32_t missing[] = {0, 1};
+  CHECK_FALSE(proc::parse_idle_time(stat, missing, 100));
+  uint32_t first[] = {0};
+  for (const char* bad : {"", "cpu0", "cpu0 1 2 3 4", "cpu0 1 2 3 x 5", "cpu0 1 2 3 4 -5",
+                          "cpu0 1 2 3 9223372036854775807 9223372036854775807"})
+    CHECK_FALSE(proc::parse_idle_time(bad, first, 100));
 }
 
 }  // namespace gosym::proc_test

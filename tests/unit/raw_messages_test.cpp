@@ -185,13 +185,14 @@ TEST_CASE("raw messages: every field of a piece of a file comes back") {
 
 TEST_CASE("raw messages: statistics, kernel symbols and the end come back") {
   std::vector<CpuCounts> cpus = {{0, 1, 1, 0, 5, 6, 7}, {3, 1, 2, 4, 0}};
-  auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4, cpus})));
+  auto stats = raw::decode_stats(as_bytes(raw::encode(RecordingStats{1, 2, 3, 4, cpus, 5})));
   REQUIRE(stats);
   CHECK(stats->cpus == cpus);
   CHECK(stats->time == 1);
   CHECK(stats->samples == 2);
   CHECK(stats->lost_samples == 3);
   CHECK(stats->lost_events == 4);
+  CHECK(stats->charged_ns == 5);
   std::string symbols = "ffffffff81000000 T _text\n";
   CHECK(*raw::decode_contents(as_bytes(raw::encode_contents(symbols))) == symbols);
   CHECK(*raw::decode_end(as_bytes(raw::encode_end(UINT64_MAX))) == UINT64_MAX);

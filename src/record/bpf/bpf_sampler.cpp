@@ -25,6 +25,7 @@
 #include "proc/cpus.h"
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
+#include "record/bpf/charged_time.h"
 #include "record/bpf/clock_timers.h"
 #include "record/perf/perf_event.h"
 #include "record/rights.h"
@@ -230,6 +231,8 @@ void BpfSampler::configure() {
   gosym::configure(*bpf_->rodata, options_, ring_size_);
   bool follows = scope.follows_children && !scope.pids.empty();
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
+  bpf_program__set_autoload(bpf_->progs.count_ended_thread,
+                            !scope.pids.empty() || !scope.tids.empty());
   std::array programs = programs_of_events(*bpf_);
   for (size_t i = event_count(); i < programs.size(); i++)
     bpf_program__set_autoload(programs[i], false);
@@ -468,6 +471,8 @@ void BpfSampler::forget_go_program(uint32_t pid) {
 Result<> BpfSampler::start() {
   if (!is_started_ && waits_)
     waits_->start();
+  if (!is_started_)
+    charged_at_start_ = charged_time(options_.scope, wanted_cpus(), *bpf_);
   is_started_ = true;
   for (const auto& [cpu, events] : opened_)
     for (const UniqueFd& event : events)
@@ -485,8 +490,16 @@ void BpfSampler::stop() {
     for (const UniqueFd& event : events)
       ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
   first_timers_.clear();
+  charged_ns_ = charged_since_start();
   if (waits_)
     open_waits_ = waits_->stop();
+}
+
+uint64_t BpfSampler::charged_since_start() const {
+  auto charged = charged_time(options_.scope, wanted_cpus(), *bpf_);
+  return charged && charged_at_start_ && *charged > *charged_at_start_
+             ? *charged - *charged_at_start_
+             : 0;
 }
 
 // An event of a CPU that has gone stays silent for good, also when the CPU comes back.
@@ -601,7 +614,8 @@ BpfSampler::Counters BpfSampler::counters() const {
   Counters counters{{},
                     bpf_->bss->unfollowed,
                     sideband_->limits().refused_count(),
-                    waits_ ? waits_->untracked() : 0};
+                    waits_ ? waits_->untracked() : 0,
+                    charged_ns_};
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
       gosym_counters counts{};

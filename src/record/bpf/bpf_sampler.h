@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ private:
   void set_ticks();
   void forget_ticks(uint32_t event, uint32_t cpu) const;
   void close_first_timers();
+  uint64_t charged_since_start() const;
   Result<> open_ring(uint32_t cpu);
   Result<> watch(int ring);
   size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
@@ -99,7 +101,9 @@ private:
   UniqueFd epoll_;                // of the rings of samples
   std::vector<uint32_t> online_;  // CPUs when they were last looked at
   bool is_started_ = false;
-  uint32_t ring_size_ = 0;  // in bytes, of each CPU
+  std::optional<uint64_t> charged_at_start_;  // charged_time(); none: not known
+  uint64_t charged_ns_ = 0;                   // from there to stop()
+  uint32_t ring_size_ = 0;                    // in bytes, of each CPU
   // Only while drain_samples() runs:
   const Handler* handler_ = nullptr;
   uint64_t left_to_drain_ = 0;  // bytes

@@ -373,12 +373,16 @@ uint64_t CallChainSampler::lost_events() const {
 
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
+  auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
+  auto clock = std::ranges::find_if(events_, is_clock) - events_.begin();
   for (const auto& [number, cpu] : cpus_)
     for (const Counter& counter : cpu.counters) {
       CpuCounts counts = counter.counts;
       counts.skipped = skipped_of(counter);
       counts.lost_ns = counts.lost_samples * tick_of(events_[counts.event], options_);
       counters.cpus.push_back(counts);
+      if (counts.event == clock)
+        counters.charged_ns += counter.counted_ns;
     }
   return counters;
 }
