@@ -471,8 +471,10 @@ void BpfSampler::forget_go_program(uint32_t pid) {
 Result<> BpfSampler::start() {
   if (!is_started_ && waits_)
     waits_->start();
-  if (!is_started_)
-    charged_at_start_ = charged_time(options_.scope, wanted_cpus(), *bpf_);
+  if (!is_started_) {
+    charged_cpus_ = wanted_cpus();
+    charged_at_start_ = charged_time(options_.scope, charged_cpus_, *bpf_);
+  }
   is_started_ = true;
   for (const auto& [cpu, events] : opened_)
     for (const UniqueFd& event : events)
@@ -496,7 +498,7 @@ void BpfSampler::stop() {
 }
 
 uint64_t BpfSampler::charged_since_start() const {
-  auto charged = charged_time(options_.scope, wanted_cpus(), *bpf_);
+  auto charged = charged_time(options_.scope, charged_cpus_, *bpf_);
   return charged && charged_at_start_ && *charged > *charged_at_start_
              ? *charged - *charged_at_start_
              : 0;
@@ -507,6 +509,9 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   std::vector<uint32_t> online = proc::online_cpus();
   if (std::ranges::equal(online, online_))
     return Ok{};
+  // What CPUs were idle is not known of one that was not there all the time.
+  if (!online_.empty() && options_.scope.is_system_wide)
+    charged_at_start_.reset();
   online_ = online;
   if (auto followed = sideband_->follow_cpus(online, records); !followed)
     return followed;

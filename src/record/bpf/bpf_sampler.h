@@ -101,7 +101,8 @@ private:
   UniqueFd epoll_;                // of the rings of samples
   std::vector<uint32_t> online_;  // CPUs when they were last looked at
   bool is_started_ = false;
-  std::optional<uint64_t> charged_at_start_;  // charged_time(); none: not known
+  std::vector<uint32_t> charged_cpus_;        // those of charged_time()
+  std::optional<uint64_t> charged_at_start_;  // none: not known
   uint64_t charged_ns_ = 0;                   // from there to stop()
   uint32_t ring_size_ = 0;                    // in bytes, of each CPU
   // Only while drain_samples() runs:
