@@ -9,7 +9,7 @@ namespace gosym::raw {
 
 namespace {
 
-bool is_sound(const ChunkHeader& header) {
+bool is_sound_header(const ChunkHeader& header) {
   if (std::string_view(header.magic.data(), header.magic.size()) != kChunkMagic ||
       header.header_checksum != checksum(header))
     return false;
@@ -43,7 +43,7 @@ std::optional<ChunkHeader> Chunks::header_at(uint64_t offset) {
   if (raw.size() < sizeof header)
     return std::nullopt;
   std::memcpy(&header, raw.data(), sizeof header);
-  if (!is_sound(header) ||
+  if (!is_sound_header(header) ||
       file_.size() - offset < padded(sizeof header + uint64_t{header.stored_size}))
     return std::nullopt;
   return header;
