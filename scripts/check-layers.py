@@ -6,6 +6,7 @@ import sys
 
 SEES = {  # layer, a directory of src/: those it may include besides itself
     "base": "",
+    "confine": "base",
     "pch": "",
     "model": "base",
     "elf": "base model",
@@ -16,17 +17,17 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "profile": "base model",
     "raw": "base model profile",
     "exchange": "base model profile page",
-    "images": "base model elf go dwarf profile",
+    "images": "base confine model elf go dwarf profile",
     "unwind": "base model elf go dwarf profile images",
     "symbolize": "base model elf go dwarf proc profile raw images unwind",
-    "record": "base model elf go dwarf proc raw unwind",
+    "record": "base confine model elf go dwarf proc raw unwind",
     "goroutine": "base model elf go proc record",
     "live": "base model proc profile raw images symbolize record",
     "view": "base model profile",
     "page": "base model profile view",
     "output": "base model profile view page",
     "browser": "base model profile view output",
-    "commands": "base model elf go dwarf code proc profile raw exchange images symbolize record goroutine"
+    "commands": "base confine model elf go dwarf code proc profile raw exchange images symbolize record goroutine"
                 " live view output browser",
 }
 

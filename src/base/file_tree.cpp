@@ -4,18 +4,20 @@
 #include <fmt/core.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <climits>
 
 namespace gosym {
 
 namespace {
 
 std::string path_of(const UniqueFd& found) {
-  std::error_code failed;
-  auto path =
-      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", found.get()), failed);
-  return failed ? "" : path.string();
+  char path[PATH_MAX];
+  ssize_t size =
+      readlink(fmt::format("/proc/self/fd/{}", found.get()).c_str(), path, sizeof(path));
+  return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
 UniqueFd open_root(const std::string& root) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "confine/parser.h"
 #include "profile/replay.h"
 #include "raw/archived_files.h"
 #include "raw/reader.h"
@@ -96,6 +97,10 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return Error("cannot add files to a stream: name a recording")
         .with_hint("see 'gosym archive --help'")
         .with_exit_status(kUsage);
+  auto confined =
+      become_parser({.inputs = {options.recording}, .outputs = {options.recording}});
+  if (!confined)
+    return std::move(confined).error();
   auto recording = raw::read(options.recording);
   if (!recording)
     return std::move(recording).error();

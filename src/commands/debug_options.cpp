@@ -121,6 +121,9 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
   bool is_terminal = stream && isatty(fileno(stream)) == 1;
   if (!urls->empty())
     files.debuginfod = std::make_unique<Debuginfod>(*urls, is_terminal ? stream : nullptr);
+  if (files.debuginfod)
+    if (auto started = files.debuginfod->start(); !started)
+      return std::move(started).error();
   return files;
 }
 

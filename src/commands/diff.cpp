@@ -12,6 +12,7 @@
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
+#include "confine/parser.h"
 #include "output/difference_text.h"
 #include "output/folded.h"
 #include "output/html.h"
@@ -254,6 +255,12 @@ Result<int> run_diff(DiffOptions& options) {
   auto files = find_debug_files(report.debug, report.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  std::vector<std::string> inputs = report.inputs;
+  inputs.insert(inputs.end(), options.after.begin(), options.after.end());
+  auto confined =
+      become_parser({.inputs = inputs, .outputs = {report.output}}, pager_command());
+  if (!confined)
+    return std::move(confined).error();
   auto before = load_side(options, report.inputs, Side::kBefore, *files);
   if (!before)
     return std::move(before).error();

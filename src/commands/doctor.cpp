@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "commands/command.h"
+#include "confine/process_kind.h"
 #include "proc/cgroups.h"
 #include "proc/kallsyms.h"
 #include "proc/memory.h"
@@ -51,6 +52,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
 
+// Those that gosym, or one of its processes, uses.
 std::string capabilities(uint64_t owned) {
   constexpr struct {
     int number;
@@ -60,6 +62,8 @@ std::string capabilities(uint64_t owned) {
                  {CAP_PERFMON, "CAP_PERFMON"},
                  {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
                  {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+                 {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
+                 {CAP_FOWNER, "CAP_FOWNER"},
                  {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
                  {CAP_SYSLOG, "CAP_SYSLOG"}};
   std::vector<std::string> names;
@@ -201,6 +205,29 @@ void print_names(Remedies& told) {
              how_to_grant(), told);
 }
 
+// What each process has left once it reads what strangers wrote.
+void print_processes() {
+  Enforced enforced = enforced_here();
+  uint64_t owned = own_capabilities();
+  print_row("system calls", enforced.has_filters ? "filtered, by seccomp" : "not filtered");
+  print_row("paths", enforced.landlock_version > 0
+                         ? fmt::format("refused, by Landlock {}", enforced.landlock_version)
+                         : "refused by seccomp alone: no Landlock");
+  for (const ProcessRow& row : process_rows()) {
+    std::string has = capabilities(row.capabilities & owned);
+    std::vector<std::string> left{has.empty() ? "no capabilities" : has};
+    if (row.filter != CallFilter::kNone && enforced.has_filters)
+      left.emplace_back("seccomp");
+    if (row.paths != PathFilter::kNone && enforced.landlock_version > 0)
+      left.emplace_back("Landlock");
+    if (row.may_execute)
+      left.emplace_back("executes programs");
+    if (row.has_sockets)
+      left.emplace_back("makes sockets");
+    print_row(row.name, fmt::format("{}: {}", row.task, joined(left, ", ")));
+  }
+}
+
 Result<int> diagnose() {
   libbpf_set_print(nullptr);
   print_system();
@@ -215,6 +242,8 @@ Result<int> diagnose() {
   print_goroutines(told);
   print(stdout, "\nnaming\n");
   print_names(told);
+  print(stdout, "\nprocesses that read what others wrote\n");
+  print_processes();
   return bpf ? kSuccess : perf ? kPartial : kUnsupported;
 }
 

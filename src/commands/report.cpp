@@ -18,6 +18,7 @@
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
+#include "confine/parser.h"
 #include "output/output_file.h"
 #include "output/text.h"
 #include "raw/format.h"
@@ -160,11 +161,17 @@ Result<int> run_report(const ReportOptions& options) {
   keep_freed_memory();
   // Wrong use is found before the files are read, which may take a minute.
   const Format& format = *find_format(options.format);
-  if (auto checked = check_options(options, format); !checked)
-    return std::move(checked).error();
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  auto confined = become_parser({.inputs = options.inputs,
+                                 .outputs = {options.output},
+                                 .has_exports = opens_browser(options)},
+                                pager_command());
+  if (!confined)
+    return std::move(confined).error();
+  if (auto checked = check_options(options, format); !checked)
+    return std::move(checked).error();
   // The browser loads the recording itself, so that its screen is there at once.
   if (opens_browser(options))
     return browse_recording(options, *std::move(files));

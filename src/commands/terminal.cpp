@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/exit_status.h"
+#include "confine/parser.h"
 
 namespace gosym {
 
@@ -25,15 +27,25 @@ size_t number_in(const char* name) {
   return static_cast<size_t>(std::max(0, std::atoi(std::string(environment(name)).c_str())));
 }
 
+// As much of it as is read.
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR)
+      return;
+    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
+  }
+}
+
+}  // namespace
+
 // As git has it: an empty variable, or "cat", is the wish for none.
-std::string pager() {
+std::string pager_command() {
   for (const char* name : {"GOSYM_PAGER", "PAGER"})
     if (std::getenv(name))
       return std::string(environment(name));
   return "less";
 }
-
-}  // namespace
 
 Option colour_option(ColourMode& mode) {
   return {.names = "--color",
@@ -81,20 +93,18 @@ Screen standard_output(ColourMode mode) {
 
 bool show_in_pager(std::string_view text, const Screen& screen) {
   auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
-  std::string command = pager();
+  std::string command = pager_command();
   if (screen.height == SIZE_MAX || lines < screen.height || command.empty() ||
       command == "cat" || environment("TERM") == "dumb")
     return false;
-  // Quit if it fits, keep colours, leave the text on the screen: as git asks of it.
-  setenv("LESS", "FRX", /*overwrite=*/0);
-  std::FILE* pipe = popen(command.c_str(), "w");
-  if (!pipe)
+  auto pager = start_pager(command);
+  if (!pager)
     return false;
   // Ctrl-C is for the pager, which may also end while text is left.
   auto on_interrupt = std::signal(SIGINT, SIG_IGN);
   auto on_closed_pipe = std::signal(SIGPIPE, SIG_IGN);
-  std::fwrite(text.data(), 1, text.size(), pipe);
-  int status = pclose(pipe);
+  write_all(pager->input.get(), text);
+  int status = wait_for_pager(*std::move(pager));
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGPIPE, on_closed_pipe);
   // As the shell says that a command is not there, or cannot be executed.

@@ -21,8 +21,11 @@ bool wants_colour(ColourMode mode);
 // kAuto on a terminal that has them and is to have them.
 Screen standard_output(ColourMode mode);
 
-// Shows text on the terminal through the pager that GOSYM_PAGER or PAGER names, or less, if it
-// is longer than the screen. False if there is none: then nothing was written.
+// The pager that GOSYM_PAGER or PAGER names, or less, as the shell understands it.
+std::string pager_command();
+
+// Shows text on the terminal through pager_command(), if it is longer than the screen. False if
+// there is none: then nothing was written.
 bool show_in_pager(std::string_view text, const Screen& screen);
 
 }  // namespace gosym

@@ -115,6 +115,8 @@ Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string
   if (!*fetched)
     return std::optional<DebugFile>();
   auto file = open_candidate(**fetched, "", wanted);
+  if (!file)
+    options.debuginfod->refuse(wanted.build_id);
   if (file && *file)
     (*file)->owner.reset();  // it is the server that wrote it
   return file;

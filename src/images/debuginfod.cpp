@@ -1,8 +1,12 @@
 #include "images/debuginfod.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +17,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "confine/process_kind.h"
 
 namespace gosym {
 
@@ -35,8 +41,11 @@ struct Message {
 // Longer than any id in use.
 constexpr size_t kMaxBuildId = 4096;
 
-// More than any debug file has; it keeps a server from filling the disk.
-constexpr uint64_t kMaxReceived = uint64_t{8} << 30;
+// What it is asked.
+struct FileQuestion {
+  uint32_t is_refused = 0;  // the file is to be removed
+  unsigned char build_id[kMaxBuildId]{};
+};
 
 void set_text(Message& message, std::string_view text) {
   size_t size = std::min(text.size(), sizeof(message.text) - 1);
@@ -95,21 +104,185 @@ Message find(void* client, const unsigned char* id, int id_size) {
   return message;
 }
 
-// Answers until nobody asks any more.
-void work(const std::string& urls) {
-  setenv("DEBUGINFOD_URLS", urls.c_str(), 1);
-  void* client = load_library() ? library.begin() : nullptr;
-  if (client)
-    library.set_progress(client, on_progress);
-  Message no_library{.kind = Message::Kind::kNoLibrary};
-  const char* reason = dlerror();
-  set_text(no_library, reason ? reason : "libdebuginfod does not start");
+std::string setting_of_library(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
 
-  unsigned char id[kMaxBuildId];
+// As the library chooses it.
+std::string cache_directory() {
+  if (std::string path = setting_of_library("DEBUGINFOD_CACHE_PATH"); !path.empty())
+    return path;
+  std::string home = setting_of_library("HOME");
+  std::string old = home + "/.debuginfod_client_cache";
+  std::error_code failed;
+  if (std::filesystem::exists(old, failed))
+    return old;
+  std::string caches = setting_of_library("XDG_CACHE_HOME");
+  return (caches.empty() ? home + "/.cache" : caches) + "/debuginfod_client";
+}
+
+// A directory that is another user's stays that one's, with what comes into it.
+void become_owner(const std::string& cache) {
+  struct stat status {};
+  if (geteuid() != 0 || stat(cache.c_str(), &status) != 0 || status.st_uid == 0)
+    return;
+  if (setgroups(0, nullptr) != 0 ||
+      setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
+      setresuid(status.st_uid, status.st_uid, status.st_uid) != 0)
+    _exit(1);
+}
+
+// Whom libraries ask for the names of hosts, and for those who sign for them; and the
+// libraries.
+Paths paths_of_worker(const std::string& cache) {
+  Paths paths = {.read = {"/usr",
+                          "/lib",
+                          "/lib64",
+                          "/etc/ld.so.cache",
+                          "/etc/resolv.conf",
+                          "/etc/hosts",
+                          "/etc/host.conf",
+                          "/etc/nsswitch.conf",
+                          "/etc/gai.conf",
+                          "/etc/services",
+                          "/etc/protocols",
+                          "/etc/localtime",
+                          "/etc/ssl",
+                          "/etc/pki",
+                          "/etc/ca-certificates",
+                          "/etc/gnutls",
+                          "/etc/crypto-policies",
+                          "/dev/urandom",
+                          "/proc/self",
+                          "/proc/sys",
+                          "/sys/devices/system/cpu"},
+                 .written = {cache, "/dev/null"}};
+  for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"})
+    if (std::string path = setting_of_library(name); !path.empty())
+      paths.read.push_back(path);
+  return paths;
+}
+
+// Of all files in the cache, bytes on the disk.
+uint64_t size_of_cache(const std::string& cache) {
+  uint64_t sum = 0;
+  std::error_code failed;
+  for (auto entry = std::filesystem::recursive_directory_iterator(cache, failed);
+       entry != std::filesystem::recursive_directory_iterator(); entry.increment(failed)) {
+    struct stat status {};
+    if (failed || lstat(entry->path().c_str(), &status) != 0)
+      break;
+    sum += static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+  return sum;
+}
+
+// The size that a file may come to have.
+void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits) {
+  uint64_t most = std::min(
+      limits.file_size, limits.cache_size - std::min(limits.cache_size, size_of_cache(cache)));
+  std::error_code failed;
+  if (auto space = std::filesystem::space(cache, failed); !failed)
+    most = std::min<uint64_t>(most, space.available / 2);
+  rlimit limit{most, RLIM_INFINITY};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(most, limit.rlim_max);
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+std::string path_in_cache(const std::string& cache, const FileQuestion& question,
+                          size_t id_size) {
+  std::string_view id(reinterpret_cast<const char*>(question.build_id), id_size);
+  return fmt::format("{}/{}/debuginfo", cache, hex(id));
+}
+
+// Others are of no use, and stay for a week.
+bool is_elf(const std::string& path) {
+  constexpr std::string_view kMagic =
+      "\x7f"
+      "ELF";
+  char begin[kMagic.size()];
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file && pread(file.get(), begin, sizeof(begin), 0) == sizeof(begin) &&
+         std::string_view(begin, sizeof(begin)) == kMagic;
+}
+
+// Removes what there is of a file that is not all there: CACHE/ID/debuginfo.XXXXXX. If it were
+// told to stop, libdebuginfod would do that, but also note for the next ten minutes that no
+// server has the file.
+void remove_partial_files() {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
+    auto path = std::filesystem::read_symlink(entry.path(), failed);
+    if (path.stem() == "debuginfo" && path.has_extension())
+      std::filesystem::remove(path, failed);
+  }
+}
+
+// Nothing holds the end of the worker up, as the look-up of a name of a server would.
+void end_with_asker(int socket) {
+  pollfd gone{.fd = socket, .events = POLLRDHUP, .revents = 0};
+  while (poll(&gone, 1, -1) < 0 && errno == EINTR) {
+  }
+  remove_partial_files();
+  _exit(0);
+}
+
+volatile std::sig_atomic_t has_reached_limit = 0;
+
+void on_limit(int /*signal*/) {
+  has_reached_limit = 1;
+}
+
+// Where a file reaches the limit the library says no more than that no server has it.
+Message find_checked(void* client, const std::string& cache, const FileQuestion& question,
+                     size_t id_size) {
+  has_reached_limit = 0;
+  Message answer = find(client, question.build_id, static_cast<int>(id_size));
+  if (answer.kind == Message::Kind::kFailed && has_reached_limit != 0)
+    answer.error = EFBIG;
+  if (answer.kind == Message::Kind::kFound && !is_elf(answer.text)) {
+    unlink(path_in_cache(cache, question, id_size).c_str());
+    return {.kind = Message::Kind::kFailed, .error = ENOEXEC};
+  }
+  return answer;
+}
+
+// Answers until nobody asks any more.
+void work(const std::string& urls, const Debuginfod::Limits& limits) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    std::signal(signal, SIG_IGN);
+  std::signal(SIGXFSZ, on_limit);
+  std::string cache = cache_directory();
+  std::error_code failed;
+  std::filesystem::create_directories(cache, failed);
+  setenv("DEBUGINFOD_CACHE_PATH", cache.c_str(), 1);
+  setenv("DEBUGINFOD_URLS", urls.c_str(), 1);
+  become_owner(cache);
+  enter(ProcessKind::kFetcher, paths_of_worker(cache));
+  std::thread(end_with_asker, library.socket).detach();
+
+  static FileQuestion question;
+  constexpr size_t kHead = offsetof(FileQuestion, build_id);
+  void* client = nullptr;
   ssize_t size = 0;
-  while ((size = recv(library.socket, id, sizeof(id), 0)) > 0)
-    if (!send(client ? find(client, id, static_cast<int>(size)) : no_library))
+  while ((size = recv(library.socket, &question, sizeof(question), 0)) >
+         static_cast<ssize_t>(kHead)) {
+    size_t id_size = static_cast<size_t>(size) - kHead;
+    if (question.is_refused != 0) {
+      unlink(path_in_cache(cache, question, id_size).c_str());
+      continue;
+    }
+    if (!client && load_library() && (client = library.begin()))
+      library.set_progress(client, on_progress);
+    Message no_library{.kind = Message::Kind::kNoLibrary};
+    const char* reason = client ? nullptr : dlerror();
+    set_text(no_library, reason ? reason : "libdebuginfod does not start");
+    limit_file_size(cache, limits);
+    if (!send(client ? find_checked(client, cache, question, id_size) : no_library))
       return;
+  }
 }
 
 void show_progress(std::FILE* terminal, std::string_view name, const Message& message) {
@@ -168,8 +341,8 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
     if (message.kind != Message::Kind::kProgress)
       return message;
     show_progress(terminal, name, message);
-    if (message.received > kMaxReceived)
-      return errorf("sends more than {}", human_size(kMaxReceived));
+    if (message.received > limits.file_size)
+      return errorf("sends more than {}", human_size(limits.file_size));
     if (message.received > received)
       last_news = monotonic_ns();
     received = message.received;
@@ -183,20 +356,18 @@ Result<std::optional<std::string>> read_answer(const Message& message) {
     return Error(message.text);
   if (message.error == ENOENT)
     return std::optional<std::string>();
+  if (message.error == ENOEXEC)
+    return Error("sent what is no ELF file");
+  if (message.error == EFBIG)
+    return Error("sends more than the cache has room for");
   return Error(std::strerror(message.error));
 }
 
-// Removes what a worker has of a file, before it is ended: CACHE/ID/debuginfo.XXXXXX. If the
-// worker were told to stop, libdebuginfod would do that, but also note for the next ten minutes
-// that no server has the file.
-void remove_partial_file(pid_t worker, const std::string& build_id) {
-  std::error_code failed;
-  std::filesystem::directory_iterator open_files(fmt::format("/proc/{}/fd", worker), failed);
-  for (const auto& entry : open_files) {
-    auto path = std::filesystem::read_symlink(entry.path(), failed);
-    if (path.parent_path().filename() == build_id && path.stem() == "debuginfo")
-      std::filesystem::remove(path, failed);
-  }
+bool ask_worker(int worker, std::string_view build_id, bool is_refused) {
+  FileQuestion question{.is_refused = is_refused};
+  std::memcpy(question.build_id, build_id.data(), build_id.size());
+  return ::send(worker, &question, offsetof(FileQuestion, build_id) + build_id.size(),
+                MSG_NOSIGNAL) >= 0;
 }
 
 }  // namespace
@@ -216,7 +387,6 @@ Result<std::optional<std::string>> Debuginfod::fetch(std::string_view build_id,
   if (answer)
     return answer;
   has_failed_ = true;
-  remove_partial_file(worker_pid_, hex(build_id));
   stop_worker();
   return std::move(answer).error().context(
       fmt::format("debuginfod, not asked again: '{}'", printable(urls_)));
@@ -224,9 +394,9 @@ Result<std::optional<std::string>> Debuginfod::fetch(std::string_view build_id,
 
 Result<std::optional<std::string>> Debuginfod::ask(std::string_view build_id,
                                                    std::string_view name) {
-  if (auto started = start_worker(); !started)
+  if (auto started = start(); !started)
     return std::move(started).error();
-  if (::send(worker_.get(), build_id.data(), build_id.size(), MSG_NOSIGNAL) < 0)
+  if (!ask_worker(worker_.get(), build_id, /*is_refused=*/false))
     return Error(std::strerror(errno));
   auto message = wait_for_answer(worker_.get(), limits_, name, terminal_);
   clear_progress(terminal_);
@@ -235,7 +405,12 @@ Result<std::optional<std::string>> Debuginfod::ask(std::string_view build_id,
   return read_answer(*message);
 }
 
-Result<> Debuginfod::start_worker() {
+void Debuginfod::refuse(std::string_view build_id) {
+  if (worker_ && build_id.size() <= kMaxBuildId)
+    ask_worker(worker_.get(), build_id, /*is_refused=*/true);
+}
+
+Result<> Debuginfod::start() {
   if (worker_)
     return Ok{};
   int ends[2];
@@ -249,19 +424,29 @@ Result<> Debuginfod::start_worker() {
   if (worker_pid_ == 0) {
     worker_.reset(-1);
     library.socket = other.get();
-    work(urls_);
+    work(urls_, limits_);
     _exit(0);
   }
   return Ok{};
 }
 
+// It ends by itself, after it has removed what it has of a file: who asks may have no right to
+// end others. What does not come to that is ended where we may.
 void Debuginfod::stop_worker() {
-  worker_.reset(-1);
-  if (worker_pid_ < 0)
+  if (!worker_)
     return;
-  kill(worker_pid_, SIGKILL);
-  while (waitpid(worker_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  constexpr uint64_t kPatience = 1'000'000'000;  // ns
+  shutdown(worker_.get(), SHUT_WR);
+  uint64_t start = monotonic_ns();
+  Message last;
+  while (remaining(start, kPatience) > 0 &&
+         wait_readable(worker_.get(), remaining(start, kPatience)) &&
+         recv(worker_.get(), &last, sizeof(last), 0) > 0) {
   }
+  worker_.reset(-1);
+  if (kill(worker_pid_, SIGKILL) == 0)
+    while (waitpid(worker_pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   worker_pid_ = -1;
 }
 

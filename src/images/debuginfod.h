@@ -26,6 +26,10 @@ public:
   struct Limits {
     uint64_t silence_ns = 10'000'000'000;  // since anything new of it arrived
     uint64_t total_ns = 120'000'000'000;
+    // Bytes on the disk, which may be a thousand times those that are sent: of a file, of all
+    // that lies in the cache. Of what the disk has left half is taken at most.
+    uint64_t file_size = uint64_t{4} << 30;
+    uint64_t cache_size = uint64_t{16} << 30;
   };
 
   // `urls` are those of the servers, separated by spaces. Progress is shown on `terminal`;
@@ -37,13 +41,19 @@ public:
   Debuginfod(const Debuginfod&) = delete;
   Debuginfod& operator=(const Debuginfod&) = delete;
 
+  // Starts the worker, which otherwise the first file does that is asked for: for one who may
+  // start nothing later.
+  Result<> start();
+
   // The path of the debug file, in the cache; `name` is what progress calls it. None if no
   // server has it, and for every file once the servers failed, which is an error once.
   Result<std::optional<std::string>> fetch(std::string_view build_id, std::string_view name);
 
+  // Removes from the cache what was fetched, and is not what it should be.
+  void refuse(std::string_view build_id);
+
 private:
   Result<std::optional<std::string>> ask(std::string_view build_id, std::string_view name);
-  Result<> start_worker();
   void stop_worker();
 
   std::string urls_;

@@ -3,10 +3,11 @@
 #include <linux/capability.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "confine/capabilities.h"
 
 namespace gosym {
 
@@ -26,29 +27,6 @@ constexpr uint64_t kUseful = kPartsOfAdmin | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_R
 // descriptors are dropped once the recorder is set up.
 constexpr uint64_t kForSampling =
     kPartsOfAdmin | bit(CAP_SYSLOG) | bit(CAP_IPC_LOCK) | bit(CAP_SYS_RESOURCE);
-
-// Version 3 of the call: 64 bits in two halves, the lower one first.
-struct Capabilities {
-  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  __user_cap_data_struct halves[2]{};
-};
-
-uint64_t permitted_now() {
-  Capabilities now;
-  if (syscall(SYS_capget, &now.header, now.halves) != 0)
-    return 0;
-  return uint64_t{now.halves[1].permitted} << 32 | now.halves[0].permitted;
-}
-
-// Of this thread alone; no other one runs yet.
-bool set_capabilities(uint64_t permitted, uint64_t effective) {
-  Capabilities wanted;
-  for (int i = 0; i < 2; i++) {
-    wanted.halves[i].permitted = static_cast<uint32_t>(permitted >> (32 * i));
-    wanted.halves[i].effective = static_cast<uint32_t>(effective >> (32 * i));
-  }
-  return syscall(SYS_capset, &wanted.header, wanted.halves) == 0;
-}
 
 // What of the owned ones is to be kept. Before Linux 5.8, and where they were not named, some
 // are part of CAP_SYS_ADMIN.
@@ -78,7 +56,8 @@ Result<> give_up_rights_of_file(Purpose purpose) {
     return Ok{};
   if (!become_user())
     return system_error("cannot give up the rights of the program's file", errno);
-  uint64_t kept = purpose == Purpose::kSampling ? kept_of(permitted_now(), kForSampling) : 0;
+  uint64_t kept =
+      purpose == Purpose::kSampling ? kept_of(permitted_capabilities(), kForSampling) : 0;
   if (!set_capabilities(kept, kept))
     return system_error("cannot give up the rights of the program's file", errno);
   return Ok{};
@@ -86,7 +65,7 @@ Result<> give_up_rights_of_file(Purpose purpose) {
 
 bool may_look_into(uint32_t pid) {
   bool has_more = has_rights_of_file();
-  uint64_t owned = permitted_now();
+  uint64_t owned = permitted_capabilities();
   if (has_more)
     set_capabilities(owned, 0);
   char target[1];
@@ -98,8 +77,7 @@ bool may_look_into(uint32_t pid) {
 }
 
 void drop_privileges() {
-  uint64_t kept = kept_of(permitted_now(), kUseful);
-  set_capabilities(kept, kept);
+  keep_capabilities(kept_of(permitted_capabilities(), kUseful));
 }
 
 void forbid_new_privileges() {

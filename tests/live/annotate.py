@@ -83,7 +83,7 @@ SECRET = "the secret's line "
 
 
 def secret_file(owner):
-    file = new_place("secret")
+    file = new_place("secret.c")
     file.write_text("".join(f"{SECRET}{number}\n" for number in range(1, 100)))
     file.chmod(0o600)
     os.chown(file, owner, owner)

@@ -1,17 +1,22 @@
 #!/usr/bin/python3
 """Recordings of stripped programs, named with debug files and files that lie elsewhere."""
 import collections
+import contextlib
 import functools
+import http.server
 import json
 import os
 import pathlib
 import re
 import shutil
 import socket
+import subprocess
 import tempfile
+import threading
 import time
+import zlib
 
-from common import (GO_ENVIRONMENT, WORK, Skip, build_fib, call, folded, gosym, pprof_file, record, run,
+from common import (GO_ENVIRONMENT, GOSYM, WORK, Skip, build_fib, call, folded, gosym, pprof_file, record, run,
                     running)
 
 # Only tells a hang from an answer: gosym waits for 10 s.
@@ -137,9 +142,86 @@ def a_hang_is_waited_for_once():
     assert done.err.count("not asked again") == 1, done.err
 
 
+class Answers(http.server.BaseHTTPRequestHandler):
+    """What a hostile server sends: little that becomes much, or what nobody asked for."""
+    protocol_version = "HTTP/1.0"
+
+    def do_GET(self):
+        self.send_response(200)
+        if self.server.is_bomb:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(self.server.body)
+
+    def log_message(self, *words):
+        pass
+
+
+@contextlib.contextmanager
+def serving(body, is_bomb=False):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.body, server.is_bomb = body, is_bomb
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def small_disk(megabytes):
+    place = folder()
+    call("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", place)
+    try:
+        yield place
+    finally:
+        call("umount", "-l", place)
+
+
+def used(place):
+    """Mebibytes, of files that have no name any more as well."""
+    status = os.statvfs(place)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize / 2**20
+
+
+def a_server_does_not_fill_the_disk():
+    size, disk = 96, 48
+    packed = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join([packed.compress(b"\x7fELF" + bytes(2**20 - 4))] +
+                    [packed.compress(bytes(2**20)) for _ in range(size - 1)] + [packed.flush()])
+    most = [0]
+    with small_disk(disk) as cache, serving(bomb, is_bomb=True) as url:
+        environ = {**os.environ, "DEBUGINFOD_CACHE_PATH": str(cache)}
+        report = subprocess.Popen([GOSYM, "report", f"--debuginfod={url}", stripped()[1]], env=environ,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while report.poll() is None:
+            most[0] = max(most[0], used(cache))
+            time.sleep(0.001)
+        told = report.stderr.read()
+        assert report.returncode == 0, told
+        assert most[0] <= disk / 2 + 1, most
+        assert used(cache) < 1, used(cache)
+        assert "not asked again" in told, told
+
+
+def what_is_refused_does_not_stay():
+    other = build_fib("-g").read_bytes()
+    for body in (b"no program" * 100_000, other):
+        with small_disk(16) as cache, serving(body) as url:
+            done = gosym("report", f"--debuginfod={url}", stripped()[1],
+                         env={**os.environ, "DEBUGINFOD_CACHE_PATH": str(cache)})
+            left = [file for file in cache.glob("*/debuginfo") if file.stat().st_size > 0]
+            # Of the two files that are asked for one is the program that is sent.
+            assert len(left) <= (body == other), (left, done.err)
+
+
 run([("report: names by a debug file", by_debug_file),
      ("report: functions of a stripped program, without names", nameless),
      ("report: the package that would name a program", package),
      ("report: names by the debug file of a program that is gone", by_debug_file_alone),
      ("report: files from below --symfs", below_symfs),
+     ("report: a debuginfod server does not fill the disk", a_server_does_not_fill_the_disk),
+     ("report: what a debuginfod server sends and is refused does not stay", what_is_refused_does_not_stay),
      ("report: a debuginfod server that hangs is waited for once", a_hang_is_waited_for_once)])

@@ -14,6 +14,7 @@
 #include "commands/name_option.h"
 #include "commands/report_notes.h"
 #include "commands/terminal.h"
+#include "confine/parser.h"
 #include "raw/format.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/recorded_file.h"
@@ -209,6 +210,10 @@ Result<int> run_annotate(AnnotateOptions options) {
   bool has_input = !options.function.empty();
   if (!has_input)
     options.function = std::exchange(options.input, "cpu.raw");
+  auto confined =
+      become_parser({.inputs = {options.input, options.source_directory}}, pager_command());
+  if (!confined)
+    return std::move(confined).error();
   if (!has_input || is_recording(options.input))
     return annotate_recording(options, *files);
   auto status = annotate_binary(options, *files);

@@ -7,6 +7,7 @@
 #include "commands/debug_options.h"
 #include "commands/inspect/summary.h"
 #include "commands/inspect/views.h"
+#include "confine/parser.h"
 
 namespace gosym {
 
@@ -43,6 +44,8 @@ Result<int> run_inspect(AskedInspection& options) {
   if (!files)
     return std::move(files).error();
   options.files = *std::move(files);
+  if (auto confined = become_parser({.inputs = {options.binary}}); !confined)
+    return std::move(confined).error();
   auto symbols = ImageSymbols::open(options.binary, options.files);
   auto status =
       symbols ? options.show(**symbols, options) : Result<int>(std::move(symbols).error());

@@ -20,6 +20,7 @@
 #include "commands/resolve/answer.h"
 #include "commands/resolve/binary_names.h"
 #include "commands/resolve/live_process.h"
+#include "confine/parser.h"
 #include "output/output_file.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/image_symbols.h"
@@ -331,6 +332,8 @@ Result<> filter_input(AddressFilter filter) {
 Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
   std::vector<std::string> paths = options.words;
   paths.insert(paths.begin(), options.binary);
+  if (auto confined = become_parser({.inputs = paths}); !confined)
+    return std::move(confined).error();
   std::vector<NamedBinary> binaries;
   for (const std::string& path : paths) {
     auto symbols = open_binary(path, files);
@@ -361,6 +364,8 @@ Result<int> run_resolve(const ResolveOptions& options) {
     auto ask = ask_process(options, *files);
     return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
   }
+  if (auto confined = become_parser({.inputs = {options.binary}}); !confined)
+    return std::move(confined).error();
   auto symbols = open_binary(options.binary, *files);
   if (!symbols)
     return std::move(symbols).error();

@@ -1,0 +1,63 @@
+#include "confine/channel.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace gosym {
+
+bool send_bytes(int channel, const void* message, size_t size, int fd) {
+  iovec part = {const_cast<void*>(message), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  }
+  ssize_t sent = 0;
+  do
+    sent = sendmsg(channel, &header, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(size);
+}
+
+ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd) {
+  iovec part = {message, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  ssize_t received = 0;
+  do
+    received = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
+  while (received < 0 && errno == EINTR);
+  const cmsghdr* rights = received >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
+  if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int given = -1;
+    std::memcpy(&given, CMSG_DATA(rights), sizeof(given));
+    fd = UniqueFd(given);
+  }
+  return received;
+}
+
+void close_all_but(int kept) {
+  constexpr unsigned kFirst = STDERR_FILENO + 1;
+  auto place = static_cast<unsigned>(kept);
+  if (place > kFirst)
+    close_range(kFirst, place - 1, 0);
+  close_range(place + 1, UINT32_MAX, 0);
+}
+
+}  // namespace gosym

@@ -1,0 +1,522 @@
+#include "confine/opener.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+#include "base/text.h"
+#include "confine/channel.h"
+#include "confine/process_kind.h"
+
+namespace gosym {
+
+namespace {
+
+// So many may wait at once for what does not answer.
+constexpr int kOpenerCount = 3;
+
+// A disk that has to start takes that long, and a server of files that is started again.
+constexpr int kFilePatience = 5'000;  // ms
+
+enum class FileCall : uint32_t { kOpen, kAccess, kStatus, kLongStatus, kRename, kUnlink };
+
+// With a descriptor: the directory that the path starts at, or, where the path is empty, the
+// file itself.
+struct FileRequest {
+  uint64_t number;  // of the reply
+  FileCall ask;
+  uint32_t mode;  // of a file, or of access(2), or mask of statx(2)
+  uint64_t flags;
+  uint64_t resolve;  // as openat2(2) has it
+  char path[PATH_MAX];
+  char to[PATH_MAX];  // kRename
+};
+
+struct FileReply {
+  uint64_t number;
+  int64_t error;  // an errno value; 0: it worked
+  union {
+    struct stat status;
+    struct statx long_status;
+  };
+};
+
+// The part of a path behind a directory; the path, if it is not below it.
+bool is_below(std::string_view path, std::string_view directory) {
+  while (directory.ends_with('/') && directory.size() > 1)
+    directory.remove_suffix(1);
+  if (!path.starts_with(directory) || directory.empty())
+    return false;
+  std::string_view rest = path.substr(directory.size());
+  if (rest.empty() || directory == "/")
+    return true;
+  return rest.starts_with('/') && rest.find("/../") == rest.npos && !rest.ends_with("/..");
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// "gosym-1.svg".
+bool is_export(std::string_view path) {
+  constexpr std::string_view kBegin = "gosym-";
+  size_t dot = path.find('.');
+  return path.starts_with(kBegin) && dot != path.npos && path.find('/') == path.npos &&
+         is_digits(path.substr(kBegin.size(), dot - kBegin.size()));
+}
+
+bool begins_as_elf(const UniqueFd& file) {
+  constexpr char kMagic[] = {'\x7f', 'E', 'L', 'F'};
+  char begin[sizeof(kMagic)];
+  return pread(file.get(), begin, sizeof(begin), 0) == sizeof(begin) &&
+         memcmp(begin, kMagic, sizeof(begin)) == 0;
+}
+
+UniqueFd opened_again(const UniqueFd& found, int flags) {
+  return UniqueFd(open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                       (flags & ~(O_NOFOLLOW | O_PATH)) | O_CLOEXEC));
+}
+
+UniqueFd find_asked(int directory, const FileRequest& request, uint64_t flags) {
+  flags |= O_CLOEXEC;
+  if (request.resolve == 0)
+    return UniqueFd(openat(directory, request.path, static_cast<int>(flags), request.mode));
+  open_how how{};
+  how.flags = flags;
+  how.resolve = request.resolve;
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_openat2, directory, request.path, &how, sizeof(how))));
+}
+
+// Answers requests, one after the other.
+class Opener {
+public:
+  explicit Opener(const NamedFiles& files) : files_(files) {}
+
+  void serve(int channel) {
+    static FileRequest request;
+    UniqueFd base;
+    while (receive_message(channel, request, sizeof(request), base)) {
+      request.path[sizeof(request.path) - 1] = request.to[sizeof(request.to) - 1] = '\0';
+      FileReply reply{};
+      reply.number = request.number;
+      errno = 0;
+      UniqueFd opened = answer(request, base, reply);
+      if (!send_message(channel, reply, sizeof(reply), opened.get()))
+        return;
+      base = UniqueFd();
+    }
+  }
+
+private:
+  UniqueFd answer(const FileRequest& request, const UniqueFd& base, FileReply& reply) {
+    int directory = base ? base.get() : AT_FDCWD;
+    int done = -1;
+    UniqueFd opened;
+    switch (request.ask) {
+      case FileCall::kOpen:
+        opened = open_asked(request, base);
+        done = opened.get();
+        break;
+      case FileCall::kAccess:
+        done = faccessat(directory, request.path, static_cast<int>(request.mode), 0);
+        break;
+      case FileCall::kStatus:
+        done = fstatat(directory, request.path, &reply.status, static_cast<int>(request.flags));
+        break;
+      case FileCall::kLongStatus:
+        done = statx(directory, request.path, static_cast<int>(request.flags), request.mode,
+                     &reply.long_status);
+        break;
+      case FileCall::kRename:
+        done = refuse_unless(!base && is_draft_of_output(files_, request.path, request.to)) &&
+                       rename(request.path, request.to) == 0
+                   ? 0
+                   : -1;
+        break;
+      case FileCall::kUnlink:
+        done = refuse_unless(!base && is_draft_of_output(files_, request.path)) &&
+                       unlink(request.path) == 0
+                   ? 0
+                   : -1;
+        break;
+    }
+    reply.error = done < 0 ? (errno != 0 ? errno : EACCES) : 0;
+    return opened;
+  }
+
+  static bool refuse_unless(bool is_allowed) {
+    if (!is_allowed)
+      errno = EACCES;
+    return is_allowed;
+  }
+
+  UniqueFd open_asked(const FileRequest& request, const UniqueFd& base) const {
+    auto flags = static_cast<int>(request.flags);
+    if ((flags & O_TMPFILE) == O_TMPFILE)
+      return open_nameless(request, base);
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0)
+      return open_output(request, base);
+    return open_input(request, base);
+  }
+
+  UniqueFd open_nameless(const FileRequest& request, const UniqueFd& base) const {
+    if (!refuse_unless(!base))
+      return {};
+    return UniqueFd(open(request.path, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  }
+
+  UniqueFd open_output(const FileRequest& request, const UniqueFd& base) const {
+    auto flags = static_cast<int>(request.flags);
+    if (base && request.path[0] == '\0')
+      return open_again_to_write(flags, base);
+    bool is_draft = is_draft_of_output(files_, request.path);
+    if (!refuse_unless(!base && (is_draft || is_output(files_, request.path))))
+      return {};
+    if (is_draft)
+      flags |= O_CREAT | O_EXCL | O_NOFOLLOW;
+    return UniqueFd(open(request.path, flags | O_CLOEXEC | O_NOCTTY, request.mode & 0666));
+  }
+
+  // What the parser may write already, as "/dev/stdout".
+  static UniqueFd open_again_to_write(int flags, const UniqueFd& base) {
+    int had = fcntl(base.get(), F_GETFL);
+    bool is_written = (had & O_PATH) == 0 && (had & O_ACCMODE) != O_RDONLY;
+    return refuse_unless(is_written) ? opened_again(base, flags & ~(O_CREAT | O_EXCL))
+                                     : UniqueFd();
+  }
+
+  UniqueFd open_input(const FileRequest& request, const UniqueFd& base) const {
+    auto flags = static_cast<int>(request.flags);
+    UniqueFd found;
+    if (request.path[0] == '\0')
+      found = UniqueFd(fcntl(base.get(), F_DUPFD_CLOEXEC, 0));
+    else
+      found = find_asked(base ? base.get() : AT_FDCWD, request,
+                         O_PATH | (flags & (O_NOFOLLOW | O_DIRECTORY)));
+    struct stat status {};
+    if (!found || fstat(found.get(), &status) != 0)
+      return {};
+    // What the parser has open is its own, also a pipe.
+    bool is_its_own = request.path[0] == '\0' && (fcntl(found.get(), F_GETFL) & O_PATH) == 0;
+    bool is_named = is_its_own || (!base && is_named_input(files_, request.path));
+    // What is found by name is opened as well: later it has none.
+    if ((flags & O_PATH) != 0)
+      return is_named && S_ISREG(status.st_mode) ? opened_again(found, O_RDONLY)
+                                                 : std::move(found);
+    UniqueFd file;
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || is_named)
+      file = opened_again(found, flags);
+    if (!file && errno == ENOENT && is_named)  // no /proc is mounted
+      file = find_asked(AT_FDCWD, request, request.flags);
+    if (!file)
+      return {};
+    return refuse_unless(is_named || may_be_read(request.path, file, status)) ? std::move(file)
+                                                                              : UniqueFd();
+  }
+
+  static bool may_be_read(const char* path, const UniqueFd& file, const struct stat& status) {
+    struct statfs system {};
+    if (fstatfs(file.get(), &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
+      return false;
+    return (status.st_mode & S_IROTH) != 0 ||
+           (S_ISREG(status.st_mode) && (begins_as_elf(file) || is_named_as_source(path)));
+  }
+
+  const NamedFiles& files_;
+};
+
+// The asking side. In a handler of signals, which interrupts nothing but a call that it
+// answers.
+UniqueFd openers;
+NamedFiles named_by_user;
+std::mutex asking;
+int left_openers = kOpenerCount;
+uint64_t last_number = 0;
+
+struct CallMade {
+  int number;
+  uint64_t arguments[5];
+};
+
+CallMade call_of(const siginfo_t& info, const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto& r = context.uc_mcontext.gregs;
+  return {info.si_syscall,
+          {static_cast<uint64_t>(r[REG_RDI]), static_cast<uint64_t>(r[REG_RSI]),
+           static_cast<uint64_t>(r[REG_RDX]), static_cast<uint64_t>(r[REG_R10]),
+           static_cast<uint64_t>(r[REG_R8])}};
+#else
+  const auto& r = context.uc_mcontext.regs;
+  return {info.si_syscall, {r[0], r[1], r[2], r[3], r[4]}};
+#endif
+}
+
+void set_result(ucontext_t& context, int64_t result) {
+#if defined(__x86_64__)
+  context.uc_mcontext.gregs[REG_RAX] = result;
+#else
+  context.uc_mcontext.regs[0] = static_cast<uint64_t>(result);
+#endif
+}
+
+// A call, understood.
+struct Understood {
+  FileRequest request;
+  int base = AT_FDCWD;
+  void* result = nullptr;  // where what is asked for goes
+};
+
+// What these paths lead to is another thing in each process; -1: it is none of them.
+int own_descriptor(std::string_view path) {
+  constexpr std::string_view kStreams[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+  for (int stream = 0; stream < 3; stream++)
+    if (path == kStreams[stream])
+      return stream;
+  for (std::string_view open_files : {"/proc/self/fd/", "/dev/fd/"})
+    if (path.starts_with(open_files) && is_digits(path.substr(open_files.size())))
+      return std::atoi(path.data() + open_files.size());
+  return -1;
+}
+
+// The path ends with a NUL.
+void set_path(Understood& call, uint64_t base, uint64_t path) {
+  call.base = static_cast<int>(base);
+  const char* text = reinterpret_cast<const char*>(path);
+  strncpy(call.request.path, text, sizeof(call.request.path) - 1);
+  std::string_view given = call.request.path;
+  // A descriptor of ours is given with the request: the opener has others.
+  if (int own = own_descriptor(given); call.request.ask == FileCall::kOpen && own >= 0) {
+    call.base = own;
+    call.request.path[0] = '\0';
+    return;
+  }
+  // With RESOLVE_IN_ROOT it starts there nevertheless.
+  if (given.starts_with('/') && call.request.resolve == 0)
+    call.base = AT_FDCWD;
+}
+
+// False: it is none that is known.
+bool understand(const CallMade& made, Understood& call) {
+  const auto& a = made.arguments;
+  FileRequest& request = call.request;
+  memset(&request, 0, offsetof(FileRequest, path));
+  memset(request.path, 0, sizeof(request.path));
+  memset(request.to, 0, sizeof(request.to));
+  auto open_with = [&](uint64_t base, uint64_t path, uint64_t flags, uint64_t mode) {
+    request.ask = FileCall::kOpen;
+    request.flags = flags;
+    request.mode = static_cast<uint32_t>(mode);
+    set_path(call, base, path);
+    return true;
+  };
+  constexpr auto kHere = static_cast<uint64_t>(AT_FDCWD);
+  auto status_of = [&](uint64_t base, uint64_t path, uint64_t result, uint64_t flags) {
+    request.ask = FileCall::kStatus;
+    request.flags = flags;
+    call.result = reinterpret_cast<void*>(result);
+    set_path(call, base, path);
+    return true;
+  };
+  auto access_of = [&](uint64_t base, uint64_t path, uint64_t mode) {
+    request.ask = FileCall::kAccess;
+    request.mode = static_cast<uint32_t>(mode);
+    set_path(call, base, path);
+    return true;
+  };
+  auto rename_to = [&](uint64_t from, uint64_t to) {
+    request.ask = FileCall::kRename;
+    strncpy(request.to, reinterpret_cast<const char*>(to), sizeof(request.to) - 1);
+    set_path(call, kHere, from);
+    return true;
+  };
+  auto unlink_of = [&](uint64_t path) {
+    request.ask = FileCall::kUnlink;
+    set_path(call, kHere, path);
+    return true;
+  };
+  switch (made.number) {
+    case SYS_openat:
+      return open_with(a[0], a[1], a[2], a[3]);
+    case SYS_openat2: {
+      const auto& how = *reinterpret_cast<const open_how*>(a[2]);
+      request.resolve = how.resolve;
+      return open_with(a[0], a[1], how.flags, how.mode);
+    }
+    case SYS_faccessat:
+#if defined(SYS_faccessat2)
+    case SYS_faccessat2:
+#endif
+      return access_of(a[0], a[1], a[2]);
+    case SYS_newfstatat:
+      return status_of(a[0], a[1], a[2], a[3]);
+    case SYS_statx:
+      status_of(a[0], a[1], a[4], a[2]);
+      request.ask = FileCall::kLongStatus;
+      request.mode = static_cast<uint32_t>(a[3]);
+      return true;
+    case SYS_renameat:
+    case SYS_renameat2:
+      return rename_to(a[1], a[3]);
+    case SYS_unlinkat:
+      return unlink_of(a[1]);
+#if defined(__x86_64__)
+    case SYS_open:
+      return open_with(kHere, a[0], a[1], a[2]);
+    case SYS_access:
+      return access_of(kHere, a[0], a[1]);
+    case SYS_stat:
+      return status_of(kHere, a[0], a[1], 0);
+    case SYS_lstat:
+      return status_of(kHere, a[0], a[1], AT_SYMLINK_NOFOLLOW);
+    case SYS_rename:
+      return rename_to(a[0], a[1]);
+    case SYS_unlink:
+      return unlink_of(a[0]);
+#endif
+    default:
+      return false;
+  }
+}
+
+// False: the time is over. Of requests that were given up replies may come late.
+bool receive_reply(const FileRequest& request, FileReply& reply, UniqueFd& opened,
+                   int patience) {
+  pollfd entry = {.fd = openers.get(), .events = POLLIN, .revents = 0};
+  while (true) {
+    int ready = poll(&entry, 1, patience);
+    if (ready < 0 && errno == EINTR)
+      continue;
+    opened = UniqueFd();
+    if (ready <= 0 || !receive_message(openers.get(), reply, sizeof(reply), opened))
+      return false;
+    if (reply.number == request.number)
+      return true;
+    left_openers++;  // one that was left behind has come back
+  }
+}
+
+// As the kernel gives it: a descriptor or 0, or an errno value below 0.
+int64_t ask_opener(const CallMade& made) {
+  std::lock_guard lock(asking);
+  static Understood call;
+  call.base = AT_FDCWD;
+  call.result = nullptr;
+  if (!understand(made, call))
+    return -EPERM;
+  if (left_openers == 0)
+    return -ETIMEDOUT;
+  call.request.number = ++last_number;
+  bool is_named = is_named_input(named_by_user, call.request.path) ||
+                  is_output(named_by_user, call.request.path);
+  FileReply reply{};
+  UniqueFd opened;
+  if (!send_message(openers.get(), call.request, sizeof(call.request),
+                    call.base == AT_FDCWD ? -1 : call.base))
+    return -EIO;
+  if (!receive_reply(call.request, reply, opened, is_named ? -1 : kFilePatience)) {
+    left_openers--;
+    return -ETIMEDOUT;
+  }
+  if (reply.error != 0)
+    return -std::abs(reply.error);
+  if (call.request.ask == FileCall::kStatus)
+    memcpy(call.result, &reply.status, sizeof(reply.status));
+  else if (call.request.ask == FileCall::kLongStatus)
+    memcpy(call.result, &reply.long_status, sizeof(reply.long_status));
+  return opened ? opened.release() : 0;
+}
+
+void on_call(int /*signal*/, siginfo_t* info, void* context) noexcept {
+  constexpr int kBySeccomp = 1;  // SYS_SECCOMP
+  int kept = errno;
+  auto& state = *static_cast<ucontext_t*>(context);
+  if (info->si_code == kBySeccomp)
+    set_result(state, ask_opener(call_of(*info, state)));
+  errno = kept;
+}
+
+}  // namespace
+
+bool is_named_input(const NamedFiles& files, std::string_view path) {
+  auto is_it = [&](const std::string& name) { return is_below(path, name); };
+  return std::ranges::any_of(files.inputs, is_it) || is_output(files, path);
+}
+
+bool is_output(const NamedFiles& files, std::string_view path) {
+  return std::ranges::find(files.outputs, path) != files.outputs.end() ||
+         (files.has_exports && is_export(path));
+}
+
+bool is_draft_of_output(const NamedFiles& files, std::string_view draft,
+                        std::string_view output) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!draft.ends_with(kEnd))
+    return false;
+  std::string_view rest = draft.substr(0, draft.size() - kEnd.size());
+  size_t dot = rest.rfind('.');
+  if (dot == rest.npos || !is_digits(rest.substr(dot + 1)))
+    return false;
+  return is_output(files, rest.substr(0, dot)) &&
+         (output.empty() || output == rest.substr(0, dot));
+}
+
+bool is_named_as_source(std::string_view path) {
+  constexpr std::string_view kEndings[] = {
+      "go",  "c",  "h",   "cc",  "cpp", "cxx", "hh",    "hpp",  "hxx", "inl", "inc", "ipp",
+      "s",   "S",  "asm", "rs",  "py",  "js",  "ts",    "java", "kt",  "zig", "d",   "f",
+      "f90", "ml", "hs",  "pas", "adb", "ads", "swift", "m",    "mm",  "cu",  "y",   "l"};
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  size_t dot = name.rfind('.');
+  return dot != name.npos && dot > 0 &&
+         std::ranges::find(kEndings, name.substr(dot + 1)) != std::end(kEndings);
+}
+
+void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
+  int parent = getpid();
+  for (int i = 0; i < kOpenerCount; i++) {
+    int pid = fork();
+    if (pid != 0)
+      continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1);
+    // What the user sends is for the others; who has nobody to serve ends.
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      ::signal(signal, SIG_IGN);
+    enter(ProcessKind::kOpener);
+    // Who reads our standard output is not to wait for one that is left behind.
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      dup2(theirs.get(), stream);
+    close_all_but(STDERR_FILENO);
+    Opener(files).serve(STDIN_FILENO);
+    _exit(0);
+  }
+}
+
+void ask_openers(UniqueFd channel, const NamedFiles& files) {
+  openers = std::move(channel);
+  named_by_user = files;
+  struct sigaction action {};
+  action.sa_sigaction = on_call;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGSYS, &action, nullptr);
+}
+
+}  // namespace gosym

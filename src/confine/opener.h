@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+// Files for one who may open none himself. His calls that have a path raise SIGSYS; what
+// handles that asks an opener, by a socket, and answers the call with what it gives. An opener
+// may open what its user may. It gives what may be shown to one who may be taken over:
+//
+//   to read   what the user named, and what lies below it; ELF files; what others than its
+//             owner and group may read; files whose name ends as that of a source does. In
+//             /proc, nothing
+//   to write  the outputs that the user named, by way of PATH.NUMBER.tmp, and files without a
+//             name in a directory for such
+//
+// There are several openers: one that a file system does not answer is left behind.
+
+namespace gosym {
+
+// What the user named.
+struct NamedFiles {
+  std::vector<std::string> inputs = {};  // files, and directories of such
+  std::vector<std::string> outputs = {};
+  bool has_exports = false;  // gosym-1.svg and the like, here
+};
+
+// Starts openers, whose end of the socket is `theirs`. They end with the last of the other end,
+// or with this process.
+void start_openers(const UniqueFd& theirs, const NamedFiles& files);
+
+// Answers calls of this process from now on, by what openers at the other end give. The named
+// files are waited for as long as it takes, others for a few seconds.
+void ask_openers(UniqueFd channel, const NamedFiles& files);
+
+// Whether a path is one of those, for tests.
+bool is_named_input(const NamedFiles& files, std::string_view path);
+bool is_output(const NamedFiles& files, std::string_view path);
+bool is_draft_of_output(const NamedFiles& files, std::string_view draft,
+                        std::string_view output = {});
+bool is_named_as_source(std::string_view path);
+
+}  // namespace gosym

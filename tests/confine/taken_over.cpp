@@ -1,0 +1,156 @@
+// Built with the rest of gosym into a program of its own, in which the process that
+// GOSYM_TAKEN_OVER names does, as soon as it has only the rights of its row, what somebody
+// would who has taken it over; it says on standard error what was refused, and goes on.
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "confine/process_kind.h"
+
+namespace gosym {
+
+namespace {
+
+// Each gives a value below 0 if it was refused.
+struct Attack {
+  const char* name;
+  long (*run)();
+};
+
+// A process of the same user, to be attacked; it must live on.
+int victim() {
+  const char* pid = std::getenv("GOSYM_VICTIM");
+  return pid ? std::atoi(pid) : 1;
+}
+
+long opened(const char* path, int flags) {
+  long fd = open(path, flags, 0600);
+  if (fd >= 0 && (flags & O_CREAT) == 0) {
+    char byte;
+    return read(static_cast<int>(fd), &byte, 1) == 1 ? 0 : -1;
+  }
+  return fd;
+}
+
+long look_into_memory() {
+  char byte;
+  iovec ours = {&byte, 1};
+  iovec theirs = {reinterpret_cast<void*>(0x1000), 1};
+  long done = process_vm_readv(victim(), &ours, 1, &theirs, 1, 0);
+  return done < 0 && errno == EFAULT ? 0 : done;  // it may, but nothing lies there
+}
+
+long start_process() {
+  long pid = syscall(SYS_fork);
+  if (pid == 0)
+    _exit(0);
+  return pid;
+}
+
+constexpr Attack kAttacks[] = {
+    {"write-etc", [] { return opened("/etc/gosym-taken-over", O_WRONLY | O_CREAT); }},
+    {"write-tmp", [] { return opened("/tmp/gosym-taken-over", O_WRONLY | O_CREAT); }},
+    {"read-shadow", [] { return opened("/etc/shadow", O_RDONLY); }},
+    {"read-shadow-found",
+     [] {
+       int found = open("/etc/shadow", O_PATH);
+       char link[64];
+       std::snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+       return found < 0 ? -1L : opened(link, O_RDONLY);
+     }},
+    {"read-memory-file",
+     [] {
+       char path[64];
+       std::snprintf(path, sizeof(path), "/proc/%d/mem", victim());
+       return static_cast<long>(open(path, O_RDWR));
+     }},
+    {"read-environment",
+     [] {
+       char path[64];
+       std::snprintf(path, sizeof(path), "/proc/%d/environ", victim());
+       return opened(path, O_RDONLY);
+     }},
+    {"remove", [] { return static_cast<long>(unlink("/tmp/gosym-to-be-kept")); }},
+    {"rename",
+     [] { return static_cast<long>(rename("/tmp/gosym-to-be-kept", "/tmp/gosym-gone")); }},
+    {"chmod", [] { return static_cast<long>(chmod("/tmp/gosym-to-be-kept", 0777)); }},
+    {"truncate", [] { return static_cast<long>(truncate("/tmp/gosym-to-be-kept", 0)); }},
+    {"mkdir", [] { return static_cast<long>(mkdir("/tmp/gosym-made", 0700)); }},
+    {"link",
+     [] { return static_cast<long>(link("/tmp/gosym-to-be-kept", "/tmp/gosym-link")); }},
+    {"socket-inet", [] { return static_cast<long>(socket(AF_INET, SOCK_STREAM, 0)); }},
+    {"socket-unix", [] { return static_cast<long>(socket(AF_UNIX, SOCK_STREAM, 0)); }},
+    {"ptrace", [] { return ptrace(PTRACE_SEIZE, victim(), nullptr, nullptr); }},
+    {"memory", look_into_memory},
+    {"kill", [] { return static_cast<long>(kill(victim(), SIGUSR1)); }},
+    {"kill-all", [] { return static_cast<long>(kill(-1, 0)); }},
+    {"limits",
+     [] {
+       rlimit none{0, 0};
+       return static_cast<long>(prlimit(victim(), RLIMIT_CORE, &none, nullptr));
+     }},
+    {"execute",
+     [] {
+       const char* words[] = {"/bin/false", nullptr};
+       const char* none[] = {nullptr};
+       return syscall(SYS_execve, words[0], words, none);
+     }},
+    {"start", start_process},
+    {"bpf", [] { return syscall(SYS_bpf, 0, nullptr, 0) < 0 && errno == EPERM ? -1L : 0L; }},
+    {"perf",
+     [] {
+       return syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0) < 0 && errno != EFAULT ? -1L
+                                                                                         : 0L;
+     }},
+    {"io-uring",
+     [] {
+       char parameters[128] = {};
+       return syscall(SYS_io_uring_setup, 1, parameters);
+     }},
+    {"mount", [] { return static_cast<long>(mount("none", "/mnt", "tmpfs", 0, nullptr)); }},
+    {"namespace", [] { return syscall(SYS_unshare, 0x10000000); }},
+    {"type",
+     [] {
+       char key = '\n';
+       int terminal = open("/dev/tty", O_RDWR);
+       return static_cast<long>(ioctl(terminal >= 0 ? terminal : 0, TIOCSTI, &key));
+     }},
+};
+
+}  // namespace
+
+void on_entered(ProcessKind kind) {
+  const char* name = std::getenv("GOSYM_TAKEN_OVER");
+  if (!name || row_of(kind).name != name)
+    return;
+  for (const Attack& attack : kAttacks) {
+    errno = 0;
+    long done = attack.run();
+    char line[128];
+    int size = std::snprintf(line, sizeof(line), "%s %s: %s\n", name, attack.name,
+                             done < 0 ? "refused" : "DONE");
+    (void)!write(STDERR_FILENO, line, static_cast<size_t>(size));
+  }
+}
+
+}  // namespace gosym

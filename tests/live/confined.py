@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+"""What the processes may do that read what strangers wrote, as the kernel has it, and as they find
+who try it.
+
+    confined.py GOSYM
+
+The program tests/confine/taken_over is gosym, in which one of its processes attacks as soon as it has
+only the rights that it is to have.
+"""
+import contextlib
+import functools
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from common import FIXTURES, GOSYM, WORK, Skip, call, run, wait_for
+
+TAKEN_OVER = pathlib.Path(GOSYM).parent.parent / "tests" / "confine" / "taken_over"
+KEPT = pathlib.Path("/tmp/gosym-to-be-kept")
+
+
+MADE = ["/etc/gosym-taken-over", "/tmp/gosym-taken-over", "/tmp/gosym-gone", "/tmp/gosym-made",
+        "/tmp/gosym-link"]
+
+
+def leave_nothing():
+    """Of attacks that are not refused, or were not."""
+    for path in MADE:
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def rows():
+    """By the name of a process what gosym doctor says of it."""
+    told = call(GOSYM, "doctor", check=False).out
+    part = told[told.index("processes that read"):].splitlines()[1:]
+    return {line[:24].strip(): line[24:] for line in part}
+
+
+@functools.cache
+def program():
+    source = WORK / "spin.c"
+    source.write_text("int main(void) { for (volatile long i = 0; i < 1500000000; i++) ; }\n")
+    binary = WORK / "spin"
+    call("gcc", "-g", "-O1", source, "-o", binary)
+    return binary
+
+
+@functools.cache
+def recorded():
+    file = WORK / "spin.raw"
+    call(GOSYM, "record", "-F", 199, "-o", file, "--", program())
+    return file
+
+
+@contextlib.contextmanager
+def sleeping():
+    victim = subprocess.Popen(["sleep", "1000"])
+    try:
+        yield victim.pid
+        assert victim.poll() is None, "the victim was ended"
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def commands():
+    """Each that reads files, and a word of its answer."""
+    archived = WORK / "archived.raw"
+    shutil.copy(recorded(), archived)
+    return [(["report", recorded()], "main"),
+            (["report", "--folded", "-o", WORK / "out.folded", recorded()], "out.folded"),
+            (["diff", recorded(), recorded()], "main"),
+            (["annotate", recorded(), "main"], "spin.c:1"),
+            (["annotate", program(), "main"], "spin.c:1"),
+            (["inspect", program()], "symtab"),
+            (["resolve", program(), "main"], "spin.c:1"),
+            (["archive", archived], "archived")]
+
+
+def taken_over():
+    """Whoever takes a parser over can do nothing, and all of gosym works beside that."""
+    leave_nothing()
+    KEPT.write_text("kept")
+    KEPT.chmod(0o644)
+    attempts = 0
+    with sleeping() as victim:
+        for words, answer in commands():
+            done = call(TAKEN_OVER, *words,
+                        env={**os.environ, "GOSYM_TAKEN_OVER": "parser", "GOSYM_VICTIM": str(victim)})
+            assert answer in done.out + done.err, (words, done.out, done.err)
+            tried = re.findall(r"^parser (\S+): (\S+)$", done.err, re.MULTILINE)
+            assert len(tried) > 20, (words, done.err)
+            won = [name for name, outcome in tried if outcome != "refused"]
+            assert not won, f"{words}: {won}"
+            attempts += len(tried)
+    assert KEPT.read_text() == "kept" and KEPT.stat().st_mode & 0o777 == 0o644
+    for made in MADE:
+        assert not os.path.lexists(made), made
+    KEPT.unlink()
+    print(f"# {attempts} attempts")
+
+
+def taken_over_fetcher():
+    """It has the network and its cache."""
+    leave_nothing()
+    KEPT.write_text("kept")
+    cache = WORK / "cache"
+    with sleeping() as victim:
+        done = call(TAKEN_OVER, "report", "--debuginfod=http://127.0.0.1:1", recorded(),
+                    env={**os.environ, "GOSYM_TAKEN_OVER": "fetcher", "GOSYM_VICTIM": str(victim),
+                         "DEBUGINFOD_CACHE_PATH": str(cache)})
+    tried = re.findall(r"^fetcher (\S+): (\S+)$", done.err, re.MULTILINE)
+    assert len(tried) > 20, done.err
+    won = {name for name, outcome in tried if outcome != "refused"}
+    assert won == {"socket-inet", "socket-unix"}, won
+    assert KEPT.read_text() == "kept"
+    KEPT.unlink()
+
+
+def attacks_work():
+    """The same by one who has all rights, so that it is rights that refuse it."""
+    KEPT.write_text("kept")
+    with sleeping() as victim:
+        done = call(TAKEN_OVER, "report", recorded(), env={**os.environ, "GOSYM_TAKEN_OVER": "opener",
+                                                           "GOSYM_VICTIM": str(victim)})
+    for name in ("write-etc", "read-shadow"):
+        assert f"opener {name}: DONE" in done.err, done.err
+    for name in ("kill", "ptrace", "memory", "execute", "socket-inet", "start", "bpf", "mount",
+                 "limits"):
+        assert f"opener {name}: refused" in done.err, done.err
+    leave_nothing()
+
+
+def status_of(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return dict(re.findall(r"^(\w+):\s+(.*)$", text, re.MULTILINE))
+
+
+def children(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@contextlib.contextmanager
+def waiting_report(name, *options):
+    """A report of a FIFO that nobody writes to, and its processes."""
+    fifo = WORK / name
+    os.mkfifo(fifo)
+    front = subprocess.Popen([GOSYM, "report", *options, fifo], stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: len(children(front.pid)) >= 4 + len(options), "processes of a report")
+        wait_for(lambda: all(status_of(pid)["Seccomp"] == "2" for pid in children(front.pid)), "filters")
+        yield front
+    finally:
+        front.kill()
+        front.wait()
+
+
+CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_FOWNER": 3}
+
+
+def told_capabilities(text):
+    return sum(1 << number for name, number in CAPABILITIES.items() if name in text)
+
+
+def as_the_table_says():
+    table = rows()
+    with waiting_report("table.fifo", "--debuginfod=http://127.0.0.1:1") as front:
+        fetcher, parser, *openers = sorted(children(front.pid))
+        processes = {"front": [front.pid], "fetcher": [fetcher], "parser": [parser], "opener": openers}
+        assert list(processes) and set(processes) == set(table) - {"system calls", "paths"}, table
+        for name, pids in processes.items():
+            for pid in pids:
+                status = status_of(pid)
+                for kind in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                    wanted = told_capabilities(table[name]) if kind in ("CapEff", "CapPrm") else 0
+                    assert int(status[kind], 16) == wanted, (name, kind, status[kind], table[name])
+                assert status["NoNewPrivs"] == "1", name
+                assert (status["Seccomp"] == "2") == ("seccomp" in table[name]), (name, status["Seccomp"])
+
+
+def ends_with_a_signal():
+    """Also one that is sent to the first process alone; nothing is left."""
+    for number, sent in enumerate([signal.SIGINT, signal.SIGTERM, signal.SIGKILL]):
+        with waiting_report(f"signal-{number}.fifo") as front:
+            family = children(front.pid)
+            begin = time.monotonic()
+            front.send_signal(sent)
+            assert front.wait(timeout=60) == -sent, front.returncode
+            took = time.monotonic() - begin
+            wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in family), "the end of all")
+        assert took < 10, took
+
+
+@contextlib.contextmanager
+def hanging_program():
+    """Recorded while its file system answered, which it does no more."""
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("no /dev/fuse")
+    folder = WORK / "hanging"
+    folder.mkdir()
+    server = subprocess.Popen([sys.executable, FIXTURES / "hanging_files.py", folder, program()],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        if server.stdout.readline() != "mounted\n":
+            raise Skip(server.stderr.read())
+        file = WORK / "hanging.raw"
+        call(GOSYM, "record", "-q", "--archive=none", "-F", 199, "-o", file, "--", folder / "program")
+        server.send_signal(signal.SIGUSR1)
+        yield folder / "program", file
+    finally:
+        server.kill()
+        server.wait()
+        call("umount", "-l", folder, check=False)
+
+
+def hanging_files():
+    """Of one that a recording names a report says that it did not answer; who waits for one that he
+    named himself ends by a signal."""
+    with hanging_program() as (binary, file):
+        shutil.copyfile(file, copy := WORK / "archive-hanging.raw")
+        for words in (["report", file], ["annotate", file, "main"], ["archive", copy]):
+            begin = time.monotonic()
+            done = call(GOSYM, *words, check=False)
+            print(f"# {words[0]}: {time.monotonic() - begin:.1f} s")
+            assert "timed out" in (done.out + done.err).lower(), (words, done)
+        for words in (["inspect", binary], ["annotate", binary, "main"], ["resolve", binary, "main"]):
+            waiting = subprocess.Popen([GOSYM, *words], stderr=subprocess.DEVNULL)
+            wait_for(lambda: len(children(waiting.pid)) >= 4, "its processes")
+            time.sleep(0.3)
+            begin = time.monotonic()
+            waiting.send_signal(signal.SIGINT)
+            assert waiting.wait(timeout=60) == -signal.SIGINT, waiting.returncode
+            print(f"# {words[0]}: {time.monotonic() - begin:.2f} s after Ctrl-C")
+            assert time.monotonic() - begin < 10
+
+
+def pager():
+    """Has the rights of the user, and what is shown passes through it."""
+    shown = WORK / "shown"
+    status = WORK / "pager-status"
+    script = WORK / "pager.sh"
+    script.write_text(f"#!/bin/sh\ncat /proc/self/status > {status}\ncat > {shown}\n")
+    script.chmod(0o755)
+    primary, secondary = pty.openpty()
+    done = subprocess.Popen([GOSYM, "annotate", recorded(), "main"], stdin=secondary, stdout=secondary,
+                            stderr=subprocess.PIPE,
+                            env={**os.environ, "PAGER": str(script), "TERM": "xterm", "LINES": "10",
+                                 "COLUMNS": "80"})
+    os.close(secondary)
+    assert done.wait(timeout=600) == 0, done.stderr.read()
+    os.close(primary)
+    assert "spin.c:1" in shown.read_text()
+    assert re.search(r"^Seccomp:\s+0$", status.read_text(), re.MULTILINE), status.read_text()
+
+
+def types_nothing():
+    """What a taken-over parser would type on the terminal, the shell would execute."""
+    primary, secondary = pty.openpty()
+    done = subprocess.run([TAKEN_OVER, "report", recorded(), "--no-pager", "--stdio"], stdin=secondary, stdout=secondary,
+                          stderr=subprocess.PIPE, text=True, check=False, start_new_session=True,
+                          env={**os.environ, "GOSYM_TAKEN_OVER": "parser", "TERM": "xterm"})
+    os.close(secondary)
+    os.close(primary)
+    assert "parser type: refused" in done.stderr, done.stderr
+
+
+def outputs():
+    """Where an output may be."""
+    text = call(GOSYM, "report", "--folded", recorded()).out
+    assert "main" in text
+    assert call(GOSYM, "report", "--folded", "-o", "/dev/stdout", recorded()).out == text
+    fifo = WORK / "out.fifo"
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE, text=True)
+    call(GOSYM, "report", "-q", "--folded", "-o", fifo, recorded())
+    assert reader.communicate(timeout=600)[0] == text
+    theirs = WORK / "theirs"
+    theirs.mkdir(0o700)
+    os.chown(theirs, 65534, 65534)
+    call(GOSYM, "report", "-q", "--folded", "-o", theirs / "out", recorded())
+    assert (theirs / "out").read_text() == text
+    shutil.copy(recorded(), theirs / "cpu.raw")
+    (theirs / "cpu.raw").chmod(0o600)
+    os.chown(theirs / "cpu.raw", 65534, 65534)
+    assert call(GOSYM, "report", "--folded", theirs / "cpu.raw").out == text
+    assert sorted(path.name for path in theirs.iterdir()) == ["cpu.raw", "out"]
+    shell = f"{GOSYM} report --folded <(cat {recorded()})"
+    assert call("bash", "-c", shell).out == text
+    assert call("sh", "-c", f"cat {recorded()} | {GOSYM} report --folded -").out == text
+
+
+if __name__ == "__main__":
+    run([("a parser that is taken over can do nothing", taken_over),
+         ("a fetcher that is taken over has the network", taken_over_fetcher),
+         ("it is rights that refuse it", attacks_work),
+         ("processes have what doctor says", as_the_table_says),
+         ("a signal ends all of them", ends_with_a_signal),
+         ("a file system that does not answer holds nobody", hanging_files),
+         ("the pager has the user's rights", pager),
+         ("nothing is typed", types_nothing),
+         ("outputs and inputs", outputs)])
