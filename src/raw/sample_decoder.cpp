@@ -349,7 +349,7 @@ private:
     StackWord word = {coded & ~kIsPlace, is_place ? tables_.word_places[place_++]
                                                   : tables_.word_addresses[address_++]};
     words.push_back(word);
-    return !damage_.has(word.offset >= kMaxWordOffset || !is_sound(word), [&] {
+    return !damage_.has(word.offset >= kMaxWordOffset || !is_possible(word), [&] {
       return fmt::format("a word at offset {} of a stack", word.offset);
     }) && !damage_.has(word.is_place() != is_place, [&] {
       return fmt::format("a word of {:#x} as {}", word.value,
@@ -367,7 +367,7 @@ private:
                       (kind == kRegisterAddress && is_address);
     if (kind == kRegisterNumber)
       word.value |= StackWord::kNumber;
-    bool is_wrong = !is_of_kind || !is_sound(word) ||
+    bool is_wrong = !is_of_kind || !is_possible(word) ||
                     (kind == kRegisterNumber && value >= StackWord::kNumber);
     words.push_back(word);
     return !damage_.has(is_wrong,

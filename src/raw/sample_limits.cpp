@@ -51,7 +51,7 @@ LeftOut choose_gap(size_t size, uint32_t gap) {
 
 }  // namespace
 
-bool is_sound(const StackWord& word) {
+bool is_possible(const StackWord& word) {
   return word.offset % 8 == 0 && word.offset < offset_of_register(kMaxRegisters) &&
          (!word.is_number() || word.value - StackWord::kNumber <= UINT32_MAX);
 }
@@ -107,12 +107,12 @@ bool SampleFitter::fit_words(RecordedSample& sample) {
   std::span<const StackWord> words = sample.words;
   bool is_ordered = std::ranges::is_sorted(words, {}, &StackWord::offset);
   auto registers = static_cast<size_t>(std::ranges::count_if(words, &StackWord::is_register));
-  bool fits = std::ranges::all_of(words, is_sound) && registers <= kMaxRegisters &&
+  bool fits = std::ranges::all_of(words, is_possible) && registers <= kMaxRegisters &&
               words.size() - registers <= kMaxTopWords;
   if (is_ordered && fits)
     return false;
   words_.assign(words.begin(), words.end());
-  std::erase_if(words_, [](const StackWord& word) { return !is_sound(word); });
+  std::erase_if(words_, [](const StackWord& word) { return !is_possible(word); });
   std::ranges::stable_sort(words_, {}, &StackWord::offset);
   auto first_register = std::ranges::find_if(words_, &StackWord::is_register);
   if (words_.end() - first_register > static_cast<ptrdiff_t>(kMaxRegisters))

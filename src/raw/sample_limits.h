@@ -11,7 +11,7 @@
 namespace gosym::raw {
 
 // True of a word that lies where one can, and is a number only if it can be one.
-bool is_sound(const StackWord& word);
+bool is_possible(const StackWord& word);
 
 // kNoFrame, or a place that a frame pointer can lead to.
 bool is_frame_offset(uint64_t offset);

@@ -238,7 +238,7 @@ bool is_within(const GivenSample& given) {
   return given.kernel_stack.size() <= raw::kMaxStackSize && depth <= raw::kMaxStackSize &&
          given.words.size() <= raw::kMaxTopWords &&
          registers <= static_cast<ptrdiff_t>(kMaxRegisters) &&
-         std::ranges::all_of(given.words, raw::is_sound) &&
+         std::ranges::all_of(given.words, raw::is_possible) &&
          std::ranges::is_sorted(given.words, {}, &StackWord::offset) &&
          given.labels.size() <= raw::kMaxLabels &&
          std::ranges::all_of(given.labels, is_label) && is_text(given.state) &&
