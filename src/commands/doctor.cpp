@@ -135,8 +135,8 @@ bool can_read_memory() {
   uint64_t copy = 0;
   proc::MemoryPiece piece = {reinterpret_cast<uintptr_t>(&word),
                              std::as_writable_bytes(std::span(&copy, 1))};
-  auto read = proc::read_memory(static_cast<uint32_t>(getpid()), {&piece, 1});
-  return read && copy == word;
+  int error = proc::try_read_memory(static_cast<uint32_t>(getpid()), {&piece, 1});
+  return error == 0 && copy == word;
 }
 
 // By whoever may read the memory of their process.

@@ -67,7 +67,8 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options, "this recording cannot be used: the mappings of {} of {} samples were lost",
          with_commas(summary.unplaced), with_commas(summary.samples));
   if (summary.hung_looks > 0)
-    warn(options, "{} files or memory maps not read: they did not answer in time",
+    warn(options,
+         "{} files, memory maps or memories of processes not read: they did not answer in time",
          with_commas(summary.hung_looks));
   if (summary.refused_events > 0 && options.is_verbose)
     warn(options, "{} mappings not recorded: their programs map code without pause",

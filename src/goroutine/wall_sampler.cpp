@@ -69,7 +69,8 @@ Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
 // A process whose goroutines are sampled.
 class WallSampler::Process {
 public:
-  explicit Process(uint32_t pid) : pid_(pid) {}
+  Process(uint32_t pid, MemoryHelper& memory)
+      : pid_(pid), memory_(memory), read_memory_(memory.reader_of(pid)) {}
 
   // Whether it runs Go code whose goroutines can be read.
   Result<bool> find_runtimes(uint64_t now) {
@@ -93,7 +94,7 @@ public:
   // others. Gives how many these are.
   uint64_t look(std::span<const double> random, uint64_t now, uint64_t elapsed_ns,
                 uint32_t event, const Handler& handler) {
-    if (runtimes_.empty() && now >= ask_at_) {
+    if (runtimes_.empty() && now >= ask_at_ && !memory_.has_hung(pid_)) {
       auto found = find_runtimes(now);
       is_new_program_ = found && *found;
     }
@@ -142,9 +143,8 @@ private:
   }
 
   uint32_t pid_;
-  proc::ReadMemory read_memory_ = [pid = pid_](std::span<proc::MemoryPiece> pieces) {
-    return proc::read_memory(pid, pieces);
-  };
+  MemoryHelper& memory_;
+  proc::ReadMemory read_memory_;
   uint64_t ask_at_ = 0;
   bool is_new_program_ = false;
   std::unique_ptr<GoCode> code_;                   // null until it was found
@@ -165,7 +165,7 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
   wall.source = EventSource::kGoroutines;
   events_.push_back(wall);
   for (uint32_t pid : options.pids)
-    processes_.push_back(std::make_unique<Process>(pid));
+    processes_.push_back(std::make_unique<Process>(pid, memory_));
   for (size_t i = 0; i < options.most; i++)
     random_.push_back(std::uniform_real_distribution<double>(0, 1)(generator_));
 }
@@ -295,6 +295,7 @@ WallSampler::Counters WallSampler::counters() const {
   Counters counters = inner_ ? inner_->counters() : Counters();
   counters.cpus.push_back(
       {.samples = sample_count_, .event = static_cast<uint32_t>(events_.size() - 1)});
+  counters.hung_reads += memory_.hung_count();
   return counters;
 }
 

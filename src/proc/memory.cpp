@@ -14,16 +14,9 @@ namespace {
 
 static_assert(kPiecesAtOnce <= IOV_MAX);
 
-Result<> failure(uint32_t pid, int error) {
-  if (error == ESRCH)
-    return errorf("process {} has ended", pid).with_exit_status(kNoTarget);
-  return system_error(fmt::format("cannot read the memory of process {}", pid), error)
-      .with_hint("run as its user, where kernel.yama.ptrace_scope allows that, or with sudo")
-      .with_exit_status(kUnsupported);
-}
-
-// How many of the pieces were read; the one behind them could not be.
-Result<size_t> read_some(uint32_t pid, std::span<MemoryPiece> pieces) {
+// Gives how many of the pieces were read; the one behind them could not be. `error` is set
+// where none can be.
+size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
   std::array<iovec, kPiecesAtOnce> local;
   std::array<iovec, kPiecesAtOnce> remote;
   for (size_t i = 0; i < pieces.size(); i++) {
@@ -33,7 +26,7 @@ Result<size_t> read_some(uint32_t pid, std::span<MemoryPiece> pieces) {
   ssize_t count = process_vm_readv(static_cast<pid_t>(pid), local.data(), pieces.size(),
                                    remote.data(), pieces.size(), 0);
   if (count < 0 && errno != EFAULT && errno != EINVAL)
-    return failure(pid, errno).error();
+    error = errno;
   uint64_t left = count < 0 ? 0 : static_cast<uint64_t>(count);
   size_t read = 0;
   for (; read < pieces.size() && pieces[read].bytes.size() <= left; read++) {
@@ -45,17 +38,24 @@ Result<size_t> read_some(uint32_t pid, std::span<MemoryPiece> pieces) {
 
 }  // namespace
 
-Result<> read_memory(uint32_t pid, std::span<MemoryPiece> pieces) {
+int try_read_memory(uint32_t pid, std::span<MemoryPiece> pieces) {
   for (MemoryPiece& piece : pieces)
     piece.is_read = false;
-  while (!pieces.empty()) {
+  int error = 0;
+  while (!pieces.empty() && error == 0) {
     std::span<MemoryPiece> next = pieces.first(std::min(pieces.size(), kPiecesAtOnce));
-    auto read = read_some(pid, next);
-    if (!read)
-      return std::move(read).error();
-    pieces = pieces.subspan(std::min(*read + (*read < next.size() ? 1 : 0), pieces.size()));
+    size_t read = read_some(pid, next, error);
+    pieces = pieces.subspan(std::min(read + (read < next.size() ? 1 : 0), pieces.size()));
   }
-  return Ok{};
+  return error;
+}
+
+Error memory_error(uint32_t pid, int error) {
+  if (error == ESRCH)
+    return errorf("process {} has ended", pid).with_exit_status(kNoTarget);
+  return system_error(fmt::format("cannot read the memory of process {}", pid), error)
+      .with_hint("run as its user, where kernel.yama.ptrace_scope allows that, or with sudo")
+      .with_exit_status(kUnsupported);
 }
 
 }  // namespace gosym::proc

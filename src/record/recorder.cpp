@@ -362,7 +362,7 @@ Recorder::Summary Recorder::summary() const {
       .charged_ns = counted.charged_ns,
       .excess_ns = is_much ? excess : 0,
       .unreadable = unreadable,
-      .hung_looks = helper_.hung_count(),
+      .hung_looks = helper_.hung_count() + sampler_.counters().hung_reads,
       .refused_events = sampler_.counters().refused_events,
       .shortened_stacks = shortened_stacks_,
       .shortened_texts = shortened_texts_,

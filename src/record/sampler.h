@@ -104,6 +104,7 @@ public:
     std::vector<CpuCounts> cpus;  // since the start, of each event
     uint64_t unfollowed = 0;      // children that were not sampled: too many
     uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
+    uint64_t hung_reads = 0;      // processes whose memory did not answer in time
     uint64_t untracked = 0;       // threads whose waits are not known: too many
     // CPU time that the kernel charged to the scope from start() to stop(); 0: not known.
     uint64_t charged_ns = 0;

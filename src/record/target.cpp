@@ -69,7 +69,9 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 
 // The child. Only what is safe after fork is called here.
 [[noreturn]] void await_and_execute(int channel, int output, const char* file,
-                                    char* const* argv) {
+                                    char* const* argv, int parent) {
+  // Where Yama lets a process look into its descendants only, helpers of ours may as well.
+  prctl(PR_SET_PTRACER, parent, 0, 0, 0);
   signal(SIGXFSZ, SIG_DFL);
   if (output == HeldCommand::kNoTerminal) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -209,12 +211,13 @@ Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments
   // A program with capabilities of its file is not dumpable, nor is what it forks; and of such
   // a process perf_event takes no samples for those without rights.
   prctl(PR_SET_DUMPABLE, 1);
+  int parent = getpid();
   int pid = fork();
   if (pid < 0)
     return system_error("cannot start a command", errno);
   if (pid == 0) {
     ours.reset(-1);  // so that it sees the end of the channel when we are gone
-    await_and_execute(theirs.get(), output, file->c_str(), argv.data());
+    await_and_execute(theirs.get(), output, file->c_str(), argv.data(), parent);
   }
   UniqueFd end = open_pidfd(static_cast<uint32_t>(pid));
   if (!end)

@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from common import (FIXTURES, GOSYM, WORK, Skip, a_cgroup, build_spin, call, cpu_ticks, cpu_used,
-                    folded, is_kernel, is_unnamed, record, recording, run, running, wait_for)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, Skip, a_cgroup, build_spin, call, compiled, cpu_ticks,
+                    cpu_used, folded, go, is_kernel, is_unnamed, record, recording, run, running, wait_for)
 
 CHURN = ["comm", "comm", "mmap", "mprotect"]
 ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
@@ -165,8 +165,9 @@ def sparse_files():
 
 
 @contextlib.contextmanager
-def hanging_program():
-    """The pid of a program whose file system has stopped to answer."""
+def file_system():
+    """A folder with a program, of a file system that stops to answer once the process is signalled that
+    comes with it."""
     if not os.path.exists("/dev/fuse"):
         raise Skip("no /dev/fuse")
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
@@ -176,14 +177,77 @@ def hanging_program():
     try:
         if server.stdout.readline() != "mounted\n":
             raise Skip(server.stderr.read())
-        with running(*as_nobody(folder / "program")) as pid:
-            wait_for(lambda: cpu_ticks(pid) > 10, "program at work")
-            server.send_signal(signal.SIGUSR1)
-            yield pid
+        yield folder, server
     finally:
         server.kill()
         server.wait()
         call("umount", "-l", folder, check=False)
+
+
+@contextlib.contextmanager
+def hanging_program():
+    """The pid of a program whose file system has stopped to answer."""
+    with file_system() as (folder, server), running(*as_nobody(folder / "program")) as pid:
+        wait_for(lambda: cpu_ticks(pid) > 10, "program at work")
+        server.send_signal(signal.SIGUSR1)
+        yield pid
+
+
+@contextlib.contextmanager
+def hanging_memory():
+    """The pids of two Go programs. A label of the first lies in memory that does not answer."""
+    program = build_limits()
+    WORK.chmod(0o755)
+    with file_system() as (folder, server), \
+            running_when_ready(*as_nobody(program, folder / "program")) as pid, \
+            running_when_ready(*as_nobody(program)) as other:
+        server.send_signal(signal.SIGUSR1)
+        yield pid, other
+
+
+@functools.cache
+def build_limits():
+    program = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "limits"
+    program.parent.chmod(0o755)
+    return compiled(go("1.27"), "build", "-buildvcs=false", output=program, cwd=FIXTURES / "limits",
+                    env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+
+
+@contextlib.contextmanager
+def running_when_ready(*command):
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def held_dump():
+    """Who lists goroutines is told that their memory does not answer."""
+    with hanging_memory() as (pid, other):
+        begin = time.monotonic()
+        done = call(GOSYM, "goroutines", pid, check=False)
+        print(f"# {time.monotonic() - begin:.2f} s")
+        assert done.status == 1 and f"the memory of process {pid} does not answer in time" in done.err, done
+        assert "main.down" in call(GOSYM, "goroutines", other).out
+
+
+def held_looks():
+    """Looks at such goroutines end, those at their neighbour go on, and Ctrl-C is heard."""
+    with hanging_memory() as (pid, other):
+        with recording("--wall", "-p", pid, "-p", other) as (recorder, file):
+            time.sleep(2)
+            begin = time.monotonic()
+            recorder.send_signal(signal.SIGINT)
+            told = recorder.communicate(timeout=60)[1]
+            took = time.monotonic() - begin
+    print(f"# {took:.2f} s from Ctrl-C to the end")
+    assert recorder.returncode == 0, told
+    assert took < ENDS_WITHIN, took
+    assert "1 files, memory maps or memories of processes not read: they did not answer in time" in told, told
+    stacks = [stack for stack in folded(file, "--event", "wall", "--pid", other) if "main.down" in stack.frames]
+    assert sum(stack.count for stack in stacks) > 1e9, stacks  # of two seconds
 
 
 def hanging_file(*options):
@@ -350,6 +414,8 @@ if __name__ == "__main__":
          ("files that claim terabytes", sparse_files),
          ("a file that hangs, with -a", functools.partial(hanging_file, "-a")),
          ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
+         ("memory that hangs, of goroutines that are listed", held_dump),
+         ("memory that hangs, of goroutines that are sampled", held_looks),
          ("few file descriptors", few_descriptors),
          ("the recorder takes no priority", no_priority),
          ("a program that may not be read", execute_only),

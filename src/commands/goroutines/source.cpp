@@ -96,9 +96,8 @@ Result<GoroutineSource> open_process_source(uint32_t pid) {
   source.pid = pid;
   source.realtime_ns = clock_ns(CLOCK_REALTIME);
   source.code = *std::move(code);
-  source.read_memory = [pid](std::span<proc::MemoryPiece> pieces) {
-    return proc::read_memory(pid, pieces);
-  };
+  source.helper = std::make_unique<MemoryHelper>(MemoryHelper::kPatienceOfCommand);
+  source.read_memory = source.helper->reader_of(pid);
   return source;
 }
 

@@ -619,6 +619,7 @@ BpfSampler::Counters BpfSampler::counters() const {
   Counters counters{{},
                     bpf_->bss->unfollowed,
                     sideband_->limits().refused_count(),
+                    waits_ ? waits_->hung_reads() : 0,
                     waits_ ? waits_->untracked() : 0,
                     charged_ns_};
   for (const auto& [cpu, ring] : rings_) {

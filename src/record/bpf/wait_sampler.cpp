@@ -58,6 +58,9 @@ std::string find_switch_function() {
   return {};
 }
 
+// Who asks for the end of a recording waits for the stacks of all that wait.
+constexpr uint64_t kLastReadsTime = 700'000'000;
+
 uint32_t state_of(char letter) {
   switch (letter) {
     case 'S':
@@ -88,7 +91,8 @@ std::vector<uint32_t> threads_in(const Scope& scope) {
 }
 
 // The top of the stack of a thread that waits, up to `size` bytes: as many pages as are there.
-std::vector<uint64_t> read_top(uint32_t pid, uint64_t stack_pointer, uint64_t size) {
+std::vector<uint64_t> read_top(MemoryHelper& memory, uint32_t pid, uint64_t stack_pointer,
+                               uint64_t size) {
   constexpr uint64_t kPage = 4096;
   std::vector<uint64_t> words(size / 8);
   std::span<std::byte> room = std::as_writable_bytes(std::span(words));
@@ -99,7 +103,7 @@ std::vector<uint64_t> read_top(uint32_t pid, uint64_t stack_pointer, uint64_t si
     at += length;
   }
   uint64_t read = 0;
-  if (proc::read_memory(pid, pieces))
+  if (memory.read(pid, pieces))
     for (const proc::MemoryPiece& piece : pieces) {
       if (!piece.is_read)
         break;
@@ -272,7 +276,7 @@ std::string WaitSampler::read_open_waits() const {
 
 // A record without a user stack, for which `outer` is the instruction pointer, becomes one
 // with.
-std::string WaitSampler::with_user_stack(std::string_view record) const {
+std::string WaitSampler::with_user_stack(std::string_view record) {
   constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   auto header = std::make_unique<gosym_sample>();
   std::memcpy(header.get(), record.data(), kSampleHeader);
@@ -280,7 +284,7 @@ std::string WaitSampler::with_user_stack(std::string_view record) const {
   std::vector<uint64_t> words;
   std::vector<uint64_t> stack;
   if (sample.outer != 0) {
-    words = read_top(sample.pid, sample.stack_pointer, bpf_->rodata->broken_top_size);
+    words = read_top(memory_, sample.pid, sample.stack_pointer, bpf_->rodata->broken_top_size);
     stack = walk(sample, words, sample.user_end);
   }
   sample.outer = 0;
@@ -297,6 +301,7 @@ std::vector<std::string> WaitSampler::stop() {
   constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   std::vector<std::string> records;
   std::string text = read_open_waits();
+  memory_.hurry(kLastReadsTime);
   bpf_->bss->is_on = 0;
   std::string_view rest = text;
   while (rest.size() >= kSampleHeader) {

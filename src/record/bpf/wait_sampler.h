@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "record/memory_helper.h"
 #include "record/sampler.h"
 
 struct bpf_link;
@@ -39,6 +40,7 @@ public:
 
   // Threads of which nothing is known: too many.
   uint64_t untracked() const;
+  uint64_t hung_reads() const { return memory_.hung_count(); }
 
 private:
   explicit WaitSampler(const SamplerOptions& options) : options_(options) {}
@@ -48,7 +50,7 @@ private:
   Result<> open_iterator();
   void add_waiting();
   std::string read_open_waits() const;
-  std::string with_user_stack(std::string_view record) const;
+  std::string with_user_stack(std::string_view record);
 
   using Link = std::unique_ptr<bpf_link, int (*)(bpf_link*)>;
 
@@ -56,6 +58,7 @@ private:
   SwitchHook hook_;
   std::unique_ptr<waits_bpf, void (*)(waits_bpf*)> bpf_{nullptr, nullptr};
   std::vector<Link> links_;
+  MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
   UniqueFd open_waits_;  // gives them when it is read
 };
 

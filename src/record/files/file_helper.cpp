@@ -1,33 +1,25 @@
 #include "record/files/file_helper.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 
-#include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
-#include "proc/process.h"
 #include "raw/messages.h"
 
 namespace gosym {
 
 namespace {
 
-// A disk takes tens of milliseconds. Samples wait that long, for which the rings have room; one
-// who waits for his turn on a CPU, not for a file, is given a second.
-constexpr uint64_t kPatience = 100'000'000;
-constexpr uint64_t kPatienceForTurn = 1'000'000'000;
+// A user's file system does not make looks wait uninterruptibly, but a process can by what it
+// does to its memory.
+constexpr uint64_t kKernelPatience = 1'000'000'000;
 
 constexpr uint64_t kMaxHung = 8;
 
@@ -156,47 +148,11 @@ UniqueFd in_memory(const std::string& text) {
 
 }  // namespace
 
-FileHelper::~FileHelper() {
-  stop();
-}
+FileHelper::FileHelper() : process_(serve, kKernelPatience) {}
 
-bool FileHelper::start() {
-  if (pid_ != 0)
-    return true;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return false;
-  channel_ = UniqueFd(ends[0]);
-  UniqueFd theirs(ends[1]);
-  int parent = getpid();
-  int pid = fork();
-  if (pid < 0)
-    return false;
-  if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-      _exit(1);
-    // What the user sends to end a recording is for the recorder.
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-      ::signal(signal, SIG_IGN);
-    dup2(theirs.get(), 0);
-    close_range(1, UINT32_MAX, 0);
-    serve(0);
-    _exit(0);
-  }
-  pid_ = pid;
-  return true;
-}
-
-// Where it waits in the kernel for one who does not answer, it stays.
 void FileHelper::stop() {
-  channel_ = UniqueFd();
+  process_.stop();
   asked_.clear();
-  if (pid_ == 0)
-    return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, WNOHANG);
-  pid_ = 0;
 }
 
 void FileHelper::serve(int channel) {
@@ -264,42 +220,13 @@ UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, Reply& reply) {
 }
 
 void FileHelper::hurry(uint64_t nanoseconds) {
-  end_ = std::min(end_, monotonic_ns() + nanoseconds);
-}
-
-bool FileHelper::wait_until(uint64_t end) {
-  while (true) {
-    uint64_t now = monotonic_ns();
-    end = std::min(end, end_);
-    int left_ms = now < end ? static_cast<int>((end - now) / 1'000'000 + 1) : 0;
-    pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
-    int ready = poll(&entry, 1, left_ms);
-    if (ready >= 0 || errno != EINTR)
-      return ready > 0;
-  }
-}
-
-bool FileHelper::wait_for_reply() {
-  uint64_t begin = monotonic_ns();
-  if (wait_until(begin + kPatience))
-    return true;
-  auto status = proc::status_of(static_cast<uint32_t>(pid_));
-  if (status && status->state == 'R')
-    return wait_until(begin + kPatienceForTurn);
-  if (!status || status->state != 'D')
-    return wait_until(begin);  // it may have answered since
-
-  // The kernel alone holds it up: a busy disk, or a process that forks with much memory.
-  begin = monotonic_ns();
-  bool has_come = wait_until(begin + left_for_kernel_);
-  left_for_kernel_ -= std::min(left_for_kernel_, monotonic_ns() - begin);
-  return has_come;
+  process_.hurry(nanoseconds);
 }
 
 std::optional<Error> FileHelper::refusal(uint64_t device) const {
   if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
     return Error("on a file system that takes too long to answer");
-  if (monotonic_ns() >= end_)
+  if (process_.is_time_over())
     return Error("not read: the recording had ended");
   return std::nullopt;
 }
@@ -316,7 +243,7 @@ void FileHelper::fill(Request& request, const RawMapping& mapping) {
 
 bool FileHelper::send(const Request& request) {
   size_t size = offsetof(Request, path) + strnlen(request.path, kMaxPath);
-  return start() && send_message(channel_.get(), request, size, -1);
+  return process_.start() && send_message(process_.channel(), request, size, -1);
 }
 
 void FileHelper::ask_ahead(const RawMapping& mapping) {
@@ -354,8 +281,8 @@ Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
 
 Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
   UniqueFd found;
-  if (wait_for_reply()) {
-    if (receive_message(channel_.get(), reply, offsetof(Reply, image), found)) {
+  if (process_.wait_for_answer()) {
+    if (receive_message(process_.channel(), reply, offsetof(Reply, image), found)) {
       if (reply.problem[0] != '\0')
         return Error(printable(text_in(reply.problem)));
       return found;

@@ -4,23 +4,21 @@
 #include <set>
 
 #include "record/files/file_looks.h"
+#include "record/helper_process.h"
 
 namespace gosym {
 
-// Takes the looks of file_looks.h in a process of its own, one after the other. What takes
-// longer than it may is an answer as well, an error or none: then that process is ended, or
-// left behind where the kernel does not let it end, and there is another one for the next look.
+// Takes the looks of file_looks.h in a process of its own (helper_process.h), one after the
+// other. What takes longer than it may is an answer as well, an error or none.
 //
 // A file system that once took too long is not looked at again, and after a few nothing is that
-// no disk holds. The process has none of our descriptors: what of the recording it would keep
-// open is nobody's.
+// no disk holds.
 //
 // The messages between the two have a fixed size, and what comes back is checked as what comes
 // from outside: it was made where files of strangers are parsed.
 class FileHelper {
 public:
-  FileHelper() = default;
-  ~FileHelper();
+  FileHelper();
   FileHelper(const FileHelper&) = delete;
   FileHelper& operator=(const FileHelper&) = delete;
 
@@ -44,7 +42,6 @@ private:
   struct Request;
   struct Reply;
 
-  bool start();
   bool send(const Request& request);
   void stop();
   Result<UniqueFd> ask(const Request& request, Reply& reply);
@@ -53,22 +50,14 @@ private:
   std::optional<Error> refusal(uint64_t device) const;
   void forget_asked();
   static void fill(Request& request, const RawMapping& mapping);
-  bool wait_until(uint64_t end);
-  bool wait_for_reply();
   static void serve(int channel);
   static UniqueFd answer(const Request& request, Reply& reply);
   static UniqueFd answer_mapped(const RawMapping& mapping, Reply& reply);
   static Result<> read_contents_of(const Reply& reply, OpenedFile& opened);
 
-  int pid_ = 0;                   // 0: none runs
+  HelperProcess process_;
   std::deque<RawMapping> asked_;  // ahead; their replies come first
-  UniqueFd channel_;
-  uint64_t end_ = UINT64_MAX;  // of all looks
-  // Nanoseconds that all looks together may take longer where they wait uninterruptibly. A
-  // user's file system does not make them wait so, but a process can by what it does to its
-  // memory.
-  uint64_t left_for_kernel_ = 1'000'000'000;
-  std::set<uint64_t> slow_;  // devices
+  std::set<uint64_t> slow_;       // devices
   uint64_t hung_count_ = 0;
 };
 
