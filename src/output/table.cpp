@@ -69,10 +69,15 @@ std::vector<size_t> widths_of(const Table& table, const Screen& screen) {
   return widths;
 }
 
-std::string quoted_for_csv(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos)
+// A spreadsheet computes what begins like a formula, and some of them can start programs: names
+// that do are text after a single quote.
+std::string quoted_for_csv(std::string_view text, Table::Kind kind) {
+  constexpr std::string_view kFormula = "=+-@\t\r";
+  bool is_formula =
+      kind != Table::Kind::kNumber && !text.empty() && kFormula.find(text[0]) != kFormula.npos;
+  if (!is_formula && text.find_first_of(",\"\r\n") == text.npos)
     return std::string(text);
-  std::string quoted = "\"";
+  std::string quoted = is_formula ? "\"'" : "\"";
   for (char c : text)
     quoted += c == '"' ? std::string(2, c) : std::string(1, c);
   return quoted + '"';
@@ -121,11 +126,11 @@ std::string text_of(const Table& table, const Screen& screen) {
 std::string csv_of(const Table& table) {
   std::string text;
   for (size_t i = 0; i < table.columns.size(); i++)
-    text += (i == 0 ? "" : ",") + quoted_for_csv(table.columns[i].title);
+    text += (i == 0 ? "" : ",") + quoted_for_csv(table.columns[i].title, Table::Kind::kName);
   text += '\n';
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.size(); i++)
-      text += (i == 0 ? "" : ",") + quoted_for_csv(row[i].text);
+      text += (i == 0 ? "" : ",") + quoted_for_csv(row[i].text, table.columns[i].kind);
     text += '\n';
   }
   return text;

@@ -30,7 +30,8 @@ struct Table {
 
 // In columns that are as wide as their longest cell, but no line is wider than the screen.
 std::string text_of(const Table& table, const Screen& screen);
-// RFC 4180, with a line of titles.
+// RFC 4180, with a line of titles. Text that a spreadsheet would take for a formula has a
+// single quote before it.
 std::string csv_of(const Table& table);
 std::string markdown_of(const Table& table);
 

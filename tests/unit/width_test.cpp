@@ -112,4 +112,21 @@ TEST_CASE("table: csv and Markdown quote what is theirs") {
         "| 10.0 | `a\\|b'c,\"d\"` |  |\n");
 }
 
+TEST_CASE("table: csv has no formulas") {
+  Table table = made_table();
+  table.columns = {{"self"}, {"function", Table::Kind::kName}, {"=path", Table::Kind::kPath}};
+  table.rows = {{{"-9.5"}, {"=1+1"}, {"+/usr"}},
+                {{"+1"}, {"-x,\"y\""}, {"@SUM(A1)"}},
+                {{"=1"}, {"\t=1"}, {"\r=1"}},
+                {{"1"}, {"a=1"}, {"'=1"}},
+                {{""}, {""}, {"-"}}};
+  CHECK(csv_of(table) ==
+        "self,function,\"'=path\"\n"
+        "-9.5,\"'=1+1\",\"'+/usr\"\n"
+        "+1,\"'-x,\"\"y\"\"\",\"'@SUM(A1)\"\n"
+        "=1,\"'\t=1\",\"'\r=1\"\n"
+        "1,a=1,'=1\n"
+        ",,\"'-\"\n");
+}
+
 }  // namespace gosym::width_test
