@@ -12,6 +12,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "exchange/gunzip.h"
 #include "exchange/input_kind.h"
 #include "exchange/read_profile.h"
 #include "raw/input.h"
@@ -37,6 +38,17 @@ Error with_reason(Error error, const std::string& path) {
     return std::move(error).with_hint(
         "a recording is for those who made it: sudo gosym report");
   return error;
+}
+
+// What the profile in a file may take in memory for the size of it: a few bytes that were made
+// for it could ask for any amount. Names of folded text are written out each time, and gzip
+// makes a fifth of a pprof file.
+uint64_t for_profile(InputKind kind, std::string_view begin, uint64_t size) {
+  constexpr uint64_t kPlain = 8;
+  constexpr uint64_t kPacked = 16;
+  if (kind == InputKind::kPage)
+    return raw::memory_budget(size);
+  return size * (begin.starts_with(kGzipMagic) ? kPacked : kPlain);
 }
 
 Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t memory,
@@ -67,6 +79,7 @@ Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inp
     inputs.recordings.push_back({path, *std::move(recording)});
     return Ok{};
   }
+  inputs.for_profiles += for_profile(kind, begin, (*file)->size());
   auto profile = read_profile_of(kind, **file, inputs.memory_left(), side);
   if (!profile)
     return std::move(profile).error().context(to_string(kind));
@@ -164,7 +177,8 @@ Error mixed_kinds(const Inputs& inputs) {
 }  // namespace
 
 uint64_t Inputs::memory_left() const {
-  uint64_t budget = raw::memory_budget(size);
+  constexpr uint64_t kLeast = 256 << 20;
+  uint64_t budget = for_profiles > 0 ? kLeast + for_profiles : raw::memory_budget(size);
   return budget - std::min(budget, memory);
 }
 

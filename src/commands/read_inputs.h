@@ -26,8 +26,10 @@ struct ReadProfile {
 struct Inputs {
   std::vector<NamedRecording> recordings = {};
   std::vector<ReadProfile> profiles = {};
-  // What they may all take together in memory (raw::memory_budget), and what is left of it.
+  // What they may all take together in memory, and what is left of it: raw::memory_budget() of
+  // the size of recordings, and of profiles 256 MiB and for_profile() of each.
   uint64_t size = 0;
+  uint64_t for_profiles = 0;
   uint64_t memory = 0;
   uint64_t memory_left() const;
 };

@@ -36,9 +36,11 @@ MarkedFrame without_mark(std::string_view text) {
 
 class FoldedReader {
 public:
-  explicit FoldedReader(uint64_t memory_budget) : builder_(memory_budget) {}
+  explicit FoldedReader(uint64_t memory_budget)
+      : builder_(memory_budget), max_frames_(memory_budget / kFrameSize) {}
 
   Result<Profile> read(std::string_view text) {
+    builder_.take(text.size());
     while (!text.empty()) {
       line_number_++;
       std::string_view line = take_line(text);
@@ -62,6 +64,9 @@ public:
   }
 
 private:
+  static constexpr uint64_t kFrameSize =
+      32;  // what a frame of a stack takes while that is read
+
   Result<> add_line(std::string_view line) {
     size_t space = line.rfind(' ');
     auto count = space == line.npos ? std::nullopt : parse_decimal(line.substr(space + 1));
@@ -74,7 +79,8 @@ private:
     size_t before = frames.rfind(' ');
     lines_++;
     lines_with_two_ += before != frames.npos && parse_decimal(frames.substr(before + 1));
-    add_stack(frames);
+    if (!add_stack(frames))
+      return Error("its stack takes too much memory");
     if (*count > 0)
       builder_.add_sample(
           {.stack = builder_.add_stack(stack_), .count = *count, .weight = *count});
@@ -82,10 +88,13 @@ private:
   }
 
   // Innermost first. What is inlined is one location with the frame that it was inlined into.
-  void add_stack(std::string_view frames) {
+  // False if it has more frames than there is memory for.
+  bool add_stack(std::string_view frames) {
     stack_.clear();
     std::string_view location = frames;  // from its first frame to the end of its last
     while (!frames.empty()) {
+      if (stack_.size() > max_frames_)
+        return false;
       size_t separator = frames.rfind(';');
       std::string_view frame = frames.substr(separator == frames.npos ? 0 : separator + 1);
       if (!without_mark(frame).is_inlined || separator == frames.npos) {
@@ -95,11 +104,12 @@ private:
       }
       frames = frames.substr(0, separator == frames.npos ? 0 : separator);
     }
+    return true;
   }
 
   // `text` has the frame that all others are inlined into, and these behind it.
   LocationId location_of(std::string_view text) {
-    auto [known, is_new] = locations_.try_emplace(std::string(text));
+    auto [known, is_new] = locations_.try_emplace(text);
     if (!is_new)
       return known.value();
     std::vector<std::string_view> texts = split(text, ';');
@@ -151,8 +161,9 @@ private:
   }
 
   ProfileBuilder builder_;
+  uint64_t max_frames_;                                        // of one stack
   std::vector<LocationId> stack_;                              // of a line
-  tsl::robin_map<std::string, LocationId> locations_;          // by their text
+  tsl::robin_map<std::string_view, LocationId> locations_;     // by their text
   tsl::robin_map<uint32_t, FunctionId, BytesHash> functions_;  // by their names
   uint64_t line_number_ = 0;
   uint64_t lines_ = 0;

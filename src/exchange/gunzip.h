@@ -8,6 +8,8 @@
 
 namespace gosym {
 
+inline constexpr std::string_view kGzipMagic = "\x1f\x8b";
+
 // The contents of a gzip file, all its members, of at most so many bytes.
 Result<std::string> gunzip(std::string_view file, uint64_t max_size);
 

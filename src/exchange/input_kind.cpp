@@ -4,13 +4,12 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "exchange/gunzip.h"
 #include "page/html.h"
 
 namespace gosym {
 
 namespace {
-
-constexpr std::string_view kGzipMagic = "\x1f\x8b";
 
 // Magic bytes of files that could be taken for the others: perf.data begins with text.
 constexpr std::string_view kOtherMagics[] = {"GOSYMRAW", "PERFILE", "\177ELF"};

@@ -48,13 +48,16 @@ std::array<uint64_t, kFields + 1> numbers_of(pbf_reader message) {
 bool has_numbers(const pbf_reader& message) {
   return message.wire_type() == kNumber || message.wire_type() == kBytes;
 }
-void append_numbers(pbf_reader& message, std::vector<uint64_t>& numbers) {
-  if (message.wire_type() == kNumber) {
-    numbers.push_back(message.get_uint64());
-    return;
-  }
+// Of more than `most` there is one more, which is one too many.
+void append_numbers(pbf_reader& message, std::vector<uint64_t>& numbers, uint64_t most) {
+  auto append = [&](uint64_t number) {
+    if (numbers.size() <= most)
+      numbers.push_back(number);
+  };
+  if (message.wire_type() == kNumber)
+    return append(message.get_uint64());
   for (uint64_t number : message.get_packed_uint64())
-    numbers.push_back(number);
+    append(number);
 }
 
 // The build id of GNU as raw bytes, of hexadecimal digits; none if it is another.
@@ -112,6 +115,7 @@ public:
 
   // What refers to a table is read after it: in the file they come in any order.
   Result<Profile> read() {
+    builder_.take(2 * data_.size());
     for (auto step : {&PprofReader::read_texts, &PprofReader::read_header,
                       &PprofReader::read_functions, &PprofReader::read_mappings,
                       &PprofReader::read_locations, &PprofReader::read_samples}) {
@@ -119,14 +123,15 @@ public:
         return std::move(done).error();
       if (builder_.is_full() || texts_.size() > max_texts_)
         return Error("what it says takes too much memory");
+      builder_.take(std::exchange(new_texts_, 0) * kTextSize);
     }
     return std::move(builder_).finish();
   }
 
 private:
   static constexpr uint64_t kTextSize = 32;  // what a text that is empty takes here, about
-  // What a frame of a stack like no other takes in a tree or a page.
-  static constexpr uint64_t kFrameSize = 128;
+  static constexpr uint64_t kFrameSize =
+      32;  // what a frame of a stack takes while that is read
 
   // What is to be made of one of a sample's values.
   struct Value {
@@ -170,6 +175,7 @@ private:
       while (texts_.size() <= max_texts_ && message.next(pprof_field::kStringTable, kBytes)) {
         auto view = message.get_view();
         texts_.emplace_back(view.data(), view.size());
+        new_texts_++;
       }
     });
   }
@@ -207,8 +213,7 @@ private:
           }
           case tag_and_type(pprof_field::kComment, kNumber):
           case tag_and_type(pprof_field::kComment, kBytes):
-            append_numbers(message, comments);
-            comments.resize(std::min(comments.size(), kMaxComments));
+            append_numbers(message, comments, kMaxComments);
             break;
           default:
             if (message.wire_type() == kNumber && message.tag() < numbers.size())
@@ -354,6 +359,8 @@ private:
         auto found = functions_.find(function);
         if (function != 0 && found == functions_.end())
           return errorf("there is no function {}", function);
+        if (frames.size() > max_frames_)
+          return errorf("more than {} calls at one place", with_commas(max_frames_));
         if (function != 0)
           frames.push_back({.function = found->second, .line = line_of(line)});
       }
@@ -399,9 +406,9 @@ private:
       Result<> done = Ok{};
       while (done && message.next())
         if (message.tag() == 1 && has_numbers(message))
-          append_numbers(message, ids);
+          append_numbers(message, ids, max_frames_);
         else if (message.tag() == 2 && has_numbers(message))
-          append_numbers(message, values);
+          append_numbers(message, values, values_.size());
         else if (message.tag_and_type() == tag_and_type(3, kBytes))
           done = read_label(message.get_message(), sample, labels);
         else
@@ -505,6 +512,7 @@ private:
   uint64_t max_frames_;
   ProfileBuilder builder_;
   std::vector<std::string_view> texts_;
+  uint64_t new_texts_ = 0;     // that are not counted yet
   std::vector<Value> values_;  // of the sample types
   std::map<std::pair<std::string_view, std::string_view>, uint32_t> images_;  // path, build id
   // By their ids in the file.
@@ -518,7 +526,7 @@ private:
 }  // namespace
 
 Result<Profile> read_pprof(std::string_view file, uint64_t memory_budget) {
-  if (!file.starts_with("\x1f\x8b"))
+  if (!file.starts_with(kGzipMagic))
     return PprofReader(file, memory_budget).read();
   // What is made of it takes some times as much as the file does, so that more of it would be
   // refused anyway.

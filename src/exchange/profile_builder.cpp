@@ -9,9 +9,9 @@ namespace gosym {
 
 namespace {
 
-// What an entry of a table with its place in a hash table takes, about.
+// What an entry of a table takes while that grows, with its place in a hash table.
 template <class Thing>
-constexpr uint64_t kSize = sizeof(Thing) + 32;
+constexpr uint64_t kSize = 2 * sizeof(Thing) + 160;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ MappingId ProfileBuilder::add_mapping(const Mapping& mapping) {
 }
 
 LocationId ProfileBuilder::add_location(Location location, std::span<const Frame> frames) {
-  memory_ += kSize<Location> + frames.size() * sizeof(Frame);
+  memory_ += kSize<Location> + 2 * frames.size() * sizeof(Frame);
   location.first_frame = static_cast<uint32_t>(profile_.frames.size());
   location.frame_count = static_cast<uint32_t>(frames.size());
   profile_.frames.insert(profile_.frames.end(), frames.begin(), frames.end());
@@ -56,11 +56,12 @@ LocationId ProfileBuilder::add_location(Location location, std::span<const Frame
 }
 
 StackId ProfileBuilder::add_stack(std::span<const LocationId> stack) {
-  uint32_t before = stacks_.size();
-  uint32_t id = stacks_.intern(stack);
-  if (stacks_.size() > before)
-    memory_ += 64 + stack.size_bytes();
-  return StackId{id};
+  uint64_t needed = memory_ + stacks_.memory_to_add(stack.size());
+  if (needed > memory_budget_) {
+    memory_ = needed;
+    return StackId{0};
+  }
+  return StackId{stacks_.intern(stack)};
 }
 
 uint32_t ProfileBuilder::add_label_set(std::span<const ProfileLabel> labels) {
@@ -78,11 +79,12 @@ uint32_t ProfileBuilder::add_label_set(std::span<const ProfileLabel> labels) {
 }
 
 void ProfileBuilder::add_sample(const SampleCount& sample) {
-  memory_ += sizeof(SampleCount);
+  memory_ += 2 * sizeof(SampleCount);
   profile_.samples.push_back(sample);
 }
 
 Profile ProfileBuilder::finish() && {
+  memory_ += stacks_.memory();
   std::move(stacks_).take(profile_.stack_locations, profile_.stack_begin);
   profile_.stats.samples = profile_.total_count();
   profile_.memory_limit = memory_budget_ - std::min(memory_budget_, memory_);

@@ -35,8 +35,11 @@ public:
   uint32_t add_label_set(std::span<const ProfileLabel> labels);
   void add_sample(const SampleCount& sample);
 
-  // What was added comes to more than the budget: what follows may be left out.
-  bool is_full() const { return memory_ > memory_budget_; }
+  // So many bytes are in the reader's own tables, or in the file.
+  void take(uint64_t bytes) { memory_ += bytes; }
+  // What was added comes to more than the budget: what follows may be left out, and a stack was
+  // left out that would have.
+  bool is_full() const { return memory_ + stacks_.memory() > memory_budget_; }
 
   // With the samples counted.
   Profile finish() &&;

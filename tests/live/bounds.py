@@ -7,6 +7,7 @@
 The recordings are those of tests/fixtures/make_bombs.cpp. None of them needs rights.
 """
 import gzip
+import io
 import os
 import pathlib
 import re
@@ -179,6 +180,59 @@ def next_command():
     assert not (WORK / "gone").exists()
 
 
+def field(number, payload):
+    return bytes([number << 3 | 2]) + varint(len(payload)) + payload
+
+
+def varint(number):
+    low = b""
+    while number > 127:
+        low += bytes([number & 127 | 128])
+        number >>= 7
+    return low + bytes([number])
+
+
+def number(field_number, value):
+    return bytes([field_number << 3]) + varint(value)
+
+
+def foreign_profiles():
+    """Profiles of other tools, which would take gigabytes: each stays in the budget of its size."""
+    letters = "abcdefghij"
+    lines = {
+        "deep.folded": [";".join(["a", "b"] * 3_000_000) + " 1\n"],
+        "stacks.folded": (";".join(letters[i * n % 10] for n in range(1, 2000)) + f";{i} 1\n" for i in range(3_000)),
+        "names.folded": (f"{i:x} 1\n" for i in range(600_000)),
+    }
+    texts = b"".join(field(6, text) for text in [b"", b"samples", b"count", b"f"])
+    head = field(1, number(1, 1) + number(2, 2)) + texts + field(5, number(1, 1) + number(2, 3)) + \
+        field(4, number(1, 1) + field(4, number(1, 1)))
+    messages = {
+        "texts.pb.gz": (field(6, b"") * 1000 for _ in range(100_000)),
+        "functions.pb.gz": (field(5, number(1, i) + number(2, 3)) for i in range(2, 1_000_000)),
+        "locations.pb.gz": (field(4, number(1, i) + field(4, number(1, 1))) for i in range(2, 1_000_000)),
+        "labels.pb.gz": (field(2, number(1, 1) + number(2, 1) + field(3, number(1, 3) + number(3, i)))
+                         for i in range(500_000)),
+        "one_stack.pb.gz": [field(2, field(1, b"\x01" * 50_000_000) + number(2, 1))],
+    }
+    for name, parts in {**lines, **messages}.items():
+        file = WORK / name
+        # Piece by piece: what this process takes counts as that of its child.
+        if name in lines:
+            with open(file, "w") as text:
+                text.writelines(parts)
+        else:
+            with gzip.open(file, "wb", 1) as packed, io.BufferedWriter(packed, 1 << 20) as message:
+                message.write(head)
+                message.writelines(parts)
+        size = file.stat().st_size
+        most = (256 << 20) + size * (8 if name in lines else 16)
+        status, said, _, memory = report(file, "--stdio")
+        print(f"# {name}: {size:,} bytes, status {status}, {memory >> 20} of {most >> 20} MiB; {said.strip()[-100:]}")
+        assert memory <= most + (64 << 20), f"{name}: {memory >> 20} MiB for {size} bytes"
+        file.unlink()
+
+
 TABLE = [("image", 4 << 30), ("name", 100), ("product", 2_000), ("maps", 3), ("events", 60),
          ("product", 60_000), ("maps", 40), ("words", 20_000), ("stacks", 5_000), ("tree", 12_000),
          ("labels", 2_000), ("words", 100_000), ("tree", 400_000), ("stacks", 300_000),
@@ -217,5 +271,6 @@ run([("an image that claims 4 GiB", image),
      ("labels", lambda: bounded("labels", 2000)),
      ("callers in words of stacks", lambda: bounded("words", 70_000, refused=True)),
      ("recordings one behind the other", concatenated),
+     ("profiles of other tools", foreign_profiles),
      ("names of files in messages", names_of_files),
      ("the next command is one for a shell", next_command)])

@@ -294,18 +294,17 @@ TEST_CASE("pprof reader: each field made wrong") {
   CHECK(odd->frames.front().line == 0);
 }
 
-// A tree or a page of them takes a hundred bytes for each.
 TEST_CASE("pprof reader: frames of inlined calls count in each stack that has them") {
-  constexpr uint64_t kSmall = 1 << 20;
+  constexpr uint64_t kSmall = 400 << 10;
   Pprof pprof = Pprof::of_cpu();
   pprof.message(5, {{1, 1}, {2, 5}}).inlined_calls(1, 1, 5'000);
   for (int i = 0; i < 10; i++)
     pprof.message(2, {{1, 1}, {2, 1}});  // the same stack
   CHECK(problem_of(read_pprof(pprof.data(), kSmall)) == "none");
   pprof.message(2, {{1, 1}, {1, 1}, {2, 1}});
-  CHECK(
-      problem_of(read_pprof(pprof.data(), kSmall)) ==
-      "sample 11: stacks of more than 8,192 frames in all, which no profile of its size needs");
+  CHECK(problem_of(read_pprof(pprof.data(), kSmall)) ==
+        "sample 11: stacks of more than 12,800 frames in all, which no profile of its size "
+        "needs");
   CHECK(pprof.problem() == "none");
 }
 
