@@ -284,7 +284,7 @@ OptionGroup filter_options(ReportOptions& options) {
             .values = Values::kCommaList},
            {.names = "-c,--comm",
             .value = "NAME",
-            .help = "Only threads with this name",
+            .help = "Only threads, or processes, with this name",
             .set = into(filter.comms),
             .values = Values::kCommaList},
            {.names = "--cgroup",

@@ -298,8 +298,9 @@ private:
 
   Result<> read_owners() {
     const page::Owners& table = page_.owners;
-    auto rows = rows_of("owners", table.event, table.pid, table.tid, table.comm, table.cgroup,
-                        table.label_set, table.recording, table.state, table.waker);
+    auto rows =
+        rows_of("owners", table.event, table.pid, table.tid, table.comm, table.cgroup,
+                table.label_set, table.recording, table.state, table.waker, table.process);
     if (!rows)
       return std::move(rows).error();
     if (auto read = read_label_sets(); !read)
@@ -314,7 +315,8 @@ private:
       auto cgroup = text(at(table.cgroup, i));
       auto state = text(at(table.state, i));
       auto waker = text(at(table.waker, i));
-      for (const auto* one : {&comm, &cgroup, &state, &waker})
+      auto process = text(at(table.process, i));
+      for (const auto* one : {&comm, &cgroup, &state, &waker, &process})
         if (!*one)
           return errorf("owner {}: {}", i, one->error().message());
       auto event = check_reference("event", owner.event, events_.size());
@@ -329,6 +331,7 @@ private:
       owner.cgroup = *cgroup;
       owner.state = *state;
       owner.waker = *waker;
+      owner.process = *process;
       owners_.push_back(owner);
     }
     return Ok{};

@@ -438,6 +438,8 @@ private:
       sample.cgroup = builder_.intern(*value);
     else if (*key == "state" && is_ours())
       sample.state = builder_.intern(*value);
+    else if (*key == "process" && is_ours())
+      sample.process = builder_.intern(*value);
     else if (*key == "waker" && is_ours())
       sample.waker = builder_.intern(*value);
     else if (*key == "pid" && is_number && number <= UINT32_MAX)

@@ -316,6 +316,7 @@ private:
   void write_thread(protozero::pbf_writer& out, const SampleCount& sample) {
     if (sample.comm != StringId{})
       write_label(out, "thread", pprof_field::kText, string(profile_.strings[sample.comm]));
+    write_text(out, "process", profile_.strings[sample.process]);
     if (profile_.info.source.empty() || sample.pid != 0)
       write_label(out, "pid", pprof_field::kNumber, sample.pid);
     if (profile_.info.source.empty() || sample.tid != 0)

@@ -367,9 +367,9 @@ public:
       : profile_(profile), texts_(texts), owners_(owners) {}
 
   uint32_t of(const SampleCount& sample) {
-    Key key = {sample.event,      sample.pid,          sample.tid,
-               text(sample.comm), text(sample.cgroup), sample.label_set,
-               sample.recording,  text(sample.state),  text(sample.waker)};
+    Key key = {sample.event,        sample.pid,          sample.tid,       text(sample.comm),
+               text(sample.cgroup), sample.label_set,    sample.recording, text(sample.state),
+               text(sample.waker),  text(sample.process)};
     auto [known, is_new] =
         numbers_.try_emplace(key, static_cast<uint32_t>(owners_.event.size()));
     for (size_t i = 0; is_new && i < key.size(); i++)
@@ -399,16 +399,16 @@ public:
   }
 
 private:
-  using Key = std::array<uint32_t, 9>;
+  using Key = std::array<uint32_t, 10>;
 
   uint32_t text(StringId id) { return texts_.add(profile_.strings[id]); }
 
   const Profile& profile_;
   TextTable& texts_;
   Owners& owners_;
-  std::array<Column*, 9> columns_ = {&owners_.event,     &owners_.pid,    &owners_.tid,
-                                     &owners_.comm,      &owners_.cgroup, &owners_.label_set,
-                                     &owners_.recording, &owners_.state,  &owners_.waker};
+  std::array<Column*, 10> columns_ = {
+      &owners_.event,     &owners_.pid,       &owners_.tid,   &owners_.comm,  &owners_.cgroup,
+      &owners_.label_set, &owners_.recording, &owners_.state, &owners_.waker, &owners_.process};
   tsl::robin_map<Key, uint32_t, BytesHash> numbers_;
 };
 
@@ -520,10 +520,10 @@ void number_texts(const TextTable& texts, Page& page) {
   std::vector<uint32_t> numbers = texts.write(page.texts);
   for (Module& module : page.modules)
     module.path = numbers[module.path];
-  renumber(numbers,
-           {&page.functions.name, &page.functions.system_name, &page.functions.file,
-            &page.functions.package, &page.frames.text, &page.frames.category,
-            &page.owners.comm, &page.owners.cgroup, &page.owners.state, &page.owners.waker});
+  renumber(numbers, {&page.functions.name, &page.functions.system_name, &page.functions.file,
+                     &page.functions.package, &page.frames.text, &page.frames.category,
+                     &page.owners.comm, &page.owners.cgroup, &page.owners.state,
+                     &page.owners.waker, &page.owners.process});
   for (LabelSet& labels : page.label_sets)
     renumber(numbers, {&labels.key, &labels.value});
 }

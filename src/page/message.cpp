@@ -123,6 +123,7 @@ struct Fields {
     field(7, owners.recording);
     field(8, owners.state);
     field(9, owners.waker);
+    field(10, owners.process);
   }
 
   static void visit(auto& field, Either<LabelSet> auto& labels) {

@@ -125,6 +125,7 @@ struct Owners {
   Column pid;
   Column tid;
   Column comm;
+  Column process;
   Column cgroup;
   Column label_set;
   Column recording;

@@ -141,8 +141,9 @@ void shorten(Page& page) {
   drop_zeros(samples.skipped);
 
   Owners& owners = page.owners;
-  for (Column* column : {&owners.pid, &owners.tid, &owners.comm, &owners.cgroup,
-                         &owners.label_set, &owners.recording, &owners.state, &owners.waker})
+  for (Column* column :
+       {&owners.pid, &owners.tid, &owners.comm, &owners.cgroup, &owners.label_set,
+        &owners.recording, &owners.state, &owners.waker, &owners.process})
     drop_zeros(*column);
 }
 

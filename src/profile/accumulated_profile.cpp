@@ -97,7 +97,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     bool is_short = ids.is_short[to_index(sample.stack)];
     sample.stack = ids.stacks[to_index(sample.stack)];
     sample.comm = ids.strings[static_cast<size_t>(sample.comm)];
-    for (StringId* text : {&sample.cgroup, &sample.state, &sample.waker})
+    for (StringId* text : {&sample.cgroup, &sample.state, &sample.waker, &sample.process})
       *text = ids.strings[static_cast<size_t>(*text)];
     sample.label_set = ids.label_sets[sample.label_set];
     sample.event = ids.events[sample.event];
@@ -247,12 +247,13 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
                      of.step,
                      of.recording,
                      static_cast<uint32_t>(of.state),
-                     static_cast<uint32_t>(of.waker)};
+                     static_cast<uint32_t>(of.waker),
+                     static_cast<uint32_t>(of.process)};
   };
   if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
     sample.goid = 0;
     sample.pid = sample.tid = sample.cpu = sample.label_set = 0;
-    sample.cgroup = sample.waker = {};
+    sample.cgroup = sample.waker = sample.process = {};
     is_short = true;
   }
   shortened_ += is_short ? sample.count : 0;

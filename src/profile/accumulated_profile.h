@@ -51,8 +51,9 @@ private:
   };
   struct SampleKey {
     uint64_t goid;
-    uint32_t stack, pid, tid, comm, label_set, event, cgroup, cpu, step, recording, state,
-        waker;
+    uint64_t stack;  // as wide as it is so that there is no padding
+    uint32_t pid, tid, comm, label_set, event, cgroup, cpu, step, recording, state, waker,
+        process;
     bool operator==(const SampleKey&) const = default;
   };
   // New ids of what a part has, by the old ones.

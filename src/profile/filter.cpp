@@ -93,9 +93,10 @@ Result<TimeRange> parse_time_range(std::string_view text) {
 
 namespace {
 
-bool keeps_comm(const std::vector<std::string>& wanted, std::string_view comm) {
+bool keeps_comm(const std::vector<std::string>& wanted, std::string_view thread,
+                std::string_view process) {
   return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& one) {
-           return is_same_comm(one, comm);
+           return is_same_comm(one, thread) || is_same_comm(one, process);
          });
 }
 
@@ -126,7 +127,8 @@ void apply(const Filter& filter, Profile& profile) {
   size_t dropped = std::erase_if(profile.samples, [&](const SampleCount& sample) {
     return !is_in_time(sample) || !keeps_number(filter.pids, sample.pid) ||
            !keeps_number(filter.tids, sample.tid) ||
-           !keeps_comm(filter.comms, profile.strings[sample.comm]) ||
+           !keeps_comm(filter.comms, profile.strings[sample.comm],
+                       profile.strings[sample.process]) ||
            !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
            !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
   });
@@ -155,14 +157,15 @@ void widen_steps(Profile& profile, uint64_t step) {
   drop_unused_stacks(profile);
 }
 
-bool Filter::keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
+bool Filter::keeps(const RecordedSample& sample, const SampleNames& names,
                    uint64_t recording_start) const {
   // The recorder's first samples may be a little older than its note of when it started.
   uint64_t since_start = sample.time - std::min(sample.time, recording_start);
   return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) &&
-         keeps_comm(comms, comm) && keeps_cgroup(cgroups, cgroup) &&
-         keeps_labels(labels, sample.labels) && since_start >= time.begin &&
-         since_start < time.end && (!event || *event == sample.event);
+         keeps_comm(comms, names.thread, names.process) &&
+         keeps_cgroup(cgroups, names.cgroup) && keeps_labels(labels, sample.labels) &&
+         since_start >= time.begin && since_start < time.end &&
+         (!event || *event == sample.event);
 }
 
 std::string Filter::to_string() const {

@@ -23,12 +23,19 @@ struct TimeRange {
 // "1.5,3": durations as parse_duration has them. Either may be left out: ",3", "2,".
 Result<TimeRange> parse_time_range(std::string_view text);
 
+// Names of whose a sample is.
+struct SampleNames {
+  std::string_view thread;
+  std::string_view process;
+  std::string_view cgroup;  // a path
+};
+
 // Which samples of a recording a profile is made of: those that match each list that is not
 // empty, and the time.
 struct Filter {
   std::vector<uint32_t> pids;
   std::vector<uint32_t> tids;
-  std::vector<std::string> comms;
+  std::vector<std::string> comms;  // of threads, or of processes with all their threads
   TimeRange time;
   std::vector<std::string> labels = {};  // "KEY=VALUE"; of each key one must match
 
@@ -40,7 +47,7 @@ struct Filter {
 
   bool keeps_all() const { return *this == Filter(); }
   // `recording_start` is on the clock of the samples.
-  bool keeps(const RecordedSample& sample, std::string_view comm, std::string_view cgroup,
+  bool keeps(const RecordedSample& sample, const SampleNames& names,
              uint64_t recording_start) const;
   // As the options that make this filter; empty if it keeps everything. The event is not in it:
   // a profile has that itself.

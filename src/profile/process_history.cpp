@@ -108,7 +108,11 @@ std::string_view ProcessHistory::name_of(uint32_t tid, uint64_t time) const {
 
 std::string_view ProcessHistory::comm(uint32_t pid, uint32_t tid, uint64_t time) const {
   std::string_view name = name_of(tid, time);
-  return name.empty() ? name_of(pid, time) : name;
+  return name.empty() ? process_name(pid, time) : name;
+}
+
+std::string_view ProcessHistory::process_name(uint32_t pid, uint64_t time) const {
+  return name_of(pid, time);
 }
 
 }  // namespace gosym

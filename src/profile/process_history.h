@@ -39,8 +39,10 @@ public:
   AddressSpace address_space(uint32_t pid, uint64_t time) const;
   // Null if nothing was mapped there.
   const MapEvent* find(AddressSpace space, uint64_t address) const;
-  // The name of the thread; before it is known, that of its process's first thread; or empty.
+  // The name of the thread; before it is known, that of its process; or empty.
   std::string_view comm(uint32_t pid, uint32_t tid, uint64_t time) const;
+  // That of its first thread, whichever threads there are by then; empty: it is not known.
+  std::string_view process_name(uint32_t pid, uint64_t time) const;
 
 private:
   struct Program {

@@ -172,7 +172,7 @@ struct SampleCount {
   StackId stack{};
   uint32_t pid = 0;
   uint32_t tid = 0;
-  StringId comm{};  // of the thread when the samples were taken
+  StringId comm{};  // of the thread when the samples were taken; ":TID": unknown
   uint64_t count = 0;
   uint32_t label_set = 0;  // index into Profile::label_sets
   uint32_t event = 0;      // index into RecordingInfo::events
@@ -185,6 +185,11 @@ struct SampleCount {
   uint32_t recording = 0;  // index into Profile::recordings
   StringId state{};        // as RecordedSample has it
   StringId waker{};        // likewise; only if it was asked for
+  // That of its first thread when the samples were taken, also if there are none of that;
+  // ":PID": unknown. Empty in profiles of others, which tell of threads only.
+  StringId process{};
+
+  StringId process_name() const { return process == StringId{} ? comm : process; }
 };
 
 // One of the recordings that a profile is of.

@@ -38,8 +38,7 @@ public:
   Tables(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
          std::span<const RecordedPerfMap> perf_maps, GroupBy group_by);
 
-  std::string_view comm(const RecordedSample& sample);
-  std::string_view cgroup(const RecordedSample& sample) const;
+  SampleNames names(const RecordedSample& sample);
   uint32_t number_stack(std::span<const uint64_t> stack) { return raw_stacks_.intern(stack); }
   uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.number(top); }
   uint32_t number_labels(std::span<const Label> labels);
@@ -93,7 +92,8 @@ private:
   SequencePool<uint64_t> raw_stacks_;
   SequenceNumbers<StackWord> raw_tops_;
   SequencePool<ProfileLabel> label_sets_;
-  std::string unknown_comm_;          // that comm() gave last
+  std::string unknown_thread_;        // that names() gave last
+  std::string unknown_process_;       // likewise
   std::vector<LocationId> resolved_;  // scratch of add_stack()
 
   tsl::robin_map<StackContext, uint32_t, BytesHash> contexts_;
@@ -118,16 +118,17 @@ Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
   profile_.time_step = group_by.time_step;
 }
 
-std::string_view Replay::Tables::comm(const RecordedSample& sample) {
-  std::string_view name = history().comm(sample.pid, sample.tid, sample.time);
-  if (!name.empty())
-    return name;
-  return unknown_comm_ = fmt::format(":{}", sample.tid);
-}
-
-std::string_view Replay::Tables::cgroup(const RecordedSample& sample) const {
-  auto known = cgroups_.find(sample.cgroup);
-  return known == cgroups_.end() ? std::string_view() : known->second;
+SampleNames Replay::Tables::names(const RecordedSample& sample) {
+  SampleNames names = {.thread = history().comm(sample.pid, sample.tid, sample.time),
+                       .process = history().process_name(sample.pid, sample.time),
+                       .cgroup = {}};
+  if (names.thread.empty())
+    names.thread = unknown_thread_ = fmt::format(":{}", sample.tid);
+  if (names.process.empty())
+    names.process = unknown_process_ = fmt::format(":{}", sample.pid);
+  if (auto known = cgroups_.find(sample.cgroup); known != cgroups_.end())
+    names.cgroup = known->second;
+  return names;
 }
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
@@ -151,23 +152,25 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
 
   // The recorder's first samples may be a little older than its note of when it began.
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
+  SampleNames named = names(sample);
   // What the output does not tell apart is left at 0, so that equal samples become one count.
   SampleCount counted = {
       .stack = known->second,
       .pid = sample.pid,
       .tid = group_by_.has_tids ? sample.tid : 0,
-      .comm = profile_.strings.intern(comm(sample)),
+      .comm = profile_.strings.intern(named.thread),
       .count = 1,
       .label_set = numbers.label_set,
       .event = sample.event,
       .goid = group_by_.has_goids ? sample.goid : 0,
-      .cgroup = profile_.strings.intern(cgroup(sample)),
+      .cgroup = profile_.strings.intern(named.cgroup),
       .weight = sample.weight,
       .skipped = profile_.skipped_in(sample.weight, sample.event),
       .cpu = group_by_.has_cpus ? sample.cpu : 0,
       .step = step_of(group_by_.time_offset + since_begin),
       .state = profile_.strings.intern(sample.state),
-      .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{}};
+      .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{},
+      .process = profile_.strings.intern(named.process)};
   // A point in time falls into one step; a wait is spread over those that it lasted.
   uint64_t shown = since_begin - std::min(since_begin, timeline_begin_);
   if (!has_intervals(profile_.info.events[sample.event])) {
@@ -301,12 +304,8 @@ Replay::Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vecto
 Replay::Replay(Replay&&) noexcept = default;
 Replay::~Replay() = default;
 
-std::string_view Replay::comm(const RecordedSample& sample) {
-  return tables_->comm(sample);
-}
-
-std::string_view Replay::cgroup(const RecordedSample& sample) const {
-  return tables_->cgroup(sample);
+SampleNames Replay::names(const RecordedSample& sample) {
+  return tables_->names(sample);
 }
 
 uint32_t Replay::number_stack(std::span<const uint64_t> stack) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/recording.h"
+#include "profile/filter.h"
 #include "profile/profile.h"
 #include "profile/stack_dumps.h"
 
@@ -57,11 +58,9 @@ public:
   Replay(Replay&&) noexcept;
   ~Replay();
 
-  // The name of the sample's thread; ":TID" if it is not known. Valid until the next call.
-  std::string_view comm(const RecordedSample& sample);
-
-  // The path of its cgroup; empty if it is not known.
-  std::string_view cgroup(const RecordedSample& sample) const;
+  // ":TID" and ":PID" for what is not known, but no path of a cgroup. Valid until the next
+  // call.
+  SampleNames names(const RecordedSample& sample);
 
   // Many samples share a stack, a top or a set of labels: whoever knows which may have each
   // numbered once, instead of once a sample. What is equal has the same number.

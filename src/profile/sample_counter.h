@@ -16,9 +16,10 @@ namespace gosym {
 class SampleCounter {
 public:
   void add(const SampleCount& sample) {
-    SampleOwner whose = {sample.goid, sample.recording, sample.comm,   sample.pid,
-                         sample.tid,  sample.label_set, sample.cgroup, sample.event,
-                         sample.cpu,  sample.step,      sample.state,  sample.waker};
+    SampleOwner whose = {sample.goid,   sample.recording, sample.comm,   sample.pid,
+                         sample.tid,    sample.label_set, sample.cgroup, sample.event,
+                         sample.cpu,    sample.step,      sample.state,  sample.waker,
+                         sample.process};
     auto number = whose_.try_emplace(whose, static_cast<uint32_t>(whose_.size())).first->second;
     SampleCount* same = find(sample.stack, number);
     if (!same) {
@@ -60,7 +61,7 @@ private:
 
   struct SampleOwner {
     uint64_t goid;
-    uint64_t recording;  // as wide as it is so that there is no padding
+    uint32_t recording;
     StringId comm;
     uint32_t pid;
     uint32_t tid;
@@ -71,6 +72,7 @@ private:
     uint32_t step;
     StringId state;
     StringId waker;
+    StringId process;
     bool operator==(const SampleOwner&) const = default;
   };
   static constexpr uint32_t kNobody = UINT32_MAX;

@@ -139,8 +139,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
         if (sample.weight == 0)
           continue;
       }
-      if (keeps_all || filter.keeps(sample, replay.comm(sample), replay.cgroup(sample),
-                                    recording.begin_time))
+      if (keeps_all || filter.keeps(sample, replay.names(sample), recording.begin_time))
         replay.add(sample, numbers.of(row));
     }
     if (find && !find_callers(recording, replay, stacks, find))

@@ -265,15 +265,16 @@ void HeldEvents::forget_until(uint64_t time) {
     if (over_.front().tid == 0)
       forget_before(process->second, over_.front().time);
     else
-      forget_thread(process->second, over_.front().tid);
+      forget_thread(process->first, over_.front().tid, process->second);
   }
   forgotten_until_ = std::max(forgotten_until_, time);
 }
 
-// Another may have its number by now.
-void HeldEvents::forget_thread(HeldProcess& process, uint32_t tid) {
+// Another may have its number by now. The first thread names its process, also when it has
+// ended and others go on.
+void HeldEvents::forget_thread(uint32_t pid, uint32_t tid, HeldProcess& process) {
   auto thread = process.threads.find(tid);
-  if (thread == process.threads.end() || !thread->second.has_ended)
+  if (tid == pid || thread == process.threads.end() || !thread->second.has_ended)
     return;
   process.threads.erase(thread);
   thread_count_--;

@@ -102,7 +102,7 @@ private:
   void begin_anew(uint32_t pid, HeldProcess& process, uint64_t time);
   void forget_before(HeldProcess& process, uint64_t time);
   bool rename(HeldThread& thread, const CommEvent& event) const;
-  void forget_thread(HeldProcess& process, uint32_t tid);
+  void forget_thread(uint32_t pid, uint32_t tid, HeldProcess& process);
   void discount(const HeldProcess& process);
 
   struct Want;

@@ -29,7 +29,7 @@ std::vector<ProfiledProcess> find_processes(const Profile& profile,
                                             const Hosts& hosts) {
   std::map<std::tuple<uint32_t, uint32_t, StringId>, uint64_t> amounts;
   for (const SampleCount& sample : samples)
-    amounts[{hosts.of(sample), sample.pid, sample.comm}] += profile.amount(sample);
+    amounts[{hosts.of(sample), sample.pid, sample.process_name()}] += profile.amount(sample);
 
   std::vector<ProfiledProcess> processes;
   uint64_t most = 0;

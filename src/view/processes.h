@@ -14,7 +14,7 @@ namespace gosym {
 struct ProfiledProcess {
   uint32_t host = 0;  // number of the host, as Hosts has it
   uint32_t pid = 0;
-  StringId comm{};      // the name that most of its samples have
+  StringId comm{};      // the name that it had in most of its samples
   uint64_t amount = 0;  // Profile::amount of them
 };
 

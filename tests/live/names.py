@@ -1,11 +1,30 @@
 #!/usr/bin/python3
 """Each sample has the names of what ran when it was taken: of the program, the process and the thread."""
 import os
+import re
+import shutil
 
-from common import FIXTURES, SLOW, Skip, call, folded, gosym, new_place, run
+from common import FIXTURES, SLOW, Skip, call, folded, gosym, new_place, pprof, run
 
 RATE = 99 if SLOW else 999
 TURNS = 3 if SLOW else 25
+
+
+# A thread of its own works.
+JAVA = """
+public class Work {
+  public static void main(String[] words) throws Exception {
+    Thread worker = new Thread(() -> {
+      long sum = 0;
+      for (long end = System.nanoTime() + 300_000_000; System.nanoTime() < end;)
+        sum += sum * 31 + 1;
+      System.out.println(sum);
+    }, "cruncher-1");
+    worker.start();
+    worker.join();
+  }
+}
+"""
 
 
 def steps(name="steps"):
@@ -64,6 +83,52 @@ def execs_in_a_row():
     assert set(counts) == {("exe", "first"), ("exe", "second"), ("steps", "first")}, counts
 
 
+def is_a_process_named(file, name, thread):
+    """In all that shows processes, though a thread of another name did the work."""
+    told = gosym("report", file).out
+    assert re.search(rf"^processes +{name} \(\d+\) 100.0 %$", told, re.MULTILINE), told
+    rows = [line.split(",") for line in gosym("report", file, "--csv", "--by", "process").out.splitlines()]
+    assert re.fullmatch(rf"{name} \(\d+\)", rows[1][rows[0].index("process")]), rows
+    both = gosym("report", file, "--by", "process,thread").out
+    assert re.search(rf"{name} \(\d+\)[\s\S]* {thread} \(\d+\)", both), both
+    labels = [sample.labels for sample in pprof(file, "--comm", thread).samples]
+    assert {(each["process"], each["thread"]) for each in labels} == {(name, thread)}, labels
+    page = file.with_suffix(".html")
+    gosym("report", file, "--html", page)
+    assert f"{name} (" in gosym("report", page).out.splitlines()[2]
+    assert thread in {stack.comm for stack in folded(file, "--comm", name)}
+    assert {stack.comm for stack in folded(file, "--comm", thread)} == {thread}
+
+
+def process_of_a_worker():
+    """Its first thread does nothing, or has ended."""
+    for step in ("thread", "leave"):
+        program = steps("server")
+        file = new_place("cpu.raw")
+        gosym("record", "-q", "-F", RATE, "-o", file, "--", program, step, "name", "worker-7", "first", 200)
+        file_of_all = new_place("cpu.raw")
+        gosym("record", "-q", "-a", "-F", RATE, "-o", file_of_all, "--",
+              program, step, "name", "worker-7", "first", 200)
+        is_a_process_named(file, "server", "worker-7")
+        told = gosym("report", file_of_all, "--by", "process", "--comm", "server").out
+        assert re.search(r" server \(\d+\)", told) and "worker-7 (" not in told, told
+
+
+def java():
+    """Its first thread waits for the others."""
+    if not shutil.which("java"):
+        raise Skip("no java")
+    place = new_place("Work.java")
+    place.write_text(JAVA)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", RATE, "-o", file, "--", "java", "-Xint", place)
+    told = gosym("report", file, "--by", "process").out
+    assert re.search(r"^processes +java \(\d+\) 100.0 %$", told, re.MULTILINE), told
+    by_thread = gosym("report", file, "--by", "thread").out
+    assert "cruncher-1 (" in by_thread, by_thread
+    assert "cruncher-1" in {stack.comm for stack in folded(file, "--comm", "java")}
+
+
 def python_that_executes():
     """Its code is none of ours: it has to lie in files."""
     here, there = two_cpus()
@@ -92,4 +157,6 @@ run([("a program that goes to another CPU and executes", exec_on_another_cpu),
      ("the same of all processes", lambda: exec_on_another_cpu("-a")),
      ("programs that execute one after the other", execs_in_a_row),
      ("python that executes perl", python_that_executes),
+     ("a process whose worker has a name", process_of_a_worker),
+     ("java", java),
      ("a thread that renames itself", thread_that_renames_itself)])

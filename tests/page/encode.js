@@ -74,7 +74,7 @@ class Table {
 
 // profile: {origin, events, recordings: [{name, host, command}], sides: [{recordings}], modules: [{path, kind}],
 // labels: [[[key, value]]], notes, samples: [{stack: [frame], owner: {pid, tid, comm, event, cgroup,
-// labelSet, recording, state}, step, count, weight}]}.
+// labelSet, recording, state, process}, step, count, weight}]}.
 // Stacks are outermost first; a frame is {name, module, file, line, package, source, isInlined,
 // unnamed, category, categoryKind, leftOut, text}.
 function encodeMessage(profile) {
@@ -99,7 +99,7 @@ function encodeMessage(profile) {
     }
     const o = {pid: 1, tid: 1, comm: "main", ...sample.owner};
     node.samples.push({owner: owners.of([o.event ?? 0, o.pid, o.tid, text(o.comm), text(o.cgroup),
-      o.labelSet ?? 0, o.recording ?? 0, text(o.state)]), step: sample.step ?? 0,
+      o.labelSet ?? 0, o.recording ?? 0, text(o.state), 0, text(o.process)]), step: sample.step ?? 0,
       count: sample.count ?? 1, weight: sample.weight ?? 0});
   }
   for (const module of profile.modules ?? [{path: "/bin/prog"}])

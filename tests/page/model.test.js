@@ -87,6 +87,15 @@ test("groups stand above stacks", () => {
   }
 });
 
+test("a process has its own name, not that of a thread that works", () => {
+  const of = (tid, comm, process) => ({owner: {tid, comm, process}});
+  const profile = profileOf({samples: [sample("main", {...of(1, "main", "sh"), count: 2}),
+    sample("main", {...of(7, "worker-7", "server"), count: 3}), sample("main", of(8, "reader", "server"))]});
+  const values = (id) => v.ownerDimensions(profile).find((each) => each.id === id).values;
+  assert.deepEqual(values("process"), ["server (1)"]);
+  assert.deepEqual(values("comm").sort(), ["main", "reader", "worker-7"]);
+});
+
 test("filters by owner, time and stack", () => {
   const labels = [[["handler", "a"]], [["handler", "b"]]];
   const profile = profileOf({labels, samples: [

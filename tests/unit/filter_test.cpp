@@ -38,35 +38,42 @@ TEST_CASE("time range: anything else is told") {
 }
 
 TEST_CASE("filter: an empty one keeps everything and is not told") {
-  CHECK(Filter().keeps(sample_of(1, 2, 3), "", "", 0));
+  CHECK(Filter().keeps(sample_of(1, 2, 3), {"", "", ""}, 0));
   CHECK(Filter().to_string().empty());
 }
 
 TEST_CASE("filter: all kinds must match, one value of each is enough") {
   Filter filter = {{1, 2}, {11}, {"worker", "main"}, {}};
-  CHECK(filter.keeps(sample_of(1, 11), "main", "", 0));
-  CHECK(filter.keeps(sample_of(2, 11), "worker", "", 0));
-  CHECK_FALSE(filter.keeps(sample_of(3, 11), "main", "", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 12), "main", "", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 11), "mai", "", 0));
+  CHECK(filter.keeps(sample_of(1, 11), {"main", "", ""}, 0));
+  CHECK(filter.keeps(sample_of(2, 11), {"worker", "", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(3, 11), {"main", "", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 12), {"main", "", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 11), {"mai", "", ""}, 0));
   CHECK(filter.to_string() == "--pid 1,2 --tid 11 --comm worker,main");
+}
+
+TEST_CASE("filter: a name is that of a thread, or of a process with all its threads") {
+  Filter filter = {{}, {}, {"server"}, {}};
+  CHECK(filter.keeps(sample_of(1, 2), {"worker-7", "server", ""}, 0));
+  CHECK(filter.keeps(sample_of(1, 2), {"server", "java", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 2), {"worker-7", "java", ""}, 0));
 }
 
 TEST_CASE("filter: a name longer than the kernel keeps matches what it keeps") {
   Filter filter = {{}, {}, {"prometheus-server"}, {}};
-  CHECK(filter.keeps(sample_of(1, 1), "prometheus-serv", "", 0));
-  CHECK_FALSE(filter.keeps(sample_of(1, 1), "prometheus", "", 0));
+  CHECK(filter.keeps(sample_of(1, 1), {"prometheus-serv", "", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1), {"prometheus", "", ""}, 0));
 }
 
 TEST_CASE("filter: the time is that since the start, its end left out") {
   Filter filter = {{}, {}, {}, {10, 20}};
-  CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), "", "", 100));
-  CHECK(filter.keeps(sample_of(1, 1, 110), "", "", 100));
-  CHECK(filter.keeps(sample_of(1, 1, 119), "", "", 100));
-  CHECK_FALSE(filter.keeps(sample_of(1, 1, 120), "", "", 100));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), {"", "", ""}, 100));
+  CHECK(filter.keeps(sample_of(1, 1, 110), {"", "", ""}, 100));
+  CHECK(filter.keeps(sample_of(1, 1, 119), {"", "", ""}, 100));
+  CHECK_FALSE(filter.keeps(sample_of(1, 1, 120), {"", "", ""}, 100));
 
   filter.time = {0, 20};
-  CHECK(filter.keeps(sample_of(1, 1, 99), "", "", 100));
+  CHECK(filter.keeps(sample_of(1, 1, 99), {"", "", ""}, 100));
   filter.time = *parse_time_range(",1.5");
   CHECK(filter.to_string() == "--time ,1.5");
 }
@@ -77,7 +84,7 @@ TEST_CASE("filter: of each key of labels one value must match") {
   auto keeps = [&](std::vector<std::string> wanted) {
     Filter filter;
     filter.labels = std::move(wanted);
-    return filter.keeps(sample, "", "", 0);
+    return filter.keeps(sample, {"", "", ""}, 0);
   };
   CHECK_FALSE(keeps({"name=x"}));
   sample.labels = labels;
@@ -102,7 +109,7 @@ TEST_CASE("filter: a cgroup with all below it, or a container by the beginning o
   auto keeps = [&](std::string wanted, std::string_view cgroup) {
     Filter filter;
     filter.cgroups = {"/none", std::move(wanted)};
-    return filter.keeps(sample_of(1, 1), "", cgroup, 0);
+    return filter.keeps(sample_of(1, 1), {"", "", cgroup}, 0);
   };
   CHECK(keeps("/a", "/a"));
   CHECK(keeps("a/", "/a/b"));

@@ -175,6 +175,19 @@ TEST_CASE("held events: threads before an exec have their names") {
   CHECK(held.release() == Texts{"6: 1/2 is worker"});
 }
 
+TEST_CASE("held events: a process is named when its first thread has ended") {
+  Held held;
+  held.add(exec(7, 10, "server"));
+  held.add(ForkEvent{11, 7, 8, 7, 7});
+  held.add(rename(7, 8, 12, "worker"));
+  held.add(ExitEvent{13, 7, 7});
+  held.events.forget_until(20);
+  CHECK_FALSE(held.events.is_over(7));
+  held.events.want(7, 8, 21);
+  CHECK(held.release() ==
+        Texts{"10: 7/7 runs server", "10: 7/7 is server", "11: 7/8 is worker"});
+}
+
 TEST_CASE("held events: a number is that of another process soon after") {
   Held held;
   held.add(exec(1, 5, "sh"));

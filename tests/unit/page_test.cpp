@@ -142,6 +142,7 @@ private:
     sample.cgroup = text("/cgroup", 2);
     sample.state = text("state", 2);
     sample.waker = text("waker", 2);
+    sample.process = text("process", 3);
     sample.count = 1 + below(3);
     sample.label_set = below(6);
     sample.event = below(2);

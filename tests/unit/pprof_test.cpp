@@ -228,12 +228,13 @@ TEST_CASE("pprof: time that is not CPU time has the name of its event") {
   profile.samples[0].weight = 7'000'000'000;
   profile.samples[0].state = profile.strings.intern("disk sleep");
   profile.samples[0].waker = profile.strings.intern("nginx (7)");
+  profile.samples[0].process = profile.strings.intern("server");
   std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) ==
         Messages{"1=off-cpu 2=nanoseconds", "1=cpu 2=nanoseconds"});
   CHECK(values(data)[0] == std::vector<int64_t>{7'000'000'000, 0});
   std::vector<std::string> strings = string_table(data);
-  for (const char* text : {"state", "disk sleep", "waker", "nginx (7)"})
+  for (const char* text : {"state", "disk sleep", "waker", "nginx (7)", "process", "server"})
     CHECK(std::ranges::count(strings, text) == 1);
 }
 

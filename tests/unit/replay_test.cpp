@@ -166,6 +166,8 @@ TEST_CASE("history: a thread has its own name, else its creator's, else its proc
   CHECK(history.comm(1, 12, 9) == "worker");
   CHECK(history.comm(1, 13, 9) == "main");
   CHECK(history.comm(7, 7, 9).empty());
+  CHECK(history.process_name(1, 9) == "main");
+  CHECK(history.process_name(7, 9).empty());
 }
 
 TEST_CASE("history: forks that loop or never end cost no more than their number") {
@@ -314,7 +316,25 @@ TEST_CASE("replay: equal samples are counted, in whatever order they come") {
   CHECK(profile.strings[profile.samples[1].comm] == "demo");
   CHECK(frames_of(profile, profile.samples[2].stack) == Frames{" 0x1010"});
   CHECK(profile.strings[profile.samples[2].comm] == ":2");
+  CHECK(profile.strings[profile.samples[2].process] == ":2");
   CHECK(profile.total_count() == 6);
+}
+
+TEST_CASE("replay: a process has its first thread's name, whichever has samples") {
+  Replay replay(
+      {}, {},
+      events(comm(0, 1, 1, "server"), comm(5, 1, 7, "worker-7"), comm(20, 1, 1, "renamed")));
+  uint64_t stack[] = {0x1010};
+  for (uint64_t time : {15, 25}) {
+    RecordedSample sample = sample_of(time, 1, stack);
+    sample.tid = 7;
+    replay.add(sample);
+  }
+  Profile profile = std::move(replay).finish().profile;
+  REQUIRE(profile.samples.size() == 2);
+  CHECK(profile.strings[profile.samples[0].comm] == "worker-7");
+  CHECK(profile.strings[profile.samples[0].process] == "server");
+  CHECK(profile.strings[profile.samples[1].process] == "renamed");
 }
 
 TEST_CASE("replay: a new mapping elsewhere makes no new location or mapping") {

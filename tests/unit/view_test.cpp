@@ -9,6 +9,7 @@
 #include "output/unnamed.h"
 #include "view/call_tree.h"
 #include "view/category.h"
+#include "view/processes.h"
 #include "view/selection.h"
 #include "view/totals.h"
 
@@ -143,6 +144,19 @@ TEST_CASE("totals: a function with code of two files is one, shown where it is h
   CHECK(totals[0].line == 12);
   CHECK(totals[0].self == 5);
   CHECK(totals[0].total == 7);
+}
+
+TEST_CASE("processes: each has the name that it had in most of its samples, not its threads'") {
+  Profile profile = make_demo_profile();
+  for (SampleCount& sample : profile.samples)
+    if (sample.pid == 42)
+      sample.process = profile.strings.intern(sample.count > 2 ? "server" : "sh");
+  auto processes = find_processes(profile, profile.samples, Hosts(profile));
+  REQUIRE(processes.size() == 2);
+  CHECK(profile.strings[processes[0].comm] == "server");
+  CHECK(profile.strings[processes[1].comm] == "a; b");  // only its thread's is known
+  auto keys = sample_keys(profile, profile.samples, {.kind = Kind::kProcess}).keys;
+  CHECK(keys[0].text == "server (42)");
 }
 
 TEST_CASE("totals: of lines that are equally hot the first one is told") {

@@ -134,7 +134,7 @@ function makeProfile(page) {
   for (const event of page.events)
     event.isWeighted ||= event.unitNs === 0 && event.period === 0;
   const owners = checkedTable(page.owners, "owners", {
-    ...all("comm", "cgroup", "state", "waker"), event: page.events.length,
+    ...all("comm", "cgroup", "state", "waker", "process"), event: page.events.length,
     labelSet: page.labelSets.length + 1, recording: Math.max(1, page.recordings.length),
   }, 1);
   for (const set of page.labelSets)
@@ -299,20 +299,25 @@ function containerOf(cgroup) {
   return found.length ? found[found.length - 1][1].slice(0, 12) : "";
 }
 
-// The name of a process is that of its main thread, or else of the thread with the most samples.
+// The name that the process of an owner had in most of its samples.
 function processNames(profile) {
   const {owners, samples, texts} = profile;
+  const processOf = (owner) => `${owners.recording[owner]} ${owners.pid[owner]}`;
   const amounts = new Float64Array(owners.size);
   for (let i = 0; i < samples.count; i++)
     amounts[samples.owner[i]] += samples.amount[i];
-  const best = new Map();
+  const amountsOf = new Map();  // of each process, by name
   for (let i = 0; i < owners.size; i++) {
-    const process = `${owners.recording[i]} ${owners.pid[i]}`;
-    const weight = owners.tid[i] === owners.pid[i] ? Infinity : amounts[i];
-    if (!best.has(process) || weight > best.get(process).weight)
-      best.set(process, {weight, name: texts[owners.comm[i]]});
+    const name = texts[owners.process[i] || owners.comm[i]];
+    if (!amountsOf.has(processOf(i)))
+      amountsOf.set(processOf(i), new Map());
+    const named = amountsOf.get(processOf(i));
+    named.set(name, (named.get(name) ?? 0) + amounts[i]);
   }
-  return (owner) => best.get(`${owners.recording[owner]} ${owners.pid[owner]}`).name;
+  const best = new Map();
+  for (const [process, named] of amountsOf)
+    best.set(process, [...named].reduce((a, b) => b[1] > a[1] ? b : a)[0]);
+  return (owner) => best.get(processOf(owner));
 }
 
 // By what samples are grouped and filtered: {id, title, of, values}, where `of` has the number of

@@ -49,7 +49,7 @@ const kSchema = (() => {
   const owners = {
     1: ["event", "numbers"], 2: ["pid", "numbers"], 3: ["tid", "numbers"], 4: ["comm", "numbers"],
     5: ["cgroup", "numbers"], 6: ["labelSet", "numbers"], 7: ["recording", "numbers"],
-    8: ["state", "numbers"], 9: ["waker", "numbers"],
+    8: ["state", "numbers"], 9: ["waker", "numbers"], 10: ["process", "numbers"],
   };
   const samples = {
     1: ["owner", "numbers"], 2: ["step", "numbers"], 3: ["count", "numbers"],
