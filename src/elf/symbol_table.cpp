@@ -135,6 +135,41 @@ bool is_label(const std::vector<Section>& code, const RawSymbol& symbol,
   return symbol.size == 0 && !is_mark && room_at(code, ImageAddress{symbol.value}) > 0;
 }
 
+// The functions of the object that compilers put before all others, GCC's crtstuff.c: they have
+// no sizes, and none needs more bytes than this on any machine. Behind the last lies the first
+// code of the program.
+constexpr uint64_t kMostOfCrtstuff = 128;
+constexpr std::string_view kCrtstuff[] = {"__do_global_ctors_aux", "__do_global_dtors_aux",
+                                          "deregister_tm_clones", "frame_dummy",
+                                          "register_tm_clones"};
+
+bool is_of_crtstuff(const Symbol& symbol) {
+  return std::ranges::find(kCrtstuff, symbol.name) != std::end(kCrtstuff);
+}
+
+// Bytes of code that does nothing but go on elsewhere, as frame_dummy does: a mark that it may
+// be jumped to (endbr64; bti c), or none, and a jump. 0: it does more.
+uint64_t size_of_mere_jump(const Image& image, ImageAddress address) {
+  Bytes code = image.loaded_from(address).value_or(Bytes{});
+  if (image.machine == EM_AARCH64) {
+    constexpr uint32_t kMark = 0xd503245f;
+    uint64_t at = load<uint32_t>(code, 0, image.order) == kMark ? 4 : 0;
+    bool is_jump = load<uint32_t>(code, at, image.order).value_or(0) >> 26 == 5;
+    return is_jump ? at + 4 : 0;
+  }
+  if (image.machine != EM_X86_64)
+    return 0;
+  uint64_t at = as_text(code).starts_with("\xf3\x0f\x1e\xfa") ? 4 : 0;
+  auto opcode = load<uint8_t>(code, at);
+  return opcode == 0xeb ? at + 2 : opcode == 0xe9 ? at + 5 : 0;
+}
+
+uint64_t size_in_crtstuff(const Image& image, const Symbol& label) {
+  uint64_t most = std::min(label.size, kMostOfCrtstuff);
+  uint64_t jump = size_of_mere_jump(image, label.address);
+  return jump > 0 ? std::min(most, jump) : size_up_to_padding(image, label.address, most);
+}
+
 }  // namespace
 
 SymbolTable SymbolTable::read(const Image& image, const Section& section) {
@@ -160,9 +195,12 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
   table.bound_labels(code, std::move(places));
-  if (section.type == SHT_DYNSYM)
-    for (Symbol& label : table.labels_)
+  for (Symbol& label : table.labels_) {
+    if (is_of_crtstuff(label))
+      label.size = size_in_crtstuff(image, label);
+    else if (section.type == SHT_DYNSYM)
       label.size = size_up_to_padding(image, label.address, label.size);
+  }
   return table;
 }
 

@@ -24,14 +24,16 @@ struct Entry {
   uint16_t section = 1;
 };
 
-// An image whose code is .text at [0x1000, 0x1100) and .fini at [0x1200, 0x1210), with data in
-// the segment behind .text, and its symbols.
+// An image whose code is .text at [0x1000, 0x1100), `code` and nops, and .fini at
+// [0x1200, 0x1210), with data in the segment behind .text, and its symbols.
 struct Sample {
-  explicit Sample(const std::vector<Entry>& entries, const ImageSpec& form = {})
-      : file(build(entries, form)), image(*elf::parse(as_bytes(file))) {}
+  explicit Sample(const std::vector<Entry>& entries, const ImageSpec& form = {},
+                  const std::string& code = "")
+      : file(build(entries, form, code)), image(*elf::parse(as_bytes(file))) {}
   Sample(const Sample&) = delete;
 
-  static std::string build(const std::vector<Entry>& entries, ImageSpec spec) {
+  static std::string build(const std::vector<Entry>& entries, ImageSpec spec,
+                           const std::string& code) {
     std::string names(1, '\0');
     std::vector<SymbolSpec> symbols;
     for (const Entry& entry : entries) {
@@ -42,13 +44,15 @@ struct Sample {
                          .size = entry.size});
       names += entry.name + '\0';
     }
-    auto load = [&](const char* name, uint64_t address, size_t size, uint32_t flags) {
+    auto load = [&](const char* name, uint64_t address, size_t size, uint32_t flags,
+                    std::string contents = "") {
+      contents.resize(size, '\x90');
       spec.parts.push_back({.name = name,
-                            .contents = std::string(size, '\x90'),
+                            .contents = std::move(contents),
                             .address = address,
                             .segment_flags = flags});
     };
-    load(".text", 0x1000, 0x100, PF_R | PF_X);
+    load(".text", 0x1000, 0x100, PF_R | PF_X, code);
     load(".fini", 0x1200, 0x10, PF_R | PF_X);
     load(".data", 0x2000, 0x100, PF_R | PF_W);
     spec.parts.push_back({.name = ".symtab",
@@ -240,6 +244,28 @@ TEST_CASE("labels: of those that are exported the code seems to end before paddi
   CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x90", 7) == 7);
   CHECK(size("\xc3\x90\x90\x90\x90\x90\x90\x90", 0x40, EM_AARCH64) == 0x40);
   CHECK(size("", UINT64_MAX) == UINT64_MAX);
+}
+
+// The size of frame_dummy, behind which nothing else has a symbol.
+uint64_t size_of_frame_dummy(const std::string& code, uint16_t machine = EM_X86_64,
+                             const char* name = "frame_dummy") {
+  Sample sample({{name, 0x1000, 0, kLocal}}, {.machine = machine, .parts = {}}, code);
+  REQUIRE(sample.table().labels().size() == 1);
+  return sample.table().labels()[0].size;
+}
+
+TEST_CASE("labels: those of the compiler's own object do not reach into the program") {
+  using namespace std::string_literals;
+  CHECK(size_of_frame_dummy("\xf3\x0f\x1e\xfa\xeb\x8a") == 6);
+  CHECK(size_of_frame_dummy("\xf3\x0f\x1e\xfa\xe9\x77\xff\xff\xff") == 9);
+  CHECK(size_of_frame_dummy("\xe9\x77\xff\xff\xff") == 5);
+  CHECK(size_of_frame_dummy("\x55\x5d\xc3\x0f\x1f") == 128);
+  CHECK(size_of_frame_dummy("\x55\x5d\xc3") == 16);
+  CHECK(size_of_frame_dummy("\xdd\xff\xff\x17"s, EM_AARCH64) == 4);
+  CHECK(size_of_frame_dummy("\x5f\x24\x03\xd5\xdd\xff\xff\x17"s, EM_AARCH64) == 8);
+  CHECK(size_of_frame_dummy("\x00\x00\x00\x90"s, EM_AARCH64) == 128);
+  CHECK(size_of_frame_dummy("", EM_RISCV) == 128);
+  CHECK(size_of_frame_dummy("\xeb\x8a", EM_X86_64, "frame_dummies") == 0x100);
 }
 
 TEST_CASE("labels: the rule among aliases is that of functions") {
