@@ -19,7 +19,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/text.h"
+#include "base/file_tree.h"
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
@@ -226,16 +226,16 @@ private:
       file = find_asked(AT_FDCWD, request, request.flags);
     if (!file)
       return {};
-    return refuse_unless(is_named || may_be_read(request.path, file, status)) ? std::move(file)
-                                                                              : UniqueFd();
+    return refuse_unless(is_named || may_be_read(file, status)) ? std::move(file) : UniqueFd();
   }
 
-  static bool may_be_read(const char* path, const UniqueFd& file, const struct stat& status) {
+  static bool may_be_read(const UniqueFd& file, const struct stat& status) {
     struct statfs system {};
     if (fstatfs(file.get(), &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
       return false;
     return (status.st_mode & S_IROTH) != 0 ||
-           (S_ISREG(status.st_mode) && (begins_as_elf(file) || is_named_as_source(path)));
+           (S_ISREG(status.st_mode) &&
+            (begins_as_elf(file) || is_named_as_source(real_path(file, ""))));
   }
 
   const NamedFiles& files_;

@@ -229,19 +229,10 @@ void end_with_asker(int socket) {
   _exit(0);
 }
 
-volatile std::sig_atomic_t has_reached_limit = 0;
-
-void on_limit(int /*signal*/) {
-  has_reached_limit = 1;
-}
-
-// Where a file reaches the limit the library says no more than that no server has it.
+// Of a file that reaches the limit the library says no more than that no server has it.
 Message find_checked(void* client, const std::string& cache, const FileQuestion& question,
                      size_t id_size) {
-  has_reached_limit = 0;
   Message answer = find(client, question.build_id, static_cast<int>(id_size));
-  if (answer.kind == Message::Kind::kFailed && has_reached_limit != 0)
-    answer.error = EFBIG;
   if (answer.kind == Message::Kind::kFound && !is_elf(answer.text)) {
     unlink(path_in_cache(cache, question, id_size).c_str());
     return {.kind = Message::Kind::kFailed, .error = ENOEXEC};
@@ -251,9 +242,8 @@ Message find_checked(void* client, const std::string& cache, const FileQuestion&
 
 // Answers until nobody asks any more.
 void work(const std::string& urls, const Debuginfod::Limits& limits) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
     std::signal(signal, SIG_IGN);
-  std::signal(SIGXFSZ, on_limit);
   std::string cache = cache_directory();
   std::error_code failed;
   std::filesystem::create_directories(cache, failed);
@@ -358,8 +348,6 @@ Result<std::optional<std::string>> read_answer(const Message& message) {
     return std::optional<std::string>();
   if (message.error == ENOEXEC)
     return Error("sent what is no ELF file");
-  if (message.error == EFBIG)
-    return Error("sends more than the cache has room for");
   return Error(std::strerror(message.error));
 }
 

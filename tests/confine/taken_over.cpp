@@ -78,6 +78,7 @@ constexpr Attack kAttacks[] = {
        std::snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
        return found < 0 ? -1L : opened(link, O_RDONLY);
      }},
+    {"read-shadow-as-source", [] { return opened("/tmp/gosym-source.c", O_RDONLY); }},
     {"read-memory-file",
      [] {
        char path[64];

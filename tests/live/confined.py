@@ -23,6 +23,7 @@ from common import FIXTURES, GOSYM, WORK, Skip, call, run, wait_for
 
 TAKEN_OVER = pathlib.Path(GOSYM).parent.parent / "tests" / "confine" / "taken_over"
 KEPT = pathlib.Path("/tmp/gosym-to-be-kept")
+SOURCE = pathlib.Path("/tmp/gosym-source.c")  # by its name, and is none
 
 
 MADE = ["/etc/gosym-taken-over", "/tmp/gosym-taken-over", "/tmp/gosym-gone", "/tmp/gosym-made",
@@ -89,6 +90,8 @@ def taken_over():
     leave_nothing()
     KEPT.write_text("kept")
     KEPT.chmod(0o644)
+    SOURCE.unlink(missing_ok=True)
+    SOURCE.symlink_to("/etc/shadow")
     attempts = 0
     with sleeping() as victim:
         for words, answer in commands():
@@ -104,6 +107,7 @@ def taken_over():
     for made in MADE:
         assert not os.path.lexists(made), made
     KEPT.unlink()
+    SOURCE.unlink()
     print(f"# {attempts} attempts")
 
 
