@@ -56,7 +56,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version"
+    _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version --licenses"
     return
   fi
 

@@ -4,6 +4,7 @@ set -l commands record report top diff goroutines archive inspect resolve annota
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l licenses -d "Show the licences of gosym and of what is inside it"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a record -d "Sample running programs into cpu.raw"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "Show the functions that a recording sampled"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a top -d "Show what uses the CPU now"

@@ -9,6 +9,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/sigbus_handler.h"
+#include "commands/build.h"
 #include "commands/command.h"
 #include "commands/foreign_words.h"
 #include "output/output_file.h"
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
   });
   const gosym::Program program = {
       .name = "gosym",
-      .version = GOSYM_VERSION,
+      .version = gosym::version_text(),
       .summary =
           "Profile running programs: Go, stripped and inlined, and all that runs beside it",
       .examples =
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
           "  gosym inspect ./server          what symbol information is in a binary\n"
           "  gosym resolve ./server 4a1b20   name an address of a binary\n"
           "  gosym doctor                    what can be recorded here, and why not\n",
+      .licenses = gosym::licenses_text,
       .commands = {gosym::make_record(), gosym::make_report(), gosym::make_top(),
                    gosym::make_diff(), gosym::make_goroutines(), gosym::make_archive(),
                    gosym::make_inspect(), gosym::make_resolve(), gosym::make_annotate(),

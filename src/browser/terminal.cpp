@@ -12,6 +12,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "browser/known_terminals.h"
 
 // Its macros have names such as "timeout" and "lines".
 #define NCURSES_NOMACROS
@@ -199,12 +200,48 @@ std::string clipboard_sequence(std::string_view text) {
   return "\x1b]52;c;" + encoded + '\a';
 }
 
+namespace {
+
+// Only how characters are encoded: numbers are written and read as everywhere. A small image
+// has no files of locales; C.UTF-8 is inside the C library.
+void set_encoding() {
+  if (std::setlocale(LC_CTYPE, ""))
+    return;
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(variable); value && *value != '\0') {
+      std::string_view locale = value;
+      if (locale.ends_with("UTF-8") || locale.ends_with("utf8"))
+        std::setlocale(LC_CTYPE, "C.UTF-8");
+      return;
+    }
+}
+
+// By the description in terminfo(5), or else by one of ours that begins with the same word.
+// Null if neither is there.
+SCREEN* open_screen(const char* name) {
+  if (SCREEN* screen = newterm(nullptr, stdout, stdin))
+    return screen;
+  std::string_view wanted = name;
+  std::string_view family = wanted.substr(0, wanted.find('-'));
+  const KnownTerminal* found = nullptr;
+  for (const KnownTerminal& known : kKnownTerminals)
+    if (known.name == wanted || (!found && std::string_view(known.name).starts_with(family)))
+      found = &known;
+  if (!found)
+    return nullptr;
+  setenv("TERMINFO", found->description, 1);
+  SCREEN* screen = newterm(found->name, stdout, stdin);
+  unsetenv("TERMINFO");  // programs that are started from here look for themselves
+  return screen;
+}
+
+}  // namespace
+
 Result<Terminal> Terminal::open(bool has_colour) {
-  // Numbers are written and read as everywhere.
-  std::setlocale(LC_CTYPE, "");
+  set_encoding();
   has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   const char* name = std::getenv("TERM");
-  SCREEN* screen = name && *name != '\0' ? newterm(nullptr, stdout, stdin) : nullptr;
+  SCREEN* screen = name && *name != '\0' ? open_screen(name) : nullptr;
   const char* move = screen ? tigetstr("cup") : nullptr;
   bool can_move = move && move != reinterpret_cast<char*>(-1);
   if (screen && !can_move)

@@ -11,6 +11,8 @@
 
 namespace gosym::code {
 
+struct Llvm;
+
 enum class Syntax : uint8_t { kAtt, kIntel };  // of x86-64; other machines have one
 
 struct Instruction {
@@ -21,9 +23,9 @@ struct Instruction {
   std::optional<ImageAddress> data = {};  // that it reads or writes, told from its own place
 };
 
-// Turns machine code of x86-64 and arm64 into text, by LLVM. The library is loaded when the
-// first one is made, and does not have to be installed: it takes 15 ms to load, which is more
-// than most commands take in all.
+// Turns machine code of x86-64 and arm64 into text, by LLVM (code/llvm.h). Where the
+// library is not inside the program it is loaded when the first disassembler is made, and does
+// not have to be installed: loading takes 15 ms, which is more than most commands take in all.
 class Disassembler {
 public:
   // `machine` is EM_*. Fails for another machine, and if there is no library.
@@ -40,12 +42,17 @@ private:
   };
 
   using Context = std::unique_ptr<void, void (*)(void*)>;
-  Disassembler(uint64_t step, std::unique_ptr<References> references, Context context)
-      : step_(step), references_(std::move(references)), context_(std::move(context)) {}
+  Disassembler(const Llvm& llvm, uint64_t step, std::unique_ptr<References> references,
+               Context context)
+      : llvm_(&llvm),
+        step_(step),
+        references_(std::move(references)),
+        context_(std::move(context)) {}
   Instruction decode_part(Bytes code, ImageAddress address);
   static const char* tell(void* references, uint64_t value, uint64_t* type, uint64_t pc,
                           const char** name) noexcept;
 
+  const Llvm* llvm_;
   uint64_t step_;  // the least size of an instruction
   std::unique_ptr<References> references_;
   Context context_;

@@ -105,7 +105,8 @@ std::string help_text(const Program& program) {
   text += help_row("help [COMMAND]", "Show this help, or that of a command", width);
   text += "\nOptions:\n";
   text += help_row("-h, --help", "Show this help; after a command, that of the command", width);
-  text += help_row("--version", "Show the version", width);
+  text += help_row("--version", "Show the version, and how it was built", width);
+  text += help_row("--licenses", "Show the licences of gosym and of what is inside it", width);
   return text + "\nExamples:\n" + program.examples;
 }
 
@@ -296,7 +297,7 @@ CommandLine unknown_command(const Program& program, const std::vector<std::strin
     if (!given.empty() && given.front() == foreign.word)
       return tell_what_is_here(program, missing_command(program, given), foreign);
   std::vector<std::string> names = command_names(program);
-  names.insert(names.end(), {"help", "--help", "--version"});
+  names.insert(names.end(), {"help", "--help", "--version", "--licenses"});
   return usage_error(program, "", missing_command(program, given),
                      given.empty() ? "" : closest(given.front(), names));
 }
@@ -417,6 +418,9 @@ void add_command(CLI::App& root, const Command& command, bool is_named) {
       add_option(*app, option);
 }
 
+// Thrown as the library's own are for --help and --version.
+struct CallForLicenses {};
+
 }  // namespace
 
 CommandLine parse_command_line(const Program& program, int argc, char** argv) {
@@ -429,6 +433,7 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   CLI::App root("", program.name);
   root.set_help_flag("-h,--help");
   root.set_version_flag("--version");
+  root.add_flag_callback("--licenses", [] { throw CallForLicenses(); });
   root.require_subcommand(1);
   for (const Command& command : program.commands)
     add_command(root, command, std::ranges::find(line, command.name) != line.end());
@@ -451,7 +456,12 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
     (void)std::fwrite(text.data(), 1, text.size(), stdout);
     return {};
   } catch (const CLI::CallForVersion&) {
-    print(stdout, "{} {}\n", program.name, program.version);
+    std::string text = fmt::format("{} {}\n", program.name, program.version);
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  } catch (const CallForLicenses&) {
+    std::string text = program.licenses();
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
     return {};
   } catch (const CLI::ExtrasError&) {
     auto [command, app] = chosen();

@@ -78,12 +78,13 @@ struct Program {
   std::string version;
   std::string summary;
   std::string examples;
+  std::string (*licenses)() = nullptr;  // the text of --licenses
   std::vector<Command> commands;
   std::vector<ForeignWord> foreign_commands = {};  // "script", "gosym report --folded"
 };
 
 // What was asked for: a command to run, or, where that is null, the exit status of what is
-// done: --help or --version has been printed, or what is wrong has been said.
+// done: --help, --version or --licenses has been printed, or what is wrong has been said.
 struct CommandLine {
   const Command* command = nullptr;
   int status = 0;

@@ -1,6 +1,5 @@
 #include "images/debuginfod.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -21,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "confine/process_kind.h"
 
@@ -63,18 +63,16 @@ struct Library {
 };
 Library library;
 
-template <class Function>
-bool load_function(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
-}
-
-bool load_library() {
-  void* handle = dlopen("libdebuginfod.so.1", RTLD_NOW);
-  return handle && load_function(handle, "debuginfod_begin", library.begin) &&
-         load_function(handle, "debuginfod_set_progressfn", library.set_progress) &&
-         load_function(handle, "debuginfod_find_debuginfo", library.find_debuginfo) &&
-         load_function(handle, "debuginfod_get_url", library.get_url);
+// Why the library cannot be used; empty if it can.
+std::string load_library() {
+  static const SharedLibrary installed("libdebuginfod.so.1");
+  bool is_usable = installed.find("debuginfod_begin", library.begin) &&
+                   installed.find("debuginfod_set_progressfn", library.set_progress) &&
+                   installed.find("debuginfod_find_debuginfo", library.find_debuginfo) &&
+                   installed.find("debuginfod_get_url", library.get_url);
+  if (is_usable)
+    return {};
+  return installed ? "libdebuginfod lacks a function" : installed.why_not();
 }
 
 bool send(const Message& message) {
@@ -264,11 +262,11 @@ void work(const std::string& urls, const Debuginfod::Limits& limits) {
       unlink(path_in_cache(cache, question, id_size).c_str());
       continue;
     }
-    if (!client && load_library() && (client = library.begin()))
+    std::string reason = load_library();
+    if (!client && reason.empty() && (client = library.begin()))
       library.set_progress(client, on_progress);
     Message no_library{.kind = Message::Kind::kNoLibrary};
-    const char* reason = client ? nullptr : dlerror();
-    set_text(no_library, reason ? reason : "libdebuginfod does not start");
+    set_text(no_library, reason.empty() ? "libdebuginfod does not start" : reason);
     limit_file_size(cache, limits);
     if (!send(client ? find_checked(client, cache, question, id_size) : no_library))
       return;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +21,7 @@
 #include "base/text.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"
+#include "proc/users.h"
 
 namespace gosym {
 
@@ -153,11 +153,12 @@ std::vector<uint32_t> processes_named(std::string_view name) {
 }
 
 Result<uint32_t> find_user(const std::string& name) {
-  const passwd* entry = getpwnam(name.c_str());
-  auto user = entry ? entry->pw_uid : parse_decimal(name);
-  if (!user || *user >= UINT32_MAX)  // the last one means "none" to the kernel
+  if (auto user = proc::user_named(name))
+    return *user;
+  auto number = parse_decimal(name);
+  if (!number || *number >= UINT32_MAX)  // the last one means "none" to the kernel
     return errorf("user '{}' does not exist", printable(name)).with_exit_status(kNoTarget);
-  return static_cast<uint32_t>(*user);
+  return static_cast<uint32_t>(*number);
 }
 
 std::vector<uint32_t> processes_of_user(uint32_t user) {

@@ -1,6 +1,6 @@
 What it says of itself.
 
-  $ gosym --version
+  $ gosym --version | head -n 1
   gosym 0.1.0
 
   $ gosym --help
@@ -23,7 +23,8 @@ What it says of itself.
 
   Options:
     -h, --help                Show this help; after a command, that of the command
-    --version                 Show the version
+    --version                 Show the version, and how it was built
+    --licenses                Show the licences of gosym and of what is inside it
 
   Examples:
     gosym record -p 4242 -d 10s     sample a running process into cpu.raw
@@ -34,6 +35,9 @@ What it says of itself.
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
     gosym doctor                    what can be recorded here, and why not
+
+  $ gosym --licenses | head -n 1
+  gosym is licensed under the Apache License 2.0. Its BPF program, which is part of it, is licensed under
 
 A command is needed, and known.
 

@@ -1,12 +1,12 @@
 #include "record/files/archive_shares.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "proc/users.h"
 
 namespace gosym {
 
@@ -18,12 +18,6 @@ constexpr uint64_t kMaxOfUser = 512 << 20;
 
 constexpr size_t kMaxSubordinatesFile = 1 << 20;
 
-std::optional<uid_t> user_named(const std::string& name) {
-  if (const passwd* entry = getpwnam(name.c_str()))
-    return entry->pw_uid;
-  return std::nullopt;
-}
-
 std::string subordinates_of_host() {
   auto text = read_file("/etc/subuid", kMaxSubordinatesFile);
   return text ? *std::move(text) : std::string();
@@ -31,7 +25,7 @@ std::string subordinates_of_host() {
 
 }  // namespace
 
-ArchiveShares::ArchiveShares() : ArchiveShares(subordinates_of_host(), user_named) {}
+ArchiveShares::ArchiveShares() : ArchiveShares(subordinates_of_host(), proc::user_named) {}
 
 // "name:100000:65536", or with a number in place of the name.
 ArchiveShares::ArchiveShares(std::string_view subordinates, FindUser find_user) {
