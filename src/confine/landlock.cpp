@@ -66,7 +66,7 @@ int landlock_version() {
   return static_cast<int>(std::max(0L, syscall(kCreateRuleset, nullptr, 0, kTellVersion)));
 }
 
-PathRules::PathRules(const Paths* paths) {
+PathRules::PathRules(const ReachablePaths* paths) {
   int version = std::min(landlock_version(), static_cast<int>(std::size(kKnown)));
   if (!paths || version == 0)
     return;

@@ -14,7 +14,7 @@ int landlock_version();
 class PathRules {
 public:
   // Null: all are left. Files that are not there are left out.
-  explicit PathRules(const Paths* paths);
+  explicit PathRules(const ReachablePaths* paths);
   // The thread must have PR_SET_NO_NEW_PRIVS.
   void apply() const;
 

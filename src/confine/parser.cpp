@@ -183,7 +183,7 @@ private:
   int asked_to_end_ = 0;  // a signal
 };
 
-UniqueFd front;  // of the parser
+UniqueFd front_channel;  // of the parser
 
 bool make_pair(UniqueFd& one, UniqueFd& other) {
   int ends[2];
@@ -197,7 +197,7 @@ bool make_pair(UniqueFd& one, UniqueFd& other) {
 }  // namespace
 
 Result<> become_parser(const NamedFiles& files, const std::string& pager) {
-  if (front)
+  if (front_channel)
     return Ok{};
   UniqueFd to_openers;
   UniqueFd to_parser;
@@ -226,7 +226,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   if (getppid() != parent)
     _exit(1);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  front = std::move(to_front);
+  front_channel = std::move(to_front);
   ask_openers(std::move(to_openers), files);
   enter(ProcessKind::kParser);
   return Ok{};
@@ -234,13 +234,14 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
 
 std::optional<Pager> start_pager(const std::string& command) {
   Pager pager;
-  if (!front) {
+  if (!front_channel) {
     pager.process = start_shell(command, pager.input);
     return pager.process > 0 ? std::optional(std::move(pager)) : std::nullopt;
   }
   PagerReply reply{};
-  if (!send_message(front.get(), PagerRequest{.is_start = 1}, sizeof(PagerRequest), -1) ||
-      !receive_message(front.get(), reply, sizeof(reply), pager.input) || !pager.input)
+  if (!send_message(front_channel.get(), PagerRequest{.is_start = 1}, sizeof(PagerRequest),
+                    -1) ||
+      !receive_message(front_channel.get(), reply, sizeof(reply), pager.input) || !pager.input)
     return std::nullopt;
   return pager;
 }
@@ -255,8 +256,8 @@ int wait_for_pager(Pager pager) {
   }
   PagerReply reply{};
   UniqueFd none;
-  send_message(front.get(), PagerRequest{.is_start = 0}, sizeof(PagerRequest), -1);
-  return receive_message(front.get(), reply, sizeof(reply), none) ? reply.status : 0;
+  send_message(front_channel.get(), PagerRequest{.is_start = 0}, sizeof(PagerRequest), -1);
+  return receive_message(front_channel.get(), reply, sizeof(reply), none) ? reply.status : 0;
 }
 
 }  // namespace gosym

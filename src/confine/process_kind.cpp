@@ -69,7 +69,7 @@ Enforced enforced_here() {
   return {.has_filters = has_call_filters(), .landlock_version = landlock_version()};
 }
 
-void enter(ProcessKind kind, const Paths& paths) {
+void enter(ProcessKind kind, const ReachablePaths& paths) {
   const ProcessRow& row = row_of(kind);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);

@@ -51,14 +51,14 @@ struct Enforced {
 Enforced enforced_here();
 
 // Files, and directories with all that is below them.
-struct Paths {
+struct ReachablePaths {
   std::vector<std::string> read = {};
   std::vector<std::string> written = {};  // and read
 };
 
 // Applies a row to this process, for good. No other thread of it may run yet. What the kernel
 // cannot enforce is left out.
-void enter(ProcessKind kind, const Paths& paths = {});
+void enter(ProcessKind kind, const ReachablePaths& paths = {});
 
 // Called when a row has been applied; does nothing. Tests have one of their own, which acts as
 // who has taken the process over.

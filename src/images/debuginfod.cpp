@@ -133,29 +133,29 @@ void become_owner(const std::string& cache) {
 
 // Whom libraries ask for the names of hosts, and for those who sign for them; and the
 // libraries.
-Paths paths_of_worker(const std::string& cache) {
-  Paths paths = {.read = {"/usr",
-                          "/lib",
-                          "/lib64",
-                          "/etc/ld.so.cache",
-                          "/etc/resolv.conf",
-                          "/etc/hosts",
-                          "/etc/host.conf",
-                          "/etc/nsswitch.conf",
-                          "/etc/gai.conf",
-                          "/etc/services",
-                          "/etc/protocols",
-                          "/etc/localtime",
-                          "/etc/ssl",
-                          "/etc/pki",
-                          "/etc/ca-certificates",
-                          "/etc/gnutls",
-                          "/etc/crypto-policies",
-                          "/dev/urandom",
-                          "/proc/self",
-                          "/proc/sys",
-                          "/sys/devices/system/cpu"},
-                 .written = {cache, "/dev/null"}};
+ReachablePaths paths_of_worker(const std::string& cache) {
+  ReachablePaths paths = {.read = {"/usr",
+                                   "/lib",
+                                   "/lib64",
+                                   "/etc/ld.so.cache",
+                                   "/etc/resolv.conf",
+                                   "/etc/hosts",
+                                   "/etc/host.conf",
+                                   "/etc/nsswitch.conf",
+                                   "/etc/gai.conf",
+                                   "/etc/services",
+                                   "/etc/protocols",
+                                   "/etc/localtime",
+                                   "/etc/ssl",
+                                   "/etc/pki",
+                                   "/etc/ca-certificates",
+                                   "/etc/gnutls",
+                                   "/etc/crypto-policies",
+                                   "/dev/urandom",
+                                   "/proc/self",
+                                   "/proc/sys",
+                                   "/sys/devices/system/cpu"},
+                          .written = {cache, "/dev/null"}};
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"})
     if (std::string path = setting_of_library(name); !path.empty())
       paths.read.push_back(path);

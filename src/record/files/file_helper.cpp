@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "confine/channel.h"
 #include "raw/messages.h"
 
 namespace gosym {
@@ -88,49 +88,6 @@ struct FileHelper::Reply {
 };
 
 namespace {
-
-// One message, without the part of its last field that is not used; a descriptor goes with it
-// if there is one.
-template <class Message>
-bool send_message(int channel, const Message& message, size_t size, int fd) {
-  iovec part = {const_cast<Message*>(&message), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (fd >= 0) {
-    header.msg_control = control;
-    header.msg_controllen = sizeof(control);
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
-  }
-  return sendmsg(channel, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
-}
-
-// What is not sent of its last field is zero.
-template <class Message>
-bool receive_message(int channel, Message& message, size_t least, UniqueFd& fd) {
-  memset(&message, 0, sizeof(message));
-  iovec part = {&message, sizeof(message)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  ssize_t size = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
-  const cmsghdr* rights = size >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
-  if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
-      rights->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int received = -1;
-    memcpy(&received, CMSG_DATA(rights), sizeof(received));
-    fd = UniqueFd(received);
-  }
-  return size >= static_cast<ssize_t>(least);
-}
 
 UniqueFd in_memory(const std::string& text) {
   UniqueFd file(memfd_create("maps", MFD_CLOEXEC));
