@@ -393,7 +393,7 @@ bool is_place_of_switch(const Module& module, ImageAddress address) {
 }
 
 bool may_have_called(const Module& module, ImageAddress return_address, ImageAddress callee) {
-  constexpr size_t kMaxFunctions = 16;  // Go's longest way: strhash, memhash, aeshashbody
+  constexpr size_t kMaxWays = 16;  // Go's longest way: strhash, memhash, aeshashbody
   auto target = called_at(module, ImageAddress{to_integer(return_address) - kCallSize});
   auto wanted = function_at(module, callee);
   auto called = target ? function_at(module, *target) : std::nullopt;
@@ -404,7 +404,7 @@ bool may_have_called(const Module& module, ImageAddress return_address, ImageAdd
     return true;
   std::vector<uint32_t> reached = {*called};
   for (size_t i = 0; i < reached.size(); i++) {
-    if (reached[i] == *wanted || i == kMaxFunctions)
+    if (reached[i] == *wanted || i == kMaxWays)
       return true;
     Jumps jumps = jumps_of(module, reached[i]);
     if (jumps.may_be_others)

@@ -712,12 +712,13 @@ TEST_CASE("samples: a gap that was there becomes part of the one that is made") 
 TEST_CASE("samples: where a goroutine's stack begins moves with its frames") {
   constexpr uint32_t kInner = 1536;
   SampleBatch room;
-  for (auto [start, expected] : {std::pair(5U, 5U),
-                                 {kInner, kInner},
-                                 {kInner + 50, kInner},
-                                 {kInner + 100, kInner},
-                                 {kInner + 150, kInner + 50},
-                                 {5000U, 0U}}) {
+  for (const auto& [begin, expected] : {std::pair(5U, 5U),
+                                        {kInner, kInner},
+                                        {kInner + 50, kInner},
+                                        {kInner + 100, kInner},
+                                        {kInner + 150, kInner + 50},
+                                        {5000U, 0U}}) {
+    uint32_t start = begin;  // clang 14 has no bindings in lambdas
     CAPTURE(start);
     Stack user = counted(raw::kMaxStackSize + 100);
     RecordedSample deep = sample(1, {}, user);
