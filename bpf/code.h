@@ -51,15 +51,6 @@ __noinline bool may_call(__u64 return_address, __u64 pc) {
   return follows_call(return_address) && (!target || pc - target < max_function_size);
 }
 
-// Whether the call before `return_address` may have led to the code at `pc`, by a jump as well
-// to a function that lies near.
-static __always_inline bool may_lead_to(__u64 return_address, __u64 pc) {
-  const __u64 max_distance = 1 << 20;
-  __u64 target = called_by_name(return_address);
-  return follows_call(return_address) &&
-         (!target || pc - target + max_distance < 2 * max_distance);
-}
-
 // Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
 // nop, though nothing calls it.
 static __always_inline bool is_goexit(__u64 address) {

@@ -14,49 +14,6 @@ struct frame {
   __u64 return_address;
 };
 
-// With the word that lies above.
-struct frame_and_above {
-  struct frame frame;
-  __u64 above;
-};
-
-// False if the frame cannot be read. On a page's end it may be the last word.
-static __always_inline bool read_frame(struct frame_and_above* read, __u64 frame_pointer) {
-  if (!bpf_probe_read_user(read, sizeof(*read), (void*)frame_pointer))
-    return true;
-  read->above = 0;
-  return !bpf_probe_read_user(&read->frame, sizeof(read->frame), (void*)frame_pointer);
-}
-
-// Appends the callers that lie from `place` on, below the frame that the chain leads to next,
-// of the function that returns to `pc` or is interrupted there: if it keeps no frame the chain
-// passes over what called it.
-__noinline __u64 append_passed(__u64 place, __u64 pc, __u64 next) {
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return 0;
-  for (int i = 0; i < GOSYM_MAX_PASSED_CALLERS; i++, place += 8) {
-    __u64 word = read_word(place);
-    bool is_code = word - sample->code < sample->code_size;
-    if (!is_code || (next && place >= next) || !(may_lead_to(word, pc) || is_goexit(word)) ||
-        !append_to(sample, word | GOSYM_PASSED_CALLER))
-      break;
-    pc = word;
-  }
-  return 0;
-}
-
-// False if the stack is too deep.
-static __always_inline bool append_frame(struct gosym_sample* sample, __u64 frame_pointer,
-                                         const struct frame_and_above* read) {
-  if (!append_to(sample, read->frame.return_address & ~GOSYM_PASSED_CALLER))
-    return false;
-  if (read->above - sample->code < sample->code_size)
-    append_passed(frame_pointer + sizeof(read->frame), read->frame.return_address,
-                  read->frame.next);
-  return true;
-}
-
 // The verifier goes through each turn of a loop and each path that leads to some code, but only
 // once through a function that is not static. So walks are made of steps, and what is done once
 // a stack is functions of numbers. All that takes a tenth of a second when a recording begins,
@@ -77,31 +34,30 @@ __noinline __u64 step_on_stack(__u64 frame_pointer, __u64 bottom, __u64 last) {
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame_and_above read;
-  struct frame* frame = &read.frame;
+  struct frame frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer & 7) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return last;
     }
-    if (!read_frame(&read, frame_pointer)) {
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
       sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
       return last;
     }
-    if (frame->return_address == 0) {
+    if (frame.return_address == 0) {
       sample->user_end = GOSYM_END_ROOT;
       return last;
     }
     if (frame_pointer < bottom && (++sample->stack_switches > GOSYM_MAX_STACK_SWITCHES ||
-                                   !is_return_address(frame->return_address))) {
+                                   !is_return_address(frame.return_address))) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return last;
     }
-    if (!append_frame(sample, frame_pointer, &read))
+    if (!append_to(sample, frame.return_address))
       return last;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(*frame);
-    frame_pointer = frame->next;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
   }
   sample->walk_has_ended = 0;
   return last;
@@ -114,17 +70,16 @@ __noinline __u64 step_on_part(__u64 frame_pointer, __u64 bottom, __u64 end, __u6
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame_and_above read;
-  struct frame* frame = &read.frame;
+  struct frame frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
       return last;
-    if (!read_frame(&read, frame_pointer) || !follows_call(frame->return_address) ||
-        !append_frame(sample, frame_pointer, &read))
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
+        !follows_call(frame.return_address) || !append_to(sample, frame.return_address))
       return last;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(*frame);
-    frame_pointer = frame->next;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
   }
   sample->walk_has_ended = 0;
   return last;
@@ -136,28 +91,27 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame_and_above read;
-  struct frame* frame = &read.frame;
+  struct frame frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7)) {
       sample->user_end = frame_pointer ? GOSYM_END_BAD_FRAME : GOSYM_END_ROOT;
       return frame_pointer ? last : 0;
     }
-    if (!read_frame(&read, frame_pointer)) {
+    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
       sample->user_end = GOSYM_END_UNREADABLE;
       return 0;
     }
-    if (frame->return_address == 0) {
+    if (frame.return_address == 0) {
       sample->user_end = GOSYM_END_ROOT;
       return 0;
     }
     if (frame_pointer + 8 >= sample->barrier_place)
-      frame->return_address = return_address_at(frame_pointer + 8, frame->return_address);
-    if (!append_frame(sample, frame_pointer, &read))
+      frame.return_address = return_address_at(frame_pointer + 8, frame.return_address);
+    if (!append_to(sample, frame.return_address))
       return 0;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(*frame);
-    frame_pointer = frame->next;
+    bottom = frame_pointer + sizeof(frame);
+    frame_pointer = frame.next;
   }
   sample->walk_has_ended = 0;
   return last;

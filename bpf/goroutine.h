@@ -96,15 +96,6 @@ static __always_inline bool has_called_c(const struct goroutine* goroutine, __u6
   return false;
 }
 
-// Whether it is about to, or what it has called has just returned: the code at `ip` is and
-// $-16, %rsp; call *%rax, or goes on behind that.
-static __always_inline bool is_at_call_of_c(__u64 ip) {
-  __u8 code[6] = {};
-  bpf_probe_read_user(code, sizeof(code), (void*)(ip - 2));
-  bool aligns = code[2] == 0x48 && code[3] == 0x83 && code[4] == 0xe4;
-  return aligns || (code[2] == 0xff && code[3] == 0xd0) || (code[0] == 0xff && code[1] == 0xd0);
-}
-
 // The first word that C code has saved, below where its stack begins, that leads to a return
 // address on the stack of the goroutine; 0 if there is none.
 __noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u64 high) {
@@ -120,13 +111,6 @@ __noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u6
   return 0;
 }
 
-// Whether a frame pointer leads there, and so no stack pointer that was left in the register.
-static __always_inline bool is_frame_of_goroutine(const struct goroutine* goroutine,
-                                                  __u64 place) {
-  __u64 next = read_word(place);
-  return next > place && has_on_stack(goroutine, next) && follows_call(read_word(place + 8));
-}
-
 // Where a goroutine left its stack that is still the current one: for the vDSO (nanotime,
 // walltime, time.now) or the race detector (racecall). What was saved of it is of an earlier
 // system call. The stack pointer that they go back to is in %r12, or up to Go 1.15 in %rbp. C
@@ -136,16 +120,13 @@ static __always_inline void find_call_of_c(struct goroutine* found,
   __u64 frame = registers.fp;
   if (frame >= registers.sp && frame < found->g0_high)
     frame = read_word(frame);
-  if (has_on_stack(found, registers.r12))
-    find_left_stack(found, registers.r12, frame);
+  find_left_stack(found, has_on_stack(found, registers.r12) ? registers.r12 : frame, frame);
   if (found->has_left_stack)
     return;
   __u64 begin = (found->g0_sp & ~15ull) - 8;  // there C code returns to Go code
   __u64 place = find_saved_stack_pointer(begin, registers.sp, found->low, found->high);
   if (place)
     find_left_stack(found, place, read_word(begin - 8));
-  else if (!is_frame_of_goroutine(found, frame))
-    find_left_stack(found, frame, frame);
 }
 
 // One whose stack is of segments. The thread's m is told behind its g.
@@ -193,7 +174,7 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
     return;
   found->g0_sp = read_word(g0 + program->g_sched_sp);
   // gogo and systemstack, too, make it the current one before they go to its stack.
-  if (g == current && (has_called_c(found, registers.sp) || is_at_call_of_c(registers.ip))) {
+  if (g == current && has_called_c(found, registers.sp)) {
     find_call_of_c(found, registers);
     return;
   }

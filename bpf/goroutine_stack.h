@@ -10,9 +10,7 @@
 // C code bp is not what it was.
 __noinline __u64 push_top(__u64 top, __u64 sp, __u64 bp, __u64 high) {
   append(top);
-  __u64 next = bp > sp && bp < high ? bp : find_frame(sp + 8, high, top);
-  append_passed(sp + 8, top, next);
-  return next;
+  return bp > sp && bp < high ? bp : find_frame(sp + 8, high, top);
 }
 
 // Whether the word on top of a stack is a frame pointer that the function saved which left it.
@@ -76,11 +74,12 @@ static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
   if (!follows_call(goroutine->pc))
     return resume(goroutine->sp, goroutine->bp, goroutine->high);
   append(goroutine->pc);
+  if (goroutine->is_current)
+    return goroutine->bp;
   __u64 top = read_word(goroutine->sp);
-  if (!goroutine->is_current && (may_call(top, goroutine->pc) || is_goexit(top)))
-    return push_top(top, goroutine->sp, goroutine->bp, goroutine->high);
-  append_passed(goroutine->sp, goroutine->pc, goroutine->bp);
-  return goroutine->bp;
+  if (!may_call(top, goroutine->pc) && !is_goexit(top))
+    return goroutine->bp;
+  return push_top(top, goroutine->sp, goroutine->bp, goroutine->high);
 }
 
 // Whether the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register

@@ -37,16 +37,6 @@
 // Return addresses of a goroutine that are looked for in what its collector keeps of them.
 #define GOSYM_MAX_STACK_BARRIERS 32
 
-// The mark of an address in the stack of a sample that the chain of frame pointers passes over:
-// a return address right above the frame of the function that returns to the address before.
-// That one has called it from a place where it keeps no frame itself, or the word is left of an
-// earlier call; only the program's tables tell (src/record/stacks/passed_callers.h). No user
-// code lies that high.
-#define GOSYM_PASSED_CALLER (1ull << 63)
-
-// So many of them, one above the other, are looked for.
-#define GOSYM_MAX_PASSED_CALLERS 4
-
 // General registers of user code, in the order of the kernel's pt_regs: r15, r14, r13, r12,
 // rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi.
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
@@ -201,9 +191,6 @@ struct gosym_sample {
   // Local variables of a walk: here the verifier forgets their values.
   __u32 stack_switches;
   __u32 walk_has_ended;
-  __u64 code;  // of the Go program; its size is 0 where callers that are passed over are not
-               // looked for
-  __u64 code_size;
   __u64 barrier;  // bpf/stack_barriers.h
   __u64 barriers_end;
   __u64 barrier_place;

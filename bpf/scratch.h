@@ -67,5 +67,5 @@ static __always_inline bool append_to(struct gosym_sample* sample, __u64 address
 // The same where it is done once, not for each frame: the verifier looks at it once.
 __noinline bool append(__u64 address) {
   struct gosym_sample* sample = scratch_sample();
-  return sample && append_to(sample, address & ~GOSYM_PASSED_CALLER);
+  return sample && append_to(sample, address);
 }

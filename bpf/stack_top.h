@@ -31,7 +31,7 @@ static __always_inline bool reaches_goexit(const struct gosym_sample* sample) {
   __u64 depth = *(const volatile __u32*)&sample->user_depth;
   __u64 last = place_of_frame(depth + sample->missing - 1);
   return sample->user_end == GOSYM_END_ROOT && last < GOSYM_MAX_USER_FRAMES &&
-         is_goexit(sample->stack[last] & ~GOSYM_PASSED_CALLER);
+         is_goexit(sample->stack[last]);
 }
 
 static __always_inline bool chain_holds(const struct gosym_sample* sample) {

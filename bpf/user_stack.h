@@ -30,18 +30,6 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   }
 }
 
-// Where code may lie that the chain passes over. A process that has just begun may be of a Go
-// program that nobody has told of yet: most of those lie at low addresses, and few others do.
-static __always_inline void set_code(struct gosym_sample* sample, __u64 ip,
-                                     const struct gosym_go_program* program) {
-  const __u64 low = 1ull << 32;
-  sample->code = program ? program->code : 0;
-  if (program)
-    sample->code_size = program->g_sched_bp ? program->code_size : 0;
-  else
-    sample->code_size = ip < low ? low : 0;
-}
-
 static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
@@ -52,7 +40,6 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   sample->barrier_place = ~0ull;
-  set_code(sample, registers.ip, program);
   if (registers.ip == 0)
     return;
   if (goroutine->stack_barriers)

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "elf/calls.h"
-#include "elf/x86_instruction.h"
 #include "go/function_kind.h"
 
 namespace gosym::go {
@@ -247,22 +246,6 @@ UnwindRule rule_of_clock(int32_t depth) {
   return rule;
 }
 
-// runtime.racecall keeps its stack pointer in a register, goes to the thread's stack if it is
-// not there yet, aligns it and calls C code (and $-16, %rsp; call *%rax).
-std::optional<UnwindRule> rule_at_call_of_c(const Module& module, const Function& function,
-                                            uint64_t pc) {
-  constexpr std::string_view kCall = "\x48\x83\xe4\xf0\xff\xd0";
-  bool is_call = module.image->machine == EM_X86_64 &&
-                 pc + 1 >= function.entry + kCall.size() &&
-                 code_at(module, pc + 1 - kCall.size()).starts_with(kCall);
-  if (!is_call || module.table.value(function, function.pcsp, pc) != 0)
-    return std::nullopt;
-  UnwindRule rule = rule_of_x86(0, 8);
-  rule.may_have_left = true;
-  rule.may_be_aligned = true;
-  return rule;
-}
-
 // `is_injected`: see unwind_rule.h.
 UnwindRule rule_of_arm64(int32_t depth, bool is_injected) {
   constexpr int32_t kPushed = 16;
@@ -308,8 +291,6 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
       may_have_switched(module, *function, *pc)) {
     if (auto saved = depth_in_rbp(module, *function, *pc))
       return rule_of_clock(*saved);
-    if (auto rule = rule_at_call_of_c(module, *function, *pc))
-      return rule;
     return is_gogo(module, *function) ? std::optional(kStackBegins) : std::nullopt;
   }
 
@@ -328,92 +309,21 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   return rule;
 }
 
-namespace {
-
-// call rel32
-constexpr uint64_t kCallSize = 5;
-
-// What the call at an address names; none if there is none that does.
-std::optional<ImageAddress> called_at(const Module& module, ImageAddress address) {
+bool is_call_of_deferreturn(const Module& module, ImageAddress address) {
   auto code = module.image->loaded_from(address);
   bool is_x86 = module.image->machine == EM_X86_64 || module.image->machine == EM_386;
   if (!is_x86 || !code || !as_text(*code).starts_with('\xe8'))
-    return std::nullopt;
+    return false;
   auto distance = load<uint32_t>(*code, 1);
   if (!distance)
-    return std::nullopt;
-  return ImageAddress{to_integer(address) + kCallSize +
-                      static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)})};
-}
-
-std::optional<uint32_t> function_at(const Module& module, ImageAddress address) {
-  auto pc = module.pc_of(address);
-  return pc ? module.table.find(*pc) : std::nullopt;
-}
-
-// The functions that one jumps to, at its end or before.
-struct Jumps {
-  std::vector<uint32_t> functions;
-  bool may_be_others = false;  // where a register leads, or code that cannot be read
-};
-
-Jumps jumps_of(const Module& module, uint32_t function) {
-  constexpr size_t kMaxInstructions = 10'000;
-  Jumps jumps;
-  auto at = module.address_of(module.table.entry(function));
-  for (size_t i = 0; at && i < kMaxInstructions && function_at(module, *at) == function; i++) {
-    auto code = module.image->loaded_from(*at);
-    auto next = code ? elf::decode_x86(*code) : std::nullopt;
-    if (!next)
-      break;
-    uint64_t behind = to_integer(*at) + next->size;
-    using Map = elf::X86Instruction::Map;
-    bool is_jump = next->is(0xe9) || next->is(0xeb) || next->has(Map::kOneByte, 0x70, 0x7f) ||
-                   next->has(Map::k0f, 0x80, 0x8f);
-    auto target =
-        function_at(module, ImageAddress{behind + static_cast<uint64_t>(next->immediate)});
-    jumps.may_be_others |= next->is(0xff) && next->extension() == 4;
-    if (is_jump && target && *target != function)
-      jumps.functions.push_back(*target);
-    at = ImageAddress{behind};
-  }
-  jumps.may_be_others |= !at || function_at(module, *at) == function;
-  return jumps;
-}
-
-}  // namespace
-
-bool is_call_of_deferreturn(const Module& module, ImageAddress address) {
-  auto target = called_at(module, address);
-  return target && name_at(module, *target) == "runtime.deferreturn";
+    return false;
+  uint64_t target =
+      to_integer(address) + 5 + static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)});
+  return name_at(module, ImageAddress{target}) == "runtime.deferreturn";
 }
 
 bool is_place_of_switch(const Module& module, ImageAddress address) {
   return name_at(module, address) == "runtime.systemstack_switch";
-}
-
-bool may_have_called(const Module& module, ImageAddress return_address, ImageAddress callee) {
-  constexpr size_t kMaxWays = 16;  // Go's longest way: strhash, memhash, aeshashbody
-  auto target = called_at(module, ImageAddress{to_integer(return_address) - kCallSize});
-  auto wanted = function_at(module, callee);
-  auto called = target ? function_at(module, *target) : std::nullopt;
-  // What only looks like a direct call names no function.
-  bool is_direct = called && module.image->machine == EM_X86_64 &&
-                   module.address_of(module.table.entry(*called)) == *target;
-  if (!is_direct || !wanted)
-    return true;
-  std::vector<uint32_t> reached = {*called};
-  for (size_t i = 0; i < reached.size(); i++) {
-    if (reached[i] == *wanted || i == kMaxWays)
-      return true;
-    Jumps jumps = jumps_of(module, reached[i]);
-    if (jumps.may_be_others)
-      return true;
-    for (uint32_t function : jumps.functions)
-      if (std::ranges::count(reached, function) == 0)
-        reached.push_back(function);
-  }
-  return false;
 }
 
 }  // namespace gosym::go

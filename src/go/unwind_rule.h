@@ -44,9 +44,4 @@ bool is_call_of_deferreturn(const Module& module, ImageAddress address);
 // first instruction, before which another function lies.
 bool is_place_of_switch(const Module& module, ImageAddress address);
 
-// Whether the call before a return address may have led to the function at `callee`, by jumps
-// from others as well: false only for the direct call of a function that does not jump there.
-// On x86-64 only: elsewhere true.
-bool may_have_called(const Module& module, ImageAddress return_address, ImageAddress callee);
-
 }  // namespace gosym::go

@@ -46,9 +46,6 @@ struct UnwindRule {
   // The caller may lie on another stack, which the thread has left here: then the place of the
   // frame is none of this one.
   bool may_have_left = false;
-  // The stack pointer may have been moved down by 8 more, to a multiple of 16: then all that is
-  // told from it lies as much higher.
-  bool may_be_aligned = false;
   // Nothing of the above, save whether it is a signal frame: the values are to be asked for.
   bool is_evaluated = false;
 
@@ -65,7 +62,6 @@ inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160}
                                              .frame_pointer = {Anchor::kStackPointer, 120},
                                              .is_signal_frame = true,
                                              .may_have_left = false,
-                                             .may_be_aligned = false,
                                              .is_evaluated = false};
 
 // What the registers and the stack hold where a function is stopped, for whoever evaluates its

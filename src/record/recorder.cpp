@@ -14,7 +14,6 @@
 #include "raw/sample_batch.h"
 #include "record/perf/perf_event.h"
 #include "record/snapshot.h"
-#include "record/stacks/passed_callers.h"
 #include "record/stacks/stack_slots.h"
 
 namespace gosym {
@@ -247,9 +246,6 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   ProcessState& process = processes_[sample.pid];
   if (sample.time < process.program_since)
     want_left_images(sample);
-  settle_passed_callers(
-      sample, [&](uint64_t address) { return code_rules_.go_rule(process.places, address); },
-      stack_);
   if (sample.words.empty()) {
     select_words(sample, top, process);
     // Of registers it is what a rule asks for, if that is known.
@@ -258,8 +254,7 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
     sample.words = words_;
   }
   if (top.creator != 0) {
-    if (sample.user_stack.data() != stack_.data())
-      stack_.assign(sample.user_stack.begin(), sample.user_stack.end());
+    stack_.assign(sample.user_stack.begin(), sample.user_stack.end());
     stack_.push_back(top.creator);
     sample.user_stack = stack_;
   }

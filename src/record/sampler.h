@@ -60,11 +60,6 @@ struct SamplerOptions {
   uint32_t stack_size = kDefaultStackSize;
 };
 
-// The mark of a return address in the user stack that a sampler hands over: the chain of frame
-// pointers passes over it. It lies where the caller of the function that returns to the address
-// before is, if that function keeps no frame (record/stacks/passed_callers.h).
-inline constexpr uint64_t kPassedCaller = uint64_t{1} << 63;
-
 // The top of a user stack, as it was sampled.
 struct StackTop {
   uint64_t stack_pointer = 0;       // a multiple of 8
@@ -96,8 +91,7 @@ struct StackTop {
 class Sampler {
 public:
   // The sample has no words of the stack yet, and `top` is the stack itself; or it has those
-  // that there are. Its user stack may have addresses that are marked with kPassedCaller. The
-  // spans live until the handler returns.
+  // that there are. The spans live until the handler returns.
   using Handler = std::function<void(RecordedSample, const StackTop& top)>;
 
   struct Counters {

@@ -36,7 +36,6 @@ struct ChainState {
 //   Code   using Address = ...
 //          std::optional<UnwindRule> rule(Address)   none: not known
 //          bool is_return_address(Address)
-//          bool may_have_called(Address caller, Address callee)
 //          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
 //          std::optional<CallerFrame> evaluate(Address, MachineState&)
@@ -178,7 +177,6 @@ private:
                                          .frame_pointer = {Anchor::kCfa, -16},
                                          .is_signal_frame = false,
                                          .may_have_left = false,
-                                         .may_be_aligned = false,
                                          .is_evaluated = false};
 
   using Word = WalkedWord<Address>;
@@ -254,11 +252,8 @@ private:
   // Whether the last function may have left the stack for that of `goroutine_`, whose words are
   // there: near its end, or, where only the frame pointer leads on, below the place of that,
   // which is on the goroutine's stack then.
-  bool has_left(const std::optional<UnwindRule>& rule) {
+  bool has_left(const std::optional<UnwindRule>& rule) const {
     constexpr uint64_t kNear = 64;
-    // It leaves the stack as it is, but for what calls it from there.
-    if (rule && rule->may_be_aligned)
-      return code_.may_have_called(*goroutine_, stack_.back());
     bool is_framed = !rule && frame_ && *frame_ > stack_pointer_ && *frame_ < kMaxTopSize;
     uint64_t distance = std::max(kNear, is_framed ? *frame_ - stack_pointer_ : 0);
     return (!rule || rule->may_have_left) && find_word(*goroutine_, distance);
@@ -338,16 +333,8 @@ private:
     }
   }
 
-  bool has_caller_at(std::optional<uint64_t> place) {
-    auto word = place ? words_.at(*place) : std::nullopt;
-    return word && !word->place && !word->number && code_.is_return_address(word->address) &&
-           code_.may_have_called(word->address, stack_.back());
-  }
-
-  Frame simple_frame(const UnwindRule& rule) {
+  Frame simple_frame(const UnwindRule& rule) const {
     std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
-    if (rule.may_be_aligned && !has_caller_at(place_of(rule.return_address, *cfa)))
-      *cfa += kWordSize;
     if (rule.is_cfa_loaded)
       cfa = load(cfa);
     if (!cfa)
@@ -429,11 +416,9 @@ private:
     if (!word || word->place || word->number || !may_be_caller(rule, word->address))
       return false;
     Address caller = word->address;
-    // Without the place of the frame, an equal address is taken for the same; so is that of the
-    // caller of a function without a frame, which the recorder has put there.
-    bool is_next = is_on_chain_ && taken_ < chain_.size() && chain_[taken_] == caller;
-    bool is_passed = taken_ > 0 && rule.frame_kind == FramePointer::kUnchanged;
-    has_met_chain_ = is_next && (!frame_ || is_passed);
+    // Without the place of the frame, an equal address is taken for the same.
+    has_met_chain_ =
+        is_on_chain_ && !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
     if (has_met_chain_)
       taken_++;
     push_caller(rule, caller);
@@ -504,7 +489,7 @@ private:
       // What a handler interrupted is told by the registers that were saved, not by the chain.
       Address caller = chain_[taken_++];
       bool is_handler = rule.is_signal_frame && rule.is_cfa_loaded;
-      if (is_handler || !may_be_caller(rule, caller) || !may_be_next(known, caller)) {
+      if (is_handler || !may_be_caller(rule, caller)) {
         end_ = StackEnd::kBadFrame;
         return;
       }
@@ -512,14 +497,6 @@ private:
       if (!known && go_back(caller))
         return;
     }
-  }
-
-  // Whether the next of the chain may be the caller of the last function, which has this rule:
-  // the chain passes over the caller of one that keeps no frame, unless the recorder has put it
-  // there.
-  bool may_be_next(const std::optional<UnwindRule>& rule, Address next) {
-    bool keeps_frame = !rule || rule->frame_kind == FramePointer::kOnStack;
-    return keeps_frame || code_.may_have_called(next, stack_.back());
   }
 
   // From a goroutine's stack to the words of the thread's. There C code called Go code, which

@@ -67,17 +67,6 @@ public:
     return *known_[to_index(id)].is_return_address;
   }
 
-  // As UnwindRules has it.
-  bool may_have_called(LocationId caller, LocationId callee) {
-    uint64_t pair = uint64_t{to_index(caller)} << 32 | to_index(callee);
-    if (auto known = may_have_called_.find(pair); known != may_have_called_.end())
-      return known->second;
-    bool may_have = rules_.may_have_called(profile_->locations[to_index(caller)],
-                                           profile_->locations[to_index(callee)]);
-    may_have_called_.emplace(pair, may_have);
-    return may_have;
-  }
-
   // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
   // of runtime.goexit, handlers of signals to that of the code that ends them, and up to
   // Go 1.20 callbacks from C code to that of runtime.systemstack_switch: before it lies another
@@ -150,7 +139,6 @@ private:
   UnwindRules rules_;
   std::vector<Known> known_;  // by location
   tsl::robin_map<size_t, LocationId> interrupted_;
-  tsl::robin_map<uint64_t, bool> may_have_called_;  // by both locations
 };
 
 }  // namespace unwinding

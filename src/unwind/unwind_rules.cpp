@@ -53,14 +53,10 @@ bool is_root_returned_to(Binary& binary, ImageAddress address) {
          (call->is_last || std::ranges::count(kExits, name_at(binary, call->target)) > 0);
 }
 
-// Go's linker puts the functions of object files into its table as well, as those of the race
-// detector, which C++ was compiled to: those have neither lines nor stack depths there.
 bool is_of_go(Binary& binary, ImageAddress address) {
   const std::optional<go::Module>& module = binary.go_module();
   auto pc = module ? module->pc_of(address) : std::nullopt;
-  auto index = pc ? module->table.find(*pc) : std::nullopt;
-  auto function = index ? module->table.function(*index) : std::nullopt;
-  return function && (function->pcsp != 0 || function->pcln != 0);
+  return pc && module->table.find(*pc);
 }
 
 }  // namespace
@@ -158,15 +154,6 @@ bool UnwindRules::begins_switch(const Location& location) {
   uint64_t address = to_integer(*location.image_address);
   return module && go::is_place_of_switch(*module, ImageAddress{address}) &&
          !go::is_place_of_switch(*module, ImageAddress{address - 1});
-}
-
-bool UnwindRules::may_have_called(const Location& caller, const Location& callee) {
-  if (!caller.image_address || !caller.is_return || !callee.image_address)
-    return true;
-  Binary& binary = open(caller);
-  const std::optional<go::Module>& module = binary.go_module();
-  return !module || &binary != &open(callee) || !is_of_go(binary, call_of(callee)) ||
-         go::may_have_called(*module, *caller.image_address, call_of(callee));
 }
 
 bool UnwindRules::is_return_address(const Location& location) {

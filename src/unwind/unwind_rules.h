@@ -40,10 +40,6 @@ public:
   // that a goroutine left its stack (go/unwind_rule.h).
   bool is_return_address(const Location& location);
 
-  // Whether the call before a return address may have led to the code at another location:
-  // false only if both are of one Go program (go::may_have_called).
-  bool may_have_called(const Location& caller, const Location& callee);
-
   // Whether a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);
   // Whether a stack begins there, to which nothing leads by a call.

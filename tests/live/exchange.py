@@ -128,6 +128,7 @@ def page():
 def without_stacks(report):
     """The order of what is equal is that of the stacks, which a page has in its own."""
     del report["tree"]
+    del report["quality"]["charged_ns"]  # pages do not have what the kernel charged
     report["functions"] = sorted(((one["name"], one["self"], one["total"], one.get("file"), one.get("package"))
                                   for one in report["functions"]), key=str)
     return report

@@ -70,7 +70,7 @@ def tells_who(version, way):
             continue
         counts[function] += sample.count
         labels = {key: value for key, value in sample.labels.items()
-                  if key not in ("thread", "pid", "tid", "goid")}
+                  if key not in ("process", "thread", "pid", "tid", "goid")}
         expected = {key: value for key, value in LABELS[function].items()}
         goid = told[GOROUTINES.get(function, function)]
         if labels != expected or sample.labels.get("goid") != goid:

@@ -76,6 +76,17 @@ class Program(machine_code.Program):
         return self.start in function or function.start in self.roots or START.match(self.name(address))
 
 
+# mov $15, %rax; syscall: signal handlers return there (__restore_rt), where a library has no names too.
+SIGNAL_RETURN = bytes.fromhex("48c7c00f0000000f05")
+
+
+def is_interrupt(frame):
+    """The kernel has made its return address: that of a handler is where __restore_rt begins, and
+    that of __restore_rt, wherever in it that is, where a signal came."""
+    size = len(SIGNAL_RETURN)
+    return frame.is_interrupt() or SIGNAL_RETURN in frame.program.read(frame.pc - size, 2 * size + 1)
+
+
 class Native(Programs):
     make = Program
 
@@ -83,7 +94,7 @@ class Native(Programs):
 @functools.cache
 def judge(callee, caller):
     """What the code says of two neighbours of a stack; none where it says nothing."""
-    if callee.pc is None or caller.pc is None or callee.is_interrupt() or caller.is_interrupt():
+    if callee.pc is None or caller.pc is None or is_interrupt(callee) or is_interrupt(caller):
         return None
     made = caller.program.call_before(caller.pc + 1)
     if made is None or made.target is None:

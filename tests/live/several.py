@@ -107,7 +107,10 @@ def each_file_once():
     def opened(*arguments):
         log = new_place("strace")
         call("strace", "-f", "-e", "trace=openat,open", "-o", log, GOSYM, "report", "-q", "--folded", *arguments)
-        return sum('/demo"' in line for line in log.read_text().splitlines())
+        # A parser asks for a file, and an opener opens it: the one that asks has it once for each.
+        by_process = collections.Counter(line.split()[0] for line in log.read_text().splitlines()
+                                         if '/demo"' in line)
+        return max(by_process.values())
 
     one, two = opened(files()[0]), opened(*files()[:2])
     assert one == two == 1, (one, two)

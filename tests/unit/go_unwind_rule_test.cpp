@@ -227,46 +227,6 @@ TEST_CASE("go unwind rules: deferred functions return to the call of deferreturn
   CHECK_FALSE(is_call("runtime.deferreturn", EM_X86_64, "\x90\x90\xe8\xf0\xff\xff\x0f"));
 }
 
-TEST_CASE("go unwind rules: a call leads to the function it names, and by jumps to others") {
-  // At 0x401000 one returns, at 0x401010 one has this code, at 0x401020 one calls from 0x20 on.
-  auto leads_to = [](uint64_t callee, const std::string& code, const std::string& call,
-                     uint16_t machine = EM_X86_64) {
-    BuiltGoProgram program{.tree = {}};
-    program.functions = {{.name = "main.f", .sp = {{0, 0x10}}},
-                         {.name = "main.g", .entry = 0x10, .sp = {{0, 0x10}}},
-                         {.name = "main.h", .entry = 0x20, .sp = {{0, 0x10}}}};
-    ImageSpec spec = program.image();
-    spec.machine = machine;
-    spec.parts[0].contents.replace(0, 2, "\xc3\xcc");
-    spec.parts[0].contents.replace(0x10, code.size(), code);
-    spec.parts[0].contents.replace(0x20, call.size(), call);
-    LoadedProgram loaded(spec);
-    return go::may_have_called(loaded.module(), ImageAddress{0x401020 + call.size()},
-                               ImageAddress{callee});
-  };
-  constexpr uint64_t kF = 0x401004;
-  constexpr uint64_t kG = 0x401014;
-  const std::string returns(0x10, '\xc3');
-  const std::string call_g = "\xe8\xeb\xff\xff\xff";
-  CHECK(leads_to(kG, returns, call_g));
-  CHECK_FALSE(leads_to(kF, returns, call_g));
-  CHECK(leads_to(kF, "\xe9\xeb\xff\xff\xff" + returns.substr(5), call_g));
-  CHECK(leads_to(kF, "\x75\xee" + returns.substr(2), call_g));        // jne
-  CHECK_FALSE(leads_to(kF, "\xeb\x02" + returns.substr(2), call_g));  // within itself
-  CHECK(leads_to(kF, "\xff\xe0" + returns.substr(2), call_g));        // jmp *%rax
-  CHECK(leads_to(kF, returns, "\xff\xd0"));                           // call *%rax
-  CHECK(leads_to(kF, returns, "\xe8\xec\xff\xff\xff"));               // to no function
-  CHECK(leads_to(0x409000, returns, call_g));                         // no function
-  CHECK(leads_to(kF, returns, call_g, EM_AARCH64));
-}
-
-TEST_CASE("go unwind rules: the race detector's C++ is called from an aligned stack") {
-  Sample sample({{0, 0x10}}, "\x49\x8b\x62\x38\x48\x83\xe4\xf0\xff\xd0\x4c\x89\xe4\xc3");
-  sample.program.functions[0].flags = 2;
-  CHECK(sample.rule_at(9) == "sp+8 cfa-8 same aligned");  // the last byte of the call
-  CHECK(sample.rule_at(4) == "none");
-}
-
 TEST_CASE("go unwind rules: depths that no stack has") {
   CHECK(Sample({{-8, 0x10}}).rule_at(0) == "none");
   CHECK(Sample({{1'000'000'000, 0x10}}).rule_at(0) == "sp+1000000008 cfa-8 lost");

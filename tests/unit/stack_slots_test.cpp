@@ -4,7 +4,6 @@
 #include <set>
 
 #include "dwarf/call_frames.h"
-#include "record/stacks/passed_callers.h"
 #include "unwound_stack.h"
 
 namespace gosym::stack_slots_test {
@@ -247,67 +246,6 @@ TEST_CASE("needed words: of code that is not known yet all registers are taken")
                        {offset_of_register(5), caller(kRoot)},
                        {offset_of_register(15), StackWord::kNumber + 9},
                        {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18}});
-}
-
-TEST_CASE("passed callers: they are of functions without a frame") {
-  // 0x1000 has a frame, 0x2000 none, 0x3000 is injected into what it returns to; of others
-  // nothing is known.
-  RuleOf rule_of = [](uint64_t address) -> std::optional<UnwindRule> {
-    UnwindRule rule{.cfa = {Anchor::kStackPointer, 8}, .return_address = {Anchor::kCfa, -8}};
-    rule.is_signal_frame = address / 0x1000 == 3;
-    if (address / 0x1000 == 1 || rule.is_signal_frame) {
-      rule.cfa.offset = 32;
-      rule.frame_kind = UnwindRule::FramePointer::kOnStack;
-    }
-    bool is_known = address >= 0x1000 && address < 0x4000;
-    return is_known ? std::optional(rule) : std::nullopt;
-  };
-  struct Settled {
-    std::vector<uint64_t> stack;
-    uint32_t goroutine_start;
-    uint32_t gap;
-  };
-  auto settled = [&](const std::vector<uint64_t>& given, uint32_t goroutine = 0,
-                     uint32_t gap = 0) {
-    RecordedSample sample;
-    sample.user_stack = given;
-    sample.goroutine_start = goroutine;
-    sample.gap = gap;
-    std::vector<uint64_t> changed;
-    settle_passed_callers(sample, rule_of, changed);
-    return Settled{{sample.user_stack.begin(), sample.user_stack.end()},
-                   sample.goroutine_start,
-                   sample.gap};
-  };
-  using Stack = std::vector<uint64_t>;
-  constexpr uint64_t kMark = kPassedCaller;
-  CHECK(settled({}).stack.empty());
-  CHECK(settled({0x1010, 0x2010, 0x1020}).stack == Stack{0x1010, 0x2010, 0x1020});
-  CHECK(settled({0x1010, 0x2010, kMark | 0x1020, 0x1030}).stack ==
-        Stack{0x1010, 0x2010, 0x1020, 0x1030});
-  CHECK(settled({0x1010, 0x1020, kMark | 0x1030, 0x1040}).stack ==
-        Stack{0x1010, 0x1020, 0x1040});
-  // One above the other; where the first is none the second is not either.
-  CHECK(settled({0x1010, 0x2010, kMark | 0x2020, kMark | 0x1030}).stack ==
-        Stack{0x1010, 0x2010, 0x2020, 0x1030});
-  CHECK(settled({0x1010, 0x2010, kMark | 0x1020, kMark | 0x1030}).stack ==
-        Stack{0x1010, 0x2010, 0x1020});
-  CHECK(settled({0x1010, 0x1020, kMark | 0x2020, kMark | 0x1030}).stack ==
-        Stack{0x1010, 0x1020});
-  // Interrupted at its first instruction; it is returned to, behind the last of another.
-  CHECK(settled({0x3010, 0x2000, kMark | 0x1020}).stack == Stack{0x3010, 0x2000, 0x1020});
-  CHECK(settled({0x1010, 0x2000, kMark | 0x1020}).stack == Stack{0x1010, 0x2000});
-  CHECK(settled({0x1010, 0x9010, kMark | 0x1020}).stack == Stack{0x1010, 0x9010});
-  // The first is where the CPU was.
-  CHECK(settled({kMark | 0x2010, kMark | 0x1020}).stack == Stack{kMark | 0x2010});
-
-  Settled moved =
-      settled({0x1010, 0x1020, kMark | 0x1030, 0x2040, kMark | 0x1050, 0x1060}, 3, 5);
-  CHECK(moved.stack == Stack{0x1010, 0x1020, 0x2040, 0x1050, 0x1060});
-  CHECK(moved.goroutine_start == 2);
-  CHECK(moved.gap == 4);
-  CHECK(settled({0x1010, 0x2010, kMark | 0x1020, 0x1030}, 0, 2).stack ==
-        Stack{0x1010, 0x2010, 0x1030});
 }
 
 TEST_CASE("needed words: report finds the same callers in them as in all words") {

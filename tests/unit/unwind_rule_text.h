@@ -15,7 +15,6 @@ namespace gosym {
 //   return address  cfa-8; link: in the link register; root, and then no more
 //   frame pointer   cfa-16, same or lost
 //   signal          for signal frames
-//   aligned         all may lie 8 higher
 inline std::string to_text(const StackPlace& place) {
   const char* anchor = place.anchor == Anchor::kStackPointer   ? "sp"
                        : place.anchor == Anchor::kFramePointer ? "fp"
@@ -36,10 +35,9 @@ inline std::string to_text(const std::optional<UnwindRule>& rule) {
                       : rule->frame_kind == UnwindRule::FramePointer::kLost
                           ? "lost"
                           : to_text(rule->frame_pointer);
-  return fmt::format("{} {} {}{}{}", rule->is_cfa_loaded ? '[' + cfa + ']' : cfa,
+  return fmt::format("{} {} {}{}", rule->is_cfa_loaded ? '[' + cfa + ']' : cfa,
                      is_link ? "link" : to_text(rule->return_address), frame,
-                     rule->is_signal_frame ? " signal" : "",
-                     rule->may_be_aligned ? " aligned" : "");
+                     rule->is_signal_frame ? " signal" : "");
 }
 
 }  // namespace gosym

@@ -40,7 +40,6 @@ static_assert(GOSYM_MAX_TOP_SIZE == kMaxTopSize);
 static_assert(GOSYM_MAX_WORD_OFFSET == kMaxWordOffset);
 static_assert(8 * GOSYM_RED_ZONE <= kRedZoneSize);
 static_assert(GOSYM_MAX_EVENTS == kMaxEventTypes);
-static_assert(GOSYM_PASSED_CALLER == kPassedCaller);
 
 namespace {
 

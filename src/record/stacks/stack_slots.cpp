@@ -34,7 +34,6 @@ public:
   // Report also sees whether a call lies before: that ends its walk earlier at most, and it
   // asks for no other word.
   bool is_return_address(Address) const { return true; }
-  bool may_have_called(Address, Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
   // No rule of Go's has to be evaluated.
@@ -170,7 +169,6 @@ public:
 
   std::optional<UnwindRule> rule(Address address) { return code_.rule(place_of(address)); }
   bool is_return_address(Address) const { return true; }
-  bool may_have_called(Address, Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
   std::optional<CallerFrame> evaluate(Address address, MachineState& state) {
