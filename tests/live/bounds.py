@@ -180,18 +180,6 @@ def next_command():
     assert not (WORK / "gone").exists()
 
 
-def field(number, payload):
-    return bytes([number << 3 | 2]) + varint(len(payload)) + payload
-
-
-def varint(number):
-    low = b""
-    while number > 127:
-        low += bytes([number & 127 | 128])
-        number >>= 7
-    return low + bytes([number])
-
-
 def number(field_number, value):
     return bytes([field_number << 3]) + varint(value)
 
