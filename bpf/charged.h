@@ -15,7 +15,7 @@
 
 __u64 ended_ns;  // of those that are freed
 
-// Those that are not yet, by the address of their task.
+// Threads whose last slice is not counted yet, by the address of their task.
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, GOSYM_MAX_ENDING);

@@ -52,7 +52,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
 
-// Those that gosym, or one of its processes, uses.
+// Capabilities that gosym, or one of its processes, uses.
 std::string capabilities(uint64_t owned) {
   constexpr struct {
     int number;
@@ -205,7 +205,7 @@ void print_names(Remedies& told) {
              how_to_grant(), told);
 }
 
-// What each process has left once it reads what strangers wrote.
+// A row for each process: the rights that it has left once it reads what strangers wrote.
 void print_processes() {
   Enforced enforced = enforced_here();
   uint64_t owned = own_capabilities();

@@ -40,7 +40,7 @@ public:
   // Where those files are of which a line was asked for and that were changed after a time,
   // since 1970: their lines may be others than those that were compiled.
   std::vector<std::string> changed_after(int64_t time_ns) const;
-  // Those asked for that are there, but are not shown.
+  // Files that were asked for and are there, but are not shown.
   std::vector<std::string> withheld() const;
 
 private:
@@ -60,7 +60,7 @@ private:
   std::map<std::string, File, std::less<>> files_;  // by recorded path
 };
 
-// What to tell of files that are withheld; empty if none is.
+// A warning that names the files that are withheld; empty if none is.
 std::string withheld_note(const SourceFiles& sources);
 
 // As the environment has them: GOROOT, GOMODCACHE, GOPATH.

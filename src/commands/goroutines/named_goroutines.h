@@ -23,7 +23,7 @@ struct NamedGoroutines {
   std::vector<std::vector<GoroutineLabel>> labels;  // as goroutines.all
   std::map<uint64_t, std::vector<Call>> calls;      // at each address; none: nobody knows
 
-  // Those of a stack, innermost first.
+  // The frames of a stack, innermost first.
   std::vector<Call> all_calls(const Goroutine& goroutine) const;
   // The same, unless `has_system` as Go's tracebacks have it: without wrappers and the
   // functions of the runtime, except those that programs call and runtime.gopanic; but all of
