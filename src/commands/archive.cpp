@@ -97,8 +97,9 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return Error("cannot add files to a stream: name a recording")
         .with_hint("see 'gosym archive --help'")
         .with_exit_status(kUsage);
-  auto confined =
-      become_parser({.inputs = {options.recording}, .outputs = {options.recording}});
+  auto confined = become_parser({.inputs = {options.recording},
+                                 .roots = {options.symfs},
+                                 .outputs = {options.recording}});
   if (!confined)
     return std::move(confined).error();
   auto recording = raw::read(options.recording);

@@ -127,4 +127,10 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
   return files;
 }
 
+std::vector<std::string> roots_of(const DebugFileOptions& files) {
+  std::vector<std::string> roots = files.debug_dirs;
+  roots.push_back(files.symfs);
+  return roots;
+}
+
 }  // namespace gosym

@@ -27,4 +27,7 @@ Option symfs_option(std::string& symfs);
 // `stream` if that is a terminal; null: nowhere.
 Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream);
 
+// The directories that these files are looked for in.
+std::vector<std::string> roots_of(const DebugFileOptions& files);
+
 }  // namespace gosym

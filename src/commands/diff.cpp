@@ -258,7 +258,8 @@ Result<int> run_diff(DiffOptions& options) {
   std::vector<std::string> inputs = report.inputs;
   inputs.insert(inputs.end(), options.after.begin(), options.after.end());
   auto confined =
-      become_parser({.inputs = inputs, .outputs = {report.output}}, pager_command());
+      become_parser({.inputs = inputs, .roots = roots_of(*files), .outputs = {report.output}},
+                    pager_command());
   if (!confined)
     return std::move(confined).error();
   auto before = load_side(options, report.inputs, Side::kBefore, *files);

@@ -165,6 +165,7 @@ Result<int> run_report(const ReportOptions& options) {
   if (!files)
     return std::move(files).error();
   auto confined = become_parser({.inputs = options.inputs,
+                                 .roots = roots_of(*files),
                                  .outputs = {options.output},
                                  .has_exports = opens_browser(options)},
                                 pager_command());

@@ -103,20 +103,68 @@ UniqueFd find_asked(int directory, const FileRequest& request, uint64_t flags) {
       static_cast<int>(syscall(SYS_openat2, directory, request.path, &how, sizeof(how))));
 }
 
+// Files and directories that the user named and that an opener reaches with none of the rights
+// that it keeps: /proc/PID/exe and /proc/PID/root of another take those of who looks into
+// processes. Found before those rights are given up, they are opened by these descriptors.
+class FoundBefore {
+public:
+  explicit FoundBefore(const NamedFiles& named) {
+    for (const auto& names : {named.inputs, named.roots})
+      for (const std::string& name : names)
+        if (UniqueFd file = find(name))
+          files_.push_back({name, std::move(file)});
+  }
+
+  // Without the rights: those that are found all the same are not kept.
+  void keep_unreachable() {
+    std::erase_if(files_, [](const File& file) { return find(file.name).get() >= 0; });
+  }
+
+  // Puts the way by the descriptor in place of the path. False: none leads there.
+  bool replace(char (&path)[PATH_MAX]) const {
+    for (const File& file : files_) {
+      if (!is_below(path, file.name))
+        continue;
+      std::string by_descriptor =
+          fmt::format("/proc/self/fd/{}{}", file.found.get(), path + file.name.size());
+      if (by_descriptor.size() >= sizeof(path))
+        return false;
+      memcpy(path, by_descriptor.c_str(), by_descriptor.size() + 1);
+      return true;
+    }
+    return false;
+  }
+
+private:
+  struct File {
+    std::string name;
+    UniqueFd found;
+  };
+
+  static UniqueFd find(const std::string& name) {
+    return UniqueFd(open(name.c_str(), O_PATH | O_CLOEXEC));
+  }
+
+  std::vector<File> files_;
+};
+
 // Answers requests, one after the other.
 class Opener {
 public:
-  explicit Opener(const NamedFiles& files) : files_(files) {}
+  Opener(const NamedFiles& files, const FoundBefore& found) : files_(files), found_(found) {}
 
   void serve(int channel) {
     static FileRequest request;
     UniqueFd base;
     while (receive_message(channel, request, sizeof(request), base)) {
       request.path[sizeof(request.path) - 1] = request.to[sizeof(request.to) - 1] = '\0';
+      bool is_named = !base && is_named_input(files_, request.path);
+      if (!base && found_.replace(request.path))
+        request.flags &= ~uint64_t{O_NOFOLLOW};
       FileReply reply{};
       reply.number = request.number;
       errno = 0;
-      UniqueFd opened = answer(request, base, reply);
+      UniqueFd opened = answer(request, base, is_named, reply);
       if (!send_message(channel, reply, sizeof(reply), opened.get()))
         return;
       base = UniqueFd();
@@ -124,13 +172,14 @@ public:
   }
 
 private:
-  UniqueFd answer(const FileRequest& request, const UniqueFd& base, FileReply& reply) {
+  UniqueFd answer(const FileRequest& request, const UniqueFd& base, bool is_named,
+                  FileReply& reply) {
     int directory = base ? base.get() : AT_FDCWD;
     int done = -1;
     UniqueFd opened;
     switch (request.ask) {
       case FileCall::kOpen:
-        opened = open_asked(request, base);
+        opened = open_asked(request, base, is_named);
         done = opened.get();
         break;
       case FileCall::kAccess:
@@ -166,13 +215,13 @@ private:
     return is_allowed;
   }
 
-  UniqueFd open_asked(const FileRequest& request, const UniqueFd& base) const {
+  UniqueFd open_asked(const FileRequest& request, const UniqueFd& base, bool is_named) const {
     auto flags = static_cast<int>(request.flags);
     if ((flags & O_TMPFILE) == O_TMPFILE)
       return open_nameless(request, base);
     if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0)
       return open_output(request, base);
-    return open_input(request, base);
+    return open_input(request, base, is_named);
   }
 
   UniqueFd open_nameless(const FileRequest& request, const UniqueFd& base) const {
@@ -201,7 +250,7 @@ private:
                                      : UniqueFd();
   }
 
-  UniqueFd open_input(const FileRequest& request, const UniqueFd& base) const {
+  UniqueFd open_input(const FileRequest& request, const UniqueFd& base, bool is_named) const {
     auto flags = static_cast<int>(request.flags);
     UniqueFd found;
     if (request.path[0] == '\0')
@@ -214,7 +263,7 @@ private:
       return {};
     // What the parser has open is its own, also a pipe.
     bool is_its_own = request.path[0] == '\0' && (fcntl(found.get(), F_GETFL) & O_PATH) == 0;
-    bool is_named = is_its_own || (!base && is_named_input(files_, request.path));
+    is_named = is_named || is_its_own;
     // What is found by name is opened as well: later it has none.
     if ((flags & O_PATH) != 0)
       return is_named && S_ISREG(status.st_mode) ? opened_again(found, O_RDONLY)
@@ -239,6 +288,7 @@ private:
   }
 
   const NamedFiles& files_;
+  const FoundBefore& found_;
 };
 
 // The asking side. In a handler of signals, which interrupts nothing but a call that it
@@ -499,12 +549,14 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
     // What the user sends is for the others; who has nobody to serve ends.
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
       ::signal(signal, SIG_IGN);
-    enter(ProcessKind::kOpener);
     // Who reads our standard output is not to wait for one that is left behind.
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       dup2(theirs.get(), stream);
     close_all_but(STDERR_FILENO);
-    Opener(files).serve(STDIN_FILENO);
+    FoundBefore found(files);
+    enter(ProcessKind::kOpener);
+    found.keep_unreachable();
+    Opener(files, found).serve(STDIN_FILENO);
     _exit(0);
   }
 }

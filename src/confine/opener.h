@@ -24,6 +24,7 @@ namespace gosym {
 // What the user named.
 struct NamedFiles {
   std::vector<std::string> inputs = {};  // files, and directories of such
+  std::vector<std::string> roots = {};   // directories of files that he did not name
   std::vector<std::string> outputs = {};
   bool has_exports = false;  // gosym-1.svg and the like, here
 };

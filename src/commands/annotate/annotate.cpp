@@ -210,8 +210,9 @@ Result<int> run_annotate(AnnotateOptions options) {
   bool has_input = !options.function.empty();
   if (!has_input)
     options.function = std::exchange(options.input, "cpu.raw");
-  auto confined =
-      become_parser({.inputs = {options.input, options.source_directory}}, pager_command());
+  auto confined = become_parser(
+      {.inputs = {options.input, options.source_directory}, .roots = roots_of(*files)},
+      pager_command());
   if (!confined)
     return std::move(confined).error();
   if (!has_input || is_recording(options.input))

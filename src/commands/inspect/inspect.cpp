@@ -44,7 +44,8 @@ Result<int> run_inspect(AskedInspection& options) {
   if (!files)
     return std::move(files).error();
   options.files = *std::move(files);
-  if (auto confined = become_parser({.inputs = {options.binary}}); !confined)
+  auto confined = become_parser({.inputs = {options.binary}, .roots = roots_of(options.files)});
+  if (!confined)
     return std::move(confined).error();
   auto symbols = ImageSymbols::open(options.binary, options.files);
   auto status =

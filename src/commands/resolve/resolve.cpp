@@ -332,7 +332,7 @@ Result<> filter_input(AddressFilter filter) {
 Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
   std::vector<std::string> paths = options.words;
   paths.insert(paths.begin(), options.binary);
-  if (auto confined = become_parser({.inputs = paths}); !confined)
+  if (auto confined = become_parser({.inputs = paths, .roots = roots_of(files)}); !confined)
     return std::move(confined).error();
   std::vector<NamedBinary> binaries;
   for (const std::string& path : paths) {
@@ -364,7 +364,8 @@ Result<int> run_resolve(const ResolveOptions& options) {
     auto ask = ask_process(options, *files);
     return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
   }
-  if (auto confined = become_parser({.inputs = {options.binary}}); !confined)
+  auto confined = become_parser({.inputs = {options.binary}, .roots = roots_of(*files)});
+  if (!confined)
     return std::move(confined).error();
   auto symbols = open_binary(options.binary, *files);
   if (!symbols)
