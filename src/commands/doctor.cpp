@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -88,6 +90,18 @@ void print_system() {
   print_row("cgroup v2", or_none(printable(proc::cgroup_mount().value_or(""))));
 }
 
+// That of samples is the kernel's.
+std::string monotonic_clock() {
+  auto offset = monotonic_offset_of("/proc/self");
+  if (!offset)
+    return "not known: the time namespace is another than that of children";
+  if (*offset == 0)
+    return "the kernel's";
+  return fmt::format("{} s {} the kernel's, by a time namespace",
+                     std::abs(static_cast<double>(*offset) / 1e9),
+                     *offset > 0 ? "ahead of" : "behind");
+}
+
 void print_user() {
   auto status = proc::status_of(static_cast<uint32_t>(getpid()));
   if (!status)
@@ -97,6 +111,7 @@ void print_user() {
   print_row("seccomp", status->seccomp == 0 ? "none" : "a filter");
   print_row("user namespace", is_first_user_namespace() ? "initial" : "not the initial one");
   print_row("pid namespace", is_first_pid_namespace() ? "initial" : "not the initial one");
+  print_row("monotonic clock", monotonic_clock());
 }
 
 // Set up as for a recording of ourselves, but never started.

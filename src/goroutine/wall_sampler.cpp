@@ -227,11 +227,13 @@ Result<> WallSampler::set_timer() {
   std::uniform_real_distribution<double> share(0.5, 1.5);
   due_at_ += static_cast<uint64_t>(share(generator_) * static_cast<double>(period_ns_));
   due_at_ = std::max(due_at_, looked_at_ + period_ns_ / 2);  // the machine was held up
+  uint64_t now = monotonic_ns();
+  uint64_t left = due_at_ > now ? due_at_ - now : 1;  // 0 would stop the timer
   itimerspec setting = {
       .it_interval = {},
-      .it_value = {.tv_sec = static_cast<time_t>(due_at_ / kNanosecondsPerSecond),
-                   .tv_nsec = static_cast<long>(due_at_ % kNanosecondsPerSecond)}};
-  if (timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &setting, nullptr) != 0)
+      .it_value = {.tv_sec = static_cast<time_t>(left / kNanosecondsPerSecond),
+                   .tv_nsec = static_cast<long>(left % kNanosecondsPerSecond)}};
+  if (timerfd_settime(timer_.get(), 0, &setting, nullptr) != 0)
     return system_error("cannot set a timer", errno);
   return Ok{};
 }

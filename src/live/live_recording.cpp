@@ -1,6 +1,9 @@
 #include "live/live_recording.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include "base/clock.h"
 
 namespace gosym {
 
@@ -62,10 +65,10 @@ void LiveRecording::catch_up() {
 }
 
 bool LiveRecording::wait_until(uint64_t time) {
-  // The clock of steady_clock is CLOCK_MONOTONIC.
-  std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(time)};
+  uint64_t now = monotonic_ns();
+  std::chrono::nanoseconds left(time - std::min(time, now));
   std::unique_lock lock(mutex_);
-  return !changed_.wait_until(lock, until, [this] { return end_.has_value(); });
+  return !changed_.wait_for(lock, left, [this] { return end_.has_value(); });
 }
 
 Result<Stop> LiveRecording::finish() {

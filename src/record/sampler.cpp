@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/file_limit.h"
 #include "proc/cpus.h"
@@ -68,6 +69,12 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
     return std::move(enough).error();
   if (auto checked = check_events(options); !checked)
     return std::move(checked).error();
+  if (!monotonic_offset_of("/proc/self"))
+    return Error(
+               "the kernel's clock is not known: this process has another time namespace "
+               "than its children")
+        .with_hint("start gosym as a child of what made the namespace: unshare --fork")
+        .with_exit_status(kUnsupported);
   auto has_all_cpus = check_cpus(options);
   if (options.kind == SamplerKind::kPerf && !has_all_cpus)
     return std::move(has_all_cpus).error();

@@ -3,11 +3,14 @@
 import os
 import re
 import shutil
+import time
 
-from common import FIXTURES, SLOW, Skip, call, folded, gosym, new_place, pprof, run
+from common import (FIXTURES, GOSYM, SLOW, Skip, build_spin, call, folded, gosym, new_place, pprof, run, running,
+                    running_jit)
 
 RATE = 99 if SLOW else 999
 TURNS = 3 if SLOW else 25
+FOREVER = 1 << 62
 
 
 # A thread of its own works.
@@ -152,6 +155,59 @@ def thread_that_renames_itself():
     assert right >= 0.98 * sum(counts.values()), counts
 
 
+def in_time_namespace(shift, *command):
+    """Its monotonic clock is not the kernel's, by so many seconds."""
+    return call("unshare", "--time", "--monotonic", shift, *command)
+
+
+def clocks_of_others():
+    """One ahead of the kernel's, and one behind, which no clock is before it was started."""
+    probe = call("unshare", "--time", "--monotonic", 1, "true", check=False)
+    if probe.status != 0:
+        raise Skip("no time namespaces")
+    return 3600, -int(time.monotonic() / 2)
+
+
+def recorder_in_time_namespace(*options):
+    program = steps()
+    for shift in clocks_of_others():
+        file = new_place("cpu.raw")
+        in_time_namespace(shift, GOSYM, "record", "-q", "-F", RATE, "-o", file, *options, "--",
+                          program, "first", 100, "fork", "second", 100)
+        counts = by_function(file)
+        print(f"# {shift} s: {counts}")
+        assert set(counts) == {("steps", "first"), ("steps", "second")}, counts
+        assert min(counts.values()) > 0.3 * sum(counts.values()), counts
+
+
+def waits_in_time_namespace():
+    for shift in clocks_of_others():
+        file = new_place("cpu.raw")
+        begin = time.monotonic_ns()
+        in_time_namespace(shift, GOSYM, "record", "-q", "-e", "off-cpu", "-o", file, "--", "/bin/sleep", "0.3")
+        end = time.monotonic_ns()
+        waits = [stack for stack in folded(file, "--event", "off-cpu") if stack.comm == "sleep"]
+        waited = sum(stack.count for stack in waits if any("nanosleep" in frame for frame in stack.frames))
+        assert 300_000_000 <= waited <= end - begin, (shift, waits)
+        assert not any("[no mapping]" in stack.frames for stack in waits), waits
+
+
+def other_clocks_in_time_namespace():
+    """The screen is due, goroutines are looked at, and maps of JIT code are as old as they are."""
+    for shift in clocks_of_others():
+        told = in_time_namespace(shift, GOSYM, "doctor").out
+        side = "ahead of" if shift > 0 else "behind"
+        assert re.search(f"^monotonic clock +{abs(shift)} s {side} the kernel's", told, re.MULTILINE), told
+        with running(build_spin()) as pid:
+            told = in_time_namespace(shift, GOSYM, "top", "-p", pid, "-d", "1s", "-b").out
+            assert "busy" in told, told
+        file = new_place("cpu.raw")
+        with running_jit("anon", FOREVER, "made") as pid:
+            in_time_namespace(shift, GOSYM, "record", "-q", "-F", RATE, "-o", file, "-p", pid, "-d", "1s")
+        assert "made" in {frame for stack in folded(file) for frame in stack.frames}, gosym("report", file)
+    assert re.search("^monotonic clock +the kernel's$", gosym("doctor").out, re.MULTILINE)
+
+
 run([("a program that goes to another CPU and executes", exec_on_another_cpu),
      ("the same by perf_event's call chains", lambda: exec_on_another_cpu("--sampler", "perf")),
      ("the same of all processes", lambda: exec_on_another_cpu("-a")),
@@ -159,4 +215,8 @@ run([("a program that goes to another CPU and executes", exec_on_another_cpu),
      ("python that executes perl", python_that_executes),
      ("a process whose worker has a name", process_of_a_worker),
      ("java", java),
-     ("a thread that renames itself", thread_that_renames_itself)])
+     ("a thread that renames itself", thread_that_renames_itself),
+     ("a recorder in a time namespace", recorder_in_time_namespace),
+     ("one by perf_event's call chains", lambda: recorder_in_time_namespace("--sampler", "perf")),
+     ("waits that it records", waits_in_time_namespace),
+     ("what else it reads a clock for", other_clocks_in_time_namespace)])

@@ -14,8 +14,8 @@ import struct
 import subprocess
 import time
 
-from common import (FIXTURES, GO_ENVIRONMENT, Skip, compiled, folded, go, go_versions, gosym, new_place, pprof,
-                    recording, run, wait_for)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, go_versions, gosym,
+                    new_place, pprof, recording, run, wait_for)
 
 VERSIONS = go_versions("1.15", "1.27")
 WITH_C = go_versions("1.15", "1.19", "1.27")
@@ -127,6 +127,26 @@ def called_back(version):
     assert found == told, (found, told)
 
 
+def in_time_namespace():
+    """A recorder whose clock is ahead of the kernel's, or behind it, looks as often, and says of no goroutine
+    that it has waited since before the program began."""
+    if call("unshare", "--time", "--monotonic", 1, "true", check=False).status != 0:
+        raise Skip("no time namespaces")
+    with Program(build("1.27"), new_place("own"), 1) as pid:
+        for shift in (3600, -int(time.monotonic() / 2)):
+            begin = ["unshare", "--time", "--monotonic", shift, GOSYM]
+            file = new_place("wall.raw")
+            call(*begin, "record", "-q", "-p", pid, "-e", "wall", "-d", "1s", "-o", file)
+            times = collections.Counter()
+            for sample in pprof(file, "--goid").samples:
+                times[sample.labels["goid"]] += sample.nanoseconds
+            assert times and min(times.values()) >= 1e9, (shift, times)
+            looks = re.search(r"^([\d,]+) samples of wall", gosym("report", file).out, re.M)[1]
+            assert int(looks.replace(",", "")) > 10 * len(times), (looks, times)
+            told = call(*begin, "goroutines", pid).out
+            assert "goroutine" in told and "minutes" not in told, (shift, told)
+
+
 def beside_others():
     """A command, whose start is seen, with CPU time in the same recording."""
     file = new_place("both.raw")
@@ -216,7 +236,8 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
      for version in VERSIONS] +
     [(f"Go {version}: called back from C", functools.partial(called_back, version)) for version in WITH_C] +
-    [("a command, and CPU time beside it", beside_others),
+    [("a recorder in a time namespace", in_time_namespace),
+     ("a command, and CPU time beside it", beside_others),
      ("a program with turns as long as those of the looks", in_turns_of_its_own),
      ("more of everything than a sample holds", beyond_the_format),
      ("looks come soon on a busy CPU", looks_come_soon), ("errors", errors)])

@@ -1,9 +1,15 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "base/clock.h"
 #include "base/reader.h"
 #include "base/shell.h"
 #include "base/text.h"
 #include "bytes.h"
+#include "temporary_directory.h"
 
 namespace gosym::base_test {
 
@@ -139,6 +145,38 @@ TEST_CASE("numbers as people write and read them") {
   CHECK(with_commas(29412) == "29,412");
   CHECK(with_commas(1000000) == "1,000,000");
   CHECK(hex("\x01\xff") == "01ff");
+}
+
+TEST_CASE("monotonic_offset_of: of a process's own namespace, or none") {
+  struct {
+    const char* own;
+    const char* of_children;
+    const char* offsets;
+    std::optional<int64_t> offset;
+  } cases[] = {
+      {"time:[4026531834]", "time:[1]", "monotonic 7 0\n", 0},  // the kernel's
+      {"time:[1]", "time:[1]", "monotonic 3600 5\nboottime 7 0\n", 3'600'000'000'005},
+      {"time:[1]", "time:[1]", "boottime 7 0\nmonotonic -2 500000000\n", -1'500'000'000},
+      {"time:[1]", "time:[2]", "monotonic 3600 0\n", {}},
+      {"time:[1]", "time:[1]", "", {}},
+      {"time:[1]", "time:[1]", "boottime 7 0\n", {}},
+      {"time:[1]", "time:[1]", "monotonic 7\n", {}},
+      {"time:[1]", "time:[1]", "monotonic 7x 0\n", {}},
+      {"time:[1]", "time:[1]", "monotonic 7 -1\n", {}},
+      {"time:[1]", "time:[1]", "monotonic 7 1000000000\n", {}},
+      {"time:[1]", "time:[1]", "monotonic 9223372036 0\n", {}},
+      {"time:[1]", "time:[1]", "monotonic -9223372036 0\n", {}},
+  };
+  for (const auto& [own, of_children, offsets, offset] : cases) {
+    TemporaryDirectory process;
+    std::filesystem::create_directory(process / "ns");
+    std::filesystem::create_symlink(own, process / "ns/time");
+    std::filesystem::create_symlink(of_children, process / "ns/time_for_children");
+    std::ofstream(process / "timens_offsets") << offsets;
+    CAPTURE(offsets);
+    CHECK(monotonic_offset_of(process / "") == offset);
+  }
+  CHECK(monotonic_offset_of("/no such process") == 0);  // nor such namespaces
 }
 
 TEST_CASE("parse_hex: with or without 0x, and nothing else") {

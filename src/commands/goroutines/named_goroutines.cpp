@@ -70,12 +70,20 @@ std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
   return {addresses.begin(), addresses.end()};
 }
 
-// A core file does not tell its time: it was written after each of these.
+// The time of a core file is not told: it was written after each of these.
 uint64_t latest_wait(const Goroutines& goroutines) {
   uint64_t latest = 0;
   for (const Goroutine& goroutine : goroutines.all)
     latest = std::max(latest, goroutine.waits_since);
   return latest;
+}
+
+// What the program's clock shows, whose time namespace may not be ours. None: it is not known.
+std::optional<uint64_t> program_time(const GoroutineSource& source) {
+  if (source.is_core)
+    return std::nullopt;
+  auto offset = monotonic_offset_of(fmt::format("/proc/{}", source.pid));
+  return offset ? std::optional(monotonic_ns() + static_cast<uint64_t>(*offset)) : std::nullopt;
 }
 
 Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& source) {
@@ -93,13 +101,12 @@ Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& sour
   named.go_version = file.version;
   GoRuntime runtime = make_runtime(file, source.code);
   runtime.threads = source.threads;
-  named.time = monotonic_ns();
+  auto time = program_time(source);
   named.wait_reasons = runtime.layout.wait_reasons;
   auto goroutines = read_goroutines(runtime, source.read_memory);
   if (!goroutines)
     return std::move(goroutines).error();
-  if (source.is_core)
-    named.time = latest_wait(*goroutines);
+  named.time = time ? *time : latest_wait(*goroutines);
   named.crashed = source.crashed;
   named.goroutines = *std::move(goroutines);
   if (!is_known_runtime(file))

@@ -18,7 +18,9 @@ struct NamedGoroutines {
   std::string go_version;  // "go1.23.4"; empty: unknown
   std::span<const std::string_view> wait_reasons;
   uint32_t crashed = 0;  // of a core file: the thread that the signal came to; 0: unknown
-  uint64_t time = 0;     // CLOCK_MONOTONIC; of a core file, some time before it was written
+  // CLOCK_MONOTONIC of the program; where that is not known, as of a core file, some time
+  // before.
+  uint64_t time = 0;
   Goroutines goroutines;
   std::vector<std::vector<GoroutineLabel>> labels;  // as goroutines.all
   std::map<uint64_t, std::vector<Call>> calls;      // at each address; none: nobody knows

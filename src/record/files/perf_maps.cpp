@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "proc/process.h"
@@ -29,15 +30,9 @@ constexpr size_t kMaxDirectories = 64;
 // since.
 constexpr int64_t kClockSlack = 1'000'000'000;
 
-int64_t now_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
-
-// Times of another clock as those of files.
-int64_t file_time(clockid_t clock, uint64_t time) {
-  return now_ns(CLOCK_REALTIME) - now_ns(clock) + static_cast<int64_t>(time);
+// The time of another clock as that of a file; `now` is what that clock shows.
+int64_t file_time(uint64_t now, uint64_t time) {
+  return static_cast<int64_t>(clock_ns(CLOCK_REALTIME) - now + time);
 }
 
 // Why a map is not to be believed; empty if it is.
@@ -82,7 +77,7 @@ void PerfMaps::notice(std::optional<Place>& place, uint32_t pid, uint64_t time) 
 }
 
 void PerfMaps::renew(Place& place, uint64_t time) {
-  place.since_ns = file_time(CLOCK_MONOTONIC, time);
+  place.since_ns = file_time(monotonic_ns(), time);
   place.has_code = false;
 }
 
@@ -90,14 +85,14 @@ PerfMaps::Place PerfMaps::look_at(uint32_t pid, uint64_t time) {
   Place place = {.directory = keep_directory_of(pid),
                  .own_pid = pid,
                  .user = geteuid(),
-                 .since_ns = file_time(CLOCK_MONOTONIC, time),
+                 .since_ns = file_time(monotonic_ns(), time),
                  .has_code = true};
   if (auto status = proc::status_of(pid)) {
     place.own_pid = status->own_pid;
     place.user = status->user;
   }
   if (auto start = proc::start_time_of(pid))
-    place.since_ns = file_time(CLOCK_BOOTTIME, *start);
+    place.since_ns = file_time(clock_ns(CLOCK_BOOTTIME), *start);
   return place;
 }
 
