@@ -36,10 +36,14 @@ struct ProcessState {
 
   // Not all events since then have come, so its mappings are to be read from /proc.
   std::optional<uint64_t> incomplete_since;
+  // Nothing is known to be lost, but there are samples of code of which none has told.
+  bool lacks_only_code = false;
   uint64_t read_at = 0;  // when that was done last
 
-  // Samples of code of which nothing was known then: how many, and one of their addresses.
+  // Samples of code of which nothing was known then: how many, since when, and one of their
+  // addresses.
   uint64_t unplaced_count = 0;
+  uint64_t unplaced_since = 0;
   uint64_t unplaced_address = 0;
 
   // When a thread of it ended last. Set with the end of the first thread: others may go on, or

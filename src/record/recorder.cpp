@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "base/clock.h"
@@ -148,6 +149,20 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
   handle_given();
 }
 
+// What events told of stays as they did: it may have changed since that time.
+void Recorder::snapshot_unknown_code(uint32_t pid, uint64_t time) {
+  auto maps = helper_.read_maps(pid);
+  auto mappings = maps ? code_mappings_in(*maps, pid, time) : std::move(maps).error();
+  if (!mappings)
+    return;
+  for (RawMapping& mapping : *mappings)
+    if (!contains(processes_[pid].code, {mapping.start, mapping.start + mapping.length})) {
+      note_code(mapping);
+      held_.add(std::move(mapping), given_);
+    }
+  handle_given();
+}
+
 Result<> Recorder::collect() {
   // What was over after the last look at the samples may still have some.
   uint64_t complete_until = std::min(handled_until_, sampled_until_);
@@ -264,13 +279,27 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   raw::Shortened shortened = batches_.back().add(sample);
   shortened_stacks_ += shortened.stack ? 1 : 0;
   shortened_texts_ += shortened.texts ? 1 : 0;
-  if (!sample.user_stack.empty() && !contains(process.code, sample.user_stack.front())) {
-    process.unplaced_count++;
-    process.unplaced_address = sample.user_stack.front();
-  }
+  if (!sample.user_stack.empty() && !contains(process.code, sample.user_stack.front()))
+    count_unplaced(sample, process);
   process_count_ += std::exchange(process.is_sampled, true) ? 0 : 1;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
   kernel_symbols_.want(sample.kernel_stack);
+}
+
+// Another process that has the same memory may have mapped the code, of which no event of this
+// one tells: clone(2) with CLONE_VM. It is looked for after a few such samples, and after twice
+// as many each time that it is not found.
+void Recorder::count_unplaced(const RecordedSample& sample, ProcessState& process) {
+  constexpr uint64_t kFew = 4;
+  if (process.unplaced_count++ == 0)
+    process.unplaced_since = sample.time;
+  process.unplaced_address = sample.user_stack.front();
+  if (process.unplaced_count < kFew || !std::has_single_bit(process.unplaced_count) ||
+      process.incomplete_since)
+    return;
+  process.lacks_only_code = true;
+  process.incomplete_since = process.unplaced_since;
+  to_read_.insert(sample.pid);
 }
 
 // Of the stack only what finds callers is kept.

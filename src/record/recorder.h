@@ -102,10 +102,12 @@ private:
   void snapshot_cgroups();
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
+  void snapshot_unknown_code(uint32_t pid, uint64_t time);
 
   void drain_samples();
   bool may_lack_code(const RecordedSample& sample) const;
   void on_sample(RecordedSample sample, const StackTop& top);
+  void count_unplaced(const RecordedSample& sample, ProcessState& process);
   void select_words(const RecordedSample& sample, const StackTop& top,
                     const ProcessState& process);
 

@@ -191,6 +191,7 @@ bool Recorder::handle_exit(const ExitEvent& event) {
   // It has not ended if it can be followed again: it executed a program of other rights.
   if (is_first && !has_all_processes() && sampler_.follow(event.pid)) {
     processes_[event.pid].incomplete_since = event.time;
+    processes_[event.pid].lacks_only_code = false;
     to_read_.insert(event.pid);
     return false;
   }
@@ -323,7 +324,7 @@ void Recorder::want_left_images(const RecordedSample& sample) {
 
 // Something happened since then of which no event came.
 void Recorder::read_later(uint32_t pid, ProcessState& process, uint64_t since) {
-  if (!process.incomplete_since)
+  if (!process.incomplete_since || std::exchange(process.lacks_only_code, false))
     process.incomplete_since = since;
   to_read_.insert(pid);
 }
@@ -357,7 +358,11 @@ void Recorder::read_incomplete() {
 
 void Recorder::read_again(uint32_t pid, ProcessState& process) {
   uint64_t since = *std::exchange(process.incomplete_since, std::nullopt);
-  snapshot(pid, std::max(since, process.program_since));
+  since = std::max(since, process.program_since);
+  if (std::exchange(process.lacks_only_code, false))
+    snapshot_unknown_code(pid, since);
+  else
+    snapshot(pid, since);
   // Of these samples no event is missing any more.
   if (contains(process.code, process.unplaced_address))
     process.unplaced_count = 0;

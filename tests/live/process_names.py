@@ -155,6 +155,32 @@ def thread_that_renames_itself():
     assert right >= 0.98 * sum(counts.values()), counts
 
 
+def library_of(name):
+    """A library that works in a local function of this name for about a millisecond."""
+    library = new_place(f"lib{name}.so")
+    code = library.with_suffix(".c")
+    code.write_text(f"""
+        __attribute__((noinline)) static void {name}(void) {{ for (volatile int i = 0; i < 300000; i++) {{}} }}
+        void work(void) {{ {name}(); __asm__(""); }}
+        """)
+    call("gcc", "-shared", "-fPIC", "-g", "-O1", code, "-o", library)
+    return library
+
+
+def code_that_another_process_maps(*options):
+    """A child that has its parent's memory runs what the parent loads: no event of its own tells of it."""
+    program = new_place("shared_memory")
+    call("gcc", "-O1", "-g", "-D_GNU_SOURCE", FIXTURES / "shared_memory.c", "-ldl", "-o", program)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", RATE, "-o", file, *options, "--", program, 300,
+          library_of("of_library"))
+    counts = {name: sum(stack.count for stack in folded(file) if name in stack.frames)
+              for name in ("child_works", "of_library", "[no mapping]")}
+    print(f"# {counts}")
+    assert counts.pop("[no mapping]") <= 0.01 * sum(counts.values()), counts
+    assert min(counts.values()) > 0.2 * sum(counts.values()), counts
+
+
 def in_time_namespace(shift, *command):
     """Its monotonic clock is not the kernel's, by so many seconds."""
     return call("unshare", "--time", "--monotonic", shift, *command)
@@ -216,6 +242,8 @@ run([("a program that goes to another CPU and executes", exec_on_another_cpu),
      ("a process whose worker has a name", process_of_a_worker),
      ("java", java),
      ("a thread that renames itself", thread_that_renames_itself),
+     ("code that another process with the same memory maps", code_that_another_process_maps),
+     ("the same by perf_event", lambda: code_that_another_process_maps("--sampler", "perf")),
      ("a recorder in a time namespace", recorder_in_time_namespace),
      ("one by perf_event's call chains", lambda: recorder_in_time_namespace("--sampler", "perf")),
      ("waits that it records", waits_in_time_namespace),

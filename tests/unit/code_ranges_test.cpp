@@ -33,6 +33,20 @@ TEST_CASE("code ranges: those that meet are one") {
   CHECK(pairs(code) == Pairs{{50, 60}, {100, 600}});
 }
 
+TEST_CASE("code ranges: a range is in one, or not") {
+  CodeRanges code;
+  CHECK_FALSE(contains(code, {0, 1}));
+  add(code, {100, 200});
+  add(code, {300, 400});
+  CHECK(contains(code, {100, 200}));
+  CHECK(contains(code, {350, 400}));
+  CHECK_FALSE(contains(code, {99, 150}));
+  CHECK_FALSE(contains(code, {150, 201}));
+  CHECK_FALSE(contains(code, {150, 350}));
+  CHECK_FALSE(contains(code, {250, 260}));
+  CHECK_FALSE(contains(code, {400, 410}));
+}
+
 TEST_CASE("code ranges: an address is in one, or not") {
   CodeRanges code;
   CHECK_FALSE(contains(code, 0));

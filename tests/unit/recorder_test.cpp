@@ -573,6 +573,24 @@ TEST_CASE("recorder: what was mapped unseen is read again when events were lost"
         1);
 }
 
+TEST_CASE("recorder: code that no event told of is looked for after a few samples of it") {
+  Recording recording(of_process(own_pid()));
+  recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* code = mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(code != MAP_FAILED);
+  auto address = std::bit_cast<uint64_t>(code);
+  for (uint64_t i = 1; i <= 3; i++) {
+    recording.look({}, {{29 + i, own_pid(), {address}}});
+    CHECK(recording.recorder.summary().unplaced == i);
+  }
+  recording.look({}, {{33, own_pid(), {address}}});
+  CHECK(recording.recorder.summary().unplaced == 0);
+  munmap(code, page);
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count(texts, fmt::format("own maps //anon at {:x}", address)) == 1);
+}
+
 TEST_CASE("recorder: a process whose beginning was lost is followed and read") {
   Recording recording;
   recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});

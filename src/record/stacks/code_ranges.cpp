@@ -33,4 +33,9 @@ bool contains(const CodeRanges& ranges, uint64_t address) {
   return address < std::prev(above)->end;
 }
 
+bool contains(const CodeRanges& ranges, CodeRange range) {
+  auto at = std::ranges::upper_bound(ranges, range.begin, {}, &CodeRange::begin);
+  return at != ranges.begin() && range.end <= std::prev(at)->end;
+}
+
 }  // namespace gosym

@@ -17,5 +17,6 @@ using CodeRanges = std::vector<CodeRange>;
 
 void add(CodeRanges& ranges, CodeRange range);
 bool contains(const CodeRanges& ranges, uint64_t address);
+bool contains(const CodeRanges& ranges, CodeRange range);  // all of it
 
 }  // namespace gosym
