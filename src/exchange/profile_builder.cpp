@@ -98,11 +98,12 @@ bool is_stand_in(std::string_view name) {
 Unnamed unnamed_by(std::string_view stand_in) {
   if (stand_in == "[kernel]")
     return Unnamed::kNoKernelSymbols;
-  for (auto reason = Unnamed::kUnmapped; reason < Unnamed::kLeftOut;
+  for (auto reason = Unnamed::kUnmapped; reason <= kLastUnnamed;
        reason = static_cast<Unnamed>(static_cast<int>(reason) + 1)) {
     std::string_view rest = stand_in.substr(1);
     std::string_view word = to_string(reason);
-    if (rest.starts_with(word) && (rest[word.size()] == ' ' || rest[word.size()] == ']'))
+    if (reason != Unnamed::kLeftOut && rest.starts_with(word) &&
+        (rest[word.size()] == ' ' || rest[word.size()] == ']'))
       return reason;
   }
   return Unnamed::kNotSymbolized;

@@ -43,8 +43,11 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
     if (is_of_runtime(goroutine, stack))
       continue;
+    // One that C code entered began with no function, and nothing is known of where it runs.
     StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
-    set_stack(stack.empty() ? std::span(&start, 1) : std::span<const StackCall>(stack));
+    bool is_call_from_c = stack.empty() && goroutine.start == 0;
+    set_stack(stack.empty() ? std::span(&start, is_call_from_c ? 0 : 1)
+                            : std::span<const StackCall>(stack));
     // Beyond the root of the stack lies where the goroutine was created.
     if (goroutine.stack_state == GoroutineStack::kWhole && goroutine.created_at != 0)
       addresses_.push_back(goroutine.created_at);
@@ -56,8 +59,9 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     sample.user_stack = addresses_;
     sample.words = words_;
     sample.labels = labels_;
-    sample.user_end = goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
-                                                                      : StackEnd::kUnreadable;
+    sample.user_end = is_call_from_c                                    ? StackEnd::kCallFromC
+                      : goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
+                                                                        : StackEnd::kUnreadable;
     take(sample);
   }
 }

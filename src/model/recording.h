@@ -212,6 +212,7 @@ enum class StackEnd : uint8_t {
   kUnreadable = 1,  // the frame pointer led to memory that could not be read
   kBadFrame = 2,    // it was misaligned, or led down without being a switch of stacks
   kLimit = 3,       // the stack is deeper than the sampler walks
+  kCallFromC = 4,   // there is none: of a goroutine that C code entered, and that was running
 };
 
 // Bytes of a stack, from the stack pointer on, that are looked at for anything of use.

@@ -207,7 +207,7 @@ private:
       protozero::pbf_writer out(out_, pprof_field::kLocation);
       out.add_uint64(pprof_field::kLocationId, i + 1);
       out.add_uint64(pprof_field::kLocationMapping, to_index(location.mapping));
-      if (location.unnamed != Unnamed::kLeftOut)
+      if (!is_no_code(location.unnamed))
         out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
         write_line(out, to_index(frame.function) + 1, frame.line);

@@ -43,6 +43,9 @@ std::string_view remedy_of(Unnamed unnamed) {
       return "record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2";
     case Unnamed::kLeftOut:
       return "the stack is deeper than a sample holds";
+    case Unnamed::kCallFromC:
+      return "goroutines that C code entered, without a stack while they run: CPU samples have "
+             "it";
   }
   assert(false);
   return {};

@@ -104,6 +104,15 @@ LocationId LocationTable::left_out(Profile& profile, uint32_t missing) {
   return slot->second;
 }
 
+LocationId LocationTable::call_from_c(Profile& profile) {
+  if (!call_from_c_) {
+    call_from_c_ = static_cast<LocationId>(profile.locations.size());
+    profile.locations.emplace_back();
+    profile.locations.back().unnamed = Unnamed::kCallFromC;
+  }
+  return *call_from_c_;
+}
+
 MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64_t address) {
   const MapEvent* event = processes_.find(space, address);
   if (!event)

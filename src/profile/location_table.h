@@ -37,6 +37,8 @@ public:
   std::optional<LocationId> of_word(Profile& profile, AddressSpace space, uint64_t address);
   // Stands for so many frames of the middle of a stack.
   LocationId left_out(Profile& profile, uint32_t missing);
+  // Stands for the stack of a running goroutine that C code entered.
+  LocationId call_from_c(Profile& profile);
 
   // In bytes, about; events and images apart.
   uint64_t memory() const;
@@ -80,6 +82,7 @@ private:
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<uint32_t, LocationId, BytesHash> left_out_;  // by the number of frames
+  std::optional<LocationId> call_from_c_;                     // once there is one
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
   tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
   tsl::robin_map<ImageId, uint32_t> images_;

@@ -80,6 +80,8 @@ std::string_view to_string(Unnamed reason) {
       return "kernel";
     case Unnamed::kLeftOut:
       return "left out";
+    case Unnamed::kCallFromC:
+      return "running, called from C";
   }
   assert(false);
   return {};
@@ -122,6 +124,8 @@ std::string Profile::unnamed_text(const Location& location) const {
   uint64_t address = to_integer(location.address);
   if (location.unnamed == Unnamed::kLeftOut)
     return fmt::format("… {} frames …", address);
+  if (location.unnamed == Unnamed::kCallFromC)
+    return fmt::format("[{}]", to_string(location.unnamed));
   if (is_kernel(location))
     return fmt::format("[kernel {:#x}]", address);
   uint64_t offset = location.image_address

@@ -122,7 +122,15 @@ enum class Unnamed : uint8_t {
   kNoSymbol,         // the file has symbols, but none for this address
   kNoKernelSymbols,  // the recording has no symbols of the kernel
   kLeftOut,          // no code: so many frames as `address` says, from the middle of a stack
+  kCallFromC,        // no code: a goroutine that C code entered was running, somewhere
 };
+inline constexpr auto kLastUnnamed = Unnamed::kCallFromC;
+
+// Whether a location stands in a stack for what is not known of it, so that there is none to
+// name.
+inline bool is_no_code(Unnamed reason) {
+  return reason == Unnamed::kLeftOut || reason == Unnamed::kCallFromC;
+}
 
 std::string_view to_string(Unnamed reason);
 // Whether the reason lies in the image's file, so that it is worth naming.

@@ -239,6 +239,8 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
     resolved_.push_back(id);
     is_return = true;
   }
+  if (end == StackEnd::kCallFromC && user.empty())
+    resolved_.push_back(locations().call_from_c(profile_));
   size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);

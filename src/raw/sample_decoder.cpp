@@ -175,8 +175,8 @@ Result<size_t> count_rows(const ColumnSizes& sizes) {
 
 // A later version may know more ways for a stack to end early.
 void set(StackEnd& value, uint64_t number) {
-  value = number <= static_cast<uint64_t>(StackEnd::kLimit) ? static_cast<StackEnd>(number)
-                                                            : StackEnd::kUnreadable;
+  value = number <= static_cast<uint64_t>(StackEnd::kCallFromC) ? static_cast<StackEnd>(number)
+                                                                : StackEnd::kUnreadable;
 }
 
 template <std::unsigned_integral T>

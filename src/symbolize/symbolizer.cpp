@@ -260,7 +260,7 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
   FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
-    if (location.unnamed == Unnamed::kLeftOut || location.frame_count > 0)
+    if (is_no_code(location.unnamed) || location.frame_count > 0)
       continue;
     location.unnamed = Unnamed::kUnmapped;
     if (location.mapping != kNoMapping)

@@ -245,6 +245,10 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   if (kernel.size() == recorded.size())
     return state.end == StackEnd::kRoot ? 0 : kCut;
   std::span<const LocationId> user = recorded.subspan(kernel.size());
+  if (state.end == StackEnd::kCallFromC) {
+    stack.insert(stack.end(), user.begin(), user.end());
+    return kCut;
+  }
   std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
   ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
   ChainPart other(goroutine,

@@ -73,10 +73,13 @@ public:
     uint32_t image = image_of(location);
     ViewKey key = {
         .image = image, .is_named = false, .is_kernel = profile_.is_kernel(location)};
-    bool is_gap = key.is_gap = location.unnamed == Unnamed::kLeftOut;
-    if (is_gap || kind_ == Kind::kAddress || kind_ == Kind::kModule)
-      return is_gap ? number_text(profile_.unnamed_text(location), key)
-                    : of_code(location, key);
+    key.is_gap = location.unnamed == Unnamed::kLeftOut;
+    if (is_no_code(location.unnamed)) {
+      key.category = Category::Kind::kPart;
+      return number_text(profile_.unnamed_text(location), key);
+    }
+    if (kind_ == Kind::kAddress || kind_ == Kind::kModule)
+      return of_code(location, key);
     std::string group = unnamed_group(location.unnamed, profile_.images[image]);
     if (kind_ == Kind::kPackage)
       group = module_text(image);

@@ -14,8 +14,8 @@ import struct
 import subprocess
 import time
 
-from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, go_versions, gosym,
-                    new_place, pprof, recording, run, wait_for)
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, go_versions, gosym, host_of,
+                    new_place, pprof, recording, run, running, wait_for)
 
 VERSIONS = go_versions("1.15", "1.27")
 WITH_C = go_versions("1.15", "1.19", "1.27")
@@ -127,6 +127,33 @@ def called_back(version):
     assert found == told, (found, told)
 
 
+def running_for_c(version):
+    """Go code that C threads call, and that runs: nothing of its stack can be read then, nor a function that
+    it began with. That is said, whatever shows it, and no frame is made up."""
+    folder = new_place("called")
+    folder.mkdir()
+    flags = [] if version == "1.15" else ["-buildvcs=false"]
+    library = compiled(go(version), "build", *flags, "-buildmode=c-shared", output=folder / "work.so",
+                       cwd=FIXTURES / "go_shared",
+                       env=GO_ENVIRONMENT | {"CGO_ENABLED": "1", "GO111MODULE": "off"})
+    program = host_of(library, folder / "main", source=FIXTURES / "go_shared" / "program" / "main.c")
+    with running(program) as pid:
+        file, *_ = recorded(pid, "--wall")
+    wall = ["--event", "wall", file]
+    called = [stack for stack in folded(file, "--event", "wall") if "[running, called from C]" in stack.frames]
+    assert called and all(stack.frames == ["[running, called from C]"] for stack in called), called
+    assert not any("no mapping" in frame for stack in folded(file, "--event", "wall") for frame in stack.frames)
+    told = gosym("report", "-v", *wall)
+    assert re.search(r"\[running, called from C\] +goroutines that C code entered", told.out + told.err), told
+    assert re.search(r"[1-9][\d,]* cut, ", told.err), told.err
+    for by in ("module", "package", "category"):
+        told = gosym("report", "--by", by, *wall).out
+        assert "[running, called from C]" in told and "[no mapping]" not in told, told
+    page = file.with_suffix(".html")
+    gosym("report", *wall, "--html", page)
+    assert "[running, called from C]" in gosym("report", page).out
+
+
 def in_time_namespace():
     """A recorder whose clock is ahead of the kernel's, or behind it, looks as often, and says of no goroutine
     that it has waited since before the program began."""
@@ -236,6 +263,7 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
      for version in VERSIONS] +
     [(f"Go {version}: called back from C", functools.partial(called_back, version)) for version in WITH_C] +
+    [(f"Go {version}: running, called from C", functools.partial(running_for_c, version)) for version in VERSIONS] +
     [("a recorder in a time namespace", in_time_namespace),
      ("a command, and CPU time beside it", beside_others),
      ("a program with turns as long as those of the looks", in_turns_of_its_own),

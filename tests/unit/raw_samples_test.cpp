@@ -356,7 +356,7 @@ TEST_CASE("samples: what a row is made of is what was added") {
 
 TEST_CASE("samples: a stack end of a later version is one that is unreadable") {
   Columns columns;
-  columns.user_end = {4, 3};
+  columns.user_end = {5, 3};
   auto batch = columns.decode();
   REQUIRE(batch);
   CHECK(batch->rows()[0].user_end == StackEnd::kUnreadable);

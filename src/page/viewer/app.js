@@ -443,10 +443,10 @@ class Page {
     const module = frames.module[frame], origins = [];
     if (["function", "line", "file"].includes(viewer.state.by)) {
       const where = viewer.where(key, true);
-      if (where !== moduleText(this.profile, module))
+      if (where !== moduleOfFrame(this.profile, frame))
         origins.push([where, ""]);
     }
-    origins.push([(module > 0 && texts[modules[module - 1].path]) || moduleText(this.profile, module),
+    origins.push([(module > 0 && texts[modules[module - 1].path]) || moduleOfFrame(this.profile, frame),
       ""]);
     const isNamed = frames.function[frame] !== 0;
     if (isNamed)

@@ -3,7 +3,8 @@
 
 // Unnamed of profile.h, and whether the reason lies in the file.
 const kUnnamedWords = ["not symbolized", "no mapping", "anonymous", "anonymous", "vdso",
-  "unidentified", "deleted", "missing", "changed", "stripped", "no symbol", "kernel", "left out"];
+  "unidentified", "deleted", "missing", "changed", "stripped", "no symbol", "kernel", "left out",
+  "running, called from C"];
 const kUnnamedReasons = ["it was not looked up", "nothing was mapped there, as far as is known",
   "the code was made at run time, and no file holds it",
   "the code was made at run time, and the process's perf map leaves it out",
@@ -11,8 +12,9 @@ const kUnnamedReasons = ["it was not looked up", "nothing was mapped there, as f
   "the file was deleted or replaced while it was running", "the file cannot be opened now",
   "the file is not the one that was running", "the file has no symbol table",
   "the file has symbols, but none for this address",
-  "the recording has no symbols of the kernel", "frames of the middle of the stack are left out"];
-const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12;
+  "the recording has no symbols of the kernel", "frames of the middle of the stack are left out",
+  "it is a goroutine that C code entered, which has no stack to be read while it runs"];
+const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12, kCallFromC = 13;
 
 // FrameSource of profile.h.
 const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
@@ -194,6 +196,13 @@ function unnamedText(profile, frame) {
   return `[${kUnnamedWords[reason]}${isAboutFile ? " " + moduleText(profile, module) : ""}]`;
 }
 
+// Of a frame; a goroutine that C code entered ran in a module that is not known.
+function moduleOfFrame(profile, frame) {
+  const {frames} = profile;
+  return frames.unnamed[frame] === kCallFromC ? unnamedText(profile, frame)
+    : moduleText(profile, frames.module[frame]);
+}
+
 // What a frame is written in, for colours.
 const kKinds = ["own Go code", "Go standard library", "Go runtime", "C, C++, Rust, other", "kernel",
   "made at run time", "no name"];
@@ -230,13 +239,13 @@ function frameKey(profile, frame, dimension) {
   const module = frames.module[frame], id = frames.function[frame] - 1;
   const isNamed = id >= 0 && frames.source[frame] !== kCallFrames;
   if (dimension === "category")
-    return [texts[frames.category[frame]] || moduleText(profile, module), ""];
+    return [texts[frames.category[frame]] || moduleOfFrame(profile, frame), ""];
   if (dimension === "module")
-    return [moduleText(profile, module), ""];
+    return [moduleOfFrame(profile, frame), ""];
   if (dimension === "package")
-    return [(isNamed && texts[functions.package[id]]) || moduleText(profile, module), ""];
+    return [(isNamed && texts[functions.package[id]]) || moduleOfFrame(profile, frame), ""];
   if (dimension === "file" && isNamed)
-    return [texts[functions.file[id]] || `[no file: ${moduleText(profile, module)}]`, ""];
+    return [texts[functions.file[id]] || `[no file: ${moduleOfFrame(profile, frame)}]`, ""];
   if (dimension === "file" || id < 0)
     return [unnamedText(profile, frame), ""];
   const name = texts[functions.name[id]], line = frames.line[frame];

@@ -220,7 +220,7 @@ class Viewer {
     const first = frame >= 0 ? frame : this.keys().frame[key];
     const id = frames.function[first] - 1, path = id >= 0 ? texts[functions.file[id]] : "";
     const file = isLong ? path : baseName(path), line = frames.line[first];
-    return file ? `${file}${line ? `:${line}` : ""}` : moduleText(this.profile, frames.module[first]);
+    return file ? `${file}${line ? `:${line}` : ""}` : moduleOfFrame(this.profile, first);
   }
 
   // The rows of the call tree: places that are seen, as nodes are open or not.
