@@ -86,6 +86,9 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
   if (summary.shortened_stacks > 0)
     warn(options, "{} samples have stacks of more than {} frames: their middle is left out",
          with_commas(summary.shortened_stacks), with_commas(raw::kMaxStackSize));
+  if (summary.costly_stacks > 0)
+    warn(options, "{} stacks of goroutines are cut, as they take too much to read each time",
+         with_commas(summary.costly_stacks));
   if (summary.shortened_texts > 0)
     warn(options,
          "{} samples have labels or states of more than {} bytes, which end with \"...\", or "

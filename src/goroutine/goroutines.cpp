@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "record/stacks/time_budget.h"
 
 namespace gosym {
 
@@ -20,6 +21,12 @@ constexpr uint64_t kMaxGoroutines = 4 << 20;
 // Of all stacks, looked at again included: of what waits a KiB or two is in use. Stacks that
 // say that they lie in the same large piece of memory would else be read for hours.
 constexpr uint64_t kMaxStackBytes = uint64_t{8} << 30;
+// The same of a look at some: half of it is what 32 goroutines have at the first read.
+constexpr uint64_t kMaxLookBytes = 4 << 20;
+// Of looks that have taken too much time.
+constexpr uint64_t kFewLookBytes = 256 << 10;
+constexpr uint64_t kMaxLookTime = 20'000'000;  // nanoseconds of CPU time
+constexpr uint64_t kShareOfLooks = 10;         // one in so many nanoseconds
 // Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
 // few thousand stacks.
 constexpr uint64_t kMaxStackAddresses = 32 << 20;
@@ -117,6 +124,13 @@ class StackWalker {
 public:
   explicit StackWalker(const GoRuntime& runtime) : runtime_(runtime) {}
 
+  // Walks from now on have so much CPU time together, and end where they are when it is over.
+  void allow(uint64_t cpu_ns) {
+    end_ = TimeBudget::cpu_time() + cpu_ns;
+    is_over_ = cpu_ns == 0;
+  }
+  bool is_over() const { return is_over_; }
+
   // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
   // Whether it led to the root.
   bool walk(const GoroutinePosition& at, Bytes stack, std::vector<StackCall>& calls) {
@@ -143,6 +157,9 @@ public:
       if (!rule)
         return false;
       calls.push_back(next);
+      check_time(1);
+      if (is_over_)
+        return false;
       if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
         return true;
       auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
@@ -269,16 +286,31 @@ private:
     bool is_last = false;  // a function begins behind it
   };
   const Code& code_at(uint64_t address) {
-    constexpr size_t kMaxCode = 1 << 20;
+    constexpr size_t kMaxCode = 1 << 16;
     if (code_.size() >= kMaxCode && !code_.contains(address))
       code_.clear();
     auto [entry, is_new] = code_.try_emplace(address);
-    if (is_new)
+    if (is_new) {
+      check_time(kStepsBetweenChecks);
       entry->second = {runtime_.find_rule(address), runtime_.is_entry(address + 1)};
+    }
     return entry->second;
   }
 
+  static constexpr uint64_t kStepsBetweenChecks = 64;
+
+  void check_time(uint64_t steps) {
+    steps_ += steps;
+    if (end_ == UINT64_MAX || steps_ < kStepsBetweenChecks)
+      return;
+    steps_ = 0;
+    is_over_ = is_over_ || TimeBudget::cpu_time() >= end_;
+  }
+
   const GoRuntime& runtime_;
+  uint64_t end_ = UINT64_MAX;  // of CPU time
+  uint64_t steps_ = 0;         // since the clock was read
+  bool is_over_ = false;
   std::unordered_map<uint64_t, Code> code_;
   uint64_t missing_word_ = UINT64_MAX;  // that the last walk asked for; UINT64_MAX: none
 };
@@ -312,11 +344,15 @@ public:
   }
 
   // Some of it, anew: those in places that `random` gives out of [0, 1), one for each part of
-  // the list. None: it is no list of goroutines.
-  Result<std::optional<uint64_t>> read_some(uint64_t allgs, std::span<const double> random) {
+  // the list, within so much CPU time. None: it is no list of goroutines.
+  Result<std::optional<uint64_t>> read_some(uint64_t allgs, std::span<const double> random,
+                                            uint64_t cpu_ns) {
     all_.clear();
     odd_ = 0;
-    stack_bytes_left_ = kMaxStackBytes;
+    shortened_ = 0;
+    bool has_time = cpu_ns >= kMaxLookTime;
+    stack_bytes_left_ = has_time ? kMaxLookBytes : kFewLookBytes;
+    walker_.allow(std::min(cpu_ns, kMaxLookTime));
     auto list = choose(allgs, random);
     if (!list)
       return std::move(list).error();
@@ -327,6 +363,7 @@ public:
   }
 
   std::vector<Goroutine> take_all() { return std::exchange(all_, {}); }
+  uint64_t shortened() const { return shortened_; }
   std::vector<std::string> take_notes() { return std::move(notes_); }
 
 private:
@@ -361,41 +398,43 @@ private:
     return Ok{};
   }
 
-  // Pointers to some g: all, if there are no more than are wanted.
+  // Pointers to some g: all, if there are no more than are wanted. Of the list, which may be
+  // very long, these alone are read; the runtime may give it a new place meanwhile, and use the
+  // old one for something else.
   Result<std::vector<uint64_t>> choose(uint64_t allgs, std::span<const double> random) {
-    std::vector<uint64_t> list;
-    uint64_t slice[3] = {};
-    if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
-      return read ? Result(std::move(list)) : std::move(read).error();
-    auto [address, length, capacity] = slice;
-    if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
-        length > kMaxGoroutines)
+    for (int look = 0; look < kMaxLooks; look++) {
+      uint64_t slice[3] = {};
+      uint64_t after = 0;
+      if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
+        return read ? Result(std::vector<uint64_t>()) : std::move(read).error();
+      auto [address, length, capacity] = slice;
+      if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
+          length > kMaxGoroutines)
+        break;
+      list_size_ = length;
+      std::vector<uint64_t> list(std::min<uint64_t>(length, random.size()));
+      pieces_.clear();
+      for (size_t i = 0; i < list.size(); i++)
+        pieces_.push_back({address + kGoWord * place_of(i, list.size(), length, random[i]),
+                           std::as_writable_bytes(std::span(&list[i], 1))});
+      pieces_.push_back({allgs, std::as_writable_bytes(std::span(&after, 1))});
+      if (auto done = read_memory_(pieces_); !done)
+        return std::move(done).error();
+      if (after != address)
+        continue;
+      std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
       return list;
-    list_size_ = length;
-    if (auto read = follow_list(address, length); !read || !*read)
-      return read ? Result(std::move(list)) : std::move(read).error();
-    size_t count = std::min<uint64_t>(length, random.size());
-    auto places = static_cast<double>(length) / static_cast<double>(count);
-    for (size_t i = 0; i < count; i++) {
-      double place = count == length ? static_cast<double>(i)
-                                     : (static_cast<double>(i) + random[i]) * places;
-      list.push_back(known_list_[std::min(static_cast<uint64_t>(place), length - 1)]);
     }
-    std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
-    return list;
+    return std::vector<uint64_t>();
   }
 
-  // Reads what of the list is not known yet: the runtime only appends to it. Whether it is
-  // there.
-  Result<bool> follow_list(uint64_t address, uint64_t length) {
-    if (length < known_list_.size())
-      known_list_.clear();  // it is another's
-    std::vector<uint64_t> added;
-    uint64_t known = known_list_.size();
-    auto read = read_words(address + known * kGoWord, length - known, added);
-    if (read && *read)
-      known_list_.insert(known_list_.end(), added.begin(), added.end());
-    return read;
+  // Of a list of that length in `count` parts, the place in the i-th.
+  static uint64_t place_of(size_t i, size_t count, uint64_t length, double random) {
+    if (count == length)
+      return i;
+    double part = static_cast<double>(length) / static_cast<double>(count);
+    return std::min(static_cast<uint64_t>((static_cast<double>(i) + random) * part),
+                    length - 1);
   }
 
   // Whether they are there. What is not there takes no memory, however much it says it is.
@@ -521,6 +560,8 @@ private:
         return std::move(deep).error();
       state = *deep;
     }
+    bool lacks_bytes = stack_bytes_left_ == 0 && is_short;
+    shortened_ += state == GoroutineStack::kCut && (lacks_bytes || walker_.is_over()) ? 1 : 0;
     add(look.address, g, state, calls_);
     return Ok{};
   }
@@ -705,12 +746,12 @@ private:
   KeepStack keep_stack_;
   StackWalker walker_;
   std::vector<Goroutine> all_;
-  std::vector<uint64_t> known_list_;  // of what is read time and again: pointers to all g
   std::vector<std::string> notes_;
   uint64_t list_size_ = 0;
   uint64_t unreadable_ = 0;
-  uint64_t odd_ = 0;       // goroutines that hold what none holds
-  uint64_t left_out_ = 0;  // stacks that could not be kept
+  uint64_t shortened_ = 0;  // stacks of which more would take too much
+  uint64_t odd_ = 0;        // goroutines that hold what none holds
+  uint64_t left_out_ = 0;   // stacks that could not be kept
   uint64_t stack_bytes_left_ = kMaxStackBytes;
 
   // Room for what is read.
@@ -751,6 +792,7 @@ struct Reading {
   std::vector<std::vector<StackCall>> stacks = {{}};
   GoroutineReader reader;
   std::optional<uint64_t> allgs = {};  // once it is known which of them it is
+  TimeBudget budget = TimeBudget(kShareOfLooks);
 
   Reading(GoRuntime of, proc::ReadMemory read)
       : runtime(std::move(of)),
@@ -765,12 +807,19 @@ struct Reading {
   Reading& operator=(const Reading&) = delete;
 
   Result<SomeGoroutines> look(std::span<const double> random) {
+    Result<SomeGoroutines> found = SomeGoroutines();
+    uint64_t left = budget.left_ns();
+    budget.spend([&] { found = look_within(left, random); });
+    return found;
+  }
+
+  Result<SomeGoroutines> look_within(uint64_t cpu_ns, std::span<const double> random) {
     std::vector<uint64_t> places = runtime.allgs;
     if (allgs)
       places = {*allgs};
     for (uint64_t place : places) {
       stacks.resize(1);
-      auto size = reader.read_some(place, random);
+      auto size = reader.read_some(place, random, cpu_ns);
       if (!size)
         return std::move(size).error();
       if (!*size)
@@ -779,6 +828,7 @@ struct Reading {
       return SomeGoroutines{.list_size = **size,
                             .looked_at = std::min<uint64_t>(**size, random.size()),
                             .all = reader.take_all(),
+                            .shortened = reader.shortened(),
                             .stacks = stacks};
     }
     return SomeGoroutines();

@@ -13,12 +13,9 @@ using proc::MemoryPiece;
 using LabelList = std::vector<GoroutineLabel>;
 
 constexpr uint64_t kMaxLabels = 64;  // of a goroutine: runtime/pprof copies them all each time
-constexpr uint64_t kMaxLabelText = 4096;
 constexpr uint64_t kMaxSets = 1 << 20;
 // Of all sets: a program that has so many labels has none that tell anything.
 constexpr uint64_t kMaxPairs = 4 << 20;
-constexpr uint64_t kMaxAllText = 256 << 20;
-constexpr size_t kMaxBuckets = 1 << 20;
 
 // What a round of reads finds out is read in the next, for all sets together.
 struct LabelPlace {
@@ -41,8 +38,12 @@ struct LabelPair {
 
 class LabelReader {
 public:
-  LabelReader(const go::RuntimeLayout& layout, const proc::ReadMemory& read_memory)
-      : has_maps_(layout.has_label_map), read_memory_(read_memory) {}
+  LabelReader(const go::RuntimeLayout& layout, const proc::ReadMemory& read_memory,
+              const LabelLimits& limits)
+      : has_maps_(layout.has_label_map),
+        read_memory_(read_memory),
+        limits_(limits),
+        text_left_(limits.all_texts) {}
 
   // What the pointers lead to.
   Result<std::vector<LabelList>> read(std::span<const uint64_t> pointers) {
@@ -86,8 +87,8 @@ private:
   static uint64_t word(Bytes bytes, uint64_t offset) {
     return load<uint64_t>(bytes, offset).value_or(0);
   }
-  static LabelText text(Bytes bytes, uint64_t offset) {
-    return {word(bytes, offset), std::min(word(bytes, offset + kGoWord), kMaxLabelText)};
+  LabelText text(Bytes bytes, uint64_t offset) const {
+    return {word(bytes, offset), std::min(word(bytes, offset + kGoWord), limits_.text)};
   }
 
   void add(size_t set, LabelText key, LabelText value) {
@@ -138,9 +139,9 @@ private:
     return done;
   }
 
-  static void add_buckets(size_t set, uint64_t address, uint64_t count,
-                          std::vector<LabelPlace>& buckets) {
-    for (uint64_t i = 0; i < count && buckets.size() < kMaxBuckets; i++)
+  void add_buckets(size_t set, uint64_t address, uint64_t count,
+                   std::vector<LabelPlace>& buckets) const {
+    for (uint64_t i = 0; i < count && buckets.size() < limits_.buckets; i++)
       buckets.push_back({set, address + i * kBucket, kBucket});
   }
 
@@ -183,21 +184,22 @@ private:
   const proc::ReadMemory& read_memory_;
   std::vector<uint64_t> count_;  // of pairs, by set
   std::vector<LabelPair> pairs_;
-  uint64_t text_left_ = kMaxAllText;
+  LabelLimits limits_;
+  uint64_t text_left_;
 };
 
 }  // namespace
 
 Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
     const std::vector<Goroutine>& all, const go::RuntimeLayout& layout,
-    const proc::ReadMemory& read_memory) {
+    const proc::ReadMemory& read_memory, const LabelLimits& limits) {
   std::map<uint64_t, size_t> sets;  // by pointer
   std::vector<uint64_t> pointers;
   for (const Goroutine& goroutine : all)
     if (goroutine.labels != 0 && pointers.size() < kMaxSets)
       if (sets.try_emplace(goroutine.labels, pointers.size()).second)
         pointers.push_back(goroutine.labels);
-  auto labels = LabelReader(layout, read_memory).read(pointers);
+  auto labels = LabelReader(layout, read_memory, limits).read(pointers);
   if (!labels)
     return std::move(labels).error();
   // Who has them still.

@@ -13,11 +13,18 @@ struct GoroutineLabel {
   auto operator<=>(const GoroutineLabel&) const = default;
 };
 
+// How much is read.
+struct LabelLimits {
+  uint64_t text = 4096;            // bytes of a key or value
+  uint64_t all_texts = 256 << 20;  // of a program that has so many none tells anything
+  size_t buckets = 1 << 20;        // of maps
+};
+
 // The labels of goroutines (go/runtime_layout.h), by key; in the order of `all`. One that has
 // other labels by now, or none, has none here: what was read may be of others. Of very many
 // labels, and of very long ones, the first are told.
 Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
     const std::vector<Goroutine>& all, const go::RuntimeLayout& layout,
-    const proc::ReadMemory& read_memory);
+    const proc::ReadMemory& read_memory, const LabelLimits& limits = {});
 
 }  // namespace gosym

@@ -108,13 +108,19 @@ public:
       handler(sample, {});
       count++;
     };
-    for (WallSamples& runtime : runtimes_)
-      if (!runtime.look(random, base, take)) {
+    for (WallSamples& runtime : runtimes_) {
+      uint64_t before = runtime.shortened();
+      bool is_there = runtime.look(random, base, take);
+      shortened_ += runtime.shortened() - before;
+      if (!is_there) {
         runtimes_.clear();  // it has ended, or runs another program
         break;
       }
+    }
     return count;
   }
+
+  uint64_t shortened() const { return shortened_; }
 
   // Appends what the program has mapped that the last look was the first at, if it was.
   void tell_program(uint64_t time, std::vector<SidebandRecord>& records) {
@@ -131,7 +137,7 @@ public:
 
 private:
   WallSamples::Owner owner_at(uint64_t address) {
-    constexpr size_t kMaxKnown = 1 << 20;
+    constexpr size_t kMaxKnown = 1 << 16;
     if (owners_.size() > kMaxKnown)
       owners_.clear();
     auto [known, is_new] = owners_.try_emplace(address);
@@ -147,6 +153,7 @@ private:
   proc::ReadMemory read_memory_;
   uint64_t ask_at_ = 0;
   bool is_new_program_ = false;
+  uint64_t shortened_ = 0;                         // stacks (wall_samples.h)
   std::unique_ptr<GoCode> code_;                   // null until it was found
   std::vector<WallSamples> runtimes_;              // borrow from it
   std::map<uint64_t, WallSamples::Owner> owners_;  // of code, by address
@@ -298,6 +305,8 @@ WallSampler::Counters WallSampler::counters() const {
   counters.cpus.push_back(
       {.samples = sample_count_, .event = static_cast<uint32_t>(events_.size() - 1)});
   counters.hung_reads += memory_.hung_count();
+  for (const std::unique_ptr<Process>& process : processes_)
+    counters.shortened += process->shortened();
   return counters;
 }
 

@@ -10,6 +10,12 @@ namespace gosym {
 
 namespace {
 
+// More text than a recording keeps of a label, and few maps of the largest size at a look.
+constexpr LabelLimits kLabelsOfLook = {.text = 512, .all_texts = 1 << 20, .buckets = 4096};
+
+// None of the runtime's own goroutines has so many calls.
+constexpr size_t kMaxOfRuntime = 256;
+
 // The time that a sample stands for, if so many goroutines were looked at of a list.
 uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines& look) {
   double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
@@ -31,13 +37,14 @@ bool WallSamples::look(std::span<const double> random, const RecordedSample& bas
     return false;
   RecordedSample sample = base;
   sample.weight = weight_of(base.weight, *look);
+  shortened_ += look->shortened;
   hand_over(*look, sample, take);
   return true;
 }
 
 void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
                             const Take& take) {
-  auto labels = read_labels(look.all, layout_.runtime, read_memory_);
+  auto labels = read_labels(look.all, layout_.runtime, read_memory_, kLabelsOfLook);
   for (size_t i = 0; i < look.all.size(); i++) {
     const Goroutine& goroutine = look.all[i];
     const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
@@ -69,7 +76,7 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
 // True if the runtime began it and it never left the runtime's code.
 bool WallSamples::is_of_runtime(const Goroutine& goroutine,
                                 std::span<const StackCall> stack) const {
-  return find_owner_(goroutine.start).is_start_of_runtime &&
+  return stack.size() <= kMaxOfRuntime && find_owner_(goroutine.start).is_start_of_runtime &&
          std::ranges::all_of(
              stack, [&](const StackCall& at) { return find_owner_(at.call).is_runtime; });
 }

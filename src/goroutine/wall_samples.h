@@ -30,6 +30,9 @@ public:
   // weight the time since the last look. False: there are no goroutines, or not any more.
   bool look(std::span<const double> random, const RecordedSample& base, const Take& take);
 
+  // Stacks since the start that were cut, as a look may not take more (look_at_some()).
+  uint64_t shortened() const { return shortened_; }
+
 private:
   void hand_over(const SomeGoroutines& look, RecordedSample sample, const Take& take);
   bool is_of_runtime(const Goroutine& goroutine, std::span<const StackCall> stack) const;
@@ -40,6 +43,7 @@ private:
   proc::ReadMemory read_memory_;
   FindOwner find_owner_;
   LookAtSome look_;
+  uint64_t shortened_ = 0;
   // Of the sample that is handed over.
   std::vector<uint64_t> addresses_;
   std::vector<StackWord> words_;

@@ -389,6 +389,7 @@ Recorder::Summary Recorder::summary() const {
       .hung_looks = helper_.hung_count() + sampler_.counters().hung_reads,
       .refused_events = sampler_.counters().refused_events,
       .shortened_stacks = shortened_stacks_,
+      .costly_stacks = sampler_.counters().shortened,
       .shortened_texts = shortened_texts_,
       .unplaced = unplaced,
       .lacks_kernel_symbols = has_kernel_samples_ && kernel_symbols_.empty(),

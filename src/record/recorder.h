@@ -48,6 +48,7 @@ public:
     uint64_t hung_looks = 0;      // at files, memory maps and memory without an answer in time
     uint64_t refused_events = 0;  // of processes that map code all the time
     uint64_t shortened_stacks = 0;      // samples whose stacks were deeper than the format's
+    uint64_t costly_stacks = 0;         // of goroutines, cut as they take too much to read
     uint64_t shortened_texts = 0;       // samples with labels too long, or too many
     uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them

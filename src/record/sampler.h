@@ -102,6 +102,7 @@ public:
     uint64_t untracked = 0;       // threads whose waits are not known: too many
     // CPU time that the kernel charged to the scope from start() to stop(); 0: not known.
     uint64_t charged_ns = 0;
+    uint64_t shortened = 0;  // stacks of goroutines that take too much to read
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.

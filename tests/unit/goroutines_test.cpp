@@ -447,6 +447,67 @@ TEST_CASE("goroutines: some are looked at, one of each part of the list") {
   CHECK(numbers(std::vector<double>(50, 0.9)).size() == 41);
 }
 
+// A program that says it has so many goroutines, each with as much of a stack as is asked for.
+struct Boundless {
+  uint64_t count;
+  uint64_t bytes = 0;  // that were read
+
+  proc::ReadMemory reader() {
+    return [this](std::span<proc::MemoryPiece> pieces) -> Result<> {
+      for (proc::MemoryPiece& piece : pieces) {
+        piece.is_read = true;
+        bytes += piece.bytes.size();
+        std::ranges::fill(piece.bytes, std::byte(0));
+        for (uint64_t at = 0; at < piece.bytes.size(); at += 8) {
+          uint64_t word = word_at(piece.address + at);
+          std::memcpy(&piece.bytes[at], &word, std::min<size_t>(8, piece.bytes.size() - at));
+        }
+      }
+      return Ok{};
+    };
+  }
+
+  uint64_t word_at(uint64_t address) const {
+    if (address == kAllgs)
+      return kList;
+    if (address == kAllgs + 8 || address == kAllgs + 16)
+      return count;
+    if (address >= kList && address < kList + 8 * count)
+      return uint64_t{1} << 40;  // one g for all
+    if (address == (uint64_t{1} << 40))
+      return uint64_t{1} << 41;
+    if (address == (uint64_t{1} << 40) + 8)
+      return (uint64_t{1} << 41) + (uint64_t{1} << 30);
+    uint64_t at = address - (uint64_t{1} << 40);
+    if (at == kLayout.runtime.g_sched_sp)
+      return (uint64_t{1} << 41) + 8;
+    if (at == uint64_t{kLayout.runtime.g_sched_sp} + 8)
+      return kCode + 8;
+    if (at == kLayout.status)
+      return static_cast<uint64_t>(GoroutineStatus::kWaiting);
+    if (at == kLayout.runtime.g_goid)
+      return 7;
+    return at < 512 ? 0 : kCode + 0x10;  // code that calls itself for ever
+  }
+};
+
+TEST_CASE("goroutines: a look at some reads no more than it may, of any list and stacks") {
+  Boundless program{.count = 4 << 20};
+  LookAtSome look_at = look_at_some(Program().runtime(), program.reader());
+  for (int i = 0; i < 4; i++) {
+    program.bytes = 0;
+    program.count -= 1000;  // a list that is another at each look
+    auto look = look_at(std::vector<double>(32, 0.5));
+    REQUIRE(look);
+    CHECK(look->list_size == program.count);
+    CHECK(look->looked_at == 32);
+    REQUIRE(look->all.size() == 32);
+    CHECK(look->all.back().stack_state == GoroutineStack::kCut);
+    CHECK(look->shortened > 0);
+    CHECK(program.bytes < (4 << 20) + (256 << 10));
+  }
+}
+
 TEST_CASE("goroutines: of some the words are told that lead from call to call") {
   Program program;
   program.add(GoroutineStatus::kWaiting);

@@ -1,5 +1,7 @@
 #include "record/stacks/time_budget.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 
 namespace gosym {
@@ -7,18 +9,18 @@ namespace gosym {
 namespace {
 
 constexpr uint64_t kFirst = 100'000'000;
-constexpr uint64_t kShare = 50;
 
 }  // namespace
 
-TimeBudget::TimeBudget() : begin_ns_(monotonic_ns()) {}
+TimeBudget::TimeBudget(uint64_t share_of) : share_of_(share_of), begin_ns_(monotonic_ns()) {}
 
 uint64_t TimeBudget::cpu_time() {
   return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-bool TimeBudget::has_left() const {
-  return spent_ns_ < kFirst + (monotonic_ns() - begin_ns_) / kShare;
+uint64_t TimeBudget::left_ns() const {
+  uint64_t granted = kFirst + (monotonic_ns() - begin_ns_) / share_of_;
+  return granted - std::min(granted, spent_ns_);
 }
 
 }  // namespace gosym

@@ -4,13 +4,14 @@
 
 namespace gosym {
 
-// How much of the CPU time of a thread something may take: not more than a fiftieth of the time
-// that goes by, after the first tenth of a second.
+// How much of the CPU time of a thread something may take: not more than a share of the time
+// that goes by, one in `share_of`, after the first tenth of a second.
 class TimeBudget {
 public:
-  TimeBudget();
+  explicit TimeBudget(uint64_t share_of = 50);
 
-  bool has_left() const;
+  bool has_left() const { return left_ns() > 0; }
+  uint64_t left_ns() const;
 
   // Does what is to be paid for.
   template <class Work>
@@ -20,9 +21,11 @@ public:
     spent_ns_ += cpu_time() - begin;
   }
 
-private:
+  // Of this thread.
   static uint64_t cpu_time();
 
+private:
+  uint64_t share_of_;
   uint64_t begin_ns_;
   uint64_t spent_ns_ = 0;
 };
