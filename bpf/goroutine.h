@@ -30,11 +30,9 @@ struct goroutine {
   __u64 g0_high;  // end of the stack that it has for C code
   __u64 g0_sp;    // where on it begins what works for the goroutine
   bool is_on_stack;
-  bool has_left_stack;  // for the other one; with a signal handler it may be on neither
-  bool is_current;      // though it has left its stack: the runtime called C code by itself
-  // The frame on its stack that leads to the thread's, from where C code called Go code; 0:
-  // none.
-  __u64 called_from_c;
+  bool has_left_stack;   // for the other one; with a signal handler it may be on neither
+  bool is_current;       // though it has left its stack: the runtime called C code by itself
+  bool called_from_c;    // on a thread that C code made
   __u64 stack_barriers;  // the address of what the collector keeps of them; 0: nothing
   bool has_segments;     // of which low and high are the bounds of the one in use
 };

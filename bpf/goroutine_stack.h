@@ -5,29 +5,28 @@
 
 #include "frame_chain.h"
 #include "goroutine.h"
-
-// Appends the return address on top of a stack; where the chain goes on. After a call back from
-// C code bp is not what it was.
-__noinline __u64 push_top(__u64 top, __u64 sp, __u64 bp, __u64 high) {
-  append(top);
-  return bp > sp && bp < high ? bp : find_frame(sp + 8, high, top);
-}
+#include "stack_pieces.h"
 
 // Whether the word on top of a stack is a frame pointer that the function saved which left it.
 static __always_inline bool is_saved_frame(__u64 top, __u64 sp, __u64 high) {
   return top > sp && top < high;
 }
 
-// Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall,
-// after the return address has been appended if it is not in the chain. In Go 1.21 and later
-// the function that was called has pushed the frame pointer, before it has not. Up to Go 1.15
-// nanotime leaves its stack pointer in the register, and that is where systemstack begins as
-// well.
-__noinline __u64 resume(__u64 sp, __u64 bp, __u64 high) {
+// Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall
+// for another, which is of use up to `end`; after the return address has been appended if it is
+// not in the chain. In Go 1.21 and later the function that was called has pushed the frame
+// pointer, before it has not. Up to Go 1.15 nanotime leaves its stack pointer in the register,
+// and that is where systemstack begins as well. After a call back from C code bp is not what it
+// was.
+__noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
   __u64 top = read_word(sp);
   if ((sp == bp && !follows_call(top)) || is_saved_frame(top, sp, high))
-    return sp;
-  return push_top(top, sp, bp, high);
+    return begin_piece(end, sp + 8, top, true) ? sp : 0;
+  __u64 frame = bp > sp && bp < high ? bp : find_frame(sp + 8, high, top);
+  if (!begin_piece(end, sp, frame, true))
+    return 0;
+  append(top);
+  return frame;
 }
 
 // C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
@@ -39,24 +38,36 @@ __noinline __u64 resume(__u64 sp, __u64 bp, __u64 high) {
 //   last + 16 + callback_frame       what was on top of the goroutine's stack
 // clang-format on
 //
-// Appends what the chain, which leads through the other stack, has of the C code. Where the
-// chain goes on on the goroutine's stack; 0 if this is no such call.
-__noinline __u64 cross_callback(__u64 last, __u64 callback_frame, __u64 high, __u64 g0_high) {
-  struct gosym_sample* sample = scratch_sample();
-  if (!sample)
-    return 0;
+// The latter; 0 if this is no such call.
+__noinline __u64 find_callback(__u64 last, __u64 callback_frame, __u64 high) {
   __u64 before = last + sizeof(struct frame) + callback_frame;
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
   if (before >= high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
     return 0;
-  if (!is_saved_frame(top, before, high) && !follows_call(top))
+  return is_saved_frame(top, before, high) || follows_call(top) ? before : 0;
+}
+
+// Appends what the chain has of the C code that called Go code back. Where the chain goes on on
+// the goroutine's stack, which was left at `before` for that.
+//
+// On the thread's stack the frame pointer of the Go code leads to the frame of cgocallback, on
+// top of the stack pointer that the runtime keeps for the thread. It has saved there the one
+// that was kept before: up to where the C code's own frames may reach.
+__noinline __u64 cross_callback(__u64 last, __u64 before, __u64 callback_frame, __u64 high) {
+  struct stack_pieces* pieces = current_pieces();
+  if (!pieces)
     return 0;
-  walk_part(read_word(last), 0, g0_high);
-  sample->has_gap = 1;
-  if (!sample->goroutine_start)
-    sample->goroutine_start = sample->user_depth;
-  return resume(before, 0, high);
+  __u64 frame = read_word(last);
+  __u64 left = read_word(pieces->left_at);
+  __u64 end = read_word(left);
+  bool is_known = frame + sizeof(struct frame) == left + callback_frame && end > frame;
+  if (!begin_piece(last + sizeof(struct frame), is_known ? frame + 8 : 0, read_word(frame),
+                   false))
+    return 0;
+  walk_part(frame, 0, is_known ? end : ~0ull);
+  pieces->left_at = left;
+  return resume(end, before, 0, high);
 }
 
 // Appends what lies on top of the stack that a goroutine left for the runtime's, or that of C
@@ -68,18 +79,20 @@ __noinline __u64 cross_callback(__u64 last, __u64 callback_frame, __u64 high, __
 //   mcall                    pc, sp and bp are those of the caller
 //   morestack                pc, sp and bp are those of a function that has not done anything
 //                            yet, so that its return address is on top of the stack
-static __always_inline __u64 take_goroutine_top(struct gosym_sample* sample,
-                                                const struct goroutine* goroutine) {
-  sample->goroutine_start = sample->user_depth;
+static __always_inline __u64 take_goroutine_top(const struct goroutine* goroutine) {
   if (!follows_call(goroutine->pc))
-    return resume(goroutine->sp, goroutine->bp, goroutine->high);
-  append(goroutine->pc);
-  if (goroutine->is_current)
-    return goroutine->bp;
+    return resume(goroutine->g0_sp, goroutine->sp, goroutine->bp, goroutine->high);
   __u64 top = read_word(goroutine->sp);
-  if (!may_call(top, goroutine->pc) && !is_goexit(top))
+  bool is_below = !goroutine->is_current && (may_call(top, goroutine->pc) || is_goexit(top));
+  if (!begin_piece(goroutine->g0_sp, goroutine->sp - 8, is_below ? 0 : goroutine->bp, true))
+    return 0;
+  append(goroutine->pc);
+  if (!is_below)
     return goroutine->bp;
-  return push_top(top, goroutine->sp, goroutine->bp, goroutine->high);
+  append(top);
+  return goroutine->bp > goroutine->sp && goroutine->bp < goroutine->high
+             ? goroutine->bp
+             : find_frame(goroutine->sp + 8, goroutine->high, top);
 }
 
 // Whether the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register
@@ -96,15 +109,16 @@ static __always_inline bool leads_below(const struct goroutine* goroutine, __u64
 static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
                                                   const struct gosym_go_program* program,
                                                   struct goroutine* goroutine, __u64 last) {
-  __u64 next = read_word(last);
-  __u64 saved = read_word(goroutine->g0 + program->g_sched_sp);
-  __u32 start = sample->user_depth;
-  walk_stack(sample, next, last + sizeof(struct frame));
-  if (next - saved >= program->callback_frame || sample->user_depth == start)
+  struct stack_pieces* pieces = current_pieces();
+  if (!pieces)
     return;
-  goroutine->called_from_c = last;
-  if (!sample->goroutine_start)
-    sample->goroutine_start = start;
+  __u64 next = read_word(last);
+  __u64 left = read_word(pieces->left_at);
+  goroutine->called_from_c = next - left < program->callback_frame;
+  if (goroutine->called_from_c &&
+      !begin_piece(last + sizeof(struct frame), next + 8, read_word(next), false))
+    return;
+  walk_stack(sample, next, last + sizeof(struct frame));
 }
 
 // Whether the saved frame pointer is what nanotime has left in the register, in Go 1.9 to 1.13:
@@ -151,12 +165,15 @@ static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
       go_on_to_goexit(sample, last, goroutine->high);
       return;
     }
-    frame_pointer =
-        cross_callback(last, program->callback_frame, goroutine->high, goroutine->g0_high);
-    if (!frame_pointer) {
+    __u64 before = find_callback(last, program->callback_frame, goroutine->high);
+    if (!before) {
       leave_goroutine_stack(sample, program, goroutine, last);
       return;
     }
+    sample->user_end = GOSYM_END_LIMIT;
+    if (i == GOSYM_MAX_CALLBACKS)
+      return;
+    frame_pointer = cross_callback(last, before, program->callback_frame, goroutine->high);
     bottom = frame_pointer;
   }
 }

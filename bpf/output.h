@@ -46,7 +46,8 @@ static __always_inline void output(struct gosym_sample* sample, struct gosym_cou
   if (!ring)
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) + size_before_top(sample) +
-               sample->top_size + sample->far_size;
+               sample->top_size + sample->far_size +
+               sizeof(struct gosym_piece) * sample->piece_count;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;

@@ -85,8 +85,10 @@
 // Sizes that the kernel may need to save the state of the FPU in a signal frame.
 #define GOSYM_FPU_SIZES 3
 
-// How often C code that Go code called may have called back that the stack is still followed.
-#define GOSYM_MAX_CALLBACKS 3
+// How often C code that Go code called may have called back that the stack is still followed,
+// and how many stacks lie behind the one that the code runs on then.
+#define GOSYM_MAX_CALLBACKS 16
+#define GOSYM_MAX_PIECES (2 * GOSYM_MAX_CALLBACKS + 2)
 
 // Labels of a goroutine that are taken along; programs have one to five. The other number is
 // that of the buckets of a map with so many.
@@ -117,6 +119,18 @@ struct gosym_go_program {
 struct gosym_far_word {
   __u64 offset;
   __u64 value;
+};
+
+#define GOSYM_NO_WORDS (~0ull)
+
+// Another stack that a stack goes on on, or a piece of it.
+struct gosym_piece {
+  __u64 place;   // of the word there that is returned to
+  __u64 frame;   // where the frame pointer leads then; 0: not known
+  __u64 end;     // where the next begins, or 0
+  __u64 offset;  // of `place` among the words of the top; GOSYM_NO_WORDS: none of it were taken
+  __u32 start;   // index of its first frame; 0: it has none
+  __u32 is_of_goroutine;
 };
 
 // A label of a goroutine. What of the texts there is no room for is left out.
@@ -170,8 +184,9 @@ struct gosym_wait {
 
 // A record in a ring: as long as its stacks need. `stack` holds user_depth user addresses, then
 // kernel_depth kernel addresses, each innermost first, then label_count labels, then the
-// top_size bytes of the user's stack that begin at its stack pointer, then far_size bytes of
-// words from further up. Of two of these at one place the first is right.
+// top_size bytes of the user's stacks that begin at its stack pointer, then far_size bytes of
+// words from further up, of two of which at one place the first is right, then piece_count
+// pieces.
 struct gosym_sample {
   __u64 time;    // CLOCK_MONOTONIC
   __u64 weight;  // events that the sample stands for
@@ -182,9 +197,6 @@ struct gosym_sample {
   __u32 user_end;  // enum gosym_stack_end
   __u32 user_depth;
   __u32 kernel_depth;
-  // Index of the first frame that the goroutine was left with when the thread went to another
-  // stack, or of that of the C code that called Go code; 0: there is none.
-  __u32 goroutine_start;
   __u32 label_count;
   __u64 goid;     // 0: no goroutine, or none that can be told
   __u64 creator;  // the return address of its go statement; 0: not known
@@ -198,16 +210,13 @@ struct gosym_sample {
   // Frames may be missing where the thread's other stack begins.
   __u32 has_gap;
   // Frames that were left out between the inner and the outer ones. Where they are, the index
-  // of the outermost in the ring is known by their number; `goroutine_start` counts them.
+  // of the outermost in the ring is known by their number; pieces count them.
   __u32 missing;
   __u32 event;  // index of the event that it is a sample of
-  // Bytes of the top that are of the stack for signal handlers, or of the thread's own if it
-  // works there for a goroutine; behind them lies the top of the stack that was interrupted, or
-  // of the goroutine's, from `outer` on. 0: there is no such stack.
-  __u32 inner_size;
   __u32 far_size;
-  __u64 outer;
-  __u32 state;  // enum gosym_state; this and the next two are as gosym_wait has them
+  __u32 piece_count;
+  __u64 unwalked;  // where a thread is whose user stack is left to the reader; 0: of no other
+  __u32 state;     // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
   char waker_comm[GOSYM_COMM_SIZE];
   // Of the user code; so are the others. The stack pointer is the next multiple of 8 below the
@@ -220,7 +229,8 @@ struct gosym_sample {
   __u64 red_zone[GOSYM_RED_ZONE];  // up to the stack pointer; 0: not taken
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE +
-               GOSYM_MAX_FAR_WORDS * sizeof(struct gosym_far_word)) /
+               GOSYM_MAX_FAR_WORDS * sizeof(struct gosym_far_word) +
+               GOSYM_MAX_PIECES * sizeof(struct gosym_piece)) /
                   8];
 };
 

@@ -61,14 +61,13 @@ __noinline __u64 return_address_at(__u64 place, __u64 address) {
   return address;
 }
 
-// Puts the return address of the next barrier into the words that were taken of the stack.
-__noinline __u64 restore_return_address(__u64 place) {
+// Puts the return address of the next barrier into the words that were taken of the stack,
+// which lies so many bytes further up than they do in the sample.
+__noinline __u64 restore_return_address(__u64 place, __u64 distance) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
-  __u64 offset = place - sample->stack_pointer;
-  if (sample->inner_size && place >= sample->outer)
-    offset = place - sample->outer + sample->inner_size;
+  __u64 offset = place - distance;
   __u64 address = read_word(sample->barrier + 8);
   if (offset >= sample->top_size)
     append_far_word(offset, address);
@@ -77,7 +76,7 @@ __noinline __u64 restore_return_address(__u64 place) {
   return 0;
 }
 
-__noinline __u64 restore_return_addresses(__u64 barriers) {
+__noinline __u64 restore_return_addresses(__u64 barriers, __u64 distance) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
@@ -86,7 +85,7 @@ __noinline __u64 restore_return_addresses(__u64 barriers) {
     __u64 place = sample->barrier_place;
     if (place == ~0ull)
       break;
-    restore_return_address(place);
+    restore_return_address(place, distance);
     pass_barrier(sample);
   }
   return 0;

@@ -10,6 +10,7 @@
 #include "sample.h"
 #include "scratch.h"
 #include "stack_barriers.h"
+#include "stack_pieces.h"
 #include "stack_segments.h"
 #include "words.h"
 
@@ -62,32 +63,6 @@ static __always_inline void take_red_zone(struct gosym_sample* sample) {
                       (void*)(sample->stack_pointer - sizeof(sample->red_zone)));
 }
 
-// Where the words of one stack end, and those of the one that it was left for begin.
-struct join {
-  __u64 end;  // 0: there is no other stack
-  __u64 outer;
-};
-
-// On the stack for handlers callers are found in its words: those that it interrupted are no
-// part of the chain. Where the chain of a goroutine that has left its stack is broken, or not
-// relied on, they are found in the words of that, from the return address that the switch left
-// below its top: what lies above on the thread's own stack is of earlier calls. C
-// code that called Go code has no chain: its callers are found in the words of the thread's
-// stack, from the frame on that the goroutine's leads to. If the goroutine has left its stack
-// for that again they follow on the words of what works for it.
-static __always_inline struct join find_join(const struct gosym_sample* sample,
-                                             const struct handler_stack* handler,
-                                             const struct goroutine* goroutine) {
-  if (handler->end)
-    return (struct join){handler->end, handler->interrupted};
-  if (goroutine->has_left_stack && !goroutine->called_from_c &&
-      !(trusts_chain && reaches_goexit(sample)))
-    return (struct join){goroutine->g0_sp, goroutine->sp - 8};
-  if (goroutine->called_from_c && !goroutine->has_left_stack)
-    return (struct join){goroutine->called_from_c + 16, read_word(goroutine->called_from_c)};
-  return (struct join){};
-}
-
 // Above this nothing lies on the stack that called the code which was sampled, if that is a
 // goroutine's, or that of the first thread of a process, or was left for a goroutine's.
 static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
@@ -98,58 +73,128 @@ static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
   return works_for_goroutine ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
 }
 
-// Beyond the top, if all of that was taken.
+// Beyond the top, if all of that was taken: it ends at `end`.
 static __always_inline void take_beyond_top(struct gosym_sample* sample,
-                                            const struct goroutine* goroutine) {
+                                            const struct goroutine* goroutine, __u64 end) {
   __u64 size = sample->top_size;
   if (goroutine->stack_barriers)
-    restore_return_addresses(goroutine->stack_barriers);
-  __u64 end = sample->inner_size ? sample->outer + (size - sample->inner_size)
-                                 : sample->stack_pointer + size;
+    restore_return_addresses(goroutine->stack_barriers, end - size);
   if (size == GOSYM_MAX_TOP_SIZE && !goroutine->has_segments && has_on_stack(goroutine, end))
     take_far_words(end, size, goroutine->high);
 }
 
-static __always_inline void take_words_of_stack(struct gosym_sample* sample,
-                                                const struct goroutine* goroutine,
-                                                const struct handler_stack* handler) {
-  __u64 begin = size_before_top(sample);
-  struct join join = find_join(sample, handler, goroutine);
-  if (goroutine->has_segments && !join.end) {
+// Of another stack: the words up to where that is left, or else to where it ends. Where they
+// end if there were any.
+__noinline __u64 take_piece(__u32 index, __u64 high, __u64 limit) {
+  struct gosym_sample* sample = scratch_sample();
+  struct stack_pieces* pieces = current_pieces();
+  struct gosym_piece* piece = pieces ? piece_at(pieces, index) : 0;
+  if (!sample || !piece || !piece->place)
+    return 0;
+  if (limit <= sample->top_size)
+    return 0;
+  __u64 end = piece->end ? piece->end : high;
+  __u64 wanted = (end - piece->place) & ~7ull;
+  if (wanted > limit - sample->top_size)
+    wanted = limit - sample->top_size;
+  __u64 taken = take_words(size_before_top(sample) + sample->top_size, piece->place, wanted);
+  if (!taken)
+    return 0;
+  piece->offset = sample->top_size;
+  sample->top_size += taken;
+  return piece->place + taken;
+}
+
+// On the other stacks callers are found in the words: C code keeps no frame pointers as a rule.
+// Those of a goroutine are only looked at if its chain is broken or not relied on. Where the
+// words end that were taken last.
+static __always_inline __u64 take_pieces(struct gosym_sample* sample,
+                                         const struct stack_pieces* pieces,
+                                         const struct goroutine* goroutine, __u64 end) {
+  bool needs_goroutine = !trusts_chain || !reaches_goexit(sample);
+  for (__u32 i = 0; i < GOSYM_MAX_PIECES; i++) {
+    if (i >= pieces->count)
+      break;
+    bool is_of_goroutine = pieces->all[i].is_of_goroutine;
+    if (is_of_goroutine && !needs_goroutine)
+      continue;
+    // What lies above the end may be what is left of another goroutine's stack.
+    __u64 high = is_of_goroutine ? goroutine->high : end_of_callers(goroutine);
+    __u64 taken_to = take_piece(i, high, broken_top_size & ~7ull);
+    if (taken_to)
+      end = taken_to;
+  }
+  return end;
+}
+
+// Those of the stack that the code runs on, up to `end`.
+static __always_inline void take_own_words(struct gosym_sample* sample,
+                                           const struct goroutine* goroutine, __u64 end,
+                                           bool has_others) {
+  __u64 left = (end - sample->stack_pointer) & ~7ull;
+  __u64 wanted = wanted_top_size(sample, goroutine, end) & ~7ull;
+  if (has_others && left < wanted)
+    wanted = left;
+  sample->top_size = take_words(size_before_top(sample), sample->stack_pointer, wanted);
+}
+
+// On a stack for handlers callers are found in its words: what was interrupted by those is no
+// part of the chain.
+static __always_inline void set_interrupted(struct gosym_sample* sample,
+                                            struct stack_pieces* pieces,
+                                            const struct goroutine* goroutine,
+                                            const struct handler_stack* handler) {
+  __u64 place = handler->interrupted;
+  sample->has_gap = 1;
+  pieces->own_end = handler->end;
+  pieces->count = place != 0;
+  pieces->all[0] =
+      (struct gosym_piece){.place = place,
+                           .end = has_on_stack(goroutine, place) ? goroutine->high : 0,
+                           .offset = GOSYM_NO_WORDS};
+}
+
+static __always_inline void take_words_of_stacks(struct gosym_sample* sample,
+                                                 const struct goroutine* goroutine,
+                                                 const struct handler_stack* handler) {
+  struct stack_pieces* pieces = current_pieces();
+  if (!pieces)
+    return;
+  if (handler->end)
+    set_interrupted(sample, pieces, goroutine, handler);
+  if (goroutine->has_segments && !pieces->count) {
     take_segments(sample, goroutine->high, chainless_top_size & ~7ull);
     return;
   }
-  __u64 wanted = join.end
-                     ? broken_top_size
-                     : wanted_top_size(sample, goroutine, end_of_callers(goroutine)) & ~7ull;
-  __u64 left = join.end - sample->stack_pointer;
-  __u64 first = join.end && left < wanted ? left & ~7ull : wanted;
-  __u64 taken = take_words(begin, sample->stack_pointer, first);
-  sample->top_size = taken;
-  if (!join.end || taken != left || !join.outer)
+  __u64 own_end = pieces->count ? pieces->own_end : end_of_callers(goroutine);
+  take_own_words(sample, goroutine, own_end, pieces->count != 0);
+  __u64 end = take_pieces(sample, pieces, goroutine, sample->stack_pointer + sample->top_size);
+  take_beyond_top(sample, goroutine, end);
+}
+
+// Behind the words.
+static __always_inline void put_pieces(struct gosym_sample* sample) {
+  struct stack_pieces* pieces = current_pieces();
+  if (!pieces)
     return;
-  sample->inner_size = taken;
-  sample->outer = join.outer;
-  // What lies above the end may be what is left of another goroutine's stack.
-  __u64 rest = wanted - taken;
-  if (has_on_stack(goroutine, join.outer) && goroutine->high - join.outer < rest)
-    rest = (goroutine->high - join.outer) & ~7ull;
-  sample->top_size += take_words(begin + taken, join.outer, rest);
-  // Of a stack that is being copied what lies below the top is not there yet.
-  if (goroutine->has_left_stack && join.outer == goroutine->sp - 8 &&
-      sample->top_size > taken && follows_call(goroutine->pc))
-    put_word(sample, begin + taken, goroutine->pc);
+  __u64 at = size_before_top(sample) + sample->top_size + sample->far_size;
+  __u64 size = sizeof(struct gosym_piece) * pieces->count;
+  asm volatile("" : "+r"(at), "+r"(size));
+  if (size > sizeof(pieces->all) || at > sizeof(sample->stack) - sizeof(pieces->all))
+    return;
+  if (!bpf_probe_read_kernel((char*)sample->stack + at, size, pieces->all))
+    sample->piece_count = pieces->count;
 }
 
 static __always_inline void take_top(struct gosym_sample* sample,
                                      const struct goroutine* goroutine,
                                      const struct handler_stack* handler) {
   sample->top_size = 0;
-  sample->inner_size = 0;
   sample->far_size = 0;
+  sample->piece_count = 0;
   if (sample->user_depth == 0)
     return;
   take_red_zone(sample);
-  take_words_of_stack(sample, goroutine, handler);
-  take_beyond_top(sample, goroutine);
+  take_words_of_stacks(sample, goroutine, handler);
+  put_pieces(sample);
 }

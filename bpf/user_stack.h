@@ -17,9 +17,9 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   sample->frame_pointer = registers.fp;
   bool has_frames = program && program->g_sched_bp;
   if (program && goroutine->has_left_stack) {
-    __u64 last = has_frames ? walk_part(registers.fp, registers.sp, goroutine->g0_high) : 0;
+    __u64 last = has_frames ? walk_part(registers.fp, registers.sp, goroutine->g0_sp) : 0;
     sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
-    __u64 frame_pointer = take_goroutine_top(sample, goroutine);
+    __u64 frame_pointer = take_goroutine_top(goroutine);
     sample->user_end = GOSYM_END_BAD_FRAME;
     if (has_frames)
       take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
@@ -36,18 +36,17 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             struct goroutine* goroutine) {
   sample->user_depth = 0;
   sample->missing = 0;
-  sample->goroutine_start = 0;
   sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   sample->barrier_place = ~0ull;
-  if (registers.ip == 0)
+  struct stack_pieces* pieces = current_pieces();
+  if (registers.ip == 0 || !pieces)
     return;
+  pieces->count = 0;
+  pieces->left_at = program ? goroutine->g0 + program->g_sched_sp : 0;
   if (goroutine->stack_barriers)
     find_barriers(goroutine->stack_barriers);
   walk_user_stack(sample, registers, program, goroutine);
-  // Nothing of the goroutine's own stack was found.
-  if (sample->goroutine_start >= sample->user_depth)
-    sample->goroutine_start = 0;
   if (sample->user_depth <= GOSYM_MAX_USER_FRAMES)
     return;
   sample->missing = sample->user_depth - GOSYM_MAX_USER_FRAMES;

@@ -259,7 +259,7 @@ static __always_inline void take_task_stack(struct task_struct* task,
   if (size > 0)
     sample->kernel_depth = (__u32)size / 8;
   set_stack_pointer(sample, 0);
-  sample->frame_pointer = sample->outer = 0;
+  sample->frame_pointer = sample->unwalked = 0;
   if (!has_user || lacks_user_stack(task))
     return;
   struct pt_regs___kernel* saved = registers_of_task(task);
@@ -267,12 +267,12 @@ static __always_inline void take_task_stack(struct task_struct* task,
   take_saved_registers(saved, sample);
   set_stack_pointer(sample, registers.sp);
   sample->frame_pointer = registers.fp;
-  sample->outer = registers.ip;
+  sample->unwalked = registers.ip;
 }
 
 // Those that are on no CPU when the recording ends: written to whoever reads the iterator, as
 // samples without a user stack. That is left to the reader, who can read the memory of others;
-// `outer` is the instruction pointer.
+// `unwalked` is the instruction pointer.
 SEC("iter/task")
 int take_open_wait(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
@@ -294,10 +294,10 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   sample->cpu = bpf_get_smp_processor_id();
   sample->event = wait_event;
   sample->cgroup = cgroup_of(task);
-  sample->user_depth = sample->label_count = sample->top_size = sample->inner_size = 0;
-  sample->far_size = 0;
+  sample->user_depth = sample->label_count = sample->top_size = 0;
+  sample->far_size = sample->piece_count = 0;
   sample->goid = sample->creator = 0;
-  sample->goroutine_start = sample->missing = sample->has_gap = 0;
+  sample->missing = sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   take_task_stack(task, sample);
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) + 8ull * sample->kernel_depth;

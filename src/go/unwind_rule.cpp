@@ -19,6 +19,7 @@ constexpr UnwindRule kStackBegins = {.return_kind = ReturnAddress::kNone};
 // with every few releases.
 constexpr uint8_t kFlagRoot = 1;
 constexpr uint8_t kFlagSetsStackPointer = 2;
+constexpr uint8_t kFlagAssembly = 4;  // from Go 1.18 on
 
 constexpr auto kRoots = std::to_array<std::string_view>(
     {"_rt0_386_linux", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux",
@@ -48,6 +49,12 @@ std::string_view name_at(const Module& module, ImageAddress address) {
 bool is_sigreturn(const Module& module, const Function& function) {
   return module.image->machine == EM_X86_64 &&
          module.table.name(function.name_offset).starts_with("runtime.sigreturn");
+}
+
+// The first function of Go's signal handlers. The runtime takes it for a root, though it
+// returns to the code that ends them.
+bool is_handler(const Module& module, const Function& function) {
+  return module.table.name(function.name_offset) == "runtime.sigtramp";
 }
 
 // Whether runtime.mcall or runtime.morestack has called a function of the scheduler, which
@@ -283,7 +290,8 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   auto function = index ? table.function(*index) : std::nullopt;
   if (!function)
     return std::nullopt;
-  if (has(table, *function, kFlagRoot, kRoots) || is_scheduler_root(module, *function, address))
+  if ((has(table, *function, kFlagRoot, kRoots) && !is_handler(module, *function)) ||
+      is_scheduler_root(module, *function, address))
     return kStackBegins;
   if (is_sigreturn(module, *function))
     return kSignalReturn;
@@ -307,6 +315,23 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
                               ? StackPlace{Anchor::kCfa, -16}
                               : StackPlace{Anchor::kStackPointer, -8};
   return rule;
+}
+
+std::optional<Bordering> bordering(const Module& module, ImageAddress address) {
+  auto pc = module.pc_of(address);
+  auto index = pc ? module.table.find(*pc) : std::nullopt;
+  auto function = index ? module.table.function(*index) : std::nullopt;
+  if (!function)
+    return std::nullopt;
+  std::string_view name = module.table.name(function->name_offset);
+  if (name == "crosscall2")
+    return Bordering::kCalledByC;
+  if (name.starts_with("runtime.cgocallback") && !name.starts_with("runtime.cgocallbackg"))
+    return Bordering::kCalledByAssembly;
+  bool is_compiled = module.table.format() >= Format::kGo1_18
+                         ? (function->flags & kFlagAssembly) == 0
+                         : name == "runtime.cgocall";
+  return is_compiled ? Bordering::kCompiled : Bordering::kAssembly;
 }
 
 bool is_call_of_deferreturn(const Module& module, ImageAddress address) {

@@ -34,6 +34,16 @@ namespace gosym::go {
 // another once they may have done so.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
+// What may call a Go function, or be called by it, where Go code borders on other code.
+enum class Bordering : uint8_t {
+  kCompiled,          // it calls no other code than Go's
+  kAssembly,          // it may call any
+  kCalledByC,         // crosscall2
+  kCalledByAssembly,  // cgocallback, which that calls
+};
+// None for what is not Go's.
+std::optional<Bordering> bordering(const Module& module, ImageAddress address);
+
 // Whether a deferred function may return there though no call lies before: up to Go 1.17
 // runtime.jmpdefer has it return to the call of runtime.deferreturn itself, which so calls the
 // next one.

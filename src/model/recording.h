@@ -273,6 +273,22 @@ inline constexpr uint64_t kNoFrame = UINT64_MAX;
 // same stack: those of Go grow to 1 GB at the most (runtime.maxstacksize).
 inline constexpr uint64_t kMaxFrameDistance = 1 << 30;
 
+// Where a user stack goes on on another one: on the goroutine's that its thread has left for
+// the runtime's or C code's, on the thread's where C code called Go code back, and so on.
+struct StackSwitch {
+  uint64_t start = 0;  // index in the user stack of the first frame there, not 0
+  // Of the word there that is returned to, from the stack pointer as all words are told: those
+  // of this stack lie from there on, up to where the next has some. kNoFrame: there are none.
+  uint64_t place = kNoFrame;
+  // Where the frame pointer leads then, as RecordedSample::frame_offset.
+  uint64_t frame_offset = kNoFrame;
+
+  bool operator==(const StackSwitch&) const = default;
+};
+
+// C code may have called Go code back 16 times, each time with two of them.
+inline constexpr size_t kMaxSwitches = 34;
+
 // What a Go program said of what a goroutine does, by runtime/pprof.
 struct Label {
   std::string key;
@@ -304,6 +320,8 @@ struct RecordedSample {
   // the runtime, or of C code. Or where that of C code begins, which called Go code. The frames
   // up to there need not be all. 0: there is no such place.
   uint32_t goroutine_start = 0;
+  // That place and all further ones, by `start`; none of a recording that has not noted them.
+  std::span<const StackSwitch> switches = {};
   // Of a stack that is deeper than a sample holds the middle is left out: `missing` frames
   // before the one with the index `gap` in the user stack. 0: none is missing.
   uint32_t gap = 0;

@@ -41,6 +41,9 @@ public:
   SampleNames names(const RecordedSample& sample);
   uint32_t number_stack(std::span<const uint64_t> stack) { return raw_stacks_.intern(stack); }
   uint32_t number_top(std::span<const StackWord> top) { return raw_tops_.number(top); }
+  uint32_t number_switches(std::span<const StackSwitch> switches) {
+    return switches_.number(switches);
+  }
   uint32_t number_labels(std::span<const Label> labels);
   void add(const RecordedSample& sample, const Numbers& numbers);
   uint64_t memory() const;
@@ -59,6 +62,7 @@ private:
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t end;
     uint32_t goroutine_start;
+    uint32_t switches;
     uint32_t gap;
     uint32_t missing;  // as it is shown
     bool operator==(const StackContext&) const = default;
@@ -91,6 +95,7 @@ private:
   tsl::robin_map<uint64_t, std::string, BytesHash> cgroups_;  // paths
   SequencePool<uint64_t> raw_stacks_;
   SequenceNumbers<StackWord> raw_tops_;
+  SequenceNumbers<StackSwitch> switches_;
   SequencePool<ProfileLabel> label_sets_;
   std::string unknown_thread_;        // that names() gave last
   std::string unknown_process_;       // likewise
@@ -139,6 +144,7 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
       sample.kernel_stack.empty() ? 0 : locations().kernel_history().count_at(sample.time),
       static_cast<uint32_t>(sample.user_end),
       sample.goroutine_start,
+      numbers.switches,
       sample.gap,
       rounded(sample.missing)};
   // Most samples are of a stack that was seen before: then only its number is looked up, and no
@@ -219,7 +225,9 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
   auto end = static_cast<StackEnd>(context.end);
-  size_t goroutine_begin = SIZE_MAX;
+  std::vector<StackSwitch> unknown = {{.start = context.goroutine_start}};
+  std::span<const StackSwitch> switches = sample.switches.empty() ? unknown : sample.switches;
+  size_t first_switch = dumps_.switches.size();
   size_t kernel_depth = resolved_.size();
   size_t gap = 0;
   std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
@@ -229,23 +237,29 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
       gap = resolved_.size() - kernel_depth;
       resolved_.push_back(locations().left_out(profile_, context.missing));
     }
-    if (i == context.goroutine_start && i > 0)
-      goroutine_begin = resolved_.size();
     // No code was there at that time, so it is no return address, nor are those above it.
     if (is_return && profile_.locations[to_index(id)].mapping == kNoMapping) {
       end = StackEnd::kBadFrame;
       break;
+    }
+    if (!switches.empty() && i == switches.front().start) {
+      if (i > 0) {
+        dumps_.switches.push_back(switches.front());
+        dumps_.switches.back().start = resolved_.size() - kernel_depth;
+      }
+      switches = switches.subspan(1);
     }
     resolved_.push_back(id);
     is_return = true;
   }
   if (end == StackEnd::kCallFromC && user.empty())
     resolved_.push_back(locations().call_from_c(profile_));
-  size_t goroutine_depth = resolved_.size() - std::min(goroutine_begin, resolved_.size());
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
   dumps_.states.push_back({sample.frame_offset, space, top(numbers.top, sample.words), end,
-                           static_cast<uint32_t>(goroutine_depth), static_cast<uint32_t>(gap)});
+                           static_cast<uint32_t>(first_switch),
+                           static_cast<uint32_t>(dumps_.switches.size() - first_switch),
+                           !sample.switches.empty(), static_cast<uint32_t>(gap)});
   return id;
 }
 
@@ -272,11 +286,11 @@ uint64_t Replay::Tables::memory() const {
   // What a vector grew out of stays in the heap, and while it grows it is there twice.
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
-         kGrowth * of(dumps_.words) + of(dumps_.begins) + label_sets_.memory() +
-         samples_.memory() + memory_of_table(contexts_) + memory_of_table(seen_) +
-         memory_of_table(tops_) + dumps_.locations->memory() + of(profile_.locations) +
-         of(profile_.mappings) + of(profile_.stack_begin) + of(dumps_.states) +
-         profile_.strings.memory();
+         switches_.memory() + kGrowth * of(dumps_.words) + of(dumps_.switches) +
+         of(dumps_.begins) + label_sets_.memory() + samples_.memory() +
+         memory_of_table(contexts_) + memory_of_table(seen_) + memory_of_table(tops_) +
+         dumps_.locations->memory() + of(profile_.locations) + of(profile_.mappings) +
+         of(profile_.stack_begin) + of(dumps_.states) + profile_.strings.memory();
 }
 
 bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
@@ -318,6 +332,10 @@ uint32_t Replay::number_top(std::span<const StackWord> top) {
   return tables_->number_top(top);
 }
 
+uint32_t Replay::number_switches(std::span<const StackSwitch> switches) {
+  return tables_->number_switches(switches);
+}
+
 uint32_t Replay::number_labels(std::span<const Label> labels) {
   return tables_->number_labels(labels);
 }
@@ -328,7 +346,8 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
 
 void Replay::add(const RecordedSample& sample) {
   add(sample, {number_stack(sample.kernel_stack), number_stack(sample.user_stack),
-               number_top(sample.words), number_labels(sample.labels)});
+               number_top(sample.words), number_switches(sample.switches),
+               number_labels(sample.labels)});
 }
 
 uint64_t Replay::memory() const {

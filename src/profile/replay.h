@@ -68,10 +68,12 @@ public:
     uint32_t kernel_stack;
     uint32_t user_stack;
     uint32_t top;
+    uint32_t switches;
     uint32_t label_set;
   };
   uint32_t number_stack(std::span<const uint64_t> stack);
   uint32_t number_top(std::span<const StackWord> top);
+  uint32_t number_switches(std::span<const StackSwitch> switches);
   uint32_t number_labels(std::span<const Label> labels);
 
   // `numbers` are those of the sample's own.

@@ -20,9 +20,11 @@ struct StackState {
   AddressSpace space;                // that its words point to
   uint32_t top = 0;                  // number of the top of the stack
   StackEnd end{};
-  // How many of its last locations are of a goroutine's own stack, when the thread was on
-  // another one.
-  uint32_t goroutine_depth = 0;
+  // Where it goes on on other stacks: `start` counts the locations of its user code. It is
+  // [switch_begin, switch_begin + switch_count) of all.
+  uint32_t switch_begin = 0;
+  uint32_t switch_count = 0;
+  bool knows_places = false;  // the recording has noted where the words of these are
   // Which of the locations of its user code stands for frames that are left out; 0: none does.
   uint32_t gap = 0;
 };
@@ -31,6 +33,7 @@ struct StackState {
 struct StackDumps {
   size_t first_stack = 0;          // those before have callers
   std::vector<StackState> states;  // of each stack from there on
+  std::vector<StackSwitch> switches;
   // Of all dumps, as they were recorded; dump i is [begins[i], begins[i + 1]).
   std::vector<StackWord> words;
   std::vector<size_t> begins = {0};
@@ -40,9 +43,13 @@ struct StackDumps {
   std::span<const StackWord> dump(uint32_t number) const {
     return std::span(words).subspan(begins[number], begins[number + 1] - begins[number]);
   }
+  std::span<const StackSwitch> switches_of(const StackState& state) const {
+    return std::span(switches).subspan(state.switch_begin, state.switch_count);
+  }
   void clear() {
     first_stack += states.size();
     states.clear();
+    switches.clear();
     words.clear();
     begins.assign(1, 0);
   }

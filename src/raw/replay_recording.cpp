@@ -37,11 +37,12 @@ public:
         replay_(replay),
         stacks_(batch.stack_count()),
         tops_(batch.top_count()),
+        switches_(batch.switch_list_count()),
         label_sets_(batch.label_set_count()) {}
 
   Replay::Numbers of(const raw::SampleBatch::Row& row) {
     return {stack(row.kernel_index), stack(row.user_index), top(row.top_index),
-            labels(row.label_set)};
+            switches(row.switch_list), labels(row.label_set)};
   }
 
 private:
@@ -55,6 +56,10 @@ private:
     Known& known = tops_[index];
     return known ? *known : *(known = replay_.number_top(batch_.top(index)));
   }
+  uint32_t switches(uint32_t list) {
+    Known& known = switches_[list];
+    return known ? *known : *(known = replay_.number_switches(batch_.switches(list)));
+  }
   uint32_t labels(uint32_t set) {
     Known& known = label_sets_[set];
     return known ? *known : *(known = replay_.number_labels(batch_.labels(set)));
@@ -64,6 +69,7 @@ private:
   Replay& replay_;
   std::vector<Known> stacks_;
   std::vector<Known> tops_;
+  std::vector<Known> switches_;
   std::vector<Known> label_sets_;
 };
 

@@ -18,12 +18,14 @@ using protozero::pbf_writer;
 
 // A tag of up to two bytes and a length, or a number, of up to five.
 constexpr size_t kMaxFieldOverhead = 7;
-constexpr size_t kTableCount = kRegisterValues;  // fields that are neither columns nor repeated
+constexpr size_t kTableCount =
+    kRegisterValues + (kSwitchFrames - kTexts);  // fields that are neither columns nor repeated
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
 constexpr size_t kMaxStackNodeSize = 5;  // and of the size of a top
 constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
+constexpr size_t kMaxSwitchSize = 3 * 5;
 
 constexpr size_t max_row_size() {
   size_t size = 0;
@@ -88,6 +90,17 @@ void write_words(pbf_writer& out, std::span<const StackWord> words) {
   write_column(out, kWordPlaces, places, std::identity{});
 }
 
+void write_switches(pbf_writer& out, std::span<const uint32_t> sizes,
+                    std::span<const StackSwitch> switches) {
+  if (switches.empty())
+    return;
+  write_column(out, kListSwitches, sizes, std::identity{});
+  write_column(out, kSwitchStarts, switches, &StackSwitch::start);
+  write_column(out, kSwitchWords, switches, [](const StackSwitch& at) { return at.place + 1; });
+  write_column(out, kSwitchFrames, switches,
+               [](const StackSwitch& at) { return at.frame_offset + 1; });
+}
+
 void write_nodes(pbf_writer& out, const NewNodes& nodes) {
   out.add_uint32(kTree, nodes.tree);
   out.add_uint32(kFirstNode, nodes.first);
@@ -149,9 +162,11 @@ Shortened SampleBatch::add(RecordedSample sample) {
   row.kernel_index = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_);
   row.user_index = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_);
   row.top_index = intern(sample.words, words_, top_begin_, known_tops_);
+  row.switch_list = intern(sample.switches, switches_, switch_begin_, known_switches_);
   row.label_set = label_sets_.intern(sample.labels);
   row.kernel_stack = row.user_stack = {};
   row.words = {};
+  row.switches = {};
   row.labels = {};
   row.state_text = intern_text(sample.state);
   row.waker_text = intern_text(sample.waker);
@@ -177,6 +192,7 @@ RecordedSample SampleBatch::sample(const Row& row) const {
   sample.kernel_stack = stack(row.kernel_index);
   sample.user_stack = stack(row.user_index);
   sample.words = top(row.top_index);
+  sample.switches = switches(row.switch_list);
   sample.labels = labels(row.label_set);
   sample.state = texts_[row.state_text];
   sample.waker = texts_[row.waker_text];
@@ -195,12 +211,18 @@ std::span<const StackWord> SampleBatch::top(uint32_t index) const {
                                    top_begin_[index + 1] - top_begin_[index]);
 }
 
+std::span<const StackSwitch> SampleBatch::switches(uint32_t list) const {
+  assert(list < switch_list_count());
+  return std::span(switches_).subspan(switch_begin_[list],
+                                      switch_begin_[list + 1] - switch_begin_[list]);
+}
+
 size_t SampleBatch::size_in_memory() const {
   constexpr size_t kMaxRowSize = max_row_size();
   return (kTableCount + kColumnCount) * kMaxFieldOverhead + rows_.size() * kMaxRowSize +
          addresses_.size() * kMaxNodeSize + words_.size() * kMaxWordSize +
-         label_sets_.size_in_memory() + texts_size_ +
-         (stack_begin_.size() + top_begin_.size()) * kMaxStackNodeSize;
+         switches_.size() * kMaxSwitchSize + label_sets_.size_in_memory() + texts_size_ +
+         (stack_begin_.size() + top_begin_.size() + switch_begin_.size()) * kMaxStackNodeSize;
 }
 
 std::string SampleBatch::encode() const {
@@ -219,6 +241,9 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
     register_sizes.push_back(static_cast<uint32_t>(count_registers(top(i))));
     top_sizes.push_back(static_cast<uint32_t>(top(i).size()) - register_sizes.back());
   }
+  std::vector<uint32_t> list_sizes;
+  for (uint32_t i = 1; i < switch_list_count(); i++)
+    list_sizes.push_back(static_cast<uint32_t>(switches(i).size()));
   std::vector<StackWord> words = words_;
   auto registers =
       std::stable_partition(words.begin(), words.end(), std::not_fn(&StackWord::is_register));
@@ -232,6 +257,7 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   write_column(out, kDumpWords, top_sizes, std::identity{});
   write_words(out, std::span(words.begin(), registers));
   write_registers(out, register_sizes, std::span(registers, words.end()));
+  write_switches(out, list_sizes, switches_);
   label_sets_.write(out, kLabelSets);
   for (const std::string& text : std::span(texts_).subspan(1))
     out.add_bytes(kTexts, text);

@@ -22,7 +22,7 @@ namespace gosym::raw {
 class SampleBatch {
 public:
   // A sample as the chunk has it: its spans and texts are empty, sample() fills them. Number 0
-  // of stacks, tops, sets of labels and texts is the empty one.
+  // of stacks, tops, lists of switches, sets of labels and texts is the empty one.
   struct Row : RecordedSample {
     uint32_t kernel_index = 0;
     uint32_t user_index = 0;
@@ -30,6 +30,7 @@ public:
     uint32_t label_set = 0;
     uint32_t state_text = 0;
     uint32_t waker_text = 0;
+    uint32_t switch_list = 0;
   };
 
   SampleBatch();
@@ -47,10 +48,12 @@ public:
   RecordedSample sample(const Row& row) const;
   std::span<const uint64_t> stack(uint32_t index) const;
   std::span<const StackWord> top(uint32_t index) const;
+  std::span<const StackSwitch> switches(uint32_t list) const;
   std::span<const Label> labels(uint32_t set) const { return label_sets_[set]; }
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin_.size() - 1); }
   uint32_t label_set_count() const { return label_sets_.size(); }
   uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
+  uint32_t switch_list_count() const { return static_cast<uint32_t>(switch_begin_.size() - 1); }
   // Of a batch that was decoded: how many samples were left out, for what they have is beyond
   // the limits of the format or not there, and what is wrong with the first; empty if nothing
   // is.
@@ -79,17 +82,20 @@ private:
   std::string problem_;
   std::vector<Row> rows_;
   // Stack i is [stack_begin_[i], stack_begin_[i + 1]) of the addresses, top i likewise of the
-  // words.
+  // words, and list i of the switches.
   std::vector<uint64_t> addresses_;
   std::vector<uint32_t> stack_begin_ = {0, 0};
   std::vector<StackWord> words_;
   std::vector<uint32_t> top_begin_ = {0, 0};
+  std::vector<StackSwitch> switches_;
+  std::vector<uint32_t> switch_begin_ = {0, 0};
   LabelSets label_sets_;
   std::vector<std::string> texts_ = {""};
   size_t texts_size_ = 0;
   // Of what add() has seen, by hash.
   tsl::robin_map<uint64_t, uint32_t> known_stacks_;
   tsl::robin_map<uint64_t, uint32_t> known_tops_;
+  tsl::robin_map<uint64_t, uint32_t> known_switches_;
   tsl::robin_map<std::string, uint32_t> known_texts_;
 };
 

@@ -31,6 +31,10 @@ struct Tables {
   std::vector<uint32_t> register_sizes;
   std::vector<uint32_t> registers;
   std::vector<uint64_t> register_values;
+  std::vector<uint32_t> list_sizes;
+  std::vector<uint32_t> switch_starts;
+  std::vector<uint32_t> switch_words;
+  std::vector<uint32_t> switch_frames;
   LabelSets label_sets;
   std::vector<std::string> texts = {""};
 };
@@ -110,6 +114,14 @@ void read_table(pbf_reader& in, Tables& tables) {
       return read_column(in, tables.registers);
     case kRegisterValues:
       return read_numbers(in, [&](uint64_t n) { tables.register_values.push_back(n); });
+    case kListSwitches:
+      return read_column(in, tables.list_sizes);
+    case kSwitchStarts:
+      return read_column(in, tables.switch_starts);
+    case kSwitchWords:
+      return read_column(in, tables.switch_words);
+    case kSwitchFrames:
+      return read_column(in, tables.switch_frames);
     case kLabelSets:
       return tables.label_sets.read(in.get_message());
     case kTexts:
@@ -382,6 +394,41 @@ private:
   size_t register_ = 0;
 };
 
+// The lists of switches of a chunk. List i is [begins[i], begins[i + 1]) of the switches; one
+// that is wrong has none.
+struct SwitchLists {
+  std::vector<StackSwitch> switches;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_wrong = {false};
+};
+
+Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
+  size_t count = tables.switch_starts.size();
+  if (tables.switch_words.size() != count || tables.switch_frames.size() != count)
+    return errorf("{} switches of stacks, with {} offsets of words and {} of frames", count,
+                  tables.switch_words.size(), tables.switch_frames.size());
+  if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
+    return std::move(sound).error();
+  // As a column that is kPlusOne has them.
+  auto offset = [](uint32_t number) { return number == 0 ? kNoFrame : uint64_t{number} - 1; };
+  SwitchLists lists;
+  size_t next = 0;
+  for (uint32_t size : tables.list_sizes) {
+    size_t begin = lists.switches.size();
+    for (uint32_t i = 0; i < size; i++, next++)
+      lists.switches.push_back({tables.switch_starts[next], offset(tables.switch_words[next]),
+                                offset(tables.switch_frames[next])});
+    bool is_wrong = damage.has(!are_sound(std::span(lists.switches).subspan(begin)), [&] {
+      return fmt::format("list {} of switches of stacks", lists.begins.size() - 1);
+    });
+    if (is_wrong)
+      lists.switches.resize(begin);
+    lists.begins.push_back(static_cast<uint32_t>(lists.switches.size()));
+    lists.are_wrong.push_back(is_wrong);
+  }
+  return lists;
+}
+
 // Tells which sets are wrong, and empties them.
 std::vector<bool> check_labels(LabelSets& sets, Damage& damage) {
   std::vector<bool> are_wrong(sets.size());
@@ -419,6 +466,7 @@ std::vector<bool> check_texts(std::span<std::string> texts, Damage& damage) {
 struct Referred {
   Stacks stacks;
   Tops tops;
+  SwitchLists lists;
   std::vector<bool> wrong_sets;
   std::vector<bool> wrong_texts;
 };
@@ -437,6 +485,7 @@ public:
         return true;
       drop_beyond_cut(stacks, row);
       return is_wrong(row.top_index, referred_.tops.are_wrong, "top") || is_wrong_frame(row) ||
+             is_wrong(row.switch_list, referred_.lists.are_wrong, "list of switches") ||
              is_wrong(row.label_set, referred_.wrong_sets, "set of labels") ||
              is_wrong(row.state_text, referred_.wrong_texts, "text") ||
              is_wrong(row.waker_text, referred_.wrong_texts, "text") || is_wrong_event(row) ||
@@ -523,11 +572,15 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
     return std::move(stacks).error();
   if (auto sound = check_tops(tables); !sound)
     return std::move(sound).error();
+  auto lists = take_switches(tables, damage);
+  if (!lists)
+    return std::move(lists).error();
   auto count = count_rows(sizes);
   if (!count)
     return std::move(count).error();
   Referred referred = {.stacks = *std::move(stacks),
                        .tops = TopReader(tables, damage).read(),
+                       .lists = *std::move(lists),
                        .wrong_sets = check_labels(tables.label_sets, damage),
                        .wrong_texts = check_texts(tables.texts, damage)};
   SampleBatch batch;
@@ -540,6 +593,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   batch.stack_begin_ = std::move(referred.stacks.begins);
   batch.words_ = std::move(referred.tops.words);
   batch.top_begin_ = std::move(referred.tops.begins);
+  batch.switches_ = std::move(referred.lists.switches);
+  batch.switch_begin_ = std::move(referred.lists.begins);
   batch.label_sets_ = std::move(tables.label_sets);
   batch.texts_ = std::move(tables.texts);
   return batch;

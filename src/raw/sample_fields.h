@@ -23,6 +23,10 @@ enum SampleField : uint32_t {
   kRegisterValues,
   kLabelSets,
   kTexts = 31,
+  kListSwitches = 35,
+  kSwitchStarts,
+  kSwitchWords,
+  kSwitchFrames,
 };
 
 // How the numbers of a column are stored.
@@ -71,6 +75,7 @@ inline constexpr auto kColumns = std::tuple(
     Column(30, &SampleBatch::Row::cgroup, Coding::kDifference),
     Column(32, &SampleBatch::Row::state_text),
     Column(33, &SampleBatch::Row::waker_text),
+    Column(39, &SampleBatch::Row::switch_list),
     // Last, for it may not be missing: so no part of a payload passes for a whole one.
     Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
 // clang-format on

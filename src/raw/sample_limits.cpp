@@ -60,9 +60,28 @@ bool is_frame_offset(uint64_t offset) {
   return offset == kNoFrame || (offset <= kMaxFrameDistance && offset % 8 == 0);
 }
 
+bool are_sound(std::span<const StackSwitch> switches) {
+  uint64_t start = 0;
+  uint64_t least_place = 0;
+  for (const StackSwitch& next : switches) {
+    bool has_words = next.place != kNoFrame;
+    bool is_place = !has_words || (next.place >= least_place && next.place < kMaxWordOffset &&
+                                   next.place % 8 == 0);
+    if (next.start <= start || next.start > kMaxStackSize || !is_place ||
+        !is_frame_offset(next.frame_offset))
+      return false;
+    start = next.start;
+    if (has_words)
+      least_place = next.place;
+  }
+  return switches.size() <= kMaxSwitches;
+}
+
 Shortened SampleFitter::fit(RecordedSample& sample) {
   Shortened shortened;
   shortened.stack = fit_stacks(sample);
+  if (shortened.stack || !are_sound(sample.switches))
+    sample.switches = {};
   shortened.stack |= fit_words(sample);
   shortened.texts = fit_labels(sample);
   shortened.texts |= shorten_view(sample.state, state_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ bool is_possible(const StackWord& word);
 // kNoFrame, or a place that a frame pointer can lead to.
 bool is_frame_offset(uint64_t offset);
 
+// True of a list that is in order, each in a place where it can be.
+bool are_sound(std::span<const StackSwitch> switches);
+
 // Tells of a sample that it had more than the format holds.
 struct Shortened {
   bool stack = false;  // it, or the words that are left of it
@@ -24,7 +28,8 @@ struct Shortened {
 
 // Makes samples fit. Of a stack that is too deep both ends are kept, with the number of frames
 // that are missing in between; texts are cut, with "..." at their ends; of too many labels the
-// first are kept. All else of a sample stays as it is.
+// first are kept. Switches of stacks are left out where the stack is cut. All else of a sample
+// stays as it is.
 class SampleFitter {
 public:
   // The sample's spans may refer to the fitter afterwards, until its next call.

@@ -60,16 +60,22 @@ struct SamplerOptions {
   uint32_t stack_size = kDefaultStackSize;
 };
 
+// Words of another stack: what lies at `begin` there, and above, is at `offset` among the words
+// of a sample, and above, in bytes.
+struct StackPiece {
+  uint64_t begin = 0;
+  uint64_t offset = 0;
+};
+
 // The top of a user stack, as it was sampled.
 struct StackTop {
   uint64_t stack_pointer = 0;       // a multiple of 8
   std::span<const uint64_t> words;  // from the stack pointer on
   // What points into the code of the program further up, by offset as if all words were here.
   std::span<const StackWord> far_words = {};
-  // Bytes of them that are of a signal handler's stack, or of the thread's own, if not all: the
-  // others are of the stack that was left for it, from `outer` on.
-  uint64_t inner_size = 0;
-  uint64_t outer = 0;
+  // The stacks that the words are of behind the one that the code runs on, by offset: where a
+  // signal handler interrupted what ran there, or where the stack was left.
+  std::span<const StackPiece> pieces = {};
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
   std::span<const uint64_t> red_zone = {};   // the words below the stack pointer, up to it
   // Of a goroutine whose root the stack ends at: the return address of the go statement that
@@ -78,11 +84,16 @@ struct StackTop {
 
   uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
 
-  // Where a place of the stack lies among the words, in bytes; beyond them too.
+  // Where a place of one of the stacks lies among the words, in bytes, as if all of the last
+  // one were here; kNoFrame: it is on none.
   uint64_t offset_of(uint64_t place) const {
-    uint64_t offset = place - stack_pointer;
-    bool is_beyond = inner_size != 0 && offset >= inner_size;
-    return is_beyond && place >= outer ? place - outer + inner_size : offset;
+    StackPiece piece = {stack_pointer, 0};
+    for (const StackPiece& next : pieces) {
+      if (place - piece.begin < next.offset - piece.offset)
+        return piece.offset + (place - piece.begin);
+      piece = next;
+    }
+    return place >= piece.begin ? piece.offset + (place - piece.begin) : kNoFrame;
   }
 };
 

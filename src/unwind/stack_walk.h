@@ -26,7 +26,15 @@ struct ChainState {
   StackEnd end{};
   bool ends_in_gap = false;    // frames are left out behind it
   uint64_t stack_pointer = 0;  // the place of the leaf's: misalignment()
+  uint64_t limit = kNoFrame;   // words from there on are of other stacks
 };
+
+// From where on the words are of the first of some other stacks; kNoFrame: of none.
+inline uint64_t first_place(std::span<const StackSwitch> switches) {
+  auto found = std::ranges::find_if(switches,
+                                    [](const StackSwitch& at) { return at.place != kNoFrame; });
+  return found == switches.end() ? kNoFrame : found->place;
+}
 
 // The walk up one stack, by the rules of its functions. The recorder does it to see which words
 // of the stack it asks for, report to find the callers: both ways the same.
@@ -38,6 +46,7 @@ struct ChainState {
 //          bool is_return_address(Address)
 //          Address returned_to(Address)              the same, as the place where the caller is
 //          Address interrupted(Address)              the same, but nothing was called there
+//          bool is_go(Address)                       asked for where stacks end
 //          std::optional<CallerFrame> evaluate(Address, MachineState&)
 //          CallerRegister caller_register(Address, uint64_t number, uint64_t cfa,
 //          MachineState&)
@@ -58,6 +67,7 @@ public:
         chain_(chain.subspan(1)),
         ends_in_gap_(state.ends_in_gap),
         end_(state.end),
+        limit_(state.limit),
         leaf_(state.stack_pointer),
         stack_pointer_(state.stack_pointer) {
     if (state.frame_offset != kNoFrame)
@@ -115,6 +125,21 @@ public:
   // Where the stack of its last function begins, from the stack pointer of the leaf.
   uint64_t stack_pointer() const { return stack_pointer_; }
 
+  // From a stack to the next one: its part of the chain, and where its words begin and end, as
+  // the recording says. Callers are missing in between unless the one ends in the function that
+  // went there from the other.
+  void switch_to(std::span<const Address> chain, const StackSwitch& at, uint64_t limit,
+                 StackEnd end, bool ends_in_gap) {
+    lacks_callers_ |= !has_left_stack(stack_.back());
+    limit_ = limit;
+    auto known = [](uint64_t offset) {
+      return offset == kNoFrame ? std::nullopt : std::optional(offset);
+    };
+    go_on(chain, known(at.place), known(at.frame_offset), end, ends_in_gap);
+  }
+
+  // The same of a recording that does not say where the words are.
+  //
   // From a stack of the thread's to that of the goroutine it works for, whose words, if they
   // were recorded, lie behind those of the thread's. Callers are missing in between unless the
   // one ends in the function that went there from the other. Or from that of a goroutine to
@@ -125,24 +150,9 @@ public:
     std::optional<uint64_t> place = find_word(goroutine.front(), kMaxTopSize);
     if (!place)
       left_at_ = stack_pointer_;
-    end_ = end;
-    chain_ = goroutine;
-    ends_in_gap_ = ends_in_gap;
-    taken_ = 1;
-    is_on_chain_ = true;
-    has_root_ = false;
     goroutine_.reset();
-    frame_ = place && frame_ && *frame_ + kWordSize == *place ? load(frame_) : std::nullopt;
-    if (code_.is_return_address(chain_.front())) {
-      stack_.push_back(chain_.front());
-      if (place)
-        walk_from(*place + kWordSize);
-      if (!has_root_)
-        follow_chain();
-    } else {
-      end_ = StackEnd::kBadFrame;
-    }
-    check_end();
+    auto frame = place && frame_ && *frame_ + kWordSize == *place ? load(frame_) : std::nullopt;
+    go_on(goroutine, place, frame, end, ends_in_gap);
   }
 
   // From what is left of a stack before a gap to what is left behind it. `gap` stands for what
@@ -234,6 +244,29 @@ private:
 
   static constexpr uint64_t kWordSize = 8;
 
+  // On another stack, where the first address of its chain is returned to by the word at
+  // `place` and the frame pointer leads to `frame`; none: they are not known.
+  void go_on(std::span<const Address> chain, std::optional<uint64_t> place,
+             std::optional<uint64_t> frame, StackEnd end, bool ends_in_gap) {
+    end_ = end;
+    chain_ = chain;
+    ends_in_gap_ = ends_in_gap;
+    taken_ = 1;
+    is_on_chain_ = true;
+    has_root_ = false;
+    frame_ = frame;
+    if (code_.is_return_address(chain_.front())) {
+      stack_.push_back(chain_.front());
+      if (place)
+        walk_from(*place + kWordSize);
+      if (!has_root_)
+        follow_chain();
+    } else {
+      end_ = StackEnd::kBadFrame;
+    }
+    check_end();
+  }
+
   // A root does not make a stack whole that lacks callers before it.
   void check_end() {
     check_root();
@@ -263,7 +296,7 @@ private:
   std::optional<uint64_t> find_word(Address address, uint64_t distance) const {
     for (uint64_t place = stack_pointer_; place <= stack_pointer_ + distance;
          place += kWordSize) {
-      auto word = words_.at(place);
+      auto word = word_at(place);
       if (word && !word->place && !word->number && word->address == address)
         return place;
     }
@@ -278,6 +311,10 @@ private:
     return place ? std::optional(*base_ + *place) : std::nullopt;
   }
 
+  std::optional<Word> word_at(uint64_t place) const {
+    return place < limit_ ? words_.at(place) : std::nullopt;
+  }
+
   // None for what does not point to the stack.
   std::optional<uint64_t> place_at(uint64_t address) {
     uint64_t place = address - *address_of(0);
@@ -289,7 +326,7 @@ private:
     if (below - 1 < kRedZoneSize && below % kWordSize == 0)
       return words_.register_at(register_of_red_zone(below));
     auto place = place_at(address);
-    return place ? words_.at(*place) : std::nullopt;
+    return place ? word_at(*place) : std::nullopt;
   }
 
   // None for addresses of code, which no rule counts with.
@@ -371,6 +408,13 @@ private:
     return frame;
   }
 
+  // Whether a function of Go is on its way from one stack to another, or has begun the one.
+  bool has_left_stack(Address id) {
+    std::optional<UnwindRule> rule = code_.rule(id);
+    return rule ? rule->return_kind == ReturnAddress::kNone || rule->may_have_left
+                : code_.is_go(id);
+  }
+
   // Whether the thread may have left its stack there, as functions without a rule do.
   bool may_be_root(Address id) {
     std::optional<UnwindRule> rule = code_.rule(id);
@@ -389,7 +433,7 @@ private:
 
   // The place that the word at a place points to; none if it is not known to be one.
   std::optional<uint64_t> load(std::optional<uint64_t> place) const {
-    auto word = place ? words_.at(*place) : std::nullopt;
+    auto word = place ? word_at(*place) : std::nullopt;
     return word ? word->place : std::nullopt;
   }
 
@@ -412,7 +456,7 @@ private:
         push_caller(rule, caller);
       return is_on_chain_;
     }
-    auto word = frame.return_place ? words_.at(*frame.return_place) : frame.return_word;
+    auto word = frame.return_place ? word_at(*frame.return_place) : frame.return_word;
     if (!word || word->place || word->number || !may_be_caller(rule, word->address))
       return false;
     Address caller = word->address;
@@ -467,7 +511,8 @@ private:
   void check_root() {
     std::optional<UnwindRule> rule = code_.rule(stack_.back());
     bool is_root = rule && rule->return_kind == ReturnAddress::kNone;
-    is_unknown_ = !rule && end_ != StackEnd::kLimit;
+    // Go functions without a rule are on their way to another stack.
+    is_unknown_ = !rule && end_ != StackEnd::kLimit && !code_.is_go(stack_.back());
     if (is_root)
       end_ = StackEnd::kRoot;
     else if (end_ == StackEnd::kRoot)
@@ -522,7 +567,7 @@ private:
   std::span<const Address> chain_;  // without the leaf
   bool ends_in_gap_;                // behind the chain frames are left out
   StackEnd end_;
-  bool lacks_callers_ = false;  // between the thread's stack and the goroutine's
+  bool lacks_callers_ = false;  // between one stack and the next
   std::optional<Address> goroutine_{};
   std::optional<uint64_t> left_at_{};  // where the thread's stack leads to words of no other
   std::vector<Address> stack_;
@@ -530,6 +575,7 @@ private:
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as
   size_t questions_ = 0;            // that were asked of rules to evaluate
   size_t taken_ = 0;                // of the chain
+  uint64_t limit_;                  // as in ChainState, of the stack that it has come to
   uint64_t leaf_;                   // the place of its stack pointer
   uint64_t stack_pointer_;
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known

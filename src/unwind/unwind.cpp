@@ -56,6 +56,21 @@ public:
     return rules_.caller_register(profile_->locations[to_index(id)], number, cfa, state);
   }
 
+  bool is_go(LocationId id) { return bordering(id).has_value(); }
+
+  // Whether the one can have called the other: Go code and other code call each other in few
+  // places.
+  bool may_call(LocationId caller, LocationId callee) {
+    using enum go::Bordering;
+    std::optional<go::Bordering> of_caller = bordering(caller);
+    std::optional<go::Bordering> of_callee = bordering(callee);
+    if (!of_caller)
+      return of_callee != kCalledByAssembly;
+    if (of_callee == kCalledByC)
+      return false;
+    return of_caller != kCompiled || (of_callee && of_callee != kCalledByAssembly);
+  }
+
   // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
   // nothing calls; a signal handler returns to code that has not called it either.
   bool is_return_address(LocationId id) {
@@ -95,6 +110,8 @@ public:
 private:
   struct Known {
     bool has_rule = false;
+    bool has_bordering = false;
+    std::optional<go::Bordering> bordering;
     std::optional<bool> is_return_address;
     std::optional<LocationId> returned_to;
     std::optional<UnwindRule> rule;
@@ -108,6 +125,15 @@ private:
     images_ = profile_->images.size();
     (*open_)(*profile_);
     rules_.set_profile(*profile_);
+  }
+
+  std::optional<go::Bordering> bordering(LocationId id) {
+    Known& known = known_[to_index(id)];
+    if (!known.has_bordering) {
+      known.has_bordering = true;
+      known.bordering = rules_.bordering(profile_->locations[to_index(id)]);
+    }
+    return known.bordering;
   }
 
   LocationId find_returned_to(LocationId id) {
@@ -236,10 +262,21 @@ uint64_t stack_pointer_of(std::span<const StackWord> words) {
   return is_known ? misalignment(words.back().value) : 0;
 }
 
+// Whether a frame of a stack cannot have called the one before it, so that others are missing
+// in between. A handler of a signal interrupts whatever it likes.
+bool lacks_frames(Code& code, std::span<const LocationId> stack) {
+  for (size_t i = 1; i < stack.size(); i++) {
+    std::optional<UnwindRule> rule = code.rule(stack[i - 1]);
+    if ((!rule || !rule->is_signal_frame) && !code.may_call(stack[i], stack[i - 1]))
+      return true;
+  }
+  return false;
+}
+
 // Appends a stack with its callers.
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
                    const StackState& state, std::span<const StackWord> words,
-                   std::vector<LocationId>& stack) {
+                   std::span<const StackSwitch> switches, std::vector<LocationId>& stack) {
   std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
   stack.assign(kernel.begin(), kernel.end());
   if (kernel.size() == recorded.size())
@@ -249,27 +286,38 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
     stack.insert(stack.end(), user.begin(), user.end());
     return kCut;
   }
-  std::span<const LocationId> goroutine = user.last(state.goroutine_depth);
-  ChainPart own(user.first(user.size() - goroutine.size()), state.gap);
-  ChainPart other(goroutine,
-                  state.gap - std::min<size_t>(state.gap, user.size() - goroutine.size()));
-  StackWalk walk(
-      code, Words(code, state.space, words), own.before,
-      ChainState{state.frame_offset, state.end, own.gap.has_value(), stack_pointer_of(words)});
-  if (!other.before.empty())
-    walk.expect(other.before.front());
+  // Up to the next switch of stacks, or the end.
+  auto part_from = [&](size_t begin, std::span<const StackSwitch> next) {
+    size_t end = next.empty() ? user.size() : next.front().start;
+    return ChainPart(user.subspan(begin, end - begin),
+                     state.gap - std::min<size_t>(state.gap, begin));
+  };
+  ChainPart own = part_from(0, switches);
+  StackWalk walk(code, Words(code, state.space, words), own.before,
+                 ChainState{state.frame_offset, state.end, own.gap.has_value(),
+                            stack_pointer_of(words), first_place(switches)});
+  if (!switches.empty() && !state.knows_places)
+    walk.expect(user[switches.front().start]);
   walk.run();
   if (own.gap)
     walk.go_on_behind(*own.gap, own.behind, state.end);
-  if (!other.before.empty())
-    walk.go_on_with(other.before, state.end, other.gap.has_value());
-  if (other.gap)
-    walk.go_on_behind(*other.gap, other.behind, state.end);
+  for (size_t i = 0; i < switches.size(); i++) {
+    std::span<const StackSwitch> next = switches.subspan(i + 1);
+    ChainPart part = part_from(switches[i].start, next);
+    if (state.knows_places)
+      walk.switch_to(part.before, switches[i], first_place(next), state.end,
+                     part.gap.has_value());
+    else
+      walk.go_on_with(part.before, state.end, part.gap.has_value());
+    if (part.gap)
+      walk.go_on_behind(*part.gap, part.behind, state.end);
+  }
   stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
+  bool is_cut = walk.is_cut() || lacks_frames(code, walk.stack());
   return static_cast<uint8_t>((walk.is_repaired() ? kRepaired : 0) |
                               (state.gap != 0 ? kDeep : 0) |
-                              (!goroutine.empty() ? kBridged : 0) | (walk.is_cut() ? kCut : 0) |
-                              (walk.is_unknown() ? kUnknown : 0));
+                              (!switches.empty() ? kBridged : 0) | (is_cut ? kCut : 0) |
+                              (walk.is_unknown() && !is_cut ? kUnknown : 0));
 }
 
 // What the recorder put beyond the root of a goroutine's stack.
@@ -310,8 +358,9 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
   for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
     const StackState& state = dumps.states[i - dumps.first_stack];
     std::span<const LocationId> recorded = profile.stack(static_cast<StackId>(i));
-    walked.outcomes.push_back(
-        walk_stack(walked.code, profile, recorded, state, dumps.dump(state.top), stack));
+    walked.outcomes.push_back(walk_stack(walked.code, profile, recorded, state,
+                                         dumps.dump(state.top), dumps.switches_of(state),
+                                         stack));
     if (walked.has_creators && (walked.outcomes.back() & (kCut | kUnknown)) == 0)
       if (auto creator = creator_in(walked.code, recorded))
         stack.push_back(*creator);

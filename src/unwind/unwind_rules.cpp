@@ -137,6 +137,13 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
   return binary.call_frames()->caller_register(call_of(location), number, cfa, state);
 }
 
+std::optional<go::Bordering> UnwindRules::bordering(const Location& location) {
+  if (!location.image_address)
+    return std::nullopt;
+  const std::optional<go::Module>& module = open(location).go_module();
+  return module ? go::bordering(*module, call_of(location)) : std::nullopt;
+}
+
 bool UnwindRules::is_signal_return(const Location& location) {
   return location.image_address &&
          elf::is_signal_return(open(location).image(), *location.image_address);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "go/unwind_rule.h"
 #include "images/image_cache.h"
 #include "model/unwind_rule.h"
 #include "profile/profile.h"
@@ -39,6 +40,9 @@ public:
   // and what lies there is neither the call of runtime.deferreturn nor where Go's runtime says
   // that a goroutine left its stack (go/unwind_rule.h).
   bool is_return_address(const Location& location);
+
+  // Of the code of a function of Go; none of other code.
+  std::optional<go::Bordering> bordering(const Location& location);
 
   // Whether a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);

@@ -5,6 +5,7 @@ Takes recordings apart as man/gosym-raw.5 says, lets protoc decode the chunks, p
 as raw.proto says, and compares the outcome with what gosym reads. Without RECORDING it is of the one
 that has every field, and asks that raw.proto has no other.
 """
+import itertools
 import json
 import pathlib
 import re
@@ -136,9 +137,20 @@ def dumps(samples):
     return result
 
 
+def lists_of_switches(samples):
+    places = iter(zip(samples.all("switch_starts"), samples.all("switch_words"),
+                      samples.all("switch_frames"), strict=True))
+    lists = [[]] + [[[start, (word - 1) % MODULUS, (frame - 1) % MODULUS]
+                     for start, word, frame in itertools.islice(places, count)]
+                    for count in samples.all("list_switches")]
+    assert not list(places), "switches of no list"
+    return lists
+
+
 def samples_of(message, tree):
     stacks = tree.stacks(message)
     tops = dumps(message)
+    switch_lists = lists_of_switches(message)
     texts = [""] + [text.hex() for text in message.all("texts")]
     label_sets = [[]] + [[[label.text("key"), label.text("value")] for label in of.all("labels")]
                          for of in message.all("label_sets")]
@@ -150,14 +162,15 @@ def samples_of(message, tree):
     columns = [list(sums(message.all("time")))]
     columns += [column(name) for name in ("pid", "tid", "cpu", "user_end", "kernel_stack", "user_stack",
                                           "frame", "dump", "label_set", "goroutine_start", "gap",
-                                          "missing", "event", "state", "waker")]
+                                          "missing", "event", "state", "waker", "switches")]
     columns += [list(sums(column(name))) for name in ("goid", "weight", "cgroup")]
     for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, state,
-         waker, goid, weight, cgroup) in zip(*columns, strict=True):
+         waker, switches, goid, weight, cgroup) in zip(*columns, strict=True):
         yield {"kind": "sample", "time": time, "pid": pid, "tid": tid, "cpu": cpu, "user_end": end,
                "kernel_stack": stacks[kernel], "user_stack": stacks[user],
                "frame_offset": (frame - 1) % MODULUS, "words": tops[dump], "goid": goid,
-               "labels": label_sets[labels], "goroutine_start": start, "gap": gap,
+               "labels": label_sets[labels], "goroutine_start": start,
+               "switches": switch_lists[switches], "gap": gap,
                "missing": missing, "event": event, "weight": weight, "cgroup": cgroup,
                "state": texts[state], "waker": texts[waker]}
 

@@ -15,12 +15,15 @@
 static struct gosym_sample* native_sample;
 static struct gosym_go_program* native_program;
 static struct page native_page;
+static struct stack_pieces native_pieces;
 static struct mm_struct native_memory;  // without a known beginning of the stack
 struct task_struct native_task = {.mm = &native_memory};
 
 void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &pages)
     return &native_page;
+  if (map == &stack_pieces)
+    return &native_pieces;
   return map == &go_programs ? (void*)native_program : native_sample;
 }
 

@@ -31,6 +31,7 @@
 #include "proc/maps.h"
 #include "profile/replay.h"
 #include "record/bpf/bpf_sampler.h"
+#include "record/bpf/stack_pieces.h"
 #include "record/files/file_contents.h"
 #include "record/stacks/code_rules.h"
 #include "record/stacks/stack_slots.h"
@@ -270,20 +271,24 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
       user.r8,  user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15};
   StackTop top = {.stack_pointer = sample->stack_pointer,
                   .words = words,
-                  .inner_size = sample->inner_size,
-                  .outer = sample->outer,
                   .registers = registers,
                   .red_zone = std::span(reinterpret_cast<const uint64_t*>(sample->red_zone),
                                         GOSYM_RED_ZONE)};
-  uint64_t offset = top.offset_of(sample->frame_pointer);
-  bool has_frame = offset <= kMaxFrameDistance && offset % 8 == 0;
-  RecordedSample recorded = {.pid = static_cast<uint32_t>(stepped),
-                             .tid = number,
-                             .user_end = static_cast<StackEnd>(sample->user_end),
-                             .kernel_stack = {},
-                             .user_stack = stack,
-                             .frame_offset = has_frame ? offset : kNoFrame,
-                             .goroutine_start = sample->goroutine_start};
+  size_t begin = sample->user_depth + (sample->top_size + sample->far_size) / 8;
+  std::vector<gosym_piece> pieces = pieces_in(std::as_bytes(
+      std::span(sample->stack + begin, sample->piece_count * sizeof(gosym_piece) / 8)));
+  std::vector<StackPiece> places = with_words(pieces);
+  top.pieces = places;
+  std::vector<StackSwitch> switches = switches_of(pieces, *sample);
+  RecordedSample recorded = {
+      .pid = static_cast<uint32_t>(stepped),
+      .tid = number,
+      .user_end = static_cast<StackEnd>(sample->user_end),
+      .kernel_stack = {},
+      .user_stack = stack,
+      .frame_offset = frame_offset(sample->frame_pointer, top),
+      .goroutine_start = switches.empty() ? 0u : static_cast<uint32_t>(switches.front().start),
+      .switches = switches};
   std::vector<StackWord> needed;
   auto go_rule = [&](uint64_t at) { return program.rules.go_rule(program.places, at); };
   select_stack_slots(recorded, top, program.code, go_rule, needed);

@@ -4,8 +4,9 @@ go on to the Go code that began it. Those of a Go library go on to the start of 
 """
 import functools
 import itertools
+import json
 
-from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions,
+from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions, gosym,
                     host_of, is_kernel, new_place, record, run, running)
 
 VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
@@ -75,6 +76,48 @@ def shows_both_ways(version):
     assert total > 50 and good >= 0.99 * total, f"{good} of {total}"
 
 
+# What lies from a call of C code to what that calls back.
+LEVEL = ["main.callAgain", "runtime.cgocall", "runtime.asmcgocall", "descend", "descend_further", "goLevel",
+         "crosscall2", "runtime.cgocallbackg"]
+MAX_CALLBACKS = 16
+
+
+def is_whole(frames):
+    """Whether no frame is missing, as far as the names tell: each callback has its callers."""
+    if frames[0] in ("runtime.mstart", "runtime.mcall", "runtime.morestack", "runtime.gogo", "gogo"):
+        return "main.work" not in frames
+    callbacks = frames.count("runtime.cgocallbackg")
+    if "main.goLevel" not in frames and "descend" not in frames:
+        return frames[0] in ("runtime.goexit", "clone", "clone3", "_start")
+    callers = CALLERS if frames[0] == "runtime.goexit" else LEVEL[3:] if callbacks else []
+    missing = LEVEL * (callbacks - (callers == LEVEL[3:]))
+    return frames[0] in ("runtime.goexit", "clone", "clone3") and is_in_order([*callers, *missing], frames)
+
+
+def is_told(version, way, levels):
+    """Stacks through C code and back, so often, are whole; deeper ones are not, and count as incomplete:
+    the report says so of exactly those that lack frames."""
+    with running(build(version), way, levels) as pid:
+        recording = record("-p", pid, samples=1500)
+    told = json.loads(gosym("report", recording, "--json").out)["quality"]["truncated_samples"]
+    total, missed = 0, []
+    for stack in folded(recording):
+        if frames := user_part(stack):
+            total += stack.count
+            if not is_whole(frames):
+                missed.append((stack.count, ";".join(frames)))
+    lacking = sum(count for count, _ in missed)
+    print(f"# Go {version}, {way} {levels}: {lacking} of {total} lack frames, {told} are told", flush=True)
+    assert total > 200, total
+    assert abs(lacking - told) <= max(2, total / 1000), f"{lacking} lack frames, {told} are told: {missed[:3]}"
+    if levels <= MAX_CALLBACKS:
+        # Up to Go 1.21 the runtime takes a thread of C's for its own with each call, and gives it back.
+        most = 0.05 if way == "threads" else 0.01
+        assert lacking <= most * total, f"{lacking} of {total}; such as {sorted(missed)[-3:]}"
+    else:
+        assert lacking > 0.3 * total, f"{lacking} of {total}"
+
+
 def library_reaches_start(version):
     """Of the samples in Go code that the program or a thread of it called, nearly all. The runtime
     takes the thread for its own first, and gives it back at last: there up to Go 1.21 some end."""
@@ -100,5 +143,9 @@ run([(f"Go {version}, {way}: stacks reach main.main", functools.partial(reaches_
      for version, way in itertools.product(VERSIONS, ["plain", "framed", "sort", "callback"])] +
     [(f"Go {version}: C code under Go code under C code", functools.partial(shows_both_ways, version))
      for version in VERSIONS] +
+    [(f"Go {version}, {way} {levels}: what stacks lack is told",
+      functools.partial(is_told, version, way, levels))
+     for version, (way, levels) in itertools.product(
+         VERSIONS, [("nested", 1), ("nested", MAX_CALLBACKS), ("nested", MAX_CALLBACKS + 2), ("threads", 3)])] +
     [(f"Go {version}: a library's stacks reach the C program's start",
       functools.partial(library_reaches_start, version)) for version in VERSIONS])

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <vector>
@@ -43,6 +44,7 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
            x.cgroup == y.cgroup && a.sample(x).state == b.sample(y).state &&
            a.sample(x).waker == b.sample(y).waker &&
+           std::ranges::equal(a.switches(x.switch_list), b.switches(y.switch_list)) &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top_index), b.top(y.top_index));
   });
@@ -82,6 +84,11 @@ struct Columns {
   std::vector<uint32_t> register_sizes;
   std::vector<uint32_t> registers;
   std::vector<uint64_t> register_values;
+  std::vector<uint32_t> list_sizes;
+  std::vector<uint32_t> switch_starts;
+  std::vector<uint32_t> switch_words;
+  std::vector<uint32_t> switch_frames;
+  std::vector<uint32_t> switches;
 
   std::string encode() const {
     std::string payload;
@@ -119,6 +126,11 @@ struct Columns {
     add(26, gap);
     add(27, missing);
     add(28, event);
+    add(35, list_sizes);
+    add(36, switch_starts);
+    add(37, switch_words);
+    add(38, switch_frames);
+    add(39, switches);
     add(20, user_end);
     return payload;
   }
@@ -442,6 +454,68 @@ TEST_CASE("samples: columns of goroutines may be missing, but not wrong") {
   CHECK(error_with([](Columns& c) { c.label_count = 64; }).empty());
   CHECK(error_with([](Columns& c) { c.label_count = 65; }) ==
         "a set of 65 labels, where 64 are allowed");
+}
+
+namespace {
+
+Columns with_switches() {
+  Columns columns;
+  columns.list_sizes = {1, 3};
+  columns.switch_starts = {1, 1, 2, 5};
+  columns.switch_words = {0, 8 + 1, 0, 16 + 1};
+  columns.switch_frames = {0, 16 + 1, 0, 0};
+  columns.switches = {0, 2};
+  return columns;
+}
+
+}  // namespace
+
+TEST_CASE("samples: lists of switches of stacks come back") {
+  auto batch = with_switches().decode();
+  REQUIRE(batch);
+  std::vector<StackSwitch> second = {{1, 8, 16}, {2, kNoFrame, kNoFrame}, {5, 16, kNoFrame}};
+  CHECK(batch->sample(batch->rows()[0]).switches.empty());
+  CHECK(std::ranges::equal(batch->sample(batch->rows()[1]).switches, second));
+  auto again = SampleBatch::decode(as_bytes(batch->encode()));
+  REQUIRE(again);
+  CHECK(same_samples(*batch, *again));
+}
+
+TEST_CASE("samples: switches of stacks that cannot be are refused") {
+  auto error = [](auto change) {
+    Columns columns = with_switches();
+    change(columns);
+    return columns.error();
+  };
+  CHECK(error([](Columns& c) { c.switch_words.pop_back(); }) ==
+        "4 switches of stacks, with 3 offsets of words and 4 of frames");
+  CHECK(error([](Columns& c) { c.list_sizes[1] = 4; }) == "lists of more than 4 switches");
+  CHECK(error([](Columns& c) { c.switches[1] = 3; }) == "list of switches 3 of 2");
+  const char* wrong = "list 2 of switches of stacks";
+  for (uint32_t word : {1U, 9U + 1, uint32_t{kMaxWordOffset} + 1})
+    CHECK(error([=](Columns& c) { c.switch_words[3] = word; }) == wrong);
+  for (uint32_t start : {0U, 2U, 5000U})
+    CHECK(error([=](Columns& c) { c.switch_starts[3] = start; }) == wrong);
+  CHECK(error([](Columns& c) { c.switch_frames[1] = kMaxFrameDistance + 9; }) == wrong);
+  CHECK(error([](Columns& c) {
+          c.list_sizes = {0, 35};
+          for (auto* numbers : {&c.switch_starts, &c.switch_words, &c.switch_frames})
+            numbers->assign(35, 0);
+          std::iota(c.switch_starts.begin(), c.switch_starts.end(), 1U);
+        }) == wrong);
+
+  // Only the samples with that list are left out.
+  Columns columns = with_switches();
+  columns.switch_starts[3] = 2;
+  CHECK(columns.decode()->rows().size() == 1);
+
+  // What is written is sound.
+  SampleBatch batch;
+  std::vector<StackSwitch> unordered = {{2}, {1}};
+  RecordedSample of = sample(1, {}, kUser);
+  of.switches = unordered;
+  batch.add(of);
+  CHECK(batch.sample(batch.rows()[0]).switches.empty());
 }
 
 TEST_CASE("samples: what is left out of deep stacks comes back, or is refused") {

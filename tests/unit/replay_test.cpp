@@ -565,13 +565,27 @@ TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack end
   replay.add(sample);
   sample.user_stack = broken;
   replay.add(sample);
+  // One that would begin with the first frame of no code, and one beyond the stack.
+  const std::vector<StackSwitch> switches = {{1, 8}, {3, 16}, {9, 24}};
+  sample.switches = switches;
+  replay.add(sample);
+  sample.user_stack = user;
+  replay.add(sample);
   Replayed replayed = std::move(replay).finish();
   Profile& profile = replayed.profile;
   const StackDumps& dumps = replayed.dumps;
-  REQUIRE(dumps.states.size() == 3);
-  CHECK(dumps.states[0].goroutine_depth == 0);
-  CHECK(dumps.states[1].goroutine_depth == 2);
-  CHECK(dumps.states[2].goroutine_depth == 0);
+  REQUIRE(dumps.states.size() == 5);
+  auto switches_of = [&](size_t stack) {
+    auto found = dumps.switches_of(dumps.states[stack]);
+    return std::vector<StackSwitch>(found.begin(), found.end());
+  };
+  CHECK(switches_of(0).empty());
+  CHECK(switches_of(1) == std::vector<StackSwitch>{{.start = 2}});
+  CHECK_FALSE(dumps.states[1].knows_places);
+  CHECK(switches_of(2).empty());
+  CHECK(switches_of(3).empty());
+  CHECK(switches_of(4) == std::vector<StackSwitch>{{1, 8}, {3, 16}});
+  CHECK(dumps.states[4].knows_places);
   CHECK(frames_of(profile, StackId{2}).size() == 1);
 }
 

@@ -91,6 +91,36 @@ TEST_CASE("needed words: from the first function on that is not known, all") {
         Words{{0, caller(kSized)}, {8, caller(kFramed)}, {24, caller(kRoot)}});
 }
 
+TEST_CASE("needed words: those of other stacks, however far up callers lie on the own one") {
+  SomeRules rules({kFramed, kSized});
+  std::vector<uint64_t> stack = {leaf(kFramed), caller(kSized), caller(kFrameless)};
+  std::vector<StackSwitch> switches = {{2, 16}};
+  std::vector<uint64_t> words = {caller(kSized), 1, caller(kFrameless), caller(kRoot)};
+  std::vector<StackPiece> pieces = {{0x7f0000001000, 16}};
+  RecordedSample sample;
+  sample.user_stack = stack;
+  sample.frame_offset = 2048;
+  sample.goroutine_start = 2;
+  sample.switches = switches;
+  StackTop top = {.stack_pointer = kStackPointer, .words = words, .pieces = pieces};
+  std::vector<StackWord> needed;
+  select_stack_slots(sample, top, kCode, std::ref(rules), needed);
+  CHECK(needed == Words{{16, caller(kFrameless)}, {24, caller(kRoot)}});
+}
+
+TEST_CASE("needed words: places of each stack lie where its words do") {
+  std::vector<StackPiece> pieces = {{0x5000, 16}, {0x9000, 48}};
+  StackTop top = {.stack_pointer = 0x7000, .words = {}, .pieces = pieces};
+  CHECK(top.offset_of(0x7000) == 0);
+  CHECK(top.offset_of(0x7008) == 8);
+  CHECK(top.offset_of(0x7010) == kNoFrame);
+  CHECK(top.offset_of(0x5000) == 16);
+  CHECK(top.offset_of(0x501f) == 47);
+  CHECK(top.offset_of(0x5020) == kNoFrame);
+  CHECK(top.offset_of(0x8fff) == kNoFrame);
+  CHECK(top.offset_of(0x9100) == 48 + 0x100);
+}
+
 TEST_CASE("needed words: of a leaf that has moved its stack pointer by two bytes") {
   SomeRules rules({kMisaligned, kSized});
   RecordedSample sample;
@@ -170,8 +200,8 @@ TEST_CASE("needed words: behind the stack of a signal handler lies the interrupt
   constexpr uint64_t kInterrupted = kStackPointer - 0x100000;
   std::vector<uint64_t> top = {kStackPointer + 8, kInterrupted + 16,  caller(kFramed),
                                kInterrupted + 24, kStackPointer + 16, caller(kRoot)};
-  StackTop stack = {
-      .stack_pointer = kStackPointer, .words = top, .inner_size = 16, .outer = kInterrupted};
+  std::vector<StackPiece> pieces = {{kInterrupted, 16}};
+  StackTop stack = {.stack_pointer = kStackPointer, .words = top, .pieces = pieces};
   CHECK(stack.offset_of(kStackPointer) == 0);
   CHECK(stack.offset_of(kStackPointer + 8) == 8);
   CHECK(stack.offset_of(kInterrupted) == 16);

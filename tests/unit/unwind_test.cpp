@@ -452,6 +452,38 @@ TEST_CASE("unwind: from a goroutine's stack back to that of the thread") {
   CHECK(unwound(sampled).stack == "unknown sized< unknown< frameless< sized<");
 }
 
+TEST_CASE("unwind: over several stacks, each with its own words") {
+  // The second has words from 40 on, the third none, the fourth from 56 on.
+  Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot),
+                               caller(kFrameless)},
+                     .words = {{24, caller(kRoot)},
+                               {32, caller(kFramed)},
+                               {40, caller(kSized)},
+                               {56, caller(kFrameless)},
+                               {64, caller(kRoot)},
+                               {72, caller(kRoot)}},
+                     .goroutine_start = 1,
+                     .switches = {{1, 40}, {2}, {4, 56}}};
+  Unwound found = unwound(sampled);
+  CHECK(found.stack == "sized root< sized< framed< root< frameless< root<");
+  // Nothing is known to have left the second one.
+  CHECK(found.counts.cut == 1);
+  CHECK(found.counts.bridged == 1);
+
+  // Where a stack ends in the middle words of the next one are none of its own.
+  sampled.words[0].value = caller(kSized);
+  CHECK(unwound(sampled).stack == "sized sized< sized< framed< root< frameless< root<");
+
+  // A frame pointer tells where the chain goes on, and words what it leaves out.
+  sampled = {.stack = {leaf(kRoot), caller(kFrameless), caller(kRoot)},
+             .words = {{8, caller(kFrameless)}, {16, caller(kFramed)}, {32, 64}, {40, 0}},
+             .goroutine_start = 1,
+             .switches = {{1, 8, 32}}};
+  found = unwound(sampled);
+  CHECK(found.stack == "root frameless< framed< root<");
+  CHECK(found.counts.cut == 0);
+}
+
 TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own") {
   Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot)},
                      .words = {{24, caller(kFrameless)}, {32, caller(kRoot)}},

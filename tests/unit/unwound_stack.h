@@ -88,6 +88,7 @@ struct Sampled {
   StackEnd end = StackEnd::kRoot;
   uint32_t gap = 0;  // of ten frames
   uint32_t goroutine_start = 0;
+  std::vector<StackSwitch> switches{};
 };
 
 struct Unwound {
@@ -114,6 +115,7 @@ inline Unwound unwound(const Sampled& sampled) {
               .frame_offset = sampled.frame_offset,
               .words = sampled.words,
               .goroutine_start = sampled.goroutine_start,
+              .switches = sampled.switches,
               .gap = sampled.gap,
               .missing = sampled.gap == 0 ? 0u : 10u});
   Replayed replayed = std::move(replay).finish();

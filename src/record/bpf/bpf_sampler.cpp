@@ -27,6 +27,7 @@
 #include "record/bpf/bpf_settings.h"
 #include "record/bpf/charged_time.h"
 #include "record/bpf/clock_timers.h"
+#include "record/bpf/stack_pieces.h"
 #include "record/perf/perf_event.h"
 #include "record/rights.h"
 
@@ -83,13 +84,6 @@ std::vector<uint64_t> unrolled(std::span<const uint64_t> frames, uint32_t missin
   return stack;
 }
 
-// The index of a frame that was the n-th of a walk; of one that is missing that of the next.
-uint32_t index_of(uint32_t number, uint32_t missing) {
-  if (missing == 0 || number <= GOSYM_INNER_FRAMES)
-    return number;
-  return std::max<uint32_t>(number - std::min(number, missing), GOSYM_INNER_FRAMES);
-}
-
 // By offset.
 std::vector<StackWord> far_words_in(Bytes record) {
   std::vector<StackWord> words;
@@ -104,13 +98,6 @@ std::vector<StackWord> far_words_in(Bytes record) {
   auto is_same = [](const StackWord& a, const StackWord& b) { return a.offset == b.offset; };
   words.erase(std::unique(words.begin(), words.end(), is_same), words.end());
   return words;
-}
-
-// From the stack pointer; none if it lies elsewhere.
-uint64_t frame_offset(const gosym_sample& sample, const StackTop& top) {
-  uint64_t offset = top.offset_of(sample.frame_pointer);
-  return sample.user_depth > 0 && offset <= kMaxFrameDistance && offset % 8 == 0 ? offset
-                                                                                 : kNoFrame;
 }
 
 // By the numbers that DWARF gives them; none on a machine where no rule asks for one.
@@ -565,23 +552,27 @@ bool BpfSampler::hand_over(Bytes record) const {
   if (record.size() < kHeaderSize)
     return false;
   // Behind the header: user stack, kernel stack, labels, top of the stack, words from further
-  // up (bpf/sample.h).
+  // up, other stacks (bpf/sample.h).
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
   uint64_t top_end = kHeaderSize + 8 * depth + labels_size + sample.top_size;
-  if (record.size() != top_end + sample.far_size || sample.event >= events_.size())
+  uint64_t pieces_begin = top_end + sample.far_size;
+  if (sample.piece_count > GOSYM_MAX_PIECES || sample.event >= events_.size() ||
+      record.size() != pieces_begin + sizeof(gosym_piece) * sample.piece_count)
     return false;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
                   depth + (labels_size + sample.top_size) / 8);
   StackTop top = {.stack_pointer = sample.stack_pointer,
                   .words = stack.subspan(depth + labels_size / 8),
-                  .inner_size = sample.inner_size,
-                  .outer = sample.outer,
                   .creator = sample.creator,
                   .misaligned = sample.misaligned};
-  std::vector<StackWord> far_words = far_words_in(record.subspan(top_end));
+  std::vector<StackWord> far_words = far_words_in(record.subspan(top_end, sample.far_size));
   top.far_words = far_words;
+  std::vector<gosym_piece> pieces = pieces_in(record.subspan(pieces_begin));
+  std::vector<StackPiece> places = with_words(pieces);
+  top.pieces = places;
+  std::vector<StackSwitch> switches = switches_of(pieces, sample);
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);
   std::string waker = waker_of(sample);
@@ -597,11 +588,14 @@ bool BpfSampler::hand_over(Bytes record) const {
           .user_end = static_cast<StackEnd>(sample.user_end),
           .kernel_stack = stack.subspan(sample.user_depth, sample.kernel_depth),
           .user_stack = user_stack,
-          .frame_offset = frame_offset(sample, top),
+          .frame_offset =
+              sample.user_depth > 0 ? frame_offset(sample.frame_pointer, top) : kNoFrame,
           .words = {},
           .goid = sample.goid,
           .labels = labels,
-          .goroutine_start = index_of(sample.goroutine_start, sample.missing),
+          .goroutine_start =
+              switches.empty() ? 0u : static_cast<uint32_t>(switches.front().start),
+          .switches = switches,
           .gap = sample.missing == 0 ? 0u : GOSYM_INNER_FRAMES,
           .missing = sample.missing,
           .event = sample.event,

@@ -116,7 +116,7 @@ std::vector<uint64_t> read_top(MemoryHelper& memory, uint32_t pid, uint64_t stac
 // The addresses that the chain of frame pointers leads to, as far as the words go.
 std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t> words,
                            uint32_t& end) {
-  std::vector<uint64_t> stack = {sample.outer};
+  std::vector<uint64_t> stack = {sample.unwalked};
   uint64_t frame = sample.frame_pointer;
   while (stack.size() < GOSYM_INNER_FRAMES) {
     uint64_t index = (frame - sample.stack_pointer) / 8;
@@ -274,7 +274,7 @@ std::string WaitSampler::read_open_waits() const {
   return text;
 }
 
-// A record without a user stack, for which `outer` is the instruction pointer, becomes one
+// A record without a user stack, for which `unwalked` is the instruction pointer, becomes one
 // with.
 std::string WaitSampler::with_user_stack(std::string_view record) {
   constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
@@ -283,11 +283,11 @@ std::string WaitSampler::with_user_stack(std::string_view record) {
   gosym_sample& sample = *header;
   std::vector<uint64_t> words;
   std::vector<uint64_t> stack;
-  if (sample.outer != 0) {
+  if (sample.unwalked != 0) {
     words = read_top(memory_, sample.pid, sample.stack_pointer, bpf_->rodata->broken_top_size);
     stack = walk(sample, words, sample.user_end);
   }
-  sample.outer = 0;
+  sample.unwalked = 0;
   sample.user_depth = static_cast<uint32_t>(stack.size());
   sample.top_size = static_cast<uint32_t>(8 * words.size());
   std::string result(reinterpret_cast<const char*>(&sample), kSampleHeader);

@@ -137,7 +137,8 @@ ChainState state_of(const RecordedSample& sample, const StackTop& top) {
   return {.frame_offset = sample.frame_offset,
           .end = sample.user_end,
           .ends_in_gap = sample.gap != 0 && !is_of_goroutine,
-          .stack_pointer = top.misaligned};
+          .stack_pointer = top.misaligned,
+          .limit = first_place(sample.switches)};
 }
 
 // Where the stack of the first function begins that has no known rule, or the words of another
@@ -151,7 +152,8 @@ uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWor
   StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
                  state_of(sample, top));
   while (true) {
-    uint64_t begin = walk.stack_pointer();
+    // Callers may lie further up than the words that were taken of their stack.
+    uint64_t begin = std::min(walk.stack_pointer(), first_place(sample.switches));
     bool goes_on = walk.step();
     if (code.has_unknown())
       return begin;

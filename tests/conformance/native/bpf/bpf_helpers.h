@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SEC(name)
 #define __uint(name, value) int(*name)[value]
@@ -20,6 +21,10 @@ extern struct task_struct native_task;
 // Of the stopped process. Sets it to 0 where it fails.
 long bpf_probe_read_user(void* to, __u32 size, const void* from);
 
+static inline long bpf_probe_read_kernel(void* to, __u32 size, const void* from) {
+  memcpy(to, from, size);
+  return 0;
+}
 static inline __u32 bpf_get_smp_processor_id(void) {
   return 0;
 }
