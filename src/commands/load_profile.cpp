@@ -420,7 +420,9 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
-  if (options.has_creators && !name_creators(profile))
+  if (!options.has_creators)
+    drop_creators(profile);
+  else if (!name_creators(profile))
     warn(options, "--creators: no sample says where its goroutine was created");
   if (options.charges_collector)
     charge_collector(profile);

@@ -55,9 +55,6 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     bool is_call_from_c = stack.empty() && goroutine.start == 0;
     set_stack(stack.empty() ? std::span(&start, is_call_from_c ? 0 : 1)
                             : std::span<const StackCall>(stack));
-    // Beyond the root of the stack lies where the goroutine was created.
-    if (goroutine.stack_state == GoroutineStack::kWhole && goroutine.created_at != 0)
-      addresses_.push_back(goroutine.created_at);
     set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
     std::string state = state_text(goroutine, layout_.wait_reasons);
     sample.tid = goroutine.thread != 0 ? goroutine.thread : sample.pid;
@@ -66,9 +63,11 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     sample.user_stack = addresses_;
     sample.words = words_;
     sample.labels = labels_;
-    sample.user_end = is_call_from_c                                    ? StackEnd::kCallFromC
-                      : goroutine.stack_state == GoroutineStack::kWhole ? StackEnd::kRoot
-                                                                        : StackEnd::kUnreadable;
+    bool is_whole = goroutine.stack_state == GoroutineStack::kWhole;
+    sample.creator = is_whole ? goroutine.created_at : 0;
+    sample.user_end = is_call_from_c ? StackEnd::kCallFromC
+                      : is_whole     ? StackEnd::kRoot
+                                     : StackEnd::kUnreadable;
     take(sample);
   }
 }

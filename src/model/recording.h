@@ -334,6 +334,9 @@ struct RecordedSample {
   // empty: not known, as of samples of a CPU.
   std::string_view state = {};
   std::string_view waker = {};
+  // Of a goroutine whose root the user stack ends at: the return address of the go statement
+  // that created it; 0: not known. It is no frame of the stack.
+  uint64_t creator = 0;
 };
 
 // What was counted of an event on a CPU since the start. Of several events the first has what

@@ -185,15 +185,15 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
   LocationKey key = {
       has_place ? to_integer(*location.image_address) : to_integer(location.address),
       ids.images[mapping.image], frames, static_cast<uint32_t>(added.kernel_name),
-      static_cast<uint32_t>(location.unnamed) << 2 | uint32_t{has_place} << 1 |
-          uint32_t{location.is_return}};
+      static_cast<uint32_t>(location.unnamed) << 3 | uint32_t{location.is_creator} << 2 |
+          uint32_t{has_place} << 1 | uint32_t{location.is_return}};
   auto next = static_cast<LocationId>(profile_.locations.size());
   if (profile_.locations.size() >= limits_.locations && !locations_.contains(key)) {
     // One for all that are too many: a frame that is left out.
     added = {};
     added.address = RuntimeAddress{1};
     added.unnamed = Unnamed::kLeftOut;
-    key = {1, 0, 0, 0, static_cast<uint32_t>(Unnamed::kLeftOut) << 2};
+    key = {1, 0, 0, 0, static_cast<uint32_t>(Unnamed::kLeftOut) << 3};
   }
   auto [known, is_new] = locations_.try_emplace(key, next);
   if (!is_new)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <vector>
 
 #include "profile/rewrite_stacks.h"
@@ -48,7 +49,30 @@ private:
 
 bool is_goroutine_root(const Profile& profile, LocationId id) {
   std::span<const Frame> frames = profile.frames_of(profile.locations[to_index(id)]);
-  return !frames.empty() && profile.name_of(frames.back().function) == "runtime.goexit";
+  if (frames.empty())
+    return false;
+  std::string_view name = profile.name_of(frames.back().function);
+  return name == "runtime.goexit" || name == "runtime.goexit.abi0";
+}
+
+// "main.start", but no function of C or C++.
+bool is_go_name(std::string_view name) {
+  return name.find('.') != std::string_view::npos && name.find("::") == std::string_view::npos;
+}
+
+// Nothing in Go calls runtime.goexit; C code may, whose callback a goroutine ran.
+bool ends_with_creator(const Profile& profile, std::span<const LocationId> stack) {
+  if (stack.size() < 2)
+    return false;
+  const Location& last = profile.locations[to_index(stack.back())];
+  if (last.is_creator)
+    return true;
+  LocationId root = stack[stack.size() - 2];
+  if (!is_goroutine_root(profile, root) ||
+      last.mapping != profile.locations[to_index(root)].mapping)
+    return false;
+  std::span<const Frame> frames = profile.frames_of(last);
+  return !frames.empty() && is_go_name(profile.name_of(frames.back().function));
 }
 
 }  // namespace
@@ -59,13 +83,31 @@ bool name_creators(Profile& profile) {
   rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
     std::span<const LocationId> stack = profile.stack(id);
     locations.assign(stack.begin(), stack.end());
-    if (stack.size() < 3 || !is_goroutine_root(profile, stack[stack.size() - 2]))
+    if (!ends_with_creator(profile, stack))
       return;
     locations.pop_back();
-    locations.back() = creators.of(stack.back());
+    if (!profile.is_named(profile.locations[to_index(stack.back())]))
+      return;
     has_any = true;
+    if (is_goroutine_root(profile, locations.back()))
+      locations.pop_back();
+    locations.push_back(creators.of(stack.back()));
   });
   return has_any;
+}
+
+void drop_creators(Profile& profile) {
+  auto has_creator = [&](size_t i) {
+    return ends_with_creator(profile, profile.stack(static_cast<StackId>(i)));
+  };
+  if (std::ranges::none_of(std::views::iota(size_t{0}, profile.stack_count()), has_creator))
+    return;
+  rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
+    std::span<const LocationId> stack = profile.stack(id);
+    locations.assign(stack.begin(), stack.end());
+    if (ends_with_creator(profile, stack))
+      locations.pop_back();
+  });
 }
 
 }  // namespace gosym

@@ -146,6 +146,9 @@ struct Location {
   StringId kernel_name{};
   // The address follows a call: the call itself lies before it.
   bool is_return = false;
+  // It is no frame of the stack whose last location it is, but where the goroutine was created
+  // that this is of: the return address of the go statement.
+  bool is_creator = false;
 
   // Set by the symbolizer. Innermost first: all but the last frame were inlined. No frames, or
   // one of FrameSource::kCallFrames: then `unnamed` says why there is no name.

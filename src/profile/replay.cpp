@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/sequence_pool.h"
@@ -73,11 +74,13 @@ private:
     uint32_t user;
     uint32_t top;
     uint32_t frame_offset;
+    uint32_t creator;  // 0 where creators are not wanted
     bool operator==(const SeenStack&) const = default;
   };
 
   StackId add_stack(const StackContext& context, const Numbers& numbers,
                     const RecordedSample& sample);
+  std::optional<LocationId> creator(AddressSpace space, uint32_t stack);
   uint32_t top(uint32_t number, std::span<const StackWord> words);
   LocationTable& locations() { return *dumps_.locations; }
   const ProcessHistory& history() const { return dumps_.locations->processes(); }
@@ -150,8 +153,12 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   // Most samples are of a stack that was seen before: then only its number is looked up, and no
   // address is.
   auto number = contexts_.try_emplace(context, static_cast<uint32_t>(contexts_.size()));
-  SeenStack seen = {number.first->second, numbers.kernel_stack, numbers.user_stack, numbers.top,
-                    static_cast<uint32_t>(sample.frame_offset)};
+  SeenStack seen = {number.first->second,
+                    numbers.kernel_stack,
+                    numbers.user_stack,
+                    numbers.top,
+                    static_cast<uint32_t>(sample.frame_offset),
+                    group_by_.has_creators ? numbers.creator : 0};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
     known.value() = add_stack(context, numbers, sample);
@@ -259,8 +266,17 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
   dumps_.states.push_back({sample.frame_offset, space, top(numbers.top, sample.words), end,
                            static_cast<uint32_t>(first_switch),
                            static_cast<uint32_t>(dumps_.switches.size() - first_switch),
-                           !sample.switches.empty(), static_cast<uint32_t>(gap)});
+                           !sample.switches.empty(), static_cast<uint32_t>(gap),
+                           creator(space, numbers.creator)});
   return id;
+}
+
+// Of a goroutine, where it is wanted and known.
+std::optional<LocationId> Replay::Tables::creator(AddressSpace space, uint32_t stack) {
+  std::span<const uint64_t> address = raw_stacks_[stack];
+  if (!group_by_.has_creators || address.empty())
+    return {};
+  return locations().in_user(profile_, space, address.front(), true);
 }
 
 uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
@@ -345,9 +361,10 @@ void Replay::add(const RecordedSample& sample, const Numbers& numbers) {
 }
 
 void Replay::add(const RecordedSample& sample) {
+  std::span creator(&sample.creator, sample.creator != 0 ? 1 : 0);
   add(sample, {number_stack(sample.kernel_stack), number_stack(sample.user_stack),
-               number_top(sample.words), number_switches(sample.switches),
-               number_labels(sample.labels)});
+               number_stack(creator), number_top(sample.words),
+               number_switches(sample.switches), number_labels(sample.labels)});
 }
 
 uint64_t Replay::memory() const {

@@ -67,6 +67,7 @@ public:
   struct Numbers {
     uint32_t kernel_stack;
     uint32_t user_stack;
+    uint32_t creator;  // of a stack of its address alone
     uint32_t top;
     uint32_t switches;
     uint32_t label_set;

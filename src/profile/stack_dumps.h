@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct StackState {
   bool knows_places = false;  // the recording has noted where the words of these are
   // Which of the locations of its user code stands for frames that are left out; 0: none does.
   uint32_t gap = 0;
+  // Where the goroutine was created whose root the stack ends at: no part of the stack. None:
+  // it is not known, or not wanted.
+  std::optional<LocationId> creator = {};
 };
 
 // Of the last stacks of a profile, until their callers have been looked for.

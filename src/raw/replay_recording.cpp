@@ -41,8 +41,8 @@ public:
         label_sets_(batch.label_set_count()) {}
 
   Replay::Numbers of(const raw::SampleBatch::Row& row) {
-    return {stack(row.kernel_index), stack(row.user_index), top(row.top_index),
-            switches(row.switch_list), labels(row.label_set)};
+    return {stack(row.kernel_index), stack(row.user_index),     stack(row.creator_index),
+            top(row.top_index),      switches(row.switch_list), labels(row.label_set)};
   }
 
 private:

@@ -161,6 +161,8 @@ Shortened SampleBatch::add(RecordedSample sample) {
   Row row{sample};
   row.kernel_index = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_);
   row.user_index = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_);
+  std::span creator(&sample.creator, sample.creator != 0 ? 1 : 0);
+  row.creator_index = intern<uint64_t>(creator, addresses_, stack_begin_, known_stacks_);
   row.top_index = intern(sample.words, words_, top_begin_, known_tops_);
   row.switch_list = intern(sample.switches, switches_, switch_begin_, known_switches_);
   row.label_set = label_sets_.intern(sample.labels);
@@ -196,6 +198,8 @@ RecordedSample SampleBatch::sample(const Row& row) const {
   sample.labels = labels(row.label_set);
   sample.state = texts_[row.state_text];
   sample.waker = texts_[row.waker_text];
+  std::span<const uint64_t> creator = stack(row.creator_index);
+  sample.creator = creator.empty() ? 0 : creator.front();
   return sample;
 }
 

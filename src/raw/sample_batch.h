@@ -31,6 +31,7 @@ public:
     uint32_t state_text = 0;
     uint32_t waker_text = 0;
     uint32_t switch_list = 0;
+    uint32_t creator_index = 0;  // of a stack
   };
 
   SampleBatch();

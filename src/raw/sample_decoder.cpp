@@ -291,6 +291,7 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
     row.goroutine_start = 0;
   if (row.gap >= size)
     row.gap = row.missing = 0;
+  row.creator_index = 0;
 }
 
 // The tops of a chunk. Top i is [begins[i], begins[i + 1]) of the words; one that is wrong has
@@ -481,7 +482,8 @@ public:
     return std::erase_if(rows, [this](Row& row) {
       const Stacks& stacks = referred_.stacks;
       if (is_wrong(row.kernel_index, stacks.are_wrong, "stack") ||
-          is_wrong(row.user_index, stacks.are_wrong, "stack"))
+          is_wrong(row.user_index, stacks.are_wrong, "stack") ||
+          is_wrong(row.creator_index, stacks.are_wrong, "stack"))
         return true;
       drop_beyond_cut(stacks, row);
       return is_wrong(row.top_index, referred_.tops.are_wrong, "top") || is_wrong_frame(row) ||

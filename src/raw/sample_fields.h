@@ -76,6 +76,7 @@ inline constexpr auto kColumns = std::tuple(
     Column(32, &SampleBatch::Row::state_text),
     Column(33, &SampleBatch::Row::waker_text),
     Column(39, &SampleBatch::Row::switch_list),
+    Column(40, &SampleBatch::Row::creator_index),
     // Last, for it may not be missing: so no part of a payload passes for a whole one.
     Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
 // clang-format on

@@ -268,11 +268,6 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
       take_registers(sample, top, process.code, words_);
     sample.words = words_;
   }
-  if (top.creator != 0) {
-    stack_.assign(sample.user_stack.begin(), sample.user_stack.end());
-    stack_.push_back(top.creator);
-    sample.user_stack = stack_;
-  }
 
   if (batches_.empty() || batches_.back().size_in_memory() >= raw::kUsualPayloadSize)
     batches_.emplace_back();

@@ -213,7 +213,6 @@ private:
   uint64_t dropped_events_ = 0;  // there were too many at once
 
   std::vector<StackWord> words_;  // scratch of select_words()
-  std::vector<uint64_t> stack_;   // scratch of on_sample()
 
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
   KernelSymbols kernel_symbols_;

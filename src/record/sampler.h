@@ -78,10 +78,6 @@ struct StackTop {
   std::span<const StackPiece> pieces = {};
   std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
   std::span<const uint64_t> red_zone = {};   // the words below the stack pointer, up to it
-  // Of a goroutine whose root the stack ends at: the return address of the go statement that
-  // created it, which the recorder adds beyond that root; 0: not known.
-  uint64_t creator = 0;
-
   uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
 
   // Where a place of one of the stacks lies among the words, in bytes, as if all of the last

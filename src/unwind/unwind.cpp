@@ -96,15 +96,12 @@ public:
 
   // The same place, but interrupted there and not returned to.
   LocationId interrupted(LocationId id) {
-    auto next = static_cast<LocationId>(profile_->locations.size());
-    auto [known, is_new] = interrupted_.try_emplace(to_index(id), next);
-    if (is_new) {
-      Location location = profile_->locations[to_index(id)];
-      location.is_return = false;
-      profile_->locations.push_back(location);
-      known_.emplace_back();
-    }
-    return known->second;
+    return copy_of(id, interrupted_, [](Location& location) { location.is_return = false; });
+  }
+
+  // The same place as where a goroutine was created.
+  LocationId creator(LocationId id) {
+    return copy_of(id, creators_, [](Location& location) { location.is_creator = true; });
   }
 
 private:
@@ -116,6 +113,21 @@ private:
     std::optional<LocationId> returned_to;
     std::optional<UnwindRule> rule;
   };
+
+  using Copies = tsl::robin_map<size_t, LocationId>;
+
+  template <class Change>
+  LocationId copy_of(LocationId id, Copies& copies, Change change) {
+    auto next = static_cast<LocationId>(profile_->locations.size());
+    auto [known, is_new] = copies.try_emplace(to_index(id), next);
+    if (is_new) {
+      Location location = profile_->locations[to_index(id)];
+      change(location);
+      profile_->locations.push_back(location);
+      known_.emplace_back();
+    }
+    return known->second;
+  }
 
   // What the profile has got.
   void take_new() {
@@ -164,7 +176,8 @@ private:
   size_t images_ = 0;  // that the profile has
   UnwindRules rules_;
   std::vector<Known> known_;  // by location
-  tsl::robin_map<size_t, LocationId> interrupted_;
+  Copies interrupted_;
+  Copies creators_;
 };
 
 }  // namespace unwinding
@@ -320,9 +333,15 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                               (walk.is_unknown() && !is_cut ? kUnknown : 0));
 }
 
-// What the recorder put beyond the root of a goroutine's stack.
-std::optional<LocationId> creator_in(Code& code, std::span<const LocationId> recorded) {
-  if (recorded.size() < 2)
+// Where the goroutine was created whose root a stack ends at. Recordings that have no place of
+// its own for it have it in the stack, beyond that root.
+std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> recorded,
+                                     const StackState& state, uint8_t outcome) {
+  if ((outcome & kCut) != 0)
+    return {};
+  if (state.creator)
+    return state.creator;
+  if ((outcome & kUnknown) != 0 || recorded.size() < 2)
     return {};
   std::optional<UnwindRule> rule = code.rule(recorded[recorded.size() - 2]);
   bool is_root = rule && rule->return_kind == UnwindRule::ReturnAddress::kNone;
@@ -361,9 +380,9 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
     walked.outcomes.push_back(walk_stack(walked.code, profile, recorded, state,
                                          dumps.dump(state.top), dumps.switches_of(state),
                                          stack));
-    if (walked.has_creators && (walked.outcomes.back() & (kCut | kUnknown)) == 0)
-      if (auto creator = creator_in(walked.code, recorded))
-        stack.push_back(*creator);
+    if (walked.has_creators)
+      if (auto creator = creator_of(walked.code, recorded, state, walked.outcomes.back()))
+        stack.push_back(walked.code.creator(*creator));
     if (walked.stacks.memory_to_add(stack.size()) + dumps.locations->memory() - known >
         memory_limit)
       return false;

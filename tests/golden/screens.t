@@ -18,8 +18,8 @@ compiler without its debug package, and a whole machine that is busy with both.
   7 of 978 functions; --top 0 shows all
 
   total %  self %  function
-    96.56    0.00  runtime.goexit
-    59.74    0.00  net/http.(*conn).serve
+    97.05    0.00  runtime.goexit
+    60.23    0.00  net/http.(*conn).serve
     51.55    0.00  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
     29.46    0.33  ├─ rout….ServeHTTP > … > promhttp.HandlerForTransactional.func1
     21.60    0.00  └─ htt…erveHTTP > … > promhttp.Inst…ntHandlerResponseSize.func1
@@ -51,8 +51,8 @@ compiler without its debug package, and a whole machine that is busy with both.
   16 of 978 functions; --top 0 shows all
 
   total %  self %  function
-    96.56    0.00  runtime.goexit
-    59.74    0.00  ├─ net/http.(*conn).serve
+    97.05    0.00  runtime.goexit
+    60.23    0.00  ├─ net/http.(*conn).serve
     51.55    0.00  │  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
     29.46    0.33  │  ├─ route.(*Router).ServeHTTP > … > promhttp.HandlerForTransactional.func1
     16.37    0.16  │  │  prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather
@@ -95,8 +95,8 @@ compiler without its debug package, and a whole machine that is busy with both.
   20 of 978 functions; --top 0 shows all
 
   total %  self %  function
-    96.56    0.00  runtime.goexit
-    59.74    0.00  ├─ net/http.(*conn).serve
+    97.05    0.00  runtime.goexit
+    60.23    0.00  ├─ net/http.(*conn).serve
     51.55    0.00  │  http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
     29.46    0.33  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
     16.37    0.16  │  │  ├─ prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather

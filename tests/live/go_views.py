@@ -3,10 +3,12 @@
 
     go_views.py GOSYM
 """
+import collections
 import contextlib
 import functools
 import json
 import re
+import shutil
 import subprocess
 
 from common import FIXTURES, GO_ENVIRONMENT, compiled, folded, go, go_versions, gosym, new_place, pprof_file
@@ -17,16 +19,19 @@ ESTIMATE = "runtime.gc (estimated share)"
 COLLECTOR = re.compile(r"runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)\b")
 
 
+BUILD_ID = "ab" * 20
+
+
 @functools.cache
-def build(version):
+def build(version, strip="-s -w"):
     vcs = [] if version == "1.15" else ["-buildvcs=false"]
-    return compiled(go(version), "build", *vcs, "-ldflags=-s -w", output=new_place("creators"),
+    return compiled(go(version), "build", *vcs, f"-ldflags={strip} -B 0x{BUILD_ID}", output=new_place("creators"),
                     cwd=FIXTURES / "creators", env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
 
 
 @contextlib.contextmanager
-def working(version):
-    with subprocess.Popen([build(version)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+def working(program):
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         yield process.pid
 
@@ -34,7 +39,7 @@ def working(version):
 @functools.cache
 def recording(version):
     """CPU time and what goroutines do."""
-    with working(version) as pid:
+    with working(build(version)) as pid:
         return record("-p", pid, "--wall=194", seconds=2, hertz=3999)
 
 
@@ -67,6 +72,31 @@ def creators(version, event):
     assert samples(plain) == samples(found)
     assert not any("created by" in frame or frame in ("main.startWork", "main.startCompute")
                    for stack, _ in plain for frame in stack), plain
+
+
+def named_later(version):
+    """Creators are no frames, whoever gives the names when the program is gone."""
+    program, debug = new_place("gone"), new_place("debug")
+    shutil.copy(build(version), program)
+    with working(program) as pid:
+        recording = record("-p", pid, "--archive=none", "--wall", seconds=1, hertz=999)
+    program.unlink()
+    place = debug / ".build-id" / BUILD_ID[:2] / f"{BUILD_ID[2:]}.debug"
+    place.parent.mkdir(parents=True)
+    shutil.copy(build(version, ""), place)
+
+    def check(*of):
+        roots = collections.Counter(stack.frames[0] for stack in folded(*of))
+        print(f"# {dict(roots)}")
+        assert roots["runtime.goexit"] >= 2 and not {"main.startWork", "main.startCompute"} & set(roots), roots
+
+    profile = pprof_file(recording, "--event", "cpu-clock")
+    for event in ("cpu-clock", "wall"):
+        check(recording, "--debug-dir", debug, "--event", event)
+    rooted = [stack.frames for stack in folded(recording, "--debug-dir", debug, "--creators", "--event", "cpu-clock")]
+    assert ["created by main.startCompute", "main.compute"] in [frames[:2] for frames in rooted], rooted
+    shutil.copy(build(version), program)
+    check(profile)
 
 
 def collector(version):
@@ -116,4 +146,6 @@ run([(f"Go {version}, {event}: where goroutines were created", functools.partial
      for version in VERSIONS for event in ("cpu-clock", "wall")] +
     [(f"Go {version}: the collector is charged to who allocates", functools.partial(collector, version))
      for version in VERSIONS] +
+    [(f"Go {version}: creators are no callers where names come later", functools.partial(named_later, version))
+     for version in VERSIONS[::3]] +
     [("that it is an estimate is said", said), ("without Go", nothing_to_say)])

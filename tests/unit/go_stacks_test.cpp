@@ -289,4 +289,38 @@ TEST_CASE("stacks: of goroutines the creator becomes the root") {
   CHECK(!name_creators(stacks.make.profile));
 }
 
+TEST_CASE("stacks: creators that are in stacks are taken out") {
+  NamedStacks stacks;
+  stacks.sample({"main.work", "runtime.goexit", "main.start"}, 1);
+  stacks.sample({"main.work", "runtime.goexit.abi0", "main.start"}, 2);
+  stacks.sample({"main.work", "runtime.goexit"}, 3);
+  stacks.sample({"main.start", "main.main", "runtime.goexit"}, 4);
+  // C code whose callback a goroutine ran.
+  stacks.sample({"main.work", "runtime.goexit", "crosscall2", "main"}, 5);
+  stacks.sample({"main.work", "runtime.goexit", "main"}, 6);
+  stacks.sample({"runtime.goexit"}, 7);
+  drop_creators(stacks.make.profile);
+  CHECK(stacks.texts() ==
+        std::set<std::string>{"main.work runtime.goexit 4", "main.work runtime.goexit.abi0 2",
+                              "main.start main.main runtime.goexit 4",
+                              "main.work runtime.goexit crosscall2 main 5",
+                              "main.work runtime.goexit main 6", "runtime.goexit 7"});
+}
+
+TEST_CASE("stacks: a marked creator needs no named root, and a name of its own") {
+  StackBuilder make;
+  LocationId work = make.add({{"main.work", kNormal}});
+  LocationId root = make.add({});
+  LocationId known = make.add({{"main.start", kNormal}});
+  LocationId unknown = make.add({});
+  for (LocationId id : {known, unknown})
+    make.profile.locations[to_index(id)].is_creator = true;
+  make.sample({work, root, known});
+  make.sample({work, root, unknown});
+  CHECK(name_creators(make.profile));
+  CHECK(stack_text(make.profile, make.profile.samples[0]) ==
+        "main.work  (created by main.start) ");
+  CHECK(stack_text(make.profile, make.profile.samples[1]) == "main.work  ");
+}
+
 }  // namespace gosym::go_stacks_test

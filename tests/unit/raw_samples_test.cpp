@@ -45,6 +45,7 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            x.cgroup == y.cgroup && a.sample(x).state == b.sample(y).state &&
            a.sample(x).waker == b.sample(y).waker &&
            std::ranges::equal(a.switches(x.switch_list), b.switches(y.switch_list)) &&
+           a.sample(x).creator == b.sample(y).creator &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
            std::ranges::equal(a.top(x.top_index), b.top(y.top_index));
   });
@@ -639,6 +640,31 @@ TEST_CASE("samples: states and wakers, each text once") {
   decoded = SampleBatch::decode(as_bytes(batch.encode()));
   REQUIRE(decoded);
   CHECK(decoded->sample(decoded->rows()[5]).state == std::string(253, 'x') + "...");
+}
+
+TEST_CASE("samples: creators are beside the stacks") {
+  SampleBatch batch;
+  for (uint64_t creator : {uint64_t{0x401000}, uint64_t{0}, UINT64_MAX, uint64_t{0x401000}}) {
+    RecordedSample of = sample(1, {}, kUser);
+    of.creator = creator;
+    batch.add(of);
+  }
+  CHECK(batch.stack_count() == 4);  // the empty one, the user's and those of two creators
+  std::string payload = batch.encode();
+  CHECK(payload.size() <= batch.size_in_memory());
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->sample(decoded->rows()[2]).creator == UINT64_MAX);
+
+  auto read = [](const std::vector<uint32_t>& creators) {
+    std::string wrong = Columns{}.encode();
+    protozero::pbf_writer(wrong).add_packed_uint32(40, creators.begin(), creators.end());
+    return SampleBatch::decode(as_bytes(wrong));
+  };
+  CHECK(problem_of(read({0, 2})).empty());
+  CHECK(problem_of(read({0, 3})) == "stack 3 of 2");
+  CHECK(problem_of(read({0})) == "columns of 2 and of 1 samples");
 }
 
 TEST_CASE("samples: states and wakers may be missing, but not wrong") {

@@ -589,6 +589,27 @@ TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack end
   CHECK(frames_of(profile, StackId{2}).size() == 1);
 }
 
+TEST_CASE("replay: creators are no frames, and told apart only where they are wanted") {
+  const std::vector<uint64_t> user = {0x1000, 0x1010};
+  for (bool is_wanted : {false, true}) {
+    Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")), {}, {.has_creators = is_wanted});
+    RecordedSample sample = sample_of(1, 1, user);
+    for (uint64_t creator : {0x1020, 0x1024, 0x1020}) {
+      sample.creator = creator;
+      replay.add(sample);
+    }
+    Replayed replayed = std::move(replay).finish();
+    const Profile& profile = replayed.profile;
+    REQUIRE(profile.stack_count() == (is_wanted ? 2 : 1));
+    for (uint32_t i = 0; i < profile.stack_count(); i++)
+      CHECK(frames_of(profile, StackId{i}).size() == 2);
+    auto creator = replayed.dumps.states.back().creator;
+    REQUIRE(creator.has_value() == is_wanted);
+    if (creator)
+      CHECK(profile.locations[to_index(*creator)].address == RuntimeAddress{0x1024});
+  }
+}
+
 TEST_CASE("replay: what is left out of a stack is a place in it, its number of two digits") {
   const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020};
   Replay replay({}, {}, events(map(0, 1, 0x1000, "//anon")));

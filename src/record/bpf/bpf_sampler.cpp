@@ -565,7 +565,6 @@ bool BpfSampler::hand_over(Bytes record) const {
                   depth + (labels_size + sample.top_size) / 8);
   StackTop top = {.stack_pointer = sample.stack_pointer,
                   .words = stack.subspan(depth + labels_size / 8),
-                  .creator = sample.creator,
                   .misaligned = sample.misaligned};
   std::vector<StackWord> far_words = far_words_in(record.subspan(top_end, sample.far_size));
   top.far_words = far_words;
@@ -603,6 +602,7 @@ bool BpfSampler::hand_over(Bytes record) const {
           .cgroup = sample.cgroup,
           .state = text_of_state(sample.state),
           .waker = waker,
+          .creator = sample.creator,
       },
       top);
   return true;
