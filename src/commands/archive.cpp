@@ -1,4 +1,3 @@
-#include <set>
 #include <string>
 #include <vector>
 
@@ -9,14 +8,11 @@
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "confine/parser.h"
-#include "profile/replay.h"
-#include "raw/archived_files.h"
 #include "raw/reader.h"
-#include "raw/sample_batch.h"
 #include "raw/writer.h"
 #include "record/files/found_file.h"
 #include "record/files/image_pieces.h"
-#include "symbolize/recorded_file.h"
+#include "symbolize/make_profile.h"
 
 namespace gosym {
 
@@ -28,40 +24,17 @@ struct ArchiveOptions {
   bool is_quiet = false;
 };
 
-// The files that samples have addresses in, those in words of their stacks too.
-Result<std::vector<RecordedImage>> sampled_files(raw::Recording& recording) {
-  Replay replay({}, std::move(recording.images), std::move(recording.events));
-  raw::StackTreeReader stacks;
-  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
-    auto batch = raw::read_samples(chunk, stacks);
-    if (!batch)
-      continue;
-    for (const raw::SampleBatch::Row& row : batch->rows()) {
-      uint64_t taken = recording.memory + replay.memory() + stacks.memory();
-      if (taken > recording.memory_budget)
-        return raw::out_of_budget(recording);
-      RecordedSample sample = batch->sample(row);
-      sample.kernel_stack = {};
-      sample.event = 0;
-      replay.add(sample);
-    }
-  }
+// The files that a report asks for names or callers and that the recording does not have.
+Result<std::vector<RecordedImage>> missing_files(raw::Recording& recording,
+                                                 const DebugFileOptions& where) {
+  ImageCache cache;
+  auto profile = profile_with_callers(recording, {}, {}, where, cache);
+  if (!profile)
+    return std::move(profile).error();
   std::vector<RecordedImage> files;
-  for (ProfileImage& image : std::move(replay).finish().profile.images)
-    if (image.kind == ProfileImage::Kind::kFile)
+  for (ProfileImage& image : profile->images)
+    if (image.kind == ProfileImage::Kind::kFile && !cache.held.contains(image.file.id))
       files.push_back(std::move(image.file));
-  return files;
-}
-
-std::vector<RecordedImage> without_archived(std::vector<RecordedImage> files,
-                                            const raw::Recording& recording) {
-  std::map<ImageId, const RecordedImage*> wanted;
-  for (const RecordedImage& file : files)
-    wanted[file.id] = &file;
-  auto archived =
-      raw::open_archived_files(recording.piece_chunks, wanted, recording.memory_budget);
-  std::erase_if(files,
-                [&](const RecordedImage& file) { return archived.files.contains(file.id); });
   return files;
 }
 
@@ -107,11 +80,12 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return std::move(recording).error();
   if (recording->damaged_bytes > 0 && !options.is_quiet)
     print(stderr, "gosym: warning: '{}': damaged or cut short\n", options.recording);
-  auto sampled = sampled_files(*recording);
-  if (!sampled)
-    return std::move(sampled).error().context(fmt::format("'{}'", options.recording));
-  std::vector<RecordedImage> files = without_archived(*std::move(sampled), *recording);
-  if (files.empty()) {
+  DebugFileOptions where;
+  where.symfs = options.symfs;
+  auto files = missing_files(*recording, where);
+  if (!files)
+    return std::move(files).error().context(fmt::format("'{}'", options.recording));
+  if (files->empty()) {
     if (!options.is_quiet)
       print(stderr, "nothing to add: '{}' has all the files that it needs\n",
             options.recording);
@@ -122,7 +96,7 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return std::move(writer).error();
 
   size_t count = 0;
-  for (const RecordedImage& file : files) {
+  for (const RecordedImage& file : *files) {
     auto problem = archive(file, options, **writer);
     if (!problem)
       return std::move(problem).error();
@@ -133,7 +107,7 @@ Result<int> run_archive(const ArchiveOptions& options) {
   if (!options.is_quiet)
     print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",
           human_size((*writer)->bytes_written()), options.recording);
-  return count == files.size() ? kSuccess : kPartial;
+  return count == files->size() ? kSuccess : kPartial;
 }
 
 }  // namespace

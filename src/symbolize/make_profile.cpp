@@ -81,23 +81,18 @@ private:
 
 }  // namespace
 
-Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
-                                  GroupBy group_by, NameForms names,
-                                  const DebugFileOptions& files, SymbolCache* cache) {
-  SymbolCache own;
-  own.is_for_one = true;
-  SymbolCache& kept = cache ? *cache : own;
-  kept.begin_profile();
+Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& filter,
+                                     GroupBy group_by, const DebugFileOptions& files,
+                                     ImageCache& cache) {
   // Addresses of processes become addresses in files, by what was mapped at that moment; equal
   // samples are counted. Callers that frame pointers leave out are found in the dumps of the
   // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
   // tables of the same files.
-  KeptFiles archived(recording, kept.images);
-  auto unwinder =
-      std::make_unique<Unwinder>(recording.vdso, files, kept.images, group_by.has_creators);
+  KeptFiles archived(recording, cache);
+  Unwinder unwinder(recording.vdso, files, cache, group_by.has_creators);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
-    return unwinder->walk(profile, dumps, archived.set_memory(memory),
-                          [&](Profile& grown) { return archived.open(grown); });
+    return unwinder.walk(profile, dumps, archived.set_memory(memory),
+                         [&](Profile& grown) { return archived.open(grown); });
   };
   auto replayed = replay(recording, filter, group_by, find_callers);
   if (!replayed)
@@ -107,15 +102,27 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
     return raw::out_of_budget(recording);
   recording.piece_chunks.clear();
   replayed->dumps = {};
-  std::move(*unwinder).finish(profile);
-  unwinder.reset();
+  std::move(unwinder).finish(profile);
+  return profile;
+}
+
+Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filter,
+                                  GroupBy group_by, NameForms names,
+                                  const DebugFileOptions& files, SymbolCache* cache) {
+  SymbolCache own;
+  own.is_for_one = true;
+  SymbolCache& kept = cache ? *cache : own;
+  kept.begin_profile();
+  auto profile = profile_with_callers(recording, filter, group_by, files, kept.images);
+  if (!profile)
+    return std::move(profile).error();
 
   // Each distinct address is named once, file after file.
   RecordedSymbols recorded{.kernel = recording.kernel_symbols,
                            .vdso = recording.vdso,
                            .perf_maps = recording.perf_maps};
-  SymbolizerReport symbols = symbolize(profile, recorded, names, files, kept);
-  return NamedProfile{std::move(profile), std::move(symbols), std::move(own.images.held)};
+  SymbolizerReport symbols = symbolize(*profile, recorded, names, files, kept);
+  return NamedProfile{*std::move(profile), std::move(symbols), std::move(own.images.held)};
 }
 
 }  // namespace gosym

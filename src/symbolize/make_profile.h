@@ -1,5 +1,6 @@
 #pragma once
 
+#include "images/image_cache.h"
 #include "profile/filter.h"
 #include "profile/replay.h"
 #include "raw/reader.h"
@@ -15,10 +16,15 @@ struct NamedProfile {
   HeldFiles held;  // files that the recording has kept
 };
 
-// Replays the samples that the filter keeps, looks for the callers that their stacks lack, and
-// names them. No sample is no error: it is the caller's to say what that means.
+// Replays the samples that the filter keeps, and looks for the callers that their stacks lack.
+// The profile has all images that were asked for them.
 //
 // The recording's images, events and pieces are used up, and damaged chunks of it are counted.
+Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& filter,
+                                     GroupBy group_by, const DebugFileOptions& files,
+                                     ImageCache& cache);
+
+// The same, and names them. No sample is no error: it is the caller's to say what that means.
 //
 // With a cache what was opened for a profile is there for the next; of files that are held
 // there the recording needs no pieces, and `held` of the result is empty.

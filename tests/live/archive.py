@@ -263,6 +263,33 @@ def afterwards():
     assert recording.stat().st_size == size
 
 
+def only_callers():
+    """Programs without frame pointers that are at work in a library: samples point into that alone."""
+    folder = new_folder()
+    (folder / "work.c").write_text("""
+        void spin(void);
+        __attribute__((noinline)) void busy(void) { for (;;) spin(); }""")
+    (folder / "main.c").write_text("void busy(void);\nint main(void) { busy(); return 1; }\n")
+    (folder / "wait.c").write_text("""
+        #include <poll.h>
+        int main(void) { while (poll(0, 0, 1) == 0); return 1; }""")
+    build = ["gcc", "-O2", "-fomit-frame-pointer", f"-Wl,-rpath,{folder}", "-o"]
+    call(*build, folder / "libspin.so", "-shared", "-fPIC", FIXTURES / "spin.c", "-DTURNS=1000", "-DNAME=work")
+    call(*build, folder / "libwork.so", "-shared", "-fPIC", folder / "work.c", folder / "libspin.so")
+    call(*build, folder / "program", folder / "main.c", folder / "libwork.so", folder / "libspin.so")
+    call(*build, folder / "waiter", folder / "wait.c")
+    with running(folder / "program") as busy, running(folder / "waiter") as waiter:
+        recording = record("--off-cpu", "--archive=none", "-p", f"{busy},{waiter}", samples=100)
+    gosym("archive", recording)
+    for event in ("cpu-clock", "off-cpu"):
+        # Nothing of the debug files that the C library may have here, and not there.
+        home = gosym("report", recording, "--folded", "--event", event).out
+        away = elsewhere(recording, "--folded", "--event", event).out
+        assert ";main;" in away and "[missing" not in away, away
+        assert len(home.splitlines()) == len(away.splitlines()), (home, away)
+    assert "nothing to add" in gosym("archive", recording).err
+
+
 def what_changed_since_is_refused():
     program = copied(build_fib())
     with running(program) as fib:
@@ -322,5 +349,6 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("what is left out is told", what_is_left_out_is_told),
      ("files for which there is no room", archive_without_room),
      ("gosym archive", afterwards),
+     ("gosym archive: files of callers only", only_callers),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),
      ("the size of a service", size_of_a_service)])
