@@ -1,8 +1,11 @@
 #include "images/recorded_binary.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/file_tree.h"
 #include "base/text.h"
@@ -30,8 +33,16 @@ std::string gnu_build_id_text(std::string_view id) {
   return id.empty() ? "no GNU build id" : "GNU build id " + hex(id);
 }
 
-// What differs between the recorded file and this one; empty if nothing does.
-std::string difference(const RecordedImage& recorded, const elf::Image& now, int64_t mtime_ns) {
+// A copy in memory that nobody can write, as a recording keeps one: it has a time of its own.
+bool is_sealed(const UniqueFd& file) {
+  int seals = fcntl(file.get(), F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
+}
+
+// What differs between the recorded file and this one; empty if nothing does. `mtime_ns` is
+// since 1970; none: it tells nothing.
+std::string difference(const RecordedImage& recorded, const elf::Image& now,
+                       std::optional<int64_t> mtime_ns) {
   elf::BuildIds ids = elf::build_ids(now);
   if (recorded.gnu_build_id != ids.gnu)
     return fmt::format("it has {}, the recorded one had {}", gnu_build_id_text(ids.gnu),
@@ -45,7 +56,7 @@ std::string difference(const RecordedImage& recorded, const elf::Image& now, int
     return fmt::format("size is {}, was {}", now.file.size(), recorded.size);
   if (!has_segments(now, recorded.segments))
     return "its segments differ, and it has no build id";
-  if (recorded.mtime_ns != mtime_ns)
+  if (mtime_ns && recorded.mtime_ns != *mtime_ns)
     return "it was written since, and has no build id to tell whether it is the same";
   return {};
 }
@@ -83,7 +94,9 @@ RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd&
   if (!binary)
     return refuse(Unnamed::kChanged, binary.error().message());
   const elf::Image& now = (*binary)->image();
-  std::string differs = difference(image, now, (*binary)->mtime_ns());
+  bool is_copy = is_held && is_sealed(found);
+  std::string differs =
+      difference(image, now, is_copy ? std::nullopt : std::optional((*binary)->mtime_ns()));
   if (image.is_deleted && !is_held && differs.empty() &&
       !tells_files_apart(elf::build_ids(now)))
     differs = "that was deleted, and has no build id";

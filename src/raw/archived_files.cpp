@@ -1,5 +1,6 @@
 #include "raw/archived_files.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,12 +32,7 @@ public:
   UniqueFd finish() && {
     if (!file_ || left_ > 0)
       return {};
-    constexpr int64_t kSecond = 1'000'000'000;
-    int64_t nanoseconds = (image_.mtime_ns % kSecond + kSecond) % kSecond;
-    timespec mtime = {.tv_sec = (image_.mtime_ns - nanoseconds) / kSecond,
-                      .tv_nsec = nanoseconds};
-    const timespec times[] = {mtime, mtime};
-    futimens(file_.get(), times);
+    fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK);
     return std::move(file_);
   }
 
@@ -47,7 +43,7 @@ private:
     if (image_.size > room)
       return;
     room -= image_.size;
-    file_ = UniqueFd(memfd_create("archived", MFD_CLOEXEC));
+    file_ = UniqueFd(memfd_create("archived", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file_ && ftruncate(file_.get(), static_cast<off_t>(image_.size)) != 0)
       file_ = UniqueFd();
   }

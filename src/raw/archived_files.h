@@ -14,7 +14,8 @@ namespace gosym::raw {
 
 // Files that a recording has kept, put together from their pieces again.
 struct ArchivedFiles {
-  std::map<ImageId, UniqueFd> files;  // in memory; as long, and last changed, as the image says
+  std::map<ImageId, UniqueFd>
+      files;  // in memory, as long as the image says, sealed against writing
   std::map<ImageId, std::string> problems;  // why a file, or some of it, was not kept
   uint64_t damaged_chunks = 0;              // whose payload does not decode
   uint64_t size = 0;                        // of all files, zeros included

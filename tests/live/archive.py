@@ -161,6 +161,15 @@ def deleted_before_it_was_recorded():
     has_names(recording, "fibNaive")
 
 
+def deleted_without_a_build_id():
+    """Its copy in the recording was written at another time than it was."""
+    program = copied(build_fib("-Wl,--build-id=none"))
+    with running(program) as pid:
+        program.unlink()
+        recording = record("-p", pid, samples=1000)
+    has_names(recording, "fibNaive")
+
+
 @contextlib.contextmanager
 def recorder(recording, *arguments):
     process = subprocess.Popen([GOSYM, "record", "-q", "-o", recording, *map(str, arguments)])
@@ -340,6 +349,7 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("a container that is gone, of the whole system", functools.partial(a_container, "-a")),
      ("a container that is gone, without archive", a_container_without_archive),
      ("a program that was deleted before", deleted_before_it_was_recorded),
+     ("a program without a build id that was deleted", deleted_without_a_build_id),
      ("a program that is deleted while it is recorded", deleted_while_it_was_recorded),
      ("a recorder that is killed", killed_recorder),
      ("a program that is only in memory", program_in_memory),

@@ -91,8 +91,10 @@ Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOpti
   RecordedFile file = open_recorded(image, binary, files);
   Functions all = all_functions(*file.symbols);
   // The copy in a recording is ours, or its maker's, and not of who wrote the program.
-  auto owner = held.contains(image.id) ? std::nullopt : file.symbols->owner();
-  return SampledFile{std::move(file.symbols), std::move(all), binary.binary->mtime_ns(), owner};
+  bool is_copy = held.contains(image.id);
+  auto owner = is_copy ? std::nullopt : file.symbols->owner();
+  int64_t built_ns = is_copy ? image.mtime_ns : binary.binary->mtime_ns();
+  return SampledFile{std::move(file.symbols), std::move(all), built_ns, owner};
 }
 
 AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
