@@ -11,9 +11,11 @@
     scripts/test --no-root        what needs neither root nor Go; says what it leaves out
 
 The suite `sanitize` is unit, golden and fuzz once more, built by clang with AddressSanitizer and
-UBSan; `static` is golden and a live smoke test once more, by a program that is linked statically. Tests run side by side, but for those that measure CPU time or load all CPUs. A live test that
-fails beside others is run once more when nothing else runs: it measures a real machine, and what it
-says is judged there; both answers are shown, and a failure that did not come again is named as such.
+UBSan; `static` is golden and a live smoke test once more, by the same code linked statically, and that
+program in root directories that have nothing for it. Tests run side by side, but for those that measure
+CPU time or load all CPUs. A live test that fails beside others is run once more when nothing else runs: it
+measures a real machine, and what it says is judged there; both answers are shown, and a failure that did
+not come again is named as such.
 The output of what failed is shown, and the names of it once more at the end; the last line is
 `N passed, M failed`.
 """
@@ -41,7 +43,6 @@ PROGRAMS = environment.USER_CACHE / "gosym" / "programs"
 SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases", "live", "sanitize",
           "static"]
 SANITIZED = ["unit", "golden", "fuzz"]
-WITH_STATIC = ["golden", "features"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
@@ -56,9 +57,6 @@ SANITIZE = ["-Doptimization=1", "-Dunity_size=1000",
             "-Db_lundef=false",
             "-Dcpp_args=-gline-tables-only -D_GLIBCXX_ASSERTIONS -fno-sanitize-recover=all"
             f" -fsanitize-ignorelist={ROOT}/tests/sanitizer-ignore.txt"]
-
-# As quickly compiled as it can be: it is the link that is tried.
-STATIC = ["-Dstatic=true", "-Doptimization=0", "-Dunity_size=1000"]
 
 Count = collections.namedtuple("Count", "passed failed skipped")
 
@@ -78,9 +76,8 @@ def environment_of(compiler):
 class Build:
     """A build folder, made by one compiler with some options."""
 
-    def __init__(self, title, folder, compiler, options, suites=()):
+    def __init__(self, title, folder, compiler, options):
         self.title, self.folder, self.options = title, folder, options
-        self.suites = suites  # what is run of it, beside the first build
         self.environment = environment_of(compiler)
         self.total = Count(0, 0, 0)
         self.failures = []  # "live rights: files of others: none"
@@ -253,9 +250,9 @@ def chosen(wanted, suites):
     return [name for name, of in suites.items() if name in wanted or set(of) & set(wanted)]
 
 
-def run_all(plain, wanted, others, arguments):
-    """First what may run side by side, and from the beginning on beside it the other builds, each of which
-    is one large compile, and their tests; then the rest."""
+def run_all(plain, wanted, sanitized, arguments):
+    """First what may run side by side, and from the beginning on beside it the sanitized build, which is
+    one large compile, and its tests; then the rest."""
     if not plain.configure(wanted):
         return
     suites = plain.tests()
@@ -265,7 +262,7 @@ def run_all(plain, wanted, others, arguments):
     if available_memory() >= BOTH_BUILDS:
         may_begin.set()
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        beside = threads.submit(run_others, others, may_begin)
+        beside = threads.submit(run_sanitized, sanitized, may_begin) if sanitized else None
         try:
             made = plain.make(names)
         finally:
@@ -275,17 +272,15 @@ def run_all(plain, wanted, others, arguments):
     if made:
         tests += plain.run(alone, 1, arguments)
         plain.report(suites, judged_again(plain, suites, tests, arguments))
-    beside.result()  # or what went wrong in it
+    if beside:
+        beside.result()  # or what went wrong in it
 
 
-def run_others(builds, may_begin=None):
+def run_sanitized(build, may_begin=None):
     if may_begin:
         may_begin.wait()
-    for build in builds:
-        if build.configure([]):
-            names = chosen(build.suites, build.tests())
-            if build.make(names):
-                build.results = build.run(names, os.cpu_count())
+    if build.configure([]) and build.make(chosen(SANITIZED, build.tests())):
+        build.results = build.run(chosen(SANITIZED, build.tests()), os.cpu_count())
 
 
 def available_memory():
@@ -340,18 +335,17 @@ def main():
         options.error("--all is for releases: scripts/test releases --all")
     if given.list:
         return list_tests(plain)
-    others = [build for name, build in {
-        "sanitize": Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE, SANITIZED),
-        "static": Build("static", "build-static", "g++", STATIC, WITH_STATIC)}.items() if name in wanted]
+    sanitized = Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE) \
+        if "sanitize" in wanted else None
     start = time.monotonic()
-    if set(wanted) <= {"sanitize", "static"}:
-        run_others(others)
+    if wanted == ["sanitize"]:
+        run_sanitized(sanitized)
     else:
-        run_all(plain, wanted, others, ["--all"] * given.all)
-    for build in others:
-        build.report(build.tests(), build.results)
+        run_all(plain, wanted, sanitized, ["--all"] * given.all)
+    if sanitized and sanitized.results:
+        sanitized.report(sanitized.tests(), sanitized.results)
 
-    builds = [plain, *others]
+    builds = [build for build in (plain, sanitized) if build]
     passed, failed, skipped = map(sum, zip(*(build.total for build in builds)))
     if given.no_root:
         print("left out: conformance, releases, live and the transcripts of Go programs, which need"

@@ -1,20 +1,5 @@
 #include "base/shared_library.h"
 
-#ifdef GOSYM_STATIC
-
-namespace gosym {
-
-SharedLibrary::SharedLibrary(const std::string& name)
-    : why_not_("a static gosym does not load " + name) {}
-
-void* SharedLibrary::address_of(const std::string& /*name*/) const {
-  return nullptr;
-}
-
-}  // namespace gosym
-
-#else
-
 #include <dlfcn.h>
 
 namespace gosym {
@@ -31,5 +16,3 @@ void* SharedLibrary::address_of(const std::string& name) const {
 }
 
 }  // namespace gosym
-
-#endif

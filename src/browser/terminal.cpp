@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <clocale>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -202,20 +201,6 @@ std::string clipboard_sequence(std::string_view text) {
 
 namespace {
 
-// Only how characters are encoded: numbers are written and read as everywhere. A small image
-// has no files of locales; C.UTF-8 is inside the C library.
-void set_encoding() {
-  if (std::setlocale(LC_CTYPE, ""))
-    return;
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"})
-    if (const char* value = std::getenv(variable); value && *value != '\0') {
-      std::string_view locale = value;
-      if (locale.ends_with("UTF-8") || locale.ends_with("utf8"))
-        std::setlocale(LC_CTYPE, "C.UTF-8");
-      return;
-    }
-}
-
 // By the description in terminfo(5), or else by one of ours that begins with the same word.
 // Null if neither is there.
 SCREEN* open_screen(const char* name) {
@@ -238,7 +223,6 @@ SCREEN* open_screen(const char* name) {
 }  // namespace
 
 Result<Terminal> Terminal::open(bool has_colour) {
-  set_encoding();
   has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   const char* name = std::getenv("TERM");
   SCREEN* screen = name && *name != '\0' ? open_screen(name) : nullptr;

@@ -22,7 +22,7 @@ std::string clipboard_sequence(std::string_view text);
 class Terminal {
 public:
   // Fails if it is no terminal, or one that cannot move its cursor. Without colours it is as
-  // one that has none.
+  // one that has none; characters are those of the locale that has been set.
   static Result<Terminal> open(bool has_colour = true);
   ~Terminal();
   Terminal(Terminal&& other) noexcept : is_open_(std::exchange(other.is_open_, false)) {}

@@ -13,13 +13,13 @@ using LookUpSymbol = const char* (*)(void* info, uint64_t value, uint64_t* type,
                                      const char** name);
 
 struct Llvm {
-  uint32_t version;  // 14 for LLVM 14.0.6
+  uint32_t version = 0;  // 14 for LLVM 14.0.6
   void* (*create)(const char* triple, const char* cpu, const char* features, void* info,
-                  int tag, void* operand_info, LookUpSymbol look_up);
-  int (*set_options)(void* context, uint64_t options);
+                  int tag, void* operand_info, LookUpSymbol look_up) = nullptr;
+  int (*set_options)(void* context, uint64_t options) = nullptr;
   size_t (*disassemble)(void* context, uint8_t* bytes, uint64_t size, uint64_t pc, char* text,
-                        size_t text_size);
-  void (*dispose)(void* context);
+                        size_t text_size) = nullptr;
+  void (*dispose)(void* context) = nullptr;
 };
 
 // With the disassembler of `machine` ready: EM_X86_64 or EM_AARCH64. It is valid for good. Null

@@ -11,6 +11,7 @@
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/browse.h"
+#include "commands/character_set.h"
 #include "commands/command.h"
 #include "commands/debug_packages.h"
 #include "commands/foreign_words.h"
@@ -164,6 +165,8 @@ Result<int> run_report(const ReportOptions& options) {
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  if (opens_browser(options))
+    choose_character_set();
   auto confined = become_parser({.inputs = options.inputs,
                                  .roots = roots_of(*files),
                                  .outputs = {options.output},

@@ -9,6 +9,7 @@
 #include "base/shell.h"
 #include "base/text.h"
 #include "commands/browse.h"
+#include "commands/character_set.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/foreign_words.h"
@@ -245,6 +246,8 @@ Result<int> top(TopOptions& options) {
   if (!files)
     return std::move(files).error();
   options.record.output = "-";  // standard output is ours, and not the command's
+  if (is_shown_in_browser(options))
+    choose_character_set();  // before there are threads
   options.record.is_terminal_taken = is_shown_in_browser(options);
   auto targets = open_targets(options.record, plan->record.sampler.scope);
   if (!targets)
