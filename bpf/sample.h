@@ -167,6 +167,20 @@ enum gosym_state {
 // for all of them beforehand, some 110 bytes each.
 #define GOSYM_MAX_WAITS 65536
 
+// Processes whose thresholds for waits can be above the event's at once: of more, those that
+// had no sample for the longest time begin anew.
+#define GOSYM_MAX_WAIT_RATES 8192
+
+// How often such a threshold is doubled at most: 10 ms become 127 days.
+#define GOSYM_MAX_DOUBLINGS 30
+
+// A process whose waits have samples.
+struct gosym_wait_rate {
+  __u64 begin;  // of the span in which samples are counted
+  __u32 count;
+  __u32 doublings;  // of its threshold
+};
+
 #define GOSYM_COMM_SIZE 16  // TASK_COMM_LEN of Linux
 
 // In the place of a process that woke a thread.
@@ -219,6 +233,8 @@ struct gosym_sample {
   __u32 state;     // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
   char waker_comm[GOSYM_COMM_SIZE];
+  __u32 doublings;  // of the threshold by which a wait was chosen
+  __u32 padding;
   // Of the user code; so are the others. The stack pointer is the next multiple of 8 below the
   // code's, which lies `misaligned` bytes above: some code for one or two bytes moves it by
   // those.

@@ -8,6 +8,10 @@
 // length, and a weight that is never less than the threshold, so that the sum of the weights is
 // that of the times.
 //
+// A process has samples up to a rate: beyond it its threshold is doubled, and so the weight of
+// its samples, until it keeps to the rate. Sums stay right, for chance decides by the threshold
+// that is in force then, and the weight is by the same.
+//
 // A BPF object of its own, for the kernels that lack what it needs.
 
 #include <linux/bpf.h>
@@ -35,6 +39,10 @@ const volatile __u8 switch_has_state = 0;   // the trace point tells it: since L
 __u8 is_on;       // samples are to be taken
 __u64 untracked;  // threads beyond GOSYM_MAX_WAITS
 
+// A process may have so many samples in a span of so many nanoseconds: the sampler sets them.
+__u32 most_in_span = 100;
+__u64 span = 100000000;
+
 // By thread.
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -42,6 +50,14 @@ struct {
   __type(key, __u32);
   __type(value, struct gosym_wait);
 } waits SEC(".maps");
+
+// By process. Of any number of processes the busy ones stay.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, GOSYM_MAX_WAIT_RATES);
+  __type(key, __u32);
+  __type(value, struct gosym_wait_rate);
+} rates SEC(".maps");
 
 // include/linux/sched.h
 #define TASK_INTERRUPTIBLE 0x1
@@ -143,46 +159,106 @@ int wake(struct bpf_raw_tracepoint_args* ctx) {
   return 0;
 }
 
-static __always_inline bool is_chosen(__u64 length) {
-  return length >= threshold || (bpf_get_prandom_u32() * threshold) >> 32 < length;
+// Where each wait is asked for there is no rate to keep to.
+static __always_inline bool is_bounded(void) {
+  return threshold > 1;
+}
+
+// How often the threshold of a process is doubled now: it is halved again with each span in
+// which the process had less than half of the samples that it may have. Two CPUs at once may
+// halve it twice, as they may double it twice below: chance still decides by what each of them
+// saw.
+static __always_inline __u32 doublings_of(__u32 pid, __u64 now) {
+  struct gosym_wait_rate* rate = is_bounded() ? bpf_map_lookup_elem(&rates, &pid) : 0;
+  if (!rate)
+    return 0;
+  __u64 since = now - rate->begin;
+  __u32 doublings = rate->doublings;
+  if ((__s64)since >= (__s64)span) {
+    __u64 spans = since / span;
+    if (rate->count >= most_in_span / 2 + 1)
+      spans--;
+    rate->doublings = doublings = spans < doublings ? doublings - spans : 0;
+    rate->count = 0;
+    rate->begin = now;
+  }
+  return doublings < GOSYM_MAX_DOUBLINGS ? doublings : GOSYM_MAX_DOUBLINGS;
+}
+
+static __always_inline void count_sample(__u32 pid, __u64 now) {
+  if (!is_bounded())
+    return;
+  struct gosym_wait_rate* rate = bpf_map_lookup_elem(&rates, &pid);
+  if (!rate) {
+    struct gosym_wait_rate first = {.begin = now};
+    bpf_map_update_elem(&rates, &pid, &first, BPF_NOEXIST);
+    rate = bpf_map_lookup_elem(&rates, &pid);
+  }
+  if (!rate)
+    return;
+  __sync_fetch_and_add(&rate->count, 1);
+  if (rate->count < most_in_span)
+    return;
+  if (rate->doublings < GOSYM_MAX_DOUBLINGS)
+    rate->doublings++;
+  rate->count = 0;
+  rate->begin = now;
+}
+
+static __always_inline bool is_chosen(__u64 length, __u64 least) {
+  if (length >= least)
+    return true;
+  __u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+  return random % least < length;
 }
 
 // What of a wait that ends now has a sample.
 struct parts {
   __u64 slept;  // nanoseconds; 0: it has none
   __u64 waited;
+  __u32 doublings;  // of the threshold by which they were chosen
 };
 
-static __always_inline struct parts choose_parts(const struct gosym_wait* wait, __u64 now) {
+static __always_inline struct parts choose_parts(const struct gosym_wait* wait, __u32 pid,
+                                                 __u64 now) {
   bool has_slept = wait->state < GOSYM_STATE_WAITING_FOR_CPU;
   __u64 end_of_sleep = wait->woken ? wait->woken : now;
   __u64 slept = has_slept ? end_of_sleep - wait->left : 0;
   __u64 waited = now - wait->left - slept;
-  struct parts parts = {};
-  if (slept && is_chosen(slept))
+  struct parts parts = {.doublings = doublings_of(pid, now)};
+  __u64 least = threshold << parts.doublings;
+  if (slept && is_chosen(slept, least)) {
     parts.slept = slept;
-  if (waited && is_chosen(waited))
+    count_sample(pid, now);
+  }
+  if (waited && is_chosen(waited, least)) {
     parts.waited = waited;
+    count_sample(pid, now);
+  }
   return parts;
 }
 
-static __always_inline __u64 weight_of(__u64 length) {
-  return length > threshold ? length : threshold;
+static __always_inline __u64 weight_of(__u64 length, __u32 doublings) {
+  __u64 least = threshold << doublings;
+  return length > least ? length : least;
 }
 
 static __always_inline void set_slept(struct gosym_sample* sample,
-                                      const struct gosym_wait* wait, __u64 slept) {
-  sample->time = wait->left + slept;
-  sample->weight = weight_of(slept);
+                                      const struct gosym_wait* wait, struct parts parts) {
+  sample->time = wait->left + parts.slept;
+  sample->weight = weight_of(parts.slept, parts.doublings);
+  sample->doublings = parts.doublings;
   sample->state = wait->state;
   sample->waker = wait->waker;
   __builtin_memcpy(sample->waker_comm, wait->waker_comm, sizeof(sample->waker_comm));
 }
 
 static __always_inline void set_waited(struct gosym_sample* sample,
-                                       const struct gosym_wait* wait, __u64 waited, __u64 now) {
+                                       const struct gosym_wait* wait, struct parts parts,
+                                       __u64 now) {
   sample->time = now;
-  sample->weight = weight_of(waited);
+  sample->weight = weight_of(parts.waited, parts.doublings);
+  sample->doublings = parts.doublings;
   sample->state =
       wait->state < GOSYM_STATE_WAITING_FOR_CPU ? GOSYM_STATE_WAITING_FOR_CPU : wait->state;
   sample->waker = 0;
@@ -210,25 +286,26 @@ static __always_inline void take_wait(void* ctx, const struct gosym_wait* wait,
     take_saved_registers(saved, sample);
   take_stacks(ctx, sample, has_user_stack ? read_registers(saved) : (struct registers){}, true);
   if (parts.slept) {
-    set_slept(sample, wait, parts.slept);
+    set_slept(sample, wait, parts);
     output(sample, counts, threshold);
   }
   if (parts.waited) {
-    set_waited(sample, wait, parts.waited, now);
+    set_waited(sample, wait, parts, now);
     output(sample, counts, threshold);
   }
 }
 
 // The current thread has come to a CPU.
 static __always_inline int come_to_cpu(void* ctx) {
-  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  __u64 pid_tgid = bpf_get_current_pid_tgid();
+  __u32 tid = (__u32)pid_tgid;
   struct gosym_wait* wait = is_on && tid ? bpf_map_lookup_elem(&waits, &tid) : 0;
   if (!wait || !wait->left)
     return 0;
   struct gosym_wait ended = *wait;
   wait->left = 0;
   __u64 now = bpf_ktime_get_ns();
-  struct parts parts = choose_parts(&ended, now);
+  struct parts parts = choose_parts(&ended, pid_tgid >> 32, now);
   if (parts.slept || parts.waited)
     take_wait(ctx, &ended, parts, now);
   return 0;
@@ -285,7 +362,7 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   struct gosym_wait ended = *wait;
   wait->left = 0;
   __u64 now = bpf_ktime_get_ns();
-  struct parts parts = choose_parts(&ended, now);
+  struct parts parts = choose_parts(&ended, BPF_CORE_READ(task, tgid), now);
   struct gosym_sample* sample = scratch_sample();
   if (!sample || (!parts.slept && !parts.waited))
     return 0;
@@ -305,11 +382,11 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   if (size > sizeof(*sample))
     return 0;
   if (parts.slept) {
-    set_slept(sample, &ended, parts.slept);
+    set_slept(sample, &ended, parts);
     bpf_seq_write(ctx->meta->seq, sample, size);
   }
   if (parts.waited) {
-    set_waited(sample, &ended, parts.waited, now);
+    set_waited(sample, &ended, parts, now);
     bpf_seq_write(ctx->meta->seq, sample, size);
   }
   return 0;

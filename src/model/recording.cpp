@@ -13,7 +13,22 @@ namespace gosym {
 
 namespace {
 
-// "10 ms", in the largest unit of which it is a whole number.
+// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
+constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
+
+}  // namespace
+
+uint64_t threshold_of(const RecordedEvent& event, const RecordedSample& sample) {
+  constexpr uint32_t kMaxDoublings = 30;
+  uint32_t doublings = std::min(sample.doublings, kMaxDoublings);
+  return std::min(event.period, UINT64_MAX >> doublings) << doublings;
+}
+
+bool is_interval(const RecordedEvent& event, const RecordedSample& sample) {
+  return has_intervals(event) &&
+         (sample.doublings == 0 || sample.weight > threshold_of(event, sample));
+}
+
 std::string time_text(uint64_t nanoseconds) {
   if (nanoseconds % 1'000'000'000 == 0)
     return fmt::format("{} s", nanoseconds / 1'000'000'000);
@@ -22,11 +37,6 @@ std::string time_text(uint64_t nanoseconds) {
   return nanoseconds % 1000 == 0 ? fmt::format("{} us", nanoseconds / 1000)
                                  : fmt::format("{} ns", nanoseconds);
 }
-
-// Linux maps no file with more program headers than fit into 64 KiB (load_elf_phdrs).
-constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
-
-}  // namespace
 
 std::string event_text(const RecordedEvent& event) {
   if (event.frequency != 0)

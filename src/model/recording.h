@@ -51,7 +51,7 @@ inline bool measures_time(const RecordedEvent& event) {
 inline bool is_weighted(const RecordedEvent& event) {
   return !event.unit.empty() || (event.period == 0 && !measures_cpu_time(event));
 }
-// Whether each sample is of an interval, which ends at its time and is as long as it weighs.
+// Whether samples are of intervals, each of which ends at the sample's time: see is_interval.
 inline bool has_intervals(const RecordedEvent& event) {
   return event.name == kOffCpuEvent && event.unit == kNanoseconds && event.period != 0;
 }
@@ -337,7 +337,20 @@ struct RecordedSample {
   // Of a goroutine whose root the user stack ends at: the return address of the go statement
   // that created it; 0: not known. It is no frame of the stack.
   uint64_t creator = 0;
+  // Of a wait: how often the threshold by which it was chosen had been doubled, for its process
+  // had too many samples.
+  uint32_t doublings = 0;
 };
+
+// The threshold by which a sample of a wait was chosen, in nanoseconds.
+uint64_t threshold_of(const RecordedEvent& event, const RecordedSample& sample);
+// "10 ms": in the largest unit of which it is a whole number.
+std::string time_text(uint64_t nanoseconds);
+
+// Whether a sample is of an interval that ends at its time and is as long as it weighs, or else
+// of that point in time. A wait that is shorter than its process's doubled threshold weighs so
+// much more than it lasted that it is a point.
+bool is_interval(const RecordedEvent& event, const RecordedSample& sample);
 
 // What was counted of an event on a CPU since the start. Of several events the first has what
 // is not known by event: lost side-band events and throttling.

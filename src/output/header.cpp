@@ -106,6 +106,25 @@ std::string list_states(const Profile& profile) {
   return list_shares(amounts, profile.total_amount());
 }
 
+// "80 ms for demo (4242), 20 ms for nginx (77)": processes whose waits were too many for the
+// threshold of the event; empty if none's were.
+std::string list_thresholds(const Profile& profile) {
+  if (!has_intervals(profile.event()))
+    return {};
+  Hosts hosts(profile);
+  std::vector<std::string> items;
+  for (const RaisedThreshold& raised : profile.raised_thresholds)
+    if (items.size() < kMaxProcessesShown)
+      items.push_back(
+          fmt::format("{} for {} ({}){}", time_text(raised.nanoseconds),
+                      printable(profile.strings[raised.process]), raised.pid,
+                      printable(hosts.suffix(hosts.of_recording(raised.recording)))));
+  if (items.size() < profile.raised_thresholds.size())
+    items.push_back(fmt::format("and {} more",
+                                with_commas(profile.raised_thresholds.size() - items.size())));
+  return joined(items, ", ");
+}
+
 // "handler (12), name (4)": each key of labels with the number of its values.
 std::string list_labels(const Profile& profile) {
   std::set<std::pair<std::string_view, std::string_view>> labels;
@@ -437,6 +456,9 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
     lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
   if (std::string states = list_states(profile); !states.empty())
     lines.push_back(fmt::format("states     {}", states));
+  if (std::string thresholds = list_thresholds(profile); !thresholds.empty())
+    lines.push_back(fmt::format("threshold  up to {}, which waited more often than is sampled",
+                                thresholds));
   if (std::string load = make_load(profile, screen); !load.empty())
     lines.push_back(std::move(load));
   if (!profile.filter.empty())

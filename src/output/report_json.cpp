@@ -7,6 +7,7 @@
 #include "output/json.h"
 #include "profile/collector_cost.h"
 #include "view/call_tree.h"
+#include "view/processes.h"
 #include "view/totals.h"
 
 namespace gosym {
@@ -58,7 +59,26 @@ private:
     if (std::string_view estimate = estimate_of(profile_); !estimate.empty())
       json_.field("estimate", estimate);
     write_recordings();
+    write_thresholds();
     json_.end_object();
+  }
+
+  // Of whom samples weigh more, for they waited more often than is sampled.
+  void write_thresholds() {
+    if (!has_intervals(profile_.event()) || profile_.raised_thresholds.empty())
+      return;
+    Hosts hosts(profile_);
+    json_.key("raised_thresholds");
+    json_.begin_array();
+    for (const RaisedThreshold& raised : profile_.raised_thresholds) {
+      json_.begin_object();
+      json_.field("pid", raised.pid);
+      json_.field("process", profile_.strings[raised.process]);
+      json_.field("host", hosts.name(hosts.of_recording(raised.recording)));
+      json_.field("threshold_ns", raised.nanoseconds);
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_recordings() {

@@ -1,6 +1,7 @@
 #include "profile/accumulated_profile.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace gosym {
 
@@ -104,6 +105,13 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     sample.recording += first_recording;
     add_sample(sample, is_short);
   }
+  for (RaisedThreshold raised : part.raised_thresholds) {
+    raised.recording += first_recording;
+    raised.process = ids.strings[static_cast<size_t>(raised.process)];
+    profile_.raised_thresholds.push_back(raised);
+  }
+  std::ranges::stable_sort(profile_.raised_thresholds, std::greater<>(),
+                           &RaisedThreshold::nanoseconds);
   add_counts(part, ids);
 }
 

@@ -211,13 +211,23 @@ struct ProfiledRecording {
   uint64_t duration_ns = 0;
 };
 
+// A process whose waits were too many for the threshold that was asked for, and the largest by
+// which one of its samples was chosen.
+struct RaisedThreshold {
+  uint32_t recording = 0;  // index, as SampleCount has it
+  uint32_t pid = 0;
+  StringId process{};  // its name then
+  uint64_t nanoseconds = 0;
+};
+
 struct Profile {
   RecordingInfo info;  // of several recordings what they have in common, or a list of it
   std::vector<ProfiledRecording> recordings;  // empty: one, and nothing is known of its file
   uint64_t start_realtime_ns = 0;             // since 1970
   uint64_t duration_ns = 0;
   RecordingStats stats;
-  std::vector<Loss> losses;  // times are those since the recording began
+  std::vector<Loss> losses;                        // times are those since the recording began
+  std::vector<RaisedThreshold> raised_thresholds;  // the largest first
   UnwindCounts unwound;
   std::vector<UnwindCounts> unwound_by_event;  // of that those of each event
   std::vector<Timeline> timelines;             // of each event; what `filter` left

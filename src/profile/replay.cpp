@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -86,6 +87,7 @@ private:
   const ProcessHistory& history() const { return dumps_.locations->processes(); }
 
   void add_interval(SampleCount sample, uint64_t end);
+  void note_threshold(uint32_t pid, StringId process, uint64_t threshold);
   uint32_t step_of(uint64_t time) const {
     return group_by_.time_step == 0 ? 0
                                     : static_cast<uint32_t>(std::min<uint64_t>(
@@ -108,6 +110,12 @@ private:
   tsl::robin_map<SeenStack, StackId, BytesHash> seen_;
   std::vector<ProfileLabel> resolved_labels_;           // scratch of number_labels()
   tsl::robin_map<uint32_t, uint32_t, BytesHash> tops_;  // that dumps_ has, by number
+  struct Process {
+    uint32_t pid;
+    uint32_t name;
+    bool operator==(const Process&) const = default;
+  };
+  tsl::robin_map<Process, uint32_t, BytesHash> raised_;  // indexes of raised_thresholds
   SampleCounter samples_;
   Profile profile_;
   StackDumps dumps_;
@@ -186,7 +194,10 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
       .process = profile_.strings.intern(named.process)};
   // A point in time falls into one step; a wait is spread over those that it lasted.
   uint64_t shown = since_begin - std::min(since_begin, timeline_begin_);
-  if (!has_intervals(profile_.info.events[sample.event])) {
+  const RecordedEvent& event = profile_.info.events[sample.event];
+  if (sample.doublings > 0 && has_intervals(event))
+    note_threshold(sample.pid, counted.process, threshold_of(event, sample));
+  if (!is_interval(event, sample)) {
     samples_.add(counted);
     profile_.timelines[sample.event].add(shown, profile_.amount(counted));
     return;
@@ -194,6 +205,15 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   add_interval(counted, group_by_.time_offset + since_begin);
   profile_.timelines[sample.event].add_interval(shown - std::min(shown, sample.weight), shown,
                                                 sample.weight);
+}
+
+void Replay::Tables::note_threshold(uint32_t pid, StringId process, uint64_t threshold) {
+  auto next = static_cast<uint32_t>(profile_.raised_thresholds.size());
+  auto [known, is_new] = raised_.try_emplace({pid, static_cast<uint32_t>(process)}, next);
+  if (is_new)
+    profile_.raised_thresholds.push_back({.pid = pid, .process = process});
+  uint64_t& largest = profile_.raised_thresholds[known->second].nanoseconds;
+  largest = std::max(largest, threshold);
 }
 
 // A sample of an interval that ends at a time, as those of the steps it lies in. It counts
@@ -305,6 +325,7 @@ uint64_t Replay::Tables::memory() const {
          switches_.memory() + kGrowth * of(dumps_.words) + of(dumps_.switches) +
          of(dumps_.begins) + label_sets_.memory() + samples_.memory() +
          memory_of_table(contexts_) + memory_of_table(seen_) + memory_of_table(tops_) +
+         memory_of_table(raised_) + kGrowth * of(profile_.raised_thresholds) +
          dumps_.locations->memory() + of(profile_.locations) + of(profile_.mappings) +
          of(profile_.stack_begin) + of(dumps_.states) + profile_.strings.memory();
 }
@@ -323,6 +344,8 @@ bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
 
 Replayed Replay::Tables::finish() && {
   profile_.samples = std::move(samples_).take();
+  std::ranges::stable_sort(profile_.raised_thresholds, std::greater<>(),
+                           &RaisedThreshold::nanoseconds);
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
   return {std::move(profile_), std::move(dumps_)};

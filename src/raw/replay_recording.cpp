@@ -112,9 +112,7 @@ bool find_callers(const raw::Recording& recording, Replay& replay,
 Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy group_by,
                         const FindCallersWithin& find) {
   size_t event_count = recording.info.events.size();
-  std::vector<bool> intervals;
-  for (const RecordedEvent& event : recording.info.events)
-    intervals.push_back(has_intervals(event));
+  const std::vector<RecordedEvent> events = recording.info.events;
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, group_by);
   replay.set_begin(recording.begin_time, filter.time.begin);
@@ -140,7 +138,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
         continue;
       }
       end_time = std::max(end_time, sample.time);
-      if (intervals[sample.event]) {
+      if (is_interval(events[sample.event], sample)) {
         cut_interval(sample, filter.time, recording.begin_time);
         if (sample.weight == 0)
           continue;

@@ -77,6 +77,7 @@ inline constexpr auto kColumns = std::tuple(
     Column(33, &SampleBatch::Row::waker_text),
     Column(39, &SampleBatch::Row::switch_list),
     Column(40, &SampleBatch::Row::creator_index),
+    Column(34, &SampleBatch::Row::doublings),
     // Last, for it may not be missing: so no part of a payload passes for a whole one.
     Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
 // clang-format on

@@ -23,8 +23,9 @@ class Hosts {
 public:
   explicit Hosts(const Profile& profile);
 
-  uint32_t of(const SampleCount& sample) const {
-    return sample.recording < numbers_.size() ? numbers_[sample.recording] : 0;
+  uint32_t of(const SampleCount& sample) const { return of_recording(sample.recording); }
+  uint32_t of_recording(uint32_t recording) const {
+    return recording < numbers_.size() ? numbers_[recording] : 0;
   }
   std::string_view name(uint32_t host) const { return names_[host]; }
   // " on web-1", where there are several hosts; else empty.

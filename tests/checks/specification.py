@@ -162,10 +162,10 @@ def samples_of(message, tree):
     columns = [list(sums(message.all("time")))]
     columns += [column(name) for name in ("pid", "tid", "cpu", "user_end", "kernel_stack", "user_stack",
                                           "frame", "dump", "label_set", "goroutine_start", "gap",
-                                          "missing", "event", "state", "waker", "switches", "creator")]
+                                          "missing", "event", "state", "waker", "switches", "creator", "doublings")]
     columns += [list(sums(column(name))) for name in ("goid", "weight", "cgroup")]
     for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, state,
-         waker, switches, creator, goid, weight, cgroup) in zip(*columns, strict=True):
+         waker, switches, creator, doublings, goid, weight, cgroup) in zip(*columns, strict=True):
         yield {"kind": "sample", "time": time, "pid": pid, "tid": tid, "cpu": cpu, "user_end": end,
                "kernel_stack": stacks[kernel], "user_stack": stacks[user],
                "frame_offset": (frame - 1) % MODULUS, "words": tops[dump], "goid": goid,
@@ -173,7 +173,7 @@ def samples_of(message, tree):
                "switches": switch_lists[switches], "gap": gap,
                "missing": missing, "event": event, "weight": weight, "cgroup": cgroup,
                "state": texts[state], "waker": texts[waker],
-               "creator": stacks[creator][0] if creator else 0}
+               "creator": stacks[creator][0] if creator else 0, "doublings": doublings}
 
 
 EVENTS = {"map": (["time", "pid", "start", "length", "file_offset", "image"], ["path"], []),

@@ -135,6 +135,7 @@ void choose_sample(Choices& from, GivenSample& given) {
     sample.goid = from.number(8);
     sample.weight = from.number(8);
     sample.cgroup = from.number(8);
+    sample.doublings = static_cast<uint32_t>(from.number(4));
   }
   given.refer();
 }
@@ -278,7 +279,8 @@ void check_sample(const GivenSample& given, const RecordedSample& read) {
   const RecordedSample& sample = given.sample;
   assert(read.time == sample.time && read.pid == sample.pid && read.tid == sample.tid &&
          read.cpu == sample.cpu && read.event == sample.event && read.goid == sample.goid &&
-         read.weight == sample.weight && read.cgroup == sample.cgroup);
+         read.weight == sample.weight && read.cgroup == sample.cgroup &&
+         read.doublings == sample.doublings);
   check_stack(given, read);
   assert(is_begin_of(read.state, given.state) && is_begin_of(read.waker, given.waker));
   assert(read.labels.size() == std::min(given.labels.size(), raw::kMaxLabels));

@@ -165,6 +165,10 @@ def a_threshold_keeps_the_sums():
     file, threads = recorded("-e", "off-cpu", "--off-cpu=1ms", *CALLERS)
     waits = waits_of(file)
     assert min(wait.weight for wait in waits) >= threshold
+    # All of them are one process, which has more waits than are sampled by that threshold.
+    told = json.loads(gosym("report", file, "--json").out)["recording"]
+    for raised in told.get("raised_thresholds", []):
+        threshold = max(threshold, raised["threshold_ns"])
     for thread in threads:
         told = sum(wait.weight for wait in waits if wait.tid == thread.tid and within(wait, thread))
         truth = thread.end - thread.begin - thread.cpu
@@ -320,6 +324,61 @@ def the_first_screen_tells_of_a_throttled_go_program():
         place.rmdir()
 
 
+@functools.cache
+def build_sleepers():
+    return compiled("gcc", "-O1", "-pthread", FIXTURES / "sleepers.c", output=new_place("sleepers"))
+
+
+def beside_sleepers(*numbers, share):
+    """Records everybody while two pairs of threads hand a byte to and fro beside threads that sleep 10 ms
+    and again. What is told of the pairs may be wrong by a share. Gives the file, and the stacks of the
+    sleepers."""
+    sleepers = subprocess.Popen([build_sleepers(), *map(str, numbers)], stdout=subprocess.PIPE)
+    try:
+        assert sleepers.stdout.readline() == b"ready\n"
+        with recording("-a", "-e", "off-cpu") as (_, file):
+            pairs = [subprocess.Popen([build_waits(), "3", new_place("disk"), "ask", "answer"],
+                                      stdout=subprocess.PIPE, text=True) for _ in range(2)]
+            threads = [thread for pair in pairs for thread in threads_of(pair.communicate()[0])]
+    finally:
+        sleepers.kill()
+        sleepers.communicate()
+    told = collections.Counter()
+    for wait in waits_of(file):
+        told[wait.tid] += wait.weight
+    truth = sum(thread.end - thread.begin - thread.cpu for thread in threads)
+    close(sum(told[thread.tid] for thread in threads), truth, "the pairs", share)
+    return file, [stack for stack in folded(file) if stack.comm == "sleepers"]
+
+
+def a_process_has_samples_up_to_a_rate():
+    """And its sums are right for all that. Without the limit these were 60,000 a second."""
+    threads = 600
+    file, stacks = beside_sleepers(threads, share=0.1)
+    text = gosym("report", file, "--comm", "sleepers").out
+    count = int(re.search(r"^([\d,]+) samples? of off-cpu", text)[1].replace(",", ""))
+    seconds = float(re.search(r" in ([\d.]+) s$", text, re.M)[1])
+    assert 0 < count < 1000 * (seconds + 1), text  # some before it is known how many they are
+    raised = re.search(r"^threshold +up to ([\d.]+) (m?s) for sleepers \((\d+)\)", text, re.M)
+    assert raised, text
+    told = json.loads(gosym("report", file, "--comm", "sleepers", "--json").out)["recording"]
+    largest = told["raised_thresholds"][0]
+    assert largest["pid"] == int(raised[3]) and largest["process"] == "sleepers", largest
+    assert largest["threshold_ns"] == float(raised[1]) * (1e6 if raised[2] == "ms" else 1e9), (largest, text)
+    close(sum(stack.count for stack in stacks), threads * seconds * 1e9, "sleepers", 0.1)
+
+
+def many_processes_have_fewer_each():
+    """The pairs as well: some 60 samples each, so that their sum has a standard deviation of a tenth."""
+    processes = 500
+    file, stacks = beside_sleepers(1, processes, share=0.5)
+    text = gosym("report", file).out
+    seconds = float(re.search(r" in ([\d.]+) s$", text, re.M)[1])
+    count = int(re.search(r"^([\d,]+) samples? of off-cpu", text)[1].replace(",", ""))
+    assert 0 < count < 15_000 * (seconds + 1), text  # without the limit 50,000 a second, and the pairs'
+    close(sum(stack.count for stack in stacks), processes * seconds * 1e9, "sleepers", 0.1)
+
+
 def what_cannot_be_is_refused():
     def refused(*options):
         done = gosym("record", *options, "-o", new_place("cpu.raw"), "--", "true", check=False)
@@ -370,6 +429,10 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      ("a threshold keeps the sums", a_threshold_keeps_the_sums),
      ("a part of the time has its part of the waits", a_part_of_the_time_has_its_part_of_the_waits),
      ("beside samples of a CPU, in reports and pprof", beside_samples_of_a_cpu),
+     ("a process has samples up to a rate, and keeps its sums and those of others",
+      a_process_has_samples_up_to_a_rate),
+     ("many processes have fewer samples each, and others keep their sums",
+      many_processes_have_fewer_each),
      ("what cannot be is refused", what_cannot_be_is_refused),
      ("threads that wait from before the recording until after it",
       of_running_threads_that_wait_from_before_to_after),

@@ -10,6 +10,7 @@
 #include "output/format.h"
 #include "output/json.h"
 #include "output/output_file.h"
+#include "output/report_json.h"
 #include "output/text.h"
 #include "temporary_directory.h"
 #include "view/selection.h"
@@ -224,6 +225,27 @@ TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
   CHECK(make_text(profile, {.by = {{Dimension::Kind::kWaker}}}).find("  nginx (7)\n") !=
         text.npos);
   CHECK(profile.skipped_in(30'000'000) == 0);
+}
+
+TEST_CASE("outputs: whose threshold was raised, and to what, of waits") {
+  Profile profile = make_demo_profile();
+  std::vector<RaisedThreshold> raised;
+  for (uint32_t pid = 1; pid <= 12; pid++)
+    raised.push_back(
+        {.pid = pid, .process = profile.strings.intern("a\x1b[2J"), .nanoseconds = 80'000'000});
+  profile.raised_thresholds = {raised[0]};
+  CHECK(make_text(profile, {.top = 1}).find("threshold") == std::string::npos);
+  CHECK(make_report_json(profile, {}).find("raised_thresholds") == std::string::npos);
+
+  profile.info.events[0] = {"off-cpu", 0, 10'000'000, "nanoseconds"};
+  CHECK(make_text(profile, {.top = 1})
+            .find("threshold  up to 80 ms for a\\x1b[2J (1), which waited more often") !=
+        std::string::npos);
+  CHECK(make_report_json(profile, {}).find("\"threshold_ns\":80000000") != std::string::npos);
+  profile.raised_thresholds = raised;
+  std::string text = make_text(profile, {.top = 1});
+  CHECK(text.find("(12)") == std::string::npos);
+  CHECK(text.find(" more, which waited more often") != std::string::npos);
 }
 
 TEST_CASE("outputs: of several events one is selected, with what was counted of it") {

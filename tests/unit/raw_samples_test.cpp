@@ -42,8 +42,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            same_stack(x.user_index, y.user_index) && x.frame_offset == y.frame_offset &&
            x.goid == y.goid && x.goroutine_start == y.goroutine_start && x.gap == y.gap &&
            x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
-           x.cgroup == y.cgroup && a.sample(x).state == b.sample(y).state &&
-           a.sample(x).waker == b.sample(y).waker &&
+           x.cgroup == y.cgroup && x.doublings == y.doublings &&
+           a.sample(x).state == b.sample(y).state && a.sample(x).waker == b.sample(y).waker &&
            std::ranges::equal(a.switches(x.switch_list), b.switches(y.switch_list)) &&
            a.sample(x).creator == b.sample(y).creator &&
            std::ranges::equal(a.labels(x.label_set), b.labels(y.label_set)) &&
@@ -611,6 +611,28 @@ TEST_CASE("samples: weights and cgroups may be missing, but not wrong") {
     CHECK(SampleBatch::decode(as_bytes(longer)).error().message() ==
           "columns of 2 and of 3 samples");
   }
+}
+
+TEST_CASE("samples: how often a threshold was doubled, where it was") {
+  auto has_column = [](const SampleBatch& batch) {
+    std::string payload = batch.encode();
+    bool has = false;
+    for (protozero::pbf_reader in(payload); in.next(); in.skip())
+      has |= in.tag() == 34;
+    return has;
+  };
+  SampleBatch batch;
+  batch.add(sample(1, {}, kUser));
+  CHECK_FALSE(has_column(batch));
+  RecordedSample of = sample(2, {}, kUser);
+  for (uint32_t doublings : {3U, UINT32_MAX}) {
+    of.doublings = doublings;
+    batch.add(of);
+  }
+  CHECK(has_column(batch));
+  auto decoded = SampleBatch::decode(as_bytes(batch.encode()));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
 }
 
 TEST_CASE("samples: states and wakers, each text once") {

@@ -555,6 +555,42 @@ TEST_CASE("replay: a wait lies in each step of its time") {
   CHECK(profile.total_amount() == 2'000'000 + 100 + UINT64_MAX);
 }
 
+TEST_CASE("replay: what a raised threshold made of a wait is of its end, and whose it was") {
+  const std::vector<uint64_t> user = {0x1000};
+  RecordingInfo info;
+  info.events = {{"off-cpu", 0, 1'000'000, "nanoseconds"}};
+  Replay replay(info, {}, events(map(0, 1, 0x1000, "//anon")), {}, {.time_step = 1'000'000});
+  replay.set_begin(0, 0);
+  RecordedSample sample = sample_of(9'400'000, 1, user);
+  auto add = [&](uint32_t doublings, uint64_t weight) {
+    sample.doublings = doublings;
+    sample.weight = weight;
+    replay.add(sample);
+  };
+  add(3, 8'000'000);  // as long as it weighs, or shorter
+  add(1, 2'000'001);  // as long as it weighs
+  sample.pid = 2;
+  add(1, 2'000'000);
+  sample.pid = 3;
+  add(0, 1'000'000);
+  sample.pid = 4;
+  add(UINT32_MAX, UINT64_MAX / 2);
+
+  Profile profile = std::move(replay).finish().profile;
+  std::vector<std::pair<uint32_t, uint64_t>> steps;
+  for (const SampleCount& of : profile.samples)
+    if (of.pid == 1)
+      steps.emplace_back(of.step, of.weight);
+  std::ranges::sort(steps);
+  CHECK(steps == std::vector<std::pair<uint32_t, uint64_t>>{
+                     {7, 600'001}, {8, 1'000'000}, {9, 8'400'000}});
+  std::vector<std::pair<uint32_t, uint64_t>> raised;
+  for (const RaisedThreshold& of : profile.raised_thresholds)
+    raised.emplace_back(of.pid, of.nanoseconds);
+  CHECK(raised == std::vector<std::pair<uint32_t, uint64_t>>{
+                      {4, 1'000'000ULL << 30}, {1, 8'000'000}, {2, 2'000'000}});
+}
+
 TEST_CASE("replay: the goroutine's part of a stack is told, unless the stack ends before") {
   const std::vector<uint64_t> user = {0x1000, 0x1010, 0x1020, 0x1030};
   const std::vector<uint64_t> broken = {0x1000, 0x9000, 0x1020, 0x1030};

@@ -395,9 +395,7 @@ void BpfSampler::forget_ticks(uint32_t event, uint32_t cpu) const {
 void BpfSampler::close_first_timers() {
   uint64_t now = first_timers_.empty() ? 0 : monotonic_ns();
   std::erase_if(first_timers_, [&](const FirstTimer& timer) {
-    gosym_counters counts{};
-    uint32_t index = counter_index(timer.event, timer.cpu);
-    bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+    gosym_counters counts = counts_of(timer.event, timer.cpu);
     // Its last tick comes at that time, or a little later.
     uint64_t tick = bpf_->bss->tick_ns[timer.event];
     return counts.handover != 0 && now > counts.handover + tick;
@@ -406,6 +404,14 @@ void BpfSampler::close_first_timers() {
 
 uint32_t BpfSampler::counter_index(uint32_t event, uint32_t cpu) {
   return event * static_cast<uint32_t>(libbpf_num_possible_cpus()) + cpu;
+}
+
+// Zeros if they cannot be read.
+gosym_counters BpfSampler::counts_of(uint32_t event, uint32_t cpu) const {
+  gosym_counters counts{};
+  uint32_t index = counter_index(event, cpu);
+  bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+  return counts;
 }
 
 Result<> BpfSampler::open_ring(uint32_t cpu) {
@@ -523,6 +529,8 @@ Result<> BpfSampler::watch(int ring) {
 // for good.
 void BpfSampler::drain_samples(const Handler& handler) {
   close_first_timers();
+  if (waits_)
+    waits_->adapt(taken_waits());
   handler_ = &handler;
   for (const auto& [cpu, ring] : rings_) {
     left_to_drain_ = ring_size_;
@@ -531,6 +539,18 @@ void BpfSampler::drain_samples(const Handler& handler) {
   for (const std::string& record : std::exchange(open_waits_, {}))
     open_wait_count_ += hand_over(as_bytes(record)) ? 1 : 0;
   handler_ = nullptr;
+}
+
+// Samples of waits so far, stored or lost.
+uint64_t BpfSampler::taken_waits() const {
+  uint64_t taken = 0;
+  for (const auto& [cpu, ring] : rings_)
+    for (uint32_t i = 0; i < events_.size(); i++)
+      if (events_[i].source == EventSource::kOffCpu) {
+        gosym_counters counts = counts_of(i, cpu);
+        taken += counts.stored + counts.lost;
+      }
+  return taken;
 }
 
 void BpfSampler::drain_events(std::vector<SidebandRecord>& records) {
@@ -603,6 +623,7 @@ bool BpfSampler::hand_over(Bytes record) const {
           .state = text_of_state(sample.state),
           .waker = waker,
           .creator = sample.creator,
+          .doublings = sample.doublings,
       },
       top);
   return true;
@@ -617,9 +638,7 @@ BpfSampler::Counters BpfSampler::counters() const {
                     charged_ns_};
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
-      gosym_counters counts{};
-      uint32_t index = counter_index(i, cpu);
-      bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
+      gosym_counters counts = counts_of(i, cpu);
       Sideband::Counts of_cpu = i == 0 ? sideband_->counts(cpu) : Sideband::Counts{};
       counters.cpus.push_back({.cpu = cpu,
                                .samples = counts.stored,

@@ -14,6 +14,7 @@
 #include "record/perf/sideband.h"
 #include "record/sampler.h"
 
+struct gosym_counters;
 struct gosym_go_program;
 struct ring_buffer;
 struct sampler_bpf;
@@ -68,6 +69,8 @@ private:
   size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
   // Of counters in their map.
   static uint32_t counter_index(uint32_t event, uint32_t cpu);
+  gosym_counters counts_of(uint32_t event, uint32_t cpu) const;
+  uint64_t taken_waits() const;
   static int on_sample(void* context, void* data, size_t size) noexcept;
   // False: it is not whole.
   bool hand_over(Bytes record) const;

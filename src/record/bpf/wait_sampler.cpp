@@ -58,6 +58,13 @@ std::string find_switch_function() {
   return {};
 }
 
+// Samples a second of one process, beyond which its threshold grows.
+constexpr uint64_t kMaxProcessWaitRate = 1000;
+// Of all processes: beyond it each may have fewer.
+constexpr uint64_t kMaxWaitRate = 10'000;
+// Nanoseconds in which samples are counted: the program begins with the same.
+constexpr uint64_t kWaitSpan = 100'000'000;
+
 // Who asks for the end of a recording waits for the stacks of all that wait.
 constexpr uint64_t kLastReadsTime = 700'000'000;
 
@@ -239,6 +246,29 @@ Result<> WaitSampler::open_iterator() {
   if (!open_waits_)
     return denied_or_failed("cannot iterate over threads", errno);
   return Ok{};
+}
+
+WaitSampler::WaitSampler(const SamplerOptions& options)
+    : options_(options), rate_(kMaxProcessWaitRate) {}
+
+// Down at once, for rings are filling; up in small steps, for thresholds take some time to
+// follow.
+void WaitSampler::adapt(uint64_t taken) {
+  uint64_t now = monotonic_ns();
+  uint64_t since = now - adapted_;
+  if (since < kWaitSpan / 2)
+    return;
+  uint64_t rate = (taken - taken_) * 1'000'000'000 / since;
+  if (adapted_ != 0 && rate > kMaxWaitRate)
+    rate_ = std::max<uint64_t>(rate_ * kMaxWaitRate / rate, 1);
+  else if (rate < kMaxWaitRate / 2)
+    rate_ = std::min(rate_ + rate_ / 4 + 1, kMaxProcessWaitRate);
+  adapted_ = now;
+  taken_ = taken;
+  // Of few samples one a span, which is longer then.
+  uint64_t most = std::max<uint64_t>(rate_ * kWaitSpan / 1'000'000'000, 1);
+  bpf_->data->most_in_span = static_cast<uint32_t>(most);
+  bpf_->data->span = most * 1'000'000'000 / rate_;
 }
 
 void WaitSampler::start() {

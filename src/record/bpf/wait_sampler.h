@@ -38,12 +38,16 @@ public:
   // Ends it, and gives samples of threads that still wait: records as in a ring.
   std::vector<std::string> stop();
 
+  // Lets each process have fewer samples where those of all of them are too many, and more
+  // again: `taken` were so far, stored or lost.
+  void adapt(uint64_t taken);
+
   // Threads of which nothing is known: too many.
   uint64_t untracked() const;
   uint64_t hung_reads() const { return memory_.hung_count(); }
 
 private:
-  explicit WaitSampler(const SamplerOptions& options) : options_(options) {}
+  explicit WaitSampler(const SamplerOptions& options);
   Result<> load(const sampler_bpf& sampler, uint32_t event, uint32_t ring_size);
   Result<> attach_all();
   Result<> attach(bpf_link* link, std::string_view where);
@@ -59,7 +63,10 @@ private:
   std::unique_ptr<waits_bpf, void (*)(waits_bpf*)> bpf_{nullptr, nullptr};
   std::vector<Link> links_;
   MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
-  UniqueFd open_waits_;  // gives them when it is read
+  UniqueFd open_waits_;   // gives them when it is read
+  uint64_t rate_;         // samples a second that a process may have
+  uint64_t adapted_ = 0;  // when that was set last
+  uint64_t taken_ = 0;    // until then
 };
 
 }  // namespace gosym
