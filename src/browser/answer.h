@@ -57,6 +57,7 @@ struct MenuEntry {
 // The code of a function, with what each line and instruction has.
 struct CodeLine {
   uint64_t self = 0;  // of samples; titles have none
+  uint64_t total = 0;
   bool is_instruction = false;
   std::string text = {};  // printable
   Style style = Style::kPlain;

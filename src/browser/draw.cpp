@@ -385,21 +385,35 @@ private:
       grid_.write(1, layout_.body, cut_at_end(code.problem, width() - 1), Look::kWarning);
       return;
     }
+    // The amounts beside their shares only where they leave the code room enough.
+    bool has_amounts = width() >= 100;
+    size_t total_end = has_amounts ? 26 : 17;
+    size_t code_begin = total_end + (has_amounts ? 12 : 2);
     number(layout_.titles, 8, "self %", Look::kTitle);
-    number(layout_.titles, 18, title_of("self", amounts_), Look::kTitle);
-    grid_.write(20, layout_.titles, answer_.query.code, Look::kTitle);
+    number(layout_.titles, total_end, "total %", Look::kTitle);
+    if (has_amounts) {
+      number(layout_.titles, 17, title_of("self", amounts_), Look::kTitle);
+      number(layout_.titles, 36, title_of("total", amounts_), Look::kTitle);
+    }
+    grid_.write(code_begin, layout_.titles, answer_.query.code, Look::kTitle);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.code.top + line;
       if (row >= code.lines.size())
         break;
       size_t y = layout_.body + line;
       const CodeLine& at = code.lines[row];
-      if (at.self > 0) {
-        number(y, 8, share_text(at.self), look_of(heat_of(share(at.self))));
-        number(y, 18, amounts_.text(at.self), Look::kPlain);
-      }
+      auto write_amount = [&](uint64_t amount, size_t share_end) {
+        if (amount == 0)
+          return;
+        number(y, share_end, share_text(amount), look_of(heat_of(share(amount))));
+        if (has_amounts)
+          number(y, share_end + (share_end == total_end ? 10 : 9), amounts_.text(amount),
+                 Look::kPlain);
+      };
+      write_amount(at.self, 8);
+      write_amount(at.total, total_end);
       bool is_match = answer_.query.search && answer_.query.search->matches(at.text);
-      grid_.write(20, y, at.text, is_match ? Look::kMatch : look_of(at.style));
+      grid_.write(code_begin, y, at.text, is_match ? Look::kMatch : look_of(at.style));
       if (row == state_.code.row)
         grid_.select(y);
     }

@@ -34,10 +34,9 @@ uint64_t amount_of(const SamplesOfCode& code) {
 }
 
 // The code of one image's functions.
-Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_t image_index,
-                                                 const SamplesOfCode& code,
-                                                 const DebugFileOptions& files,
-                                                 const HeldFiles& held) {
+Result<std::vector<browser::CodeLine>> read_code(
+    const Profile& profile, std::span<const SampleCount> samples, uint32_t image_index,
+    const SamplesOfCode& code, const DebugFileOptions& files, const HeldFiles& held) {
   const RecordedImage& image = profile.images[image_index].file;
   auto file = open_sampled(image, files, held);
   if (!file)
@@ -52,13 +51,14 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile, uint32_
                     .symbols = file->symbols.get(),
                     .functions = file->functions};
   std::vector<browser::CodeLine> lines;
-  for (const FunctionRange& range : functions_at(file->functions, code)) {
-    AnnotatedFunction function =
-        annotate_sampled(*file->symbols, range, *disassembler, code.self);
+  Functions shown = functions_at(file->functions, code);
+  for (const AnnotatedFunction& function :
+       annotate_sampled(*file->symbols, shown, *disassembler, profile, samples, image_index)) {
     if (!lines.empty())
       lines.emplace_back();  // between functions
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
-      lines.push_back({.self = line.self,
+      lines.push_back({.self = line.samples.self,
+                       .total = line.samples.total,
                        .is_instruction = line.kind == AnnotatedLine::Kind::kInstruction,
                        .text = line.head + line.text,
                        .style = line.head.empty() ? line.style : line.head_style});
@@ -83,7 +83,7 @@ browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCo
   for (auto at = images->begin(); at != images->end(); ++at)
     if (amount_of(at->second) > amount_of(most->second))
       most = at;
-  auto lines = read_code(profile, most->first, most->second, files, held);
+  auto lines = read_code(profile, samples, most->first, most->second, files, held);
   if (!lines)
     return {.problem = fmt::format("{}: {}", printable(profile.images[most->first].file.path),
                                    lines.error().message())};

@@ -36,9 +36,13 @@ public:
                             const std::string& function) {
       if (function == "main.main")
         return Code{.problem = "the file is gone"};
-      return Code{.lines = {{.text = function},
-                            {.self = samples.size(), .is_instruction = true, .text = "  mov"},
-                            {.is_instruction = true, .text = "  ret"}}};
+      return Code{
+          .lines = {{.text = function},
+                    {.self = samples.size(),
+                     .total = samples.size(),
+                     .is_instruction = true,
+                     .text = "  mov"},
+                    {.total = samples.size() + 1, .is_instruction = true, .text = "  ret"}}};
     };
     ask();
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -38,24 +39,30 @@ struct AnnotateOptions {
 // More is not kept for a pager: it is written as it comes.
 constexpr uint64_t kMostPaged = 4 << 20;
 
-void write_functions(const Functions& functions, const AmountByAddress& self,
-                     const AnnotateView& view, code::Disassembler& disassembler,
-                     bool has_pager) {
+// Gives the code of functions, with samples if there are any.
+using AnnotateFunctions =
+    std::function<std::vector<AnnotatedFunction>(std::span<const FunctionRange> ranges)>;
+
+void write_functions(const Functions& functions, const AnnotateFunctions& annotate_functions,
+                     const AnnotateView& view, bool has_pager) {
   uint64_t size = 0;
   for (const FunctionRange& function : functions)
     size += std::min(function.size, kMostPaged);
   bool is_paged = has_pager && view.screen.has_width() && size <= kMostPaged;
+  // So many at once: the code of all functions of a program takes much memory.
+  constexpr size_t kAtOnce = 64;
   std::string text;
-  for (const FunctionRange& range : functions) {
-    AnnotatedFunction function = annotate_sampled(*view.symbols, range, disassembler, self);
-    text += &range == functions.data() ? "" : "\n";
-    text += text_of(function, view);
-    if (!is_paged) {
+  bool is_first = true;
+  for (size_t i = 0; i < functions.size() && !std::ferror(stdout); i += kAtOnce) {
+    auto next = std::span(functions).subspan(i, std::min(kAtOnce, functions.size() - i));
+    for (const AnnotatedFunction& function : annotate_functions(next)) {
+      text += std::exchange(is_first, false) ? "" : "\n";
+      text += text_of(function, view);
+      if (is_paged)
+        continue;
       (void)std::fwrite(text.data(), 1, text.size(), stdout);
       text.clear();
     }
-    if (std::ferror(stdout))
-      return;
   }
   if (is_paged && !show_in_pager(text, view.screen))
     (void)std::fwrite(text.data(), 1, text.size(), stdout);
@@ -75,11 +82,12 @@ void tell_problems(const SourceFiles& sources, int64_t built) {
 struct ShownImage {
   const ImageSymbols& symbols;
   const Functions& all;
-  const Functions& found;       // of these, those to show
-  const AmountByAddress& self;  // of samples; empty where there are none
-  const Amounts* amounts;       // null where there are none
-  int64_t built;                // when the file was last written, ns since 1970
-  std::optional<uid_t> owner;   // ImageSymbols::owner()
+  const Functions& found;  // of these, those to show
+  const Profile* profile;  // null where there are no samples; then so are the next two
+  const Amounts* amounts;
+  uint32_t image;              // its index in the profile
+  int64_t built;               // when the file was last written, ns since 1970
+  std::optional<uid_t> owner;  // ImageSymbols::owner()
 };
 
 Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options) {
@@ -96,7 +104,16 @@ Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options)
                     .sources = &sources,
                     .symbols = &symbols,
                     .functions = shown.all};
-  write_functions(shown.found, shown.self, view, *disassembler, options.has_pager);
+  auto annotate_functions = [&](std::span<const FunctionRange> ranges) {
+    if (shown.profile)
+      return annotate_sampled(symbols, ranges, *disassembler, *shown.profile,
+                              shown.profile->samples, shown.image);
+    std::vector<AnnotatedFunction> functions;
+    for (const FunctionRange& range : ranges)
+      functions.push_back(annotate(symbols, range, *disassembler));
+    return functions;
+  };
+  write_functions(shown.found, annotate_functions, view, options.has_pager);
   tell_problems(sources, shown.built);
   return kSuccess;
 }
@@ -125,8 +142,9 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   return write_image({.symbols = **symbols,
                       .all = all,
                       .found = found->functions,
-                      .self = {},
+                      .profile = nullptr,
                       .amounts = nullptr,
+                      .image = 0,
                       .built = built,
                       .owner = (*symbols)->owner()},
                      options);
@@ -140,17 +158,18 @@ uint64_t largest(const SampledImages& images) {
   return result;
 }
 
-Result<int> annotate_image(const AnnotateOptions& options, const RecordedImage& image,
-                           const SamplesOfCode& code, const Amounts& amounts,
+Result<int> annotate_image(const AnnotateOptions& options, const Profile& profile,
+                           uint32_t index, const SamplesOfCode& code, const Amounts& amounts,
                            const DebugFileOptions& files, const HeldFiles& held) {
-  auto file = open_sampled(image, files, held);
+  auto file = open_sampled(profile.images[index].file, files, held);
   if (!file)
     return std::move(file).error();
   return write_image({.symbols = *file->symbols,
                       .all = file->functions,
                       .found = functions_at(file->functions, code),
-                      .self = code.self,
+                      .profile = &profile,
                       .amounts = &amounts,
+                      .image = index,
                       .built = file->built,
                       .owner = file->owner},
                      options);
@@ -187,7 +206,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   for (const auto& [index, code] : *images) {
     const RecordedImage& image = profile.images[index].file;
     (void)std::fputs(std::exchange(is_first, false) ? "" : "\n", stdout);
-    auto written = annotate_image(options, image, code, amounts, files, loaded->held);
+    auto written = annotate_image(options, profile, index, code, amounts, files, loaded->held);
     if (!written)
       return std::move(written).error().context(fmt::format("'{}'", printable(image.path)));
   }

@@ -61,25 +61,29 @@ private:
     std::string text = fmt::format("  {:#x}, {} bytes", to_integer(function_.range.address),
                                    with_commas(function_.range.size));
     if (view_.amounts) {
-      uint64_t self = 0;
-      for (const AnnotatedInstruction& instruction : function_.instructions)
-        self += instruction.self;
-      text += fmt::format(", {} {}, {:.1f} %", view_.amounts->text(self), view_.amounts->unit(),
-                          view_.amounts->percent(self));
+      text += fmt::format(", self {}, total {}", shown_amount(function_.samples.self),
+                          shown_amount(function_.samples.total));
     }
     add({.head = std::move(name), .head_style = Style::kTitle, .text = std::move(text)});
   }
 
-  // The function's own lines, each with the samples of all code that is there for it.
+  // "1.31 s (38.0 %)".
+  std::string shown_amount(uint64_t amount) const {
+    std::string_view unit = view_.amounts->unit();
+    return fmt::format("{}{}{} ({:.1f} %)", view_.amounts->text(amount),
+                       unit.empty() ? "" : " ", unit, view_.amounts->percent(amount));
+  }
+
+  // The function's own lines, also those that have code and no samples.
   void write_lines() {
-    std::map<std::pair<std::string_view, uint32_t>, uint64_t> lines;
+    SampledLines lines = function_.lines;
     for (const AnnotatedInstruction& instruction : function_.instructions)
       if (!instruction.calls.empty() && instruction.calls.back().line != 0)
-        lines[{instruction.calls.back().file, instruction.calls.back().line}] +=
-            instruction.self;
+        lines.try_emplace(std::pair(std::string(instruction.calls.back().file),
+                                    instruction.calls.back().line));
     std::string_view file;
     uint32_t last = 0;
-    for (const auto& [place, self] : lines) {
+    for (const auto& [place, samples] : lines) {
       if (place.first != std::exchange(file, place.first) || last == 0) {
         add({.kind = AnnotatedLine::Kind::kTitle,
              .text = printable(file),
@@ -90,20 +94,20 @@ private:
       constexpr uint32_t kFew = 8;
       if (place.second - last <= kFew)
         for (uint32_t line = last + 1; line < place.second; line++)
-          write_line(file, line, 0);
-      write_line(file, place.second, self);
+          write_line(file, line, {});
+      write_line(file, place.second, samples);
       last = place.second;
     }
     if (!lines.empty())
       add({});
   }
 
-  void write_line(std::string_view file, uint32_t line, uint64_t self) {
+  void write_line(std::string_view file, uint32_t line, SelfAndTotal samples) {
     std::string start = fmt::format("{:>6}  ", line);
     auto source = view_.sources->line(file, line);
-    if (source || self > 0)
+    if (source || samples.total > 0)
       add({.kind = AnnotatedLine::Kind::kCode,
-           .self = self,
+           .samples = samples,
            .text = start + fitting(source.value_or(""), start.size())});
   }
 
@@ -129,7 +133,7 @@ private:
       if (!std::ranges::equal(function_.instructions[first].calls,
                               function_.instructions[i].calls, is_same))
         break;
-      self += function_.instructions[i].self;
+      self += function_.instructions[i].samples.self;
     }
     return self;
   }
@@ -141,7 +145,7 @@ private:
     place += shown_place(call);
     size_t used = display_width(place) + 2;
     AnnotatedLine line = {.kind = AnnotatedLine::Kind::kCode,
-                          .self = self,
+                          .samples = {.self = self},
                           .head = std::move(place),
                           .head_style = Style::kFaint};
     if (auto source = view_.sources->line(call.file, call.line)) {
@@ -175,8 +179,10 @@ private:
       text += target_name(*instruction.code.target);
     else if (instruction.code.data)
       text += fmt::format("  # {:#x}", to_integer(*instruction.code.data));
+    if (!instruction.called.empty())
+      text += fmt::format("  <{}>", printable(instruction.called));
     add({.kind = AnnotatedLine::Kind::kInstruction,
-         .self = instruction.self,
+         .samples = instruction.samples,
          .text = std::move(text)});
   }
 
@@ -214,16 +220,26 @@ private:
   std::vector<AnnotatedLine> lines_;
 };
 
-// Of the two columns of samples.
-constexpr size_t kColumnsWidth = 18;
+// The amount and its share of all, for one's own samples and for all.
+constexpr size_t kColumnsWidth = 2 * 16 + 2;
 
-std::string sample_columns(uint64_t self, const AnnotateView& view) {
-  if (self == 0)
-    return std::string(kColumnsWidth, ' ');
-  double percent = view.amounts->percent(self);
-  return styled(fmt::format("{:>9} {:>6.1f}", view.amounts->text(self), percent),
-                heat_of(percent), view.screen) +
-         "  ";
+std::string amount_column(uint64_t amount, const AnnotateView& view) {
+  if (amount == 0)
+    return fmt::format("{:16}", "");
+  double percent = view.amounts->percent(amount);
+  return styled(fmt::format("{:>9} {:>6.1f}", view.amounts->text(amount), percent),
+                heat_of(percent), view.screen);
+}
+
+std::string sample_columns(const SelfAndTotal& samples, const AnnotateView& view) {
+  return amount_column(samples.self, view) + amount_column(samples.total, view) + "  ";
+}
+
+std::string titles_of_columns(const AnnotateView& view) {
+  std::string titles;
+  for (std::string_view what : {"self", "total"})
+    titles += fmt::format("{:>9} {:>6}", title_of(what, *view.amounts), "%");
+  return styled(titles + "  ", Style::kTitle, view.screen);
 }
 
 }  // namespace
@@ -259,10 +275,9 @@ std::string text_of(const AnnotatedFunction& function, const AnnotateView& view)
   std::string text;
   for (const AnnotatedLine& line : lines_of(function, view, width)) {
     if (view.amounts && line.kind == AnnotatedLine::Kind::kTitle)
-      text += styled(fmt::format("{:>9} {:>6}  ", title_of("self", *view.amounts), "%"),
-                     Style::kTitle, view.screen);
+      text += titles_of_columns(view);
     else if (view.amounts && line.kind != AnnotatedLine::Kind::kText)
-      text += sample_columns(line.self, view);
+      text += sample_columns(line.samples, view);
     text += styled(line.head, line.head_style, view.screen) +
             styled(line.text, line.style, view.screen) + '\n';
   }

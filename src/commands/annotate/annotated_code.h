@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "code/disassembler.h"
@@ -12,19 +14,36 @@
 
 namespace gosym {
 
+// Amounts (Profile::amount) of samples in some code, and in it or in what it calls: there a
+// stack counts once, however often it goes through.
+struct SelfAndTotal {
+  uint64_t self = 0;
+  uint64_t total = 0;
+};
+
 struct AnnotatedInstruction {
   ImageAddress address{};
   Bytes bytes{};
   code::Instruction code{};
   std::vector<Call> calls{};  // innermost first; none: nobody knows
-  uint64_t self = 0;          // amount (Profile::amount) of samples in it
+  SelfAndTotal samples = {};
+  std::string called = {};  // by an indirect call, as the samples have it; empty: not known
 };
 
+// Lines of source files, by the names of these.
+using SampledLines = std::map<std::pair<std::string, uint32_t>, SelfAndTotal>;
+
 // The code of one function. Borrows from its image.
+//
+// The instructions are those of its code, with what was inlined into it. Its samples and those
+// of its lines are the function's, as report and go tool pprof count them: wherever it was
+// inlined, and without what was inlined into it.
 struct AnnotatedFunction {
   FunctionRange range;
   FrameSource source{};
   std::vector<AnnotatedInstruction> instructions;
+  SelfAndTotal samples = {};
+  SampledLines lines = {};
   uint64_t missing = 0;  // bytes of it at the end that are not shown: not in the file, too many
 };
 
@@ -51,7 +70,7 @@ struct AnnotatedLine {
     kInstruction,
   };
   Kind kind = Kind::kText;
-  uint64_t self = 0;  // of kCode and kInstruction
+  SelfAndTotal samples = {};  // of kCode and kInstruction
   std::string head = {};
   Style head_style = Style::kPlain;
   std::string text = {};  // stands behind the head

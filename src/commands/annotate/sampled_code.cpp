@@ -6,6 +6,7 @@
 
 #include "base/exit_status.h"
 #include "base/pattern.h"
+#include "commands/annotate/count_samples.h"
 
 namespace gosym {
 
@@ -97,13 +98,17 @@ Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOpti
   return SampledFile{std::move(file.symbols), std::move(all), built_ns, owner};
 }
 
-AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
-                                   code::Disassembler& disassembler,
-                                   const AmountByAddress& self) {
-  AnnotatedFunction function = annotate(symbols, range, disassembler);
-  for (AnnotatedInstruction& instruction : function.instructions)
-    instruction.self = sum_of(self, to_integer(instruction.address), instruction.code.size);
-  return function;
+std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
+                                                std::span<const FunctionRange> ranges,
+                                                code::Disassembler& disassembler,
+                                                const Profile& profile,
+                                                std::span<const SampleCount> samples,
+                                                uint32_t image) {
+  std::vector<AnnotatedFunction> functions;
+  for (const FunctionRange& range : ranges)
+    functions.push_back(annotate(symbols, range, disassembler));
+  count_samples(profile, samples, image, functions);
+  return functions;
 }
 
 Functions functions_at(const Functions& all, const SamplesOfCode& code) {

@@ -44,10 +44,14 @@ struct SampledFile {
 Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
                                  const HeldFiles& held);
 
-// The instructions of a function, with their samples.
-AnnotatedFunction annotate_sampled(const ImageSymbols& symbols, const FunctionRange& range,
-                                   code::Disassembler& disassembler,
-                                   const AmountByAddress& self);
+// The code of functions of an image, by its index in the profile, with its samples. Those of
+// the profile are gone through once for all of the functions.
+std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
+                                                std::span<const FunctionRange> ranges,
+                                                code::Disassembler& disassembler,
+                                                const Profile& profile,
+                                                std::span<const SampleCount> samples,
+                                                uint32_t image);
 
 // Those of an image that have the addresses, the one with the most samples first.
 Functions functions_at(const Functions& all, const SamplesOfCode& code);
