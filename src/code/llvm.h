@@ -13,7 +13,8 @@ using LookUpSymbol = const char* (*)(void* info, uint64_t value, uint64_t* type,
                                      const char** name);
 
 struct Llvm {
-  uint32_t version = 0;  // 14 for LLVM 14.0.6
+  uint32_t version = 0;    // 14 for LLVM 14.0.6
+  bool is_inside = false;  // linked statically, not loaded
   void* (*create)(const char* triple, const char* cpu, const char* features, void* info,
                   int tag, void* operand_info, LookUpSymbol look_up) = nullptr;
   int (*set_options)(void* context, uint64_t options) = nullptr;

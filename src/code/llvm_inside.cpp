@@ -29,6 +29,7 @@ void* create(const char* triple, const char* cpu, const char* features, void* in
 
 const Llvm* find_llvm(uint16_t machine) {
   static constexpr Llvm kLlvm = {.version = LLVM_VERSION_MAJOR,
+                                 .is_inside = true,
                                  .create = create,
                                  .set_options = LLVMSetDisasmOptions,
                                  .disassemble = LLVMDisasmInstruction,

@@ -1,4 +1,5 @@
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/utsname.h>
@@ -16,6 +17,8 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "code/llvm.h"
+#include "commands/build.h"
 #include "commands/command.h"
 #include "confine/process_kind.h"
 #include "proc/cgroups.h"
@@ -73,6 +76,17 @@ std::string capabilities(uint64_t owned) {
     if ((owned >> capability.number & 1) != 0)
       names.emplace_back(capability.name);
   return joined(names, " ");
+}
+
+// "gosym 0.1.0", commit, kind of build: lines of one row.
+void print_build() {
+  std::string version = version_text();
+  std::string_view rest = version;
+  std::string_view name = "gosym";
+  while (!rest.empty()) {
+    print_row(name, take_line(rest));
+    name = "";
+  }
 }
 
 void print_system() {
@@ -170,10 +184,15 @@ void print_goroutines(Remedies& told) {
 
 bool may_open_map_files() {
   auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
-  if (!mappings || mappings->empty())
+  if (!mappings)
     return false;
-  const proc::MapsEntry& first = mappings->front();  // of our own file
-  std::string link = fmt::format("/proc/self/map_files/{:x}-{:x}", first.start, first.end);
+  // Of our own file, for one; in a static program the heap may lie before it.
+  auto of_file = std::ranges::find_if(
+      *mappings, [](const proc::MapsEntry& entry) { return entry.path.starts_with('/'); });
+  if (of_file == mappings->end())
+    return false;
+  std::string link =
+      fmt::format("/proc/self/map_files/{:x}-{:x}", of_file->start, of_file->end);
   return UniqueFd(open(link.c_str(), O_RDONLY | O_CLOEXEC)).get() >= 0;
 }
 
@@ -201,6 +220,22 @@ std::string lack_of(std::string_view capabilities) {
                                    : "not in the initial user namespace";
 }
 
+#ifdef __aarch64__
+constexpr uint16_t kOwnMachine = EM_AARCH64;
+#else
+constexpr uint16_t kOwnMachine = EM_X86_64;
+#endif
+
+// The library by which annotate and the browser show code.
+void print_disassembler(Remedies& told) {
+  const code::Llvm* llvm = code::find_llvm(kOwnMachine);
+  if (!llvm)
+    return print_no("instructions", "there is no library of LLVM 14 or newer",
+                    "on Debian and Ubuntu: apt-get install libllvm14", told);
+  print_row("instructions", fmt::format("yes, by LLVM {} {}", llvm->version,
+                                        llvm->is_inside ? "inside gosym" : "of this system"));
+}
+
 void print_names(Remedies& told) {
   if (may_read_mappings())
     print_row("others' mappings", "yes");
@@ -218,6 +253,7 @@ void print_names(Remedies& told) {
              is_first_user_namespace() ? std::string(why_kernel_symbols_are_hidden())
                                        : lack_of("CAP_SYSLOG"),
              how_to_grant(), told);
+  print_disassembler(told);
 }
 
 // A row for each process: the rights that it has left once it reads what strangers wrote.
@@ -245,6 +281,7 @@ void print_processes() {
 
 Result<int> diagnose() {
   libbpf_set_print(nullptr);
+  print_build();
   print_system();
   print_user();
   print(stdout, "\nsampling\n");

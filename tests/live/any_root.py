@@ -104,7 +104,7 @@ def red_hat():
 ROOTS = {"empty": empty, "busybox": busybox, "Alpine's layout": alpine, "Red Hat's layout": red_hat}
 for given in filter(None, os.environ.get("GOSYM_TEST_ROOTS", "").split(":")):
     ROOTS[pathlib.Path(given).name] = functools.cache(
-        lambda place=pathlib.Path(given): Root(place, build_fib(), "/bin/sh"))
+        lambda place=pathlib.Path(given): Root(place, build_fib("-static"), "/bin/sh"))
 
 
 @functools.cache
@@ -170,6 +170,12 @@ def instructions(root):
     assert re.search(r"\b(call|bl)", told), told
 
 
+def doctor(root):
+    told = root.gosym("doctor").out
+    for line in ["anything, by BPF +yes", "deleted files +yes", " +.*static for ", "instructions +yes, by LLVM \\d+ inside gosym"]:
+        assert re.search("^" + line, told, re.MULTILINE), (line, told)
+
+
 def page(root):
     root.gosym("report", "-q", recording(root), "--html", "/tmp/page.html")
     names_of(root.gosym("report", "/tmp/page.html", "--stdio").out)
@@ -191,7 +197,7 @@ def is_static():
 
 
 COMMANDS = {"record -a": whole_machine, "record -- COMMAND": command, "report": report, "browser": browser,
-            "goroutines": goroutines, "diff": diff, "resolve": resolve, "annotate": instructions,
+            "goroutines": goroutines, "diff": diff, "resolve": resolve, "annotate": instructions, "doctor": doctor,
             "report --html": page, "record -u of nobody": no_such_user}
 
 run([("it is static", is_static)] +
