@@ -85,24 +85,35 @@ struct DebugInfo::Session {
   }
 };
 
-DebugInfo::DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split,
-                     uint64_t size)
+DebugInfo::DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate,
+                     bool follows_split)
     : image_(image),
-      alternate_(alternate),
+      file_(std::move(file)),
+      alternate_(std::move(alternate)),
       follows_split_(follows_split),
-      size_(size),
       code_(elf::code_ranges(image)) {}
 
 DebugInfo::~DebugInfo() = default;
 
 std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes alternate,
-                                           bool follows_split) {
+                                           bool follows_split, std::string* problem) {
   if (!image.find_section(".debug_info") && !image.find_section(".zdebug_info"))
     return nullptr;
-  auto size = unpacked_size(image);
-  if (!size)
+  auto tell = [&](const Error& error) {
+    if (problem)
+      *problem = error.message();
+  };
+  auto file = PlainFile::make(image);
+  if (!file) {
+    tell(file.error());
     return nullptr;
-  std::unique_ptr<DebugInfo> info(new DebugInfo(image, alternate, follows_split, *size));
+  }
+  auto other = elf::parse(alternate);
+  auto plain = other ? PlainFile::make(*other) : PlainFile();
+  if (!plain)
+    tell(plain.error());
+  std::unique_ptr<DebugInfo> info(new DebugInfo(
+      image, *std::move(file), plain ? *std::move(plain) : PlainFile(), follows_split));
   return info->open_session() && info->read_unit_ranges() ? std::move(info) : nullptr;
 }
 
@@ -158,16 +169,15 @@ bool DebugInfo::has_given_up() const {
 bool DebugInfo::open_session() {
   has_given_up_ = session_ && has_given_up();
   session_ = std::make_unique<Session>();
-  session_->left = budget_for(size_);
+  session_->left = budget_for(file_.debug_size());
   if (!elf_)
-    elf_ = open_elf(image_.file);
+    elf_ = open_elf(file_.bytes());
   session_->dwarf = dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr);
   if (session_->dwarf == nullptr)
     return false;
-  auto alternate = elf::parse(alternate_);
-  if (alternate && unpacked_size(*alternate)) {
+  if (!alternate_.bytes().empty()) {
     if (!alternate_elf_)
-      alternate_elf_ = open_elf(alternate_);
+      alternate_elf_ = open_elf(alternate_.bytes());
     session_->alternate = dwarf_begin_elf(alternate_elf_.get(), DWARF_C_READ, nullptr);
   }
   // libdw would look for a file that it is not given by itself, and open whatever has the name:

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "dwarf/plain_file.h"
 #include "elf/image.h"
 #include "model/call.h"
 
@@ -29,13 +30,12 @@ struct Position {
 // is dropped when it has become too much, so ask for addresses in order.
 class DebugInfo {
 public:
-  // Null if the image has no debugging information, or it would unpack to gigabytes. `image`
-  // must outlive it, and so must `alternate`, the file that dwz moved common parts to (empty:
-  // none).
-  // Units that were split off to files of their own are looked for only with `follows_split`:
-  // at the paths that the compiler wrote to.
+  // Null if the image has no debugging information, or none that can be unpacked, which the
+  // `problem` says. `image` must outlive it, and so must `alternate`, the file that dwz moved
+  // common parts to (empty: none). Units that were split off to files of their own are looked
+  // for only with `follows_split`: at the paths that the compiler wrote to.
   static std::unique_ptr<DebugInfo> open(const elf::Image& image, Bytes alternate,
-                                         bool follows_split);
+                                         bool follows_split, std::string* problem = nullptr);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -64,7 +64,7 @@ private:
     Dwarf_Off unit = 0;    // offset of its DIE
   };
 
-  DebugInfo(const elf::Image& image, Bytes alternate, bool follows_split, uint64_t size);
+  DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate, bool follows_split);
   static ElfHandle open_elf(Bytes file);
   bool is_code(uint64_t address) const;
   bool code_die(Dwarf_CU* unit, Dwarf_Die& die) const;
@@ -81,11 +81,10 @@ private:
   std::string_view keep(std::string text);
 
   const elf::Image& image_;
-  Bytes alternate_;
+  PlainFile file_;
+  PlainFile alternate_;  // empty: there is none
   bool follows_split_;
-  uint64_t size_;                        // of all sections, unpacked
   std::vector<elf::AddressRange> code_;  // by address
-  // Open for good: libelf unpacks sections but once, and marks that in the file's own bytes.
   ElfHandle elf_;
   ElfHandle alternate_elf_;
   std::unique_ptr<Session> session_;  // what libdw has read; made anew now and then

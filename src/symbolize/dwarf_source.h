@@ -23,6 +23,8 @@ public:
   // Whether some of it is in other files, of whoever wrote these.
   bool has_split_units() { return info() && info()->has_split_units(); }
   bool has_given_up() const { return info_ && info_->has_given_up(); }
+  // Why it, or some of it, cannot be read; empty if it can be.
+  const std::string& problem() const { return problem_; }
 
 private:
   dwarf::DebugInfo* info();
@@ -31,6 +33,7 @@ private:
   Bytes alternate_;
   bool follows_split_;
   bool is_open_ = false;
+  std::string problem_;
   std::unique_ptr<dwarf::DebugInfo> info_;
 };
 

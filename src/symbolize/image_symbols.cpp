@@ -237,6 +237,8 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
 }
 
 std::string ImageSymbols::search_problem() const {
+  if (dwarf_ && !dwarf_->problem().empty())
+    return dwarf_->problem();
   return dwarf_ && dwarf_->has_given_up()
              ? "its debugging information is nested too deep to be read whole"
              : "";

@@ -124,6 +124,19 @@ def by_debug_link(original):
     is_whole(program, original, "--debug-dir", debug)
 
 
+def packed(how, *flags):
+    """Of a whole program, and of a debug file."""
+    original = whole(*flags)
+    program, debug_file = strip_into(folder(), original)
+    add_link(program, debug_file)
+    packed_program = folder() / "program"
+    for plain, place in ((original, packed_program), (debug_file, debug_file)):
+        call("objcopy", f"--compress-debug-sections={how}", plain, place)
+    assert re.search(r"debug_info .*\bC\b|\.zdebug_info", call("readelf", "-SW", packed_program).out)
+    is_whole(packed_program, original)
+    is_whole(program, original)
+
+
 def by_elfutils():
     place = folder()
     call("eu-strip", "-f", place / "program.debug", "-o", place / "program", whole())
@@ -347,6 +360,8 @@ run([("by build id", by_build_id),
      ("by debug link and CRC", functools.partial(by_debug_link, without_id())),
      ("by debug link of elfutils", by_elfutils),
      ("by build id of dwz's alternate file", by_dwz),
+     *((f"packed, {how}", functools.partial(packed, how)) for how in ("zlib", "zlib-gnu", "zstd")),
+     ("packed, zstd, DWARF 4", functools.partial(packed, "zstd", "-gdwarf-4")),
      ("not with another CRC", not_by_crc),
      ("not with another build id", not_by_another_id),
      ("not with the same build id but other code", not_by_the_id_alone),

@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "dwarf/debug_info.h"
+#include "dwarf/plain_file.h"
 #include "image_builder.h"
 
 namespace gosym::dwarf_test {
@@ -158,6 +161,57 @@ std::string join(const std::vector<std::string>& answers) {
   return fmt::format("{}", fmt::join(answers, "; "));
 }
 
+enum class Packing : uint8_t { kOldZlib = 0, kZlib = 1, kZstd = 2 };
+constexpr Packing kPackings[] = {Packing::kOldZlib, Packing::kZlib, Packing::kZstd};
+
+std::string packed(const std::string& contents, Packing packing) {
+  if (packing == Packing::kZstd) {
+    std::string out(ZSTD_compressBound(contents.size()), '\0');
+    out.resize(ZSTD_compress(out.data(), out.size(), contents.data(), contents.size(), 1));
+    return out;
+  }
+  uLongf size = compressBound(contents.size());
+  std::string out(size, '\0');
+  compress(reinterpret_cast<Bytef*>(out.data()), &size,
+           reinterpret_cast<const Bytef*>(contents.data()), contents.size());
+  out.resize(size);
+  return out;
+}
+
+// Makes a section of debugging information a packed one.
+void pack(const ImageSpec& spec, ImageSpec::Part& part, Packing packing) {
+  std::string body = packed(part.contents, packing);
+  if (packing == Packing::kOldZlib) {
+    part.name = ".z" + part.name.substr(1);
+    part.contents =
+        ByteWriter(ByteOrder::kBig).text("ZLIB").u64(part.contents.size()).text(body).out;
+    return;
+  }
+  ByteWriter out(spec.order, spec.pointer_size);
+  out.u32(static_cast<uint64_t>(packing));
+  if (spec.pointer_size == 8)
+    out.u32(0);
+  part.contents = out.word(part.contents.size()).word(1).text(body).out;
+  part.flags = SHF_COMPRESSED;
+}
+
+ImageSpec packed_spec(Packing packing) {
+  ImageSpec spec = image_spec({});
+  for (ImageSpec::Part& part : spec.parts)
+    if (part.name.starts_with(".debug_"))
+      pack(spec, part, packing);
+  return spec;
+}
+
+// Why nothing can be read; empty if it can.
+std::string packing_problem(const ImageSpec& spec) {
+  std::string file = build_image(spec);
+  std::string problem;
+  auto info = DebugInfo::open(*elf::parse(as_bytes(file)), {}, false, &problem);
+  CHECK((info == nullptr) == !problem.empty());
+  return problem;
+}
+
 }  // namespace
 
 TEST_CASE("debug information: inlined calls, with where they were called") {
@@ -172,6 +226,68 @@ TEST_CASE("debug information: of assembly the lines are known") {
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).line == 80);
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).file == "/build/a.c");
   CHECK(info->find_position(ImageAddress{kText + 0x50}).line == 0);
+}
+
+TEST_CASE("debug information: packed sections are as good") {
+  for (Packing packing : kPackings)
+    CHECK(join(answers(packed_spec(packing))) == join(kAnswers));
+}
+
+TEST_CASE("debug information: sections that are not read stay packed") {
+  ImageSpec spec = packed_spec(Packing::kZstd);
+  spec.parts.push_back(
+      {.name = ".debug_loclists", .contents = "no zstd", .flags = SHF_COMPRESSED});
+  CHECK(join(answers(spec)) == join(kAnswers));
+}
+
+TEST_CASE("debug information: packed sections that are wrong are told") {
+  for (Packing packing : kPackings) {
+    const ImageSpec whole = packed_spec(packing);
+    std::string_view name = ".debug_info";
+    CHECK(packing_problem(whole).empty());
+    ImageSpec spec = whole;
+    std::string& contents = spec.parts[2].contents;
+    contents.resize(contents.size() - 1);
+    CHECK(packing_problem(spec) == fmt::format("{}: damaged, it cannot be unpacked", name));
+    for (size_t size = 0; size < contents.size(); size++) {
+      spec = whole;
+      spec.parts[2].contents.resize(size);
+      CHECK(packing_problem(spec).starts_with(name));
+    }
+  }
+  ImageSpec spec = packed_spec(Packing::kZstd);
+  spec.parts[2].contents[0] = 3;
+  CHECK(packing_problem(spec) == ".debug_info: packed in a way that is not known (type 3)");
+  // One byte more than there is, and far more than there can be.
+  spec = packed_spec(Packing::kZstd);
+  spec.parts[2].contents[8]++;
+  CHECK(packing_problem(spec) == ".debug_info: damaged, it cannot be unpacked");
+  for (size_t byte : {8 + 4, 8 + 7}) {
+    spec = packed_spec(Packing::kZstd);
+    spec.parts[2].contents[byte] = '\x7f';
+    CHECK(packing_problem(spec).find("are said to unpack to") != std::string::npos);
+  }
+}
+
+TEST_CASE("debug information: packed files of any class and byte order are made plain") {
+  for (ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig})
+    for (uint8_t pointer_size : {uint8_t{4}, uint8_t{8}})
+      for (Packing packing : kPackings) {
+        ImageSpec spec = {.order = order, .pointer_size = pointer_size, .parts = {}};
+        spec.parts.push_back({.name = ".debug_str", .contents = std::string(900, 'x')});
+        spec.parts.push_back({.name = ".debug_line", .contents = "plain"});
+        pack(spec, spec.parts[0], packing);
+        std::string file = build_image(spec);
+        auto plain = dwarf::PlainFile::make(*elf::parse(as_bytes(file)));
+        REQUIRE(plain);
+        CHECK(plain->debug_size() == 905);
+        auto image = elf::parse(plain->bytes());
+        REQUIRE(image);
+        CHECK(image->order == order);
+        CHECK(image->pointer_size == pointer_size);
+        CHECK(as_text(image->contents(".debug_str").value()) == std::string(900, 'x'));
+        CHECK(as_text(image->contents(".debug_line").value()) == "plain");
+      }
 }
 
 TEST_CASE("debug information: every prefix of each section") {
@@ -239,13 +355,13 @@ TEST_CASE("debug information: none without a unit that has code, or if it is a b
   CHECK_FALSE(opens(spec));
 
   // Says that 16 bytes make 1 GiB.
-  for (std::string name : {".zdebug_str", ".gnu.debuglto_.zdebug_str"}) {
-    spec = image_spec({});
-    spec.parts.push_back(
-        {.name = name, .contents = "ZLIB" + std::string("\0\0\0\0\x40\0\0\0", 8) + "1234"});
-    CHECK_FALSE(opens(spec));
-  }
-  spec.parts.pop_back();
+  spec = image_spec({});
+  spec.parts.push_back({.name = ".zdebug_str",
+                        .contents = "ZLIB" + std::string("\0\0\0\0\x40\0\0\0", 8) + "1234"});
+  CHECK_FALSE(opens(spec));
+  // Nobody reads that one.
+  spec.parts.back().name = ".gnu.debuglto_.zdebug_str";
+  CHECK(opens(spec));
   spec.parts.pop_back();
   spec.parts.erase(spec.parts.begin() + 2);
   CHECK_FALSE(opens(spec));

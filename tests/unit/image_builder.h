@@ -57,6 +57,7 @@ struct ImageSpec {
     uint32_t link = 0;           // number of another section; the first part is section 1
     uint64_t entry_size = 0;
     uint32_t segment_type = PT_LOAD;
+    uint64_t flags = 0;  // SHF_*, besides those of what is loaded
   };
   ByteOrder order = ByteOrder::kLittle;
   uint8_t pointer_size = 8;
@@ -122,7 +123,8 @@ inline std::string build_image(const ImageSpec& spec) {
   for (size_t i = 0; i < parts.size(); i++) {
     bool is_code = (parts[i].segment_flags & PF_X) != 0;
     out.u32(name_offsets[i]).u32(parts[i].type);
-    out.word((parts[i].address != 0 ? SHF_ALLOC : 0) | (is_code ? SHF_EXECINSTR : 0));
+    out.word(parts[i].flags | (parts[i].address != 0 ? SHF_ALLOC : 0) |
+             (is_code ? SHF_EXECINSTR : 0));
     out.word(parts[i].address).word(offsets[i]).word(parts[i].contents.size());
     out.u32(parts[i].link).u32(0).word(16).word(parts[i].entry_size);
   }
