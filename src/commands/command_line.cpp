@@ -276,13 +276,9 @@ std::vector<std::string> command_names(const Program& program) {
 }
 
 // The library says "A subcommand is required", whatever was given in its place.
-std::string missing_command(const Program& program, const std::vector<std::string>& given) {
-  if (!given.empty())
-    return fmt::format("unknown {} '{}'", given.front().starts_with('-') ? "option" : "command",
-                       printable(given.front()));
-  std::vector<std::string> names = command_names(program);
-  return fmt::format("no command: {} or {}",
-                     joined(std::span(names).first(names.size() - 1), ", "), names.back());
+std::string unknown_word(std::string_view word) {
+  return fmt::format("unknown {} '{}'", word.starts_with('-') ? "option" : "command",
+                     printable(word));
 }
 
 CommandLine tell_what_is_here(const Program& program, std::string_view problem,
@@ -292,14 +288,20 @@ CommandLine tell_what_is_here(const Program& program, std::string_view problem,
   return {.status = kUsage};
 }
 
+// Who gives none at all asks what there is.
 CommandLine unknown_command(const Program& program, const std::vector<std::string>& given) {
+  if (given.empty()) {
+    std::string text = help_text(program);
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+    return {.status = kUsage};
+  }
+  std::string message = unknown_word(given.front());
   for (const ForeignWord& foreign : program.foreign_commands)
-    if (!given.empty() && given.front() == foreign.word)
-      return tell_what_is_here(program, missing_command(program, given), foreign);
+    if (given.front() == foreign.word)
+      return tell_what_is_here(program, message, foreign);
   std::vector<std::string> names = command_names(program);
   names.insert(names.end(), {"help", "--help", "--version", "--licenses"});
-  return usage_error(program, "", missing_command(program, given),
-                     given.empty() ? "" : closest(given.front(), names));
+  return usage_error(program, "", message, closest(given.front(), names));
 }
 
 // The library's words are "--pid: 1 required  missing" and "json was given a disallowed flag

@@ -41,10 +41,8 @@ What it says of itself.
 
 A command is needed, and known.
 
-  $ gosym
-  gosym: error: no command: record, report, top, diff, goroutines, archive, inspect, resolve, annotate or doctor
-  gosym: hint: see 'gosym --help'
-  [2]
+  $ gosym >bare; echo $?; gosym --help | cmp - bare
+  2
 
   $ gosym frobnicate
   gosym: error: unknown command 'frobnicate'
