@@ -70,6 +70,7 @@ std::string capabilities(uint64_t owned) {
                  {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
                  {CAP_FOWNER, "CAP_FOWNER"},
                  {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
+                 {CAP_KILL, "CAP_KILL"},
                  {CAP_SYSLOG, "CAP_SYSLOG"}};
   std::vector<std::string> names;
   for (const auto& capability : kUseful)

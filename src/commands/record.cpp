@@ -15,7 +15,6 @@
 #include "commands/record_notes.h"
 #include "commands/record_options.h"
 #include "commands/record_targets.h"
-#include "record/privileges.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -131,10 +130,10 @@ Result<int> record(const RecordOptions& options) {
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
 
-  // From here on files and processes of strangers are read: with no more rights than that
-  // takes. The command was made before, and keeps those of the user.
-  forbid_new_privileges();
-  drop_privileges();
+  // From here on files of strangers are read: with no more rights than that takes. The command
+  // was made before, and keeps those of the user.
+  if (auto confined = confine_recorder(*targets); !confined)
+    return std::move(confined).error();
 
   // Events are collected before the processes that run already are listed, or a mapping made in
   // between would be missed; only then is the command let go, and does the time count.

@@ -6,7 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "confine/process_kind.h"
 #include "goroutine/wall_sampler.h"
+#include "record/helper_process.h"
 #include "record/privileges.h"
 #include "record/rights.h"
 
@@ -151,6 +153,15 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                                 .frequency = plan.wall_frequency,
                                                 .seed = monotonic_ns(),
                                                 .may_begin_later = !options.command.empty()});
+}
+
+Result<> confine_recorder(const Targets& targets, const std::vector<std::string>& written) {
+  forbid_new_privileges();
+  if (auto made = make_helper_starter(); !made)
+    return made;
+  enter(ProcessKind::kRecorder, {.read = {}, .written = written},
+        targets.command ? static_cast<int>(targets.command->pid()) : 0);
+  return Ok{};
 }
 
 Result<Watch> open_watch(UniqueFd parent, Targets& targets) {

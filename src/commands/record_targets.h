@@ -31,6 +31,10 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
 // ends us while an output waits for its reader. `parent` is who started us.
 Result<Watch> open_watch(UniqueFd parent, Targets& targets);
 
+// Gives up the rights that taking samples needs no more, once all is open; helpers keep those
+// to look at processes and their files. `written`: directories where files may be made.
+Result<> confine_recorder(const Targets& targets, const std::vector<std::string>& written = {});
+
 // Samples are taken: lets the command run, and the time that was asked for.
 Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns);
 

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 
@@ -25,7 +26,6 @@
 #include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
 #include "profile/scheduler_frames.h"
-#include "record/privileges.h"
 
 namespace gosym {
 
@@ -269,8 +269,13 @@ Result<int> top(TopOptions& options) {
   if (!watch)
     return std::move(watch).error();
   // As for `record`: before it looks at anything of others.
-  forbid_new_privileges();
-  drop_privileges();
+  std::vector<std::string> written = {"."};
+  if (!options.save.empty())
+    written.push_back(options.save.find('/') == options.save.npos
+                          ? "."
+                          : std::filesystem::path(options.save).parent_path().string());
+  if (auto confined = confine_recorder(*targets, written); !confined)
+    return std::move(confined).error();
   if (auto started = recording.start(); !started)
     return std::move(started).error();
   tell_start(opened, recording.info(), options.record);

@@ -15,6 +15,11 @@ struct Capabilities {
   __user_cap_data_struct halves[2]{};
 };
 
+// Before these were told apart, and where they are not given by name, they are parts of
+// CAP_SYS_ADMIN.
+constexpr uint64_t kPartsOfAdmin =
+    uint64_t{1} << CAP_BPF | uint64_t{1} << CAP_PERFMON | uint64_t{1} << CAP_CHECKPOINT_RESTORE;
+
 }  // namespace
 
 uint64_t permitted_capabilities() {
@@ -35,7 +40,10 @@ bool set_capabilities(uint64_t permitted, uint64_t effective) {
 
 void keep_capabilities(uint64_t kept) {
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  kept &= permitted_capabilities();
+  uint64_t owned = permitted_capabilities();
+  if ((kept & kPartsOfAdmin & ~owned) != 0)
+    kept |= uint64_t{1} << CAP_SYS_ADMIN;
+  kept &= owned;
   set_capabilities(kept, kept);
 }
 

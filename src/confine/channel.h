@@ -17,7 +17,7 @@ bool send_bytes(int channel, const void* message, size_t size, int fd);
 // How many there were; -1: none, the other end is closed or errno says why.
 ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd);
 
-// Of the descriptors behind standard error.
+// Closes all descriptors but standard ones and this.
 void close_all_but(int kept);
 
 template <class Message>

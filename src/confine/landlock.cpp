@@ -28,7 +28,7 @@ struct Refused {
   uint64_t scoped;
 };
 
-// What each version knows: bits from 0 on, so many.
+// Each version's numbers of bits that it knows, from bit 0 on.
 constexpr struct {
   int files;
   int network;
@@ -66,13 +66,14 @@ int landlock_version() {
   return static_cast<int>(std::max(0L, syscall(kCreateRuleset, nullptr, 0, kTellVersion)));
 }
 
-PathRules::PathRules(const ReachablePaths* paths) {
+PathRules::PathRules(const ReachablePaths* paths, bool is_to_read) {
   int version = std::min(landlock_version(), static_cast<int>(std::size(kKnown)));
   if (!paths || version == 0)
     return;
   const auto& known = kKnown[version - 1];
-  bool is_alone = paths->read.empty() && paths->written.empty();
-  Refused refused{first_bits(known.files), is_alone ? first_bits(known.network) : 0,
+  bool is_alone = paths->read.empty() && paths->written.empty() && !is_to_read;
+  Refused refused{first_bits(known.files) & (is_to_read ? ~kToRead : UINT64_MAX),
+                  is_alone ? first_bits(known.network) : 0,
                   is_alone ? first_bits(known.scoped) : 0};
   rules_ = UniqueFd(static_cast<int>(syscall(kCreateRuleset, &refused, sizeof(refused), 0)));
   for (const std::string& path : paths->read)

@@ -242,7 +242,7 @@ private:
     return UniqueFd(open(request.path, flags | O_CLOEXEC | O_NOCTTY, request.mode & 0666));
   }
 
-  // What the parser may write already, as "/dev/stdout".
+  // A file that the parser may write already, as "/dev/stdout".
   static UniqueFd open_again_to_write(int flags, const UniqueFd& base) {
     int had = fcntl(base.get(), F_GETFL);
     bool is_written = (had & O_PATH) == 0 && (had & O_ACCMODE) != O_RDONLY;
@@ -261,10 +261,10 @@ private:
     struct stat status {};
     if (!found || fstat(found.get(), &status) != 0)
       return {};
-    // What the parser has open is its own, also a pipe.
+    // A file that the parser has open is its own, also a pipe.
     bool is_its_own = request.path[0] == '\0' && (fcntl(found.get(), F_GETFL) & O_PATH) == 0;
     is_named = is_named || is_its_own;
-    // What is found by name is opened as well: later it has none.
+    // A file that is found by name is opened as well: later it has none.
     if ((flags & O_PATH) != 0)
       return is_named && S_ISREG(status.st_mode) ? opened_again(found, O_RDONLY)
                                                  : std::move(found);
@@ -278,13 +278,16 @@ private:
     return refuse_unless(is_named || may_be_read(file, status)) ? std::move(file) : UniqueFd();
   }
 
-  static bool may_be_read(const UniqueFd& file, const struct stat& status) {
+  bool may_be_read(const UniqueFd& file, const struct stat& status) const {
     struct statfs system {};
-    if (fstatfs(file.get(), &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
+    if (fstatfs(file.get(), &system) != 0)
       return false;
-    return (status.st_mode & S_IROTH) != 0 ||
-           (S_ISREG(status.st_mode) &&
-            (begins_as_elf(file) || is_named_as_source(real_path(file, ""))));
+    if (system.f_type == PROC_SUPER_MAGIC)
+      return files_.has_processes && (status.st_mode & S_IROTH) != 0;
+    if (may_be_code(file))
+      return true;
+    std::string path = S_ISREG(status.st_mode) ? real_path(file, "") : "";
+    return is_named_as_source(path);
   }
 
   const NamedFiles& files_;
@@ -332,7 +335,8 @@ struct Understood {
   void* result = nullptr;  // where what is asked for goes
 };
 
-// What these paths lead to is another thing in each process; -1: it is none of them.
+// The descriptor that a path stands for, which is another file in each process; -1: it is none
+// of them.
 int own_descriptor(std::string_view path) {
   constexpr std::string_view kStreams[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   for (int stream = 0; stream < 3; stream++)
@@ -503,6 +507,12 @@ void on_call(int /*signal*/, siginfo_t* info, void* context) noexcept {
 
 }  // namespace
 
+bool may_be_code(const UniqueFd& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 &&
+         ((status.st_mode & S_IROTH) != 0 || (S_ISREG(status.st_mode) && begins_as_elf(file)));
+}
+
 bool is_named_input(const NamedFiles& files, std::string_view path) {
   auto is_it = [&](const std::string& name) { return is_below(path, name); };
   return std::ranges::any_of(files.inputs, is_it) || is_output(files, path);
@@ -546,10 +556,10 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
       _exit(1);
-    // What the user sends is for the others; who has nobody to serve ends.
+    // Signals of the user are for the others; an opener that has nobody to serve ends.
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
       ::signal(signal, SIG_IGN);
-    // Who reads our standard output is not to wait for one that is left behind.
+    // A reader of our standard output is not to wait for one that is left behind.
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       dup2(theirs.get(), stream);
     close_all_but(STDERR_FILENO);

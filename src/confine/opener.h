@@ -13,7 +13,7 @@
 //
 //   to read   what the user named, and what lies below it; ELF files; what others than its
 //             owner and group may read; files whose name ends as that of a source does. In
-//             /proc, nothing
+//             /proc, nothing, or what everybody may read
 //   to write  the outputs that the user named, by way of PATH.NUMBER.tmp, and files without a
 //             name in a directory for such
 //
@@ -21,12 +21,13 @@
 
 namespace gosym {
 
-// What the user named.
+// Files that the user named.
 struct NamedFiles {
   std::vector<std::string> inputs = {};  // files, and directories of such
   std::vector<std::string> roots = {};   // directories of files that he did not name
   std::vector<std::string> outputs = {};
-  bool has_exports = false;  // gosym-1.svg and the like, here
+  bool has_exports = false;    // gosym-1.svg and the like, here
+  bool has_processes = false;  // what /proc tells everybody
 };
 
 // Starts openers, whose end of the socket is `theirs`. They end with the last of the other end,
@@ -37,7 +38,10 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files);
 // files are waited for as long as it takes, others for a few seconds.
 void ask_openers(UniqueFd channel, const NamedFiles& files);
 
-// Whether a path is one of those, for tests.
+// True for a file that others than its owner may read, or that begins as an ELF file does.
+bool may_be_code(const UniqueFd& file);
+
+// The kinds of paths above, for tests.
 bool is_named_input(const NamedFiles& files, std::string_view path);
 bool is_output(const NamedFiles& files, std::string_view path);
 bool is_draft_of_output(const NamedFiles& files, std::string_view draft,

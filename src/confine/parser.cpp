@@ -168,7 +168,7 @@ private:
     _exit(WEXITSTATUS(status));
   }
 
-  // Where the kernel does not let it end, it stays behind.
+  // The parser stays behind where the kernel does not let it end.
   [[noreturn]] void leave() {
     kill(parser_, SIGKILL);
     end_by(asked_to_end_);

@@ -20,6 +20,17 @@ constexpr uint64_t kNoCapability = 0;
 constexpr uint64_t kToOpen = uint64_t{1} << CAP_DAC_OVERRIDE |
                              uint64_t{1} << CAP_DAC_READ_SEARCH | uint64_t{1} << CAP_FOWNER;
 
+// To look into processes of others, and at the files that they have mapped.
+constexpr uint64_t kToLook = uint64_t{1} << CAP_SYS_PTRACE |
+                             uint64_t{1} << CAP_DAC_READ_SEARCH |
+                             uint64_t{1} << CAP_CHECKPOINT_RESTORE;
+
+// To take samples, also of CPUs that come later: CAP_BPF for their rings, which Linux
+// before 5.19 wants for each use of a map as well. To signal a command that has changed its
+// user.
+constexpr uint64_t kToRecord = uint64_t{1} << CAP_BPF | uint64_t{1} << CAP_PERFMON |
+                               uint64_t{1} << CAP_SYSLOG | uint64_t{1} << CAP_KILL;
+
 constexpr ProcessRow kProcessRows[] = {
     {.kind = ProcessKind::kFront,
      .name = "front",
@@ -53,6 +64,38 @@ constexpr ProcessRow kProcessRows[] = {
      .paths = PathFilter::kGiven,
      .may_execute = false,
      .has_sockets = true},
+    {.kind = ProcessKind::kStarter,
+     .name = "starter",
+     .task = "starts the next two",
+     .capabilities = kToLook,
+     .filter = CallFilter::kStarting,
+     .paths = PathFilter::kNone,
+     .may_execute = false,
+     .has_sockets = false},
+    {.kind = ProcessKind::kFinder,
+     .name = "finder",
+     .task = "opens what processes have mapped",
+     .capabilities = kToLook,
+     .filter = CallFilter::kOpening,
+     .paths = PathFilter::kNone,
+     .may_execute = false,
+     .has_sockets = false},
+    {.kind = ProcessKind::kReader,
+     .name = "reader",
+     .task = "reads the memory of processes",
+     .capabilities = uint64_t{1} << CAP_SYS_PTRACE,
+     .filter = CallFilter::kReading,
+     .paths = PathFilter::kNone,  // Landlock would refuse the memory as well
+     .may_execute = false,
+     .has_sockets = false},
+    {.kind = ProcessKind::kRecorder,
+     .name = "recorder",
+     .task = "takes samples, reads binaries",
+     .capabilities = kToRecord,
+     .filter = CallFilter::kRecording,
+     .paths = PathFilter::kToRead,
+     .may_execute = false,
+     .has_sockets = false},
 };
 
 }  // namespace
@@ -69,14 +112,15 @@ Enforced enforced_here() {
   return {.has_filters = has_call_filters(), .landlock_version = landlock_version()};
 }
 
-void enter(ProcessKind kind, const ReachablePaths& paths) {
+void enter(ProcessKind kind, const ReachablePaths& paths, int signalled) {
   const ProcessRow& row = row_of(kind);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);
-  PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths);
+  PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
+                  /*is_to_read=*/row.paths == PathFilter::kToRead);
   // Whose paths no opener takes has to open them itself.
-  bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter);
-  if (has_filter || row.paths == PathFilter::kGiven)
+  bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter, signalled);
+  if (has_filter || row.paths != PathFilter::kRefused)
     rules.apply();
   on_entered(kind);
 }

@@ -6,25 +6,39 @@
 #include <string_view>
 #include <vector>
 
-// What each process of gosym may do. Whoever reads bytes of strangers may be taken over by
-// them, so that it has to have nothing to give: no right, no path, no socket, nobody to signal.
+// Processes of gosym, and what each may do. Whoever reads bytes of strangers may be taken over
+// by them, so that it has to have nothing to give: no right, no path, no socket, nobody to
+// signal.
 
 namespace gosym {
 
-enum class ProcessKind : uint8_t { kFront, kOpener, kParser, kFetcher };
+enum class ProcessKind : uint8_t {
+  kFront,
+  kOpener,
+  kParser,
+  kFetcher,
+  kStarter,
+  kFinder,
+  kReader,
+  kRecorder,
+};
 
 // System calls, as seccomp(2) lets them through.
 enum class CallFilter : uint8_t {
-  kNone,      // all
-  kFetching,  // none by which one changes, starts, signals or looks into others
-  kOpening,   // likewise, and none by which one connects
-  kParsing,   // those alone that computing takes; what has a path is asked of an opener
+  kNone,       // all
+  kFetching,   // none by which one changes, starts, signals or looks into others
+  kOpening,    // likewise, and none by which one connects
+  kParsing,    // those alone that computing takes; what has a path is asked of an opener
+  kStarting,   // none by which one changes others or executes a program
+  kReading,    // those alone that computing takes, and to read the memory of others
+  kRecording,  // none by which one changes or starts others, loads a program, or connects
 };
 
 // Paths, as landlock(7) lets them through.
 enum class PathFilter : uint8_t {
   kNone,     // all
   kGiven,    // those that enter() is given
+  kToRead,   // all to read, and to write those that enter() is given
   kRefused,  // none
 };
 
@@ -43,7 +57,7 @@ struct ProcessRow {
 std::span<const ProcessRow> process_rows();
 const ProcessRow& row_of(ProcessKind kind);
 
-// What of it this kernel, and the container we may be in, can enforce.
+// The part of it that this kernel, and the container we may be in, can enforce.
 struct Enforced {
   bool has_filters = false;
   int landlock_version = 0;  // 0: none
@@ -57,8 +71,9 @@ struct ReachablePaths {
 };
 
 // Applies a row to this process, for good. No other thread of it may run yet. What the kernel
-// cannot enforce is left out.
-void enter(ProcessKind kind, const ReachablePaths& paths = {});
+// cannot enforce is left out. `signalled`: a process that a recorder may send signals to; 0:
+// none.
+void enter(ProcessKind kind, const ReachablePaths& paths = {}, int signalled = 0);
 
 // Called when a row has been applied; does nothing. Tests have one of their own, which acts as
 // who has taken the process over.

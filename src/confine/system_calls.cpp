@@ -9,8 +9,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <memory>
+#include <span>
 
 namespace gosym {
 
@@ -27,7 +30,7 @@ constexpr bool kIsSanitized = __has_feature(address_sanitizer);
 constexpr bool kIsSanitized = false;
 #endif
 
-// What the C and C++ libraries, zlib, zstd, ncurses and LLVM call to compute and to use
+// Calls of the C and C++ libraries, zlib, zstd, ncurses and LLVM to compute and to use
 // descriptors that they have. Some are not on every machine: libseccomp passes over those.
 constexpr int kComputing[] = {SCMP_SYS(read),
                               SCMP_SYS(write),
@@ -149,7 +152,7 @@ constexpr int kComputing[] = {SCMP_SYS(read),
                               SCMP_SYS(landlock_restrict_self),
                               SCMP_SYS(landlock_create_ruleset)};
 
-// Those of which only some are harmless: the value that argument has to have, under the mask.
+// Calls of which only some are harmless: the value that argument has to have, under the mask.
 struct Harmless {
   int call;
   unsigned argument;
@@ -180,13 +183,13 @@ constexpr Harmless kHarmless[] = {
     {SCMP_SYS(fcntl), 1, kInt, F_SETLK},
     {SCMP_SYS(fcntl), 1, kInt, F_ADD_SEALS},
     {SCMP_SYS(fcntl), 1, kInt, F_GET_SEALS},
-    // Of a thread its name, and of a piece of memory.
+    // The name of a thread, and that of a piece of memory.
     {SCMP_SYS(prctl), 0, kInt, 15 /* PR_SET_NAME */},
     {SCMP_SYS(prctl), 0, kInt, 16 /* PR_GET_NAME */},
     {SCMP_SYS(prctl), 0, kInt, 0x53564d41 /* PR_SET_VMA */},
     // Our own limits, not those of another process.
     {SCMP_SYS(prlimit64), 0, kInt, 0},
-    // What lies open, without a path.
+    // Files that lie open, without a path.
     {SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, AT_EMPTY_PATH},
     {SCMP_SYS(statx), 2, AT_EMPTY_PATH, AT_EMPTY_PATH}};
 
@@ -195,12 +198,12 @@ constexpr int kWithPaths[] = {SCMP_SYS(open),     SCMP_SYS(openat),    SCMP_SYS(
                               SCMP_SYS(stat),     SCMP_SYS(lstat),     SCMP_SYS(rename),
                               SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(unlink),
                               SCMP_SYS(unlinkat)};
-// Of those that a rule above lets through where there is no path, the rest.
+// The rest of those that a rule above lets through where there is no path.
 constexpr Harmless kWithPathsIf[] = {{SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, 0},
                                      {SCMP_SYS(statx), 2, AT_EMPTY_PATH, 0}};
 
-// What changes the system, starts, signals or looks into others, or has had more mistakes in it
-// than any other.
+// Calls that change the system, start, signal or look into others, or have had more mistakes in
+// them than any other.
 constexpr int kOfOthers[] = {SCMP_SYS(execve),
                              SCMP_SYS(execveat),
                              SCMP_SYS(fork),
@@ -300,21 +303,39 @@ constexpr int kOfFetching[] = {SCMP_SYS(socket),  SCMP_SYS(socketpair), SCMP_SYS
                                SCMP_SYS(accept4), SCMP_SYS(mkdir),      SCMP_SYS(mkdirat),
                                SCMP_SYS(rmdir),   SCMP_SYS(fchmod),     SCMP_SYS(fchmodat)};
 
+// One who records uses BPF maps and events that are open, and opens those of a CPU that comes.
+constexpr int kOfRecording[] = {SCMP_SYS(bpf), SCMP_SYS(perf_event_open),
+                                SCMP_SYS(sched_setattr), SCMP_SYS(kill)};
+// Commands of bpf(2) that load programs, attach, or open what others have made.
+constexpr uint64_t kBpfOfOthers[] = {5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 16, 17,
+                                     18, 19, 20, 23, 29, 30, 31, 32, 34, 35, 36};
+
+// One who starts processes that look into others: what he, or they, need of the above.
+constexpr int kOfStarting[] = {SCMP_SYS(fork),   SCMP_SYS(vfork),
+                               SCMP_SYS(kill),   SCMP_SYS(process_vm_readv),
+                               SCMP_SYS(capset), SCMP_SYS(socketpair)};
+
 bool add(const CallRules& filter, uint32_t action, const Harmless& rule) {
   scmp_arg_cmp compared = {rule.argument, SCMP_CMP_MASKED_EQ, rule.mask, rule.value};
   return seccomp_rule_add_array(filter.get(), action, rule.call, 1, &compared) == 0;
 }
 
-bool add_parsing(const CallRules& filter) {
+bool add_parsing(const CallRules& filter, CallFilter wanted) {
   bool is_done = true;
+  bool has_openers = wanted == CallFilter::kParsing;
   for (int call : kComputing)
     is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0) == 0;
   for (const Harmless& rule : kHarmless)
     is_done &= add(filter, SCMP_ACT_ALLOW, rule);
-  for (int call : kWithPaths)
-    is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_TRAP, call, 0) == 0;
-  for (const Harmless& rule : kWithPathsIf)
-    is_done &= add(filter, SCMP_ACT_TRAP, rule);
+  if (has_openers) {
+    for (int call : kWithPaths)
+      is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_TRAP, call, 0) == 0;
+    for (const Harmless& rule : kWithPathsIf)
+      is_done &= add(filter, SCMP_ACT_TRAP, rule);
+  } else {
+    is_done &=
+        seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(process_vm_readv), 0) == 0;
+  }
   // To end by a signal, as abort(3) does, and to stop.
   for (int call : {SCMP_SYS(kill), SCMP_SYS(tgkill)})
     is_done &= add(filter, SCMP_ACT_ALLOW, {call, 0, kInt, static_cast<uint64_t>(getpid())});
@@ -323,10 +344,22 @@ bool add_parsing(const CallRules& filter) {
   return is_done;
 }
 
-bool add_refusing(const CallRules& filter, bool is_fetching) {
+std::span<const int> exceptions_of(CallFilter wanted) {
+  if (wanted == CallFilter::kStarting)
+    return kOfStarting;
+  return wanted == CallFilter::kRecording ? std::span<const int>(kOfRecording)
+                                          : std::span<const int>();
+}
+
+bool add_refusing(const CallRules& filter, CallFilter wanted, int signalled) {
   bool is_done = true;
+  bool is_fetching = wanted == CallFilter::kFetching;
+  bool is_starting = wanted == CallFilter::kStarting;
+  bool is_recording = wanted == CallFilter::kRecording;
+  std::span<const int> exceptions = exceptions_of(wanted);
   auto refuse = [&](int call) {
-    is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0) == 0;
+    if (std::ranges::find(exceptions, call) == exceptions.end())
+      is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0) == 0;
   };
   auto refuse_unless = [&](const scmp_arg_cmp& allowed, int call) {
     is_done &=
@@ -338,15 +371,20 @@ bool add_refusing(const CallRules& filter, bool is_fetching) {
     for (int call : kOfFetching)
       refuse(call);
   // A process; or a thread as well.
-  if (is_fetching)
+  if (is_fetching || is_recording)
     refuse_unless({0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}, SCMP_SYS(clone));
-  else
+  else if (!is_starting)
     refuse(SCMP_SYS(clone));
   is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
-  // Of another.
+  // Limits and signals of another.
   refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
   refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
-  // Of the terminal, as if it had been typed.
+  if (is_recording) {
+    refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(signalled), 0}, SCMP_SYS(kill));
+    for (uint64_t command : kBpfOfOthers)
+      refuse_unless({0, SCMP_CMP_EQ, command, 0}, SCMP_SYS(bpf));
+  }
+  // Input of the terminal, as if it had been typed.
   refuse_unless({1, SCMP_CMP_MASKED_EQ, kInt, TIOCSTI}, SCMP_SYS(ioctl));
   return is_done;
 }
@@ -358,16 +396,15 @@ bool has_call_filters() {
   return !kIsSanitized && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &trap) == 0;
 }
 
-bool load_call_filter(CallFilter wanted) {
-  bool is_parsing = wanted == CallFilter::kParsing;
+bool load_call_filter(CallFilter wanted, int signalled) {
+  bool is_parsing = wanted == CallFilter::kParsing || wanted == CallFilter::kReading;
   CallRules filter(seccomp_init(is_parsing ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW),
                    seccomp_release);
   if (!filter || !has_call_filters())
     return false;
   // The fewest comparisons for each call, of which a report makes ten thousands.
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  return (is_parsing ? add_parsing(filter)
-                     : add_refusing(filter, wanted == CallFilter::kFetching)) &&
+  return (is_parsing ? add_parsing(filter, wanted) : add_refusing(filter, wanted, signalled)) &&
          seccomp_load(filter.get()) == 0;
 }
 

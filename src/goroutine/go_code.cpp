@@ -11,8 +11,8 @@
 #include "go/build_info.h"
 #include "go/inline_tree.h"
 #include "go/unwind_rule.h"
+#include "record/files/file_helper.h"
 #include "record/files/found_file.h"
-#include "record/files/image_file.h"
 #include "record/snapshot.h"
 
 namespace gosym {
@@ -209,8 +209,10 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
 
 }  // namespace
 
-Result<GoCode> GoCode::open(uint32_t pid) {
-  auto mappings = code_mappings_of(pid, monotonic_ns());
+Result<GoCode> GoCode::open(uint32_t pid, FileHelper& helper) {
+  auto maps = helper.read_maps(pid);
+  auto mappings = maps ? code_mappings_in(*maps, pid, monotonic_ns())
+                       : Result<std::vector<RawMapping>>(std::move(maps).error());
   if (!mappings)
     return std::move(mappings)
         .error()
@@ -224,7 +226,7 @@ Result<GoCode> GoCode::open(uint32_t pid) {
       continue;
     auto [entry, is_new] = known.try_emplace(mapping.file);
     if (is_new)
-      if (auto opened = open_mapped_file(mapping))
+      if (auto opened = helper.open_to_read(mapping))
         if (auto file = open_go_file(mapping.path, *opened)) {
           entry->second = code.files_.size();
           code.files_.push_back(*std::move(file));

@@ -16,6 +16,8 @@
 
 namespace gosym {
 
+class FileHelper;
+
 // A file with Go code that a process has mapped.
 struct GoFile {
   std::string path;
@@ -31,8 +33,8 @@ struct GoFile {
 class GoCode {
 public:
   // Fails if the process may not be looked into. A file that cannot be read, or whose function
-  // table is damaged, is left out.
-  static Result<GoCode> open(uint32_t pid);
+  // table is damaged, is left out. The helper opens them.
+  static Result<GoCode> open(uint32_t pid, FileHelper& helper);
 
   // That of a process of which there is a core file. Files are looked for at their paths;
   // `program`, unless it is empty, is where that of the program lies now. One with other build

@@ -69,15 +69,15 @@ Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
 // A process whose goroutines are sampled.
 class WallSampler::Process {
 public:
-  Process(uint32_t pid, MemoryHelper& memory)
-      : pid_(pid), memory_(memory), read_memory_(memory.reader_of(pid)) {}
+  Process(uint32_t pid, MemoryHelper& memory, FileHelper& files)
+      : pid_(pid), memory_(memory), files_(files), read_memory_(memory.reader_of(pid)) {}
 
   // Whether it runs Go code whose goroutines can be read.
   Result<bool> find_runtimes(uint64_t now) {
     ask_at_ = now + kAskAgainAfter;
     owners_.clear();
     runtimes_.clear();
-    auto code = GoCode::open(pid_);
+    auto code = GoCode::open(pid_, files_);
     if (!code)
       return std::move(code).error();
     code_ = std::make_unique<GoCode>(*std::move(code));
@@ -126,7 +126,10 @@ public:
   void tell_program(uint64_t time, std::vector<SidebandRecord>& records) {
     if (!std::exchange(is_new_program_, false))
       return;
-    auto mappings = code_mappings_of(pid_, time);
+    auto maps = files_.read_maps(pid_);
+    if (!maps)
+      return;
+    auto mappings = code_mappings_in(*maps, pid_, time);
     if (!mappings)
       return;
     records.emplace_back(
@@ -150,6 +153,7 @@ private:
 
   uint32_t pid_;
   MemoryHelper& memory_;
+  FileHelper& files_;
   proc::ReadMemory read_memory_;
   uint64_t ask_at_ = 0;
   bool is_new_program_ = false;
@@ -172,7 +176,7 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
   wall.source = EventSource::kGoroutines;
   events_.push_back(wall);
   for (uint32_t pid : options.pids)
-    processes_.push_back(std::make_unique<Process>(pid, memory_));
+    processes_.push_back(std::make_unique<Process>(pid, memory_, files_));
   for (size_t i = 0; i < options.most; i++)
     random_.push_back(std::uniform_real_distribution<double>(0, 1)(generator_));
 }
@@ -304,7 +308,7 @@ WallSampler::Counters WallSampler::counters() const {
   Counters counters = inner_ ? inner_->counters() : Counters();
   counters.cpus.push_back(
       {.samples = sample_count_, .event = static_cast<uint32_t>(events_.size() - 1)});
-  counters.hung_reads += memory_.hung_count();
+  counters.hung_reads += memory_.hung_count() + files_.hung_count();
   for (const std::unique_ptr<Process>& process : processes_)
     counters.shortened += process->shortened();
   return counters;

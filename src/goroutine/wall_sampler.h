@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "record/files/file_helper.h"
 #include "record/memory_helper.h"
 #include "record/sampler.h"
 
@@ -75,6 +76,7 @@ private:
   bool may_begin_later_;            // as in the options
   std::vector<EventType> events_;   // its own, then this
   MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
+  FileHelper files_;
   std::vector<std::unique_ptr<Process>> processes_;
   UniqueFd timer_;
   UniqueFd poll_;  // readable at the next look, or when there are samples of `inner_`

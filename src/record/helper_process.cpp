@@ -9,9 +9,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <set>
 
 #include "base/clock.h"
+#include "confine/channel.h"
+#include "confine/process_kind.h"
 #include "proc/process.h"
+#include "record/files/file_helper.h"
+#include "record/memory_helper.h"
 
 namespace gosym {
 
@@ -22,10 +28,101 @@ namespace {
 constexpr uint64_t kPatience = 100'000'000;
 constexpr uint64_t kPatienceForTurn = 1'000'000'000;
 
+uint32_t only_process = 0;  // 0: any
+
+// A child with one end of a channel and nothing else. -1: there can be none.
+template <class Run>
+int start_child(UniqueFd& channel, Run run) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return -1;
+  channel = UniqueFd(ends[0]);
+  UniqueFd theirs(ends[1]);
+  int parent = getpid();
+  int pid = fork();
+  if (pid != 0)
+    return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  // What the user sends to end a recording is for the recorder.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    ::signal(signal, SIG_IGN);
+  dup2(theirs.get(), 0);
+  close_range(1, UINT32_MAX, 0);
+  run(0);
+  _exit(0);
+}
+
+int start_helper(HelperKind kind, UniqueFd& channel) {
+  return start_child(channel,
+                     kind == HelperKind::kFiles ? FileHelper::serve : MemoryHelper::serve);
+}
+
+// Where it waits in the kernel for one who does not answer, it stays.
+void end_helper(int pid) {
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, WNOHANG);
+}
+
+// 'D' and the like; '\0': not known.
+char state_of_helper(int pid) {
+  auto status = proc::status_of(static_cast<uint32_t>(pid));
+  return status ? status->state : '\0';
+}
+
+enum class Order : uint32_t { kStart, kEnd, kTellState };
+
+struct StarterRequest {
+  Order order;
+  HelperKind kind;
+  int32_t pid;
+};
+struct StarterReply {
+  int32_t pid;  // -1: none could be started
+  char state;
+};
+
+// Who asks may have been taken over.
+void serve_starter(int channel) {
+  enter(ProcessKind::kStarter);
+  std::set<int> helpers;
+  StarterRequest request{};
+  UniqueFd none;
+  while (receive_message(channel, request, sizeof(request), none)) {
+    StarterReply reply{.pid = -1, .state = '\0'};
+    UniqueFd theirs;
+    if (request.order == Order::kStart) {
+      reply.pid = start_helper(request.kind, theirs);
+      if (reply.pid > 0)
+        helpers.insert(reply.pid);
+    } else if (helpers.contains(request.pid) && request.order == Order::kEnd) {
+      end_helper(request.pid);
+      helpers.erase(request.pid);
+    } else if (helpers.contains(request.pid)) {
+      reply.state = state_of_helper(request.pid);
+    }
+    if (!send_message(channel, reply, sizeof(reply), theirs.get()))
+      return;
+  }
+}
+
+UniqueFd starter;  // none: helpers are children of this process
+std::mutex ordering;
+
+StarterReply give_order(const StarterRequest& request, UniqueFd& channel) {
+  std::lock_guard lock(ordering);
+  StarterReply reply{.pid = -1, .state = '\0'};
+  if (!send_message(starter.get(), request, sizeof(request), -1) ||
+      !receive_message(starter.get(), reply, sizeof(reply), channel))
+    return {.pid = -1, .state = '\0'};
+  return reply;
+}
+
 }  // namespace
 
-HelperProcess::HelperProcess(Serve serve, uint64_t kernel_patience)
-    : serve_(std::move(serve)), kernel_patience_(kernel_patience) {}
+HelperProcess::HelperProcess(HelperKind kind, uint64_t kernel_patience)
+    : kind_(kind), kernel_patience_(kernel_patience) {}
 
 HelperProcess::~HelperProcess() {
   stop();
@@ -34,41 +131,24 @@ HelperProcess::~HelperProcess() {
 bool HelperProcess::start() {
   if (pid_ != 0)
     return true;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+  is_child_ = !starter;
+  int pid = is_child_ ? start_helper(kind_, channel_)
+                      : give_order({Order::kStart, kind_, 0}, channel_).pid;
+  if (pid <= 0 || !channel_)
     return false;
-  channel_ = UniqueFd(ends[0]);
-  UniqueFd theirs(ends[1]);
-  int parent = getpid();
-  int pid = fork();
-  if (pid < 0)
-    return false;
-  if (pid == 0)
-    run(theirs.get(), parent);
   pid_ = pid;
   return true;
 }
 
-void HelperProcess::run(int channel, int parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent)
-    _exit(1);
-  // What the user sends to end a recording is for the recorder.
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    ::signal(signal, SIG_IGN);
-  dup2(channel, 0);
-  close_range(1, UINT32_MAX, 0);
-  serve_(0);
-  _exit(0);
-}
-
-// Where it waits in the kernel for one who does not answer, it stays.
 void HelperProcess::stop() {
   channel_ = UniqueFd();
   if (pid_ == 0)
     return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, WNOHANG);
+  UniqueFd none;
+  if (is_child_)
+    end_helper(pid_);
+  else
+    give_order({Order::kEnd, kind_, pid_}, none);
   pid_ = 0;
 }
 
@@ -96,15 +176,30 @@ bool HelperProcess::wait_for_answer() {
   uint64_t begin = monotonic_ns();
   if (wait_until(begin + kPatience))
     return true;
-  auto status = proc::status_of(static_cast<uint32_t>(pid_));
-  if (status && status->state == 'R')
+  UniqueFd none;
+  char state = is_child_ ? state_of_helper(pid_)
+                         : give_order({Order::kTellState, kind_, pid_}, none).state;
+  if (state == 'R')
     return wait_until(begin + kPatienceForTurn);
-  if (!status || status->state != 'D')
+  if (state != 'D')
     return wait_until(begin);  // it may have answered since
   begin = monotonic_ns();
   bool has_come = wait_until(begin + kernel_patience_);
   kernel_patience_ -= std::min(kernel_patience_, monotonic_ns() - begin);
   return has_come;
+}
+
+Result<> make_helper_starter(uint32_t only_pid) {
+  only_process = only_pid;
+  UniqueFd channel;
+  if (start_child(channel, serve_starter) < 0)
+    return system_error("cannot start a process", errno);
+  starter = std::move(channel);
+  return Ok{};
+}
+
+bool may_help_with(uint32_t pid) {
+  return only_process == 0 || pid == only_process;
 }
 
 }  // namespace gosym

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace gosym {
+
+// The work of a helper: FileHelper's or MemoryHelper's.
+enum class HelperKind : uint32_t { kFiles, kMemory };
 
 // A process of ours for what may take for ever: a file system in user space answers when its
 // server likes to, and whoever waits for one in the kernel cannot be ended. It is asked over a
@@ -16,13 +19,10 @@ namespace gosym {
 // It has none of our descriptors: what of the recording it would keep open is nobody's.
 class HelperProcess {
 public:
-  // Runs in the process, until the channel has no other end any more.
-  using Serve = std::function<void(int channel)>;
-
   // `kernel_patience`: nanoseconds that all questions together may take longer where it waits
   // uninterruptibly: a busy disk, a process that forks with much memory, or one who makes it
   // wait.
-  HelperProcess(Serve serve, uint64_t kernel_patience);
+  HelperProcess(HelperKind kind, uint64_t kernel_patience);
   ~HelperProcess();
   HelperProcess(const HelperProcess&) = delete;
   HelperProcess& operator=(const HelperProcess&) = delete;
@@ -41,13 +41,23 @@ public:
 
 private:
   bool wait_until(uint64_t end);
-  [[noreturn]] void run(int channel, int parent);
 
-  Serve serve_;
+  HelperKind kind_;
   uint64_t kernel_patience_;
   uint64_t end_ = UINT64_MAX;  // of all waits
   int pid_ = 0;                // 0: none runs
+  bool is_child_ = false;      // else the starter's
   UniqueFd channel_;
 };
+
+// Who has given up his rights cannot start a process that has them: helpers are started for him
+// by another process, the starter, which this makes beforehand. It ends when we do.
+//
+// Helpers look at no process but `only_pid` then, unless that is 0. Fails if there can be no
+// more processes.
+Result<> make_helper_starter(uint32_t only_pid = 0);
+
+// By a helper: whether it may look at a process.
+bool may_help_with(uint32_t pid);
 
 }  // namespace gosym

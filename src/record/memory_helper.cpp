@@ -2,13 +2,17 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "base/exit_status.h"
+#include "confine/channel.h"
+#include "confine/process_kind.h"
 
 namespace gosym {
 
@@ -24,7 +28,7 @@ Error has_not_answered(uint32_t pid) {
 
 }  // namespace
 
-// The pages of `bytes` take memory once they are used.
+// A file in memory. The pages of `bytes` take memory once they are used.
 struct MemoryHelper::Arena {
   struct Piece {
     uint64_t address;
@@ -34,26 +38,32 @@ struct MemoryHelper::Arena {
   uint32_t pid;
   uint32_t count;
   int32_t error;  // an errno, or 0
-  Piece pieces[proc::kPiecesAtOnce];
+  Piece pieces[kMaxPieces];
   std::byte bytes[kRoom];
 };
 
-MemoryHelper::MemoryHelper(uint64_t patience)
-    : process_([this](int channel) { serve(channel, *arena_); }, patience) {}
+MemoryHelper::MemoryHelper(uint64_t patience) : process_(HelperKind::kMemory, patience) {}
 
 MemoryHelper::~MemoryHelper() {
   stop();
 }
 
 bool MemoryHelper::start() {
-  if (!arena_) {
-    void* memory = mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-      return false;
-    arena_ = static_cast<Arena*>(memory);
+  if (arena_)
+    return true;
+  UniqueFd file(memfd_create("arena", MFD_CLOEXEC));
+  if (!file || ftruncate(file.get(), sizeof(Arena)) != 0 || !process_.start())
+    return false;
+  void* memory =
+      mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  char signal = 0;
+  if (memory == MAP_FAILED ||
+      !send_message(process_.channel(), signal, sizeof(signal), file.get())) {
+    process_.stop();
+    return false;
   }
-  return process_.start();
+  arena_ = static_cast<Arena*>(memory);
+  return true;
 }
 
 // One that is left behind may still write into its arena: the next one gets another.
@@ -64,22 +74,42 @@ void MemoryHelper::stop() {
   arena_ = nullptr;
 }
 
-void MemoryHelper::serve(int channel, Arena& arena) {
+void MemoryHelper::serve(int channel) {
   char signal = 0;
-  std::vector<proc::MemoryPiece> pieces;
+  UniqueFd file;
+  struct stat status {};
+  if (!receive_message(channel, signal, sizeof(signal), file) ||
+      fstat(file.get(), &status) != 0 || status.st_size < off_t{sizeof(Arena)})
+    return;
+  void* memory =
+      mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED)
+    return;
+  enter(ProcessKind::kReader);
   while (recv(channel, &signal, sizeof(signal), 0) == sizeof(signal)) {
-    pieces.clear();
-    std::span<std::byte> room = arena.bytes;
-    for (uint32_t i = 0; i < arena.count; i++) {
-      pieces.push_back({arena.pieces[i].address, room.first(arena.pieces[i].size)});
-      room = room.subspan(arena.pieces[i].size);
-    }
-    arena.error = proc::try_read_memory(arena.pid, pieces);
-    for (uint32_t i = 0; i < arena.count; i++)
-      arena.pieces[i].is_read = pieces[i].is_read;
+    answer(*static_cast<Arena*>(memory));
     if (send(channel, &signal, sizeof(signal), MSG_NOSIGNAL) != sizeof(signal))
       return;
   }
+}
+
+// Who asks may have been taken over, and change what he asks for meanwhile: it is copied first.
+void MemoryHelper::answer(Arena& arena) {
+  static Arena::Piece asked[kMaxPieces];
+  static std::vector<proc::MemoryPiece> pieces;
+  auto count = std::min<size_t>(arena.count, kMaxPieces);
+  uint32_t pid = arena.pid;
+  std::memcpy(asked, arena.pieces, count * sizeof(Arena::Piece));
+  pieces.clear();
+  std::span<std::byte> room = arena.bytes;
+  for (const Arena::Piece& piece : std::span(asked, count)) {
+    size_t size = std::min<uint64_t>(piece.size, room.size());
+    pieces.push_back({piece.address, room.first(size)});
+    room = room.subspan(size);
+  }
+  arena.error = may_help_with(pid) ? proc::try_read_memory(pid, pieces) : EPERM;
+  for (size_t i = 0; i < count; i++)
+    arena.pieces[i].is_read = pieces[i].is_read;
 }
 
 proc::ReadMemory MemoryHelper::reader_of(uint32_t pid) {
@@ -92,7 +122,7 @@ Result<> MemoryHelper::read(uint32_t pid, std::span<proc::MemoryPiece> pieces) {
   while (!pieces.empty()) {
     uint64_t left = kRoom;
     size_t count = 0;
-    for (; count < std::min(pieces.size(), proc::kPiecesAtOnce); count++) {
+    for (; count < std::min(pieces.size(), kMaxPieces); count++) {
       uint64_t size = pieces[count].bytes.size();
       if (size > left)
         break;

@@ -21,14 +21,18 @@ public:
   MemoryHelper(const MemoryHelper&) = delete;
   MemoryHelper& operator=(const MemoryHelper&) = delete;
 
-  // As proc::read_memory(). Pieces together in one call are read together up to
-  // proc::kPiecesAtOnce of them and 32 MiB; a larger piece stays unread.
+  // As proc::ReadMemory. Pieces together in one call are asked for together up to kMaxPieces of
+  // them and 32 MiB; a larger piece stays unread.
+  static constexpr size_t kMaxPieces = 8 * proc::kPiecesAtOnce;
   Result<> read(uint32_t pid, std::span<proc::MemoryPiece> pieces);
   // The same of one process, as long as this lives.
   proc::ReadMemory reader_of(uint32_t pid);
 
   // All reads from now on have so long together.
   void hurry(uint64_t nanoseconds) { process_.hurry(nanoseconds); }
+
+  // Runs in the helper, until the channel has no other end any more.
+  static void serve(int channel);
 
   bool has_hung(uint32_t pid) const { return hung_.contains(pid); }
   uint64_t hung_count() const { return hung_.size(); }
@@ -40,9 +44,9 @@ private:
   Result<> take_answer(uint32_t pid, std::span<proc::MemoryPiece> pieces);
   bool start();
   void stop();
-  static void serve(int channel, Arena& arena);
+  static void answer(Arena& arena);
 
-  Arena* arena_ = nullptr;  // null: none is mapped, as no process runs
+  Arena* arena_ = nullptr;  // null: no process runs
   HelperProcess process_;
   std::set<uint32_t> hung_;  // processes
 };

@@ -20,8 +20,6 @@ constexpr uint64_t bit(int capability) {
 // CAP_SYS_ADMIN stands for these where they are not given by name.
 constexpr uint64_t kPartsOfAdmin =
     bit(CAP_BPF) | bit(CAP_PERFMON) | bit(CAP_CHECKPOINT_RESTORE);
-constexpr uint64_t kUseful = kPartsOfAdmin | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH) |
-                             bit(CAP_SYSLOG) | bit(CAP_KILL);
 
 // None of these opens a file that its user may not open. Those for limits of memory and
 // descriptors are dropped once the recorder is set up.
@@ -74,10 +72,6 @@ bool may_look_into(uint32_t pid) {
   if (has_more)
     set_capabilities(owned, owned);
   return may;
-}
-
-void drop_privileges() {
-  keep_capabilities(kept_of(permitted_capabilities(), kUseful));
 }
 
 void forbid_new_privileges() {

@@ -22,12 +22,6 @@ Result<> give_up_rights_of_file(Purpose purpose);
 // Whether the user himself may look into a process, as ptrace(2) has it.
 bool may_look_into(uint32_t pid);
 
-// Gives up, for good, the capabilities that a recording has no use for once it is set up. It
-// keeps those to look at processes and their files, to signal a command that changed its user,
-// and to sample CPUs that come later (CAP_PERFMON; CAP_BPF for their rings, which Linux before
-// 5.19 also wants for each use of a map).
-void drop_privileges();
-
 // From now on no program that is executed has more rights than we have now, whatever its file
 // says: for one who reads files of strangers.
 void forbid_new_privileges();

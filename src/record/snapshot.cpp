@@ -1,5 +1,6 @@
 #include "record/snapshot.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <bit>
@@ -58,7 +59,11 @@ std::string own_vdso() {
 }
 
 std::string read_kernel_symbols() {
-  auto text = read_file("/proc/kallsyms", kMaxKernelSymbols);
+  return read_kernel_symbols(UniqueFd(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC)).get());
+}
+
+std::string read_kernel_symbols(int kallsyms) {
+  auto text = read_file(kallsyms, kMaxKernelSymbols);
   return text ? *std::move(text) : "";
 }
 

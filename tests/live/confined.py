@@ -128,17 +128,70 @@ def taken_over_fetcher():
     KEPT.unlink()
 
 
+@functools.cache
+def go_program():
+    source = WORK / "waits.go"
+    source.write_text("package main\nimport \"time\"\nfunc main() { for { time.Sleep(time.Second) } }\n")
+    binary = WORK / "waits"
+    call("go", "build", "-o", binary, source)
+    return binary
+
+
+@contextlib.contextmanager
+def running():
+    process = subprocess.Popen([go_program()])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+# Attacks that are the task of a process: the parser of a process's files sees its own program.
+# A recorder with Landlock may open files to read, as its user root may.
+TASKS = {"parser": set(), "reader": {"memory"},
+         "recorder": {"perf", "read-shadow", "read-shadow-found"}}
+
+
+def taken_over_beside_a_process():
+    """Those that look at a process that runs, for whoever names its code."""
+    leave_nothing()
+    KEPT.write_text("kept")
+    KEPT.chmod(0o644)
+    for name, tasks in TASKS.items():
+        for number, words in enumerate((["goroutines"], ["resolve", "0x400000", "--pid"],
+                                        ["record", "-q", "-d", "1s", "--wall", "-o", WORK / "wall.raw", "-p"])):
+            if (name, words[0]) in (("reader", "resolve"), ("parser", "record")) or \
+                    (name == "recorder") != (words[0] == "record" and name != "reader"):
+                continue
+            told = WORK / f"told-{name}-{number}"
+            with sleeping() as victim, running() as pid:
+                done = call(TAKEN_OVER, *words, pid,
+                            env={**os.environ, "GOSYM_TAKEN_OVER": name, "GOSYM_VICTIM": str(victim),
+                                 "GOSYM_TOLD": str(told)})
+            tried = re.findall(rf"^{name} (\S+): (\S+)$", told.read_bytes()[8:].decode(), re.MULTILINE)
+            assert len(tried) > 20, (words, name, tried, done)
+            won = {attack for attack, outcome in tried if outcome != "refused"}
+            if name == "recorder":  # from Linux 6.15 on CAP_PERFMON reads these
+                won.discard("read-environment")
+            assert won == tasks, (words, name, won)
+    assert KEPT.read_text() == "kept" and KEPT.stat().st_mode & 0o777 == 0o644
+    KEPT.unlink()
+
+
 def attacks_work():
     """The same by one who has all rights, so that it is rights that refuse it."""
     KEPT.write_text("kept")
+    told = WORK / "told-opener"
     with sleeping() as victim:
-        done = call(TAKEN_OVER, "report", recorded(), env={**os.environ, "GOSYM_TAKEN_OVER": "opener",
-                                                           "GOSYM_VICTIM": str(victim)})
+        call(TAKEN_OVER, "report", recorded(), env={**os.environ, "GOSYM_TAKEN_OVER": "opener",
+                                                    "GOSYM_VICTIM": str(victim), "GOSYM_TOLD": str(told)})
+    text = told.read_bytes()[8:].decode()
     for name in ("write-etc", "read-shadow"):
-        assert f"opener {name}: DONE" in done.err, done.err
+        assert f"opener {name}: DONE" in text, text
     for name in ("kill", "ptrace", "memory", "execute", "socket-inet", "start", "bpf", "mount",
                  "limits"):
-        assert f"opener {name}: refused" in done.err, done.err
+        assert f"opener {name}: refused" in text, text
     leave_nothing()
 
 
@@ -166,11 +219,28 @@ def waiting_report(name, *options):
         front.wait()
 
 
-CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_FOWNER": 3}
+CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_FOWNER": 3, "CAP_SYS_PTRACE": 19,
+                "CAP_CHECKPOINT_RESTORE": 40, "CAP_KILL": 5, "CAP_SYSLOG": 34, "CAP_PERFMON": 38, "CAP_BPF": 39}
 
 
 def told_capabilities(text):
     return sum(1 << number for name, number in CAPABILITIES.items() if name in text)
+
+
+def descendants(pid):
+    return [one for child in children(pid) for one in (child, *descendants(child))]
+
+
+def check_rows(table, processes):
+    for name, pids in processes.items():
+        for pid in pids:
+            status = status_of(pid)
+            for kind in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                wanted = told_capabilities(table[name]) if kind in ("CapEff", "CapPrm") else 0
+                assert int(status[kind], 16) == wanted, (name, kind, status[kind], table[name])
+            assert status["NoNewPrivs"] == "1", name
+            assert (status["Seccomp"] == "2") == ("seccomp" in table[name]), (name, status["Seccomp"])
+    return set(processes)
 
 
 def as_the_table_says():
@@ -178,15 +248,32 @@ def as_the_table_says():
     with waiting_report("table.fifo", "--debuginfod=http://127.0.0.1:1") as front:
         fetcher, parser, *openers = sorted(children(front.pid))
         processes = {"front": [front.pid], "fetcher": [fetcher], "parser": [parser], "opener": openers}
-        assert list(processes) and set(processes) == set(table) - {"system calls", "paths"}, table
-        for name, pids in processes.items():
-            for pid in pids:
-                status = status_of(pid)
-                for kind in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
-                    wanted = told_capabilities(table[name]) if kind in ("CapEff", "CapPrm") else 0
-                    assert int(status[kind], 16) == wanted, (name, kind, status[kind], table[name])
-                assert status["NoNewPrivs"] == "1", name
-                assert (status["Seccomp"] == "2") == ("seccomp" in table[name]), (name, status["Seccomp"])
+        seen = check_rows(table, processes)
+    with running() as pid:
+        asking = subprocess.Popen([GOSYM, "resolve", "--pid", str(pid)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        asking.stdin.write(b"0x400000\n")
+        asking.stdin.flush()
+        wait_for(lambda: len(children(asking.pid)) == 5, "processes of resolve")
+        starter, parser, *openers = sorted(children(asking.pid))
+        wait_for(lambda: children(starter) and children(children(starter)[0]), "a finder")
+        finder = children(starter)[0]
+        wait_for(lambda: status_of(children(finder)[0])["Seccomp"] == "2", "filters")
+        time.sleep(0.3)
+        seen |= check_rows(table, {"front": [asking.pid], "starter": [starter], "finder": [finder],
+                                   "parser": [parser, *children(finder)], "opener": openers})
+        asking.communicate()
+        recording = subprocess.Popen([GOSYM, "record", "-q", "-d", "2s", "--wall", "-o", WORK / "rows.raw", "-p",
+                                      str(pid)])
+        readers = []
+
+        def is_reader(child):
+            return int(status_of(child)["CapEff"], 16) == told_capabilities(table["reader"])
+
+        wait_for(lambda: readers.extend(filter(is_reader, descendants(recording.pid))) or readers, "a reader")
+        seen |= check_rows(table, {"recorder": [recording.pid], "reader": readers})
+        assert recording.wait(timeout=60) == 0
+    assert seen == set(table) - {"system calls", "paths"}, table
 
 
 def ends_with_a_signal():
@@ -304,6 +391,7 @@ def outputs():
 if __name__ == "__main__":
     run([("a parser that is taken over can do nothing", taken_over),
          ("a fetcher that is taken over has the network", taken_over_fetcher),
+         ("who looks at a process and is taken over can do no more", taken_over_beside_a_process),
          ("it is rights that refuse it", attacks_work),
          ("processes have what doctor says", as_the_table_says),
          ("a signal ends all of them", ends_with_a_signal),

@@ -1,6 +1,8 @@
 #include "record/memory_helper.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <numeric>
 
 #include "base/exit_status.h"
+#include "confine/channel.h"
 
 namespace gosym::memory_helper_test {
 
@@ -86,6 +89,36 @@ TEST_CASE("memory helper: reads nothing once the time of a recording is over") {
   CHECK(done);
   proc::MemoryPiece piece;
   CHECK_FALSE(helper.read(static_cast<uint32_t>(getpid()), {&piece, 1}));
+}
+
+TEST_CASE("memory helper: who asks for what cannot be gets an answer, and no more") {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  // As many questions as a number can tell, of any size, of a process that is none.
+  constexpr size_t kSize = 64 << 20;
+  UniqueFd file(memfd_create("arena", MFD_CLOEXEC));
+  REQUIRE(ftruncate(file.get(), kSize) == 0);
+  std::vector<char> ones(1 << 20, '\xff');
+  REQUIRE(pwrite(file.get(), ones.data(), ones.size(), 0) == static_cast<ssize_t>(ones.size()));
+  int child = fork();
+  if (child == 0) {
+    ours = UniqueFd();
+    MemoryHelper::serve(theirs.get());
+    _exit(0);
+  }
+  theirs = UniqueFd();
+  char signal = 0;
+  REQUIRE(send_message(ours.get(), signal, sizeof(signal), file.get()));
+  for (int i = 0; i < 2; i++) {
+    CHECK(send(ours.get(), &signal, sizeof(signal), MSG_NOSIGNAL) == sizeof(signal));
+    CHECK(recv(ours.get(), &signal, sizeof(signal), 0) == sizeof(signal));
+  }
+  ours = UniqueFd();
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 }  // namespace gosym::memory_helper_test

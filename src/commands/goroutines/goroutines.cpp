@@ -11,9 +11,11 @@
 #include "commands/command.h"
 #include "commands/goroutines/profile.h"
 #include "commands/option_checks.h"
+#include "confine/parser.h"
 #include "output/html.h"
 #include "output/output_file.h"
 #include "output/pprof.h"
+#include "record/helper_process.h"
 #include "record/target.h"
 
 namespace gosym {
@@ -253,6 +255,12 @@ Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesO
   return kSuccess;
 }
 
+std::vector<std::string> outputs_of(const GoroutinesOptions& options) {
+  std::vector<std::string> outputs = {options.pprof, options.html};
+  std::erase(outputs, "");
+  return outputs;
+}
+
 Result<int> run_goroutines(const GoroutinesOptions& options) {
   auto filter = make_filter(options);
   if (!filter)
@@ -269,7 +277,11 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   if (!is_core && !options.program.empty())
     return errorf("'{}': a program is named only with a core file", printable(options.program))
         .with_exit_status(kUsage);
+  NamedFiles files = {.outputs = outputs_of(options), .has_processes = true};
   if (is_core) {
+    files.inputs = {options.process, options.program};
+    if (auto confined = become_parser(files); !confined)
+      return std::move(confined).error();
     auto look = look_at(open_core_source(options.process, options.program), *filter,
                         options.has_system);
     return look ? show(*look, options) : Result<int>(std::move(look).error());
@@ -280,6 +292,10 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   auto process = open_process(*pid);
   if (!process)
     return std::move(process).error();
+  if (auto made = make_helper_starter(*pid); !made)
+    return std::move(made).error();
+  if (auto confined = become_parser(files); !confined)
+    return std::move(confined).error();
   if (interval)
     return watch(*pid, *filter, options, *interval);
   auto look = look_at(open_process_source(*pid), *filter, options.has_system);

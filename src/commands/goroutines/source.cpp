@@ -85,14 +85,15 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
 }  // namespace
 
 Result<GoroutineSource> open_process_source(uint32_t pid) {
-  auto code = GoCode::open(pid);
+  GoroutineSource source;
+  source.files = std::make_unique<FileHelper>();
+  auto code = GoCode::open(pid, *source.files);
   if (!code)
     return std::move(code).error();
   if (code->files().empty())
     return errorf("process {} runs no Go code", pid)
         .with_hint("'gosym record' samples programs of any language")
         .with_exit_status(kNoTarget);
-  GoroutineSource source;
   source.pid = pid;
   source.realtime_ns = clock_ns(CLOCK_REALTIME);
   source.code = *std::move(code);

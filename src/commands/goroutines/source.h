@@ -8,6 +8,7 @@
 #include "goroutine/core_memory.h"
 #include "goroutine/go_code.h"
 #include "goroutine/goroutines.h"
+#include "record/files/file_helper.h"
 #include "record/memory_helper.h"
 
 namespace gosym {
@@ -20,7 +21,9 @@ struct GoroutineSource {
   // Of a core file. The others borrow from these.
   std::unique_ptr<MappedFile> core;
   std::unique_ptr<CoreMemory> memory;
-  std::unique_ptr<MemoryHelper> helper;  // of a process
+  // Of a process.
+  std::unique_ptr<FileHelper> files;
+  std::unique_ptr<MemoryHelper> helper;
   GoCode code;
   proc::ReadMemory read_memory;
   std::map<uint32_t, ThreadRegisters> threads;  // of a core file, by id

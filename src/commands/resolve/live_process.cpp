@@ -1,5 +1,7 @@
 #include "commands/resolve/live_process.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "base/exit_status.h"
@@ -80,7 +82,11 @@ std::vector<Call> calls_of(const Profile& profile, const Location& location) {
 }  // namespace
 
 LiveProcess::LiveProcess(uint32_t pid, UniqueFd process)
-    : pid_(pid), process_(std::move(process)), vdso_(own_vdso()) {}
+    : pid_(pid),
+      process_(std::move(process)),
+      helper_(std::make_unique<FileHelper>()),
+      vdso_(own_vdso()),
+      kallsyms_(::open("/proc/kallsyms", O_RDONLY | O_CLOEXEC)) {}
 
 Result<LiveProcess> LiveProcess::open(uint32_t pid) {
   auto process = open_process(pid);
@@ -93,10 +99,12 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   std::vector<uint64_t> sorted(addresses.begin(), addresses.end());
   std::ranges::sort(sorted);
   Moment moment;
-  ImageCatalog images;
-  PerfMaps perf_maps;
+  ImageCatalog images(helper_.get());
+  PerfMaps perf_maps(helper_.get());
   std::optional<PerfMaps::Place> map_place;
-  auto mappings = code_mappings_of(pid_, moment.time);
+  auto maps = helper_->read_maps(pid_);
+  auto mappings = maps ? code_mappings_in(*maps, pid_, moment.time)
+                       : Result<std::vector<RawMapping>>(std::move(maps).error());
   if (!mappings)
     return std::move(mappings)
         .error()
@@ -109,8 +117,9 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
     if (is_memory(mapping.path))
       perf_maps.notice(map_place, pid_, moment.time);
     auto [image, file, is_new, is_at_path] = images.identify(mapping);
-    if (is_new && file)
-      moment.files[image] = std::move(file);
+    auto held = file ? Result(std::move(file)) : helper_->open_to_read(mapping);
+    if (is_new && held)
+      moment.files[image] = *std::move(held);
     moment.events.emplace_back(event_of(std::move(mapping), image));
   }
   moment.images = images.take_new();
@@ -130,7 +139,7 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
     return std::move(moment).error();
   profile_ = replay(*moment, pid_, addresses);
   if (std::ranges::any_of(addresses, is_of_kernel) && !kernel_symbols_)
-    kernel_symbols_ = read_kernel_symbols();
+    kernel_symbols_ = read_kernel_symbols(kallsyms_.get());
   RecordedSymbols recorded = {
       .kernel = kernel_symbols_ ? std::string_view(*kernel_symbols_) : "",
       .vdso = vdso_,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "commands/resolve/answer.h"
 #include "profile/profile.h"
+#include "record/files/file_helper.h"
 #include "symbolize/symbol_cache.h"
 #include "symbolize/symbolizer.h"
 
@@ -21,7 +23,7 @@ namespace gosym {
 // that it runs those are read that it has mapped, whatever lies at their paths.
 class LiveProcess {
 public:
-  // Fails if it does not run.
+  // Fails if it does not run. What takes rights is opened here, or by helpers.
   static Result<LiveProcess> open(uint32_t pid);
 
   // What is at these runtime addresses now, and in this order; those of the upper half are of
@@ -49,7 +51,9 @@ private:
 
   uint32_t pid_;
   UniqueFd process_;  // readable once it has ended
+  std::unique_ptr<FileHelper> helper_;
   std::string vdso_;
+  UniqueFd kallsyms_;
   std::optional<std::string> kernel_symbols_;  // once one is wanted
 
   Profile profile_;

@@ -22,6 +22,7 @@
 #include "commands/resolve/live_process.h"
 #include "confine/parser.h"
 #include "output/output_file.h"
+#include "record/helper_process.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/wrappers.h"
@@ -151,6 +152,11 @@ Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& f
   auto opened = LiveProcess::open(*options.pid);
   if (!opened)
     return std::move(opened).error();
+  if (auto made = make_helper_starter(*options.pid); !made)
+    return std::move(made).error();
+  auto confined = become_parser({.roots = roots_of(files), .has_processes = true});
+  if (!confined)
+    return std::move(confined).error();
   auto process = std::make_shared<LiveProcess>(*std::move(opened));
   auto told = std::make_shared<std::set<std::string>>();
   return Ask([process, told, &files](std::span<const uint64_t> addresses,

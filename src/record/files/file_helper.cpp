@@ -2,15 +2,22 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "confine/channel.h"
+#include "confine/process_kind.h"
 #include "raw/messages.h"
 
 namespace gosym {
@@ -33,6 +40,9 @@ constexpr size_t kMaxImage = 48 << 10;
 constexpr size_t kMaxText = 256;
 constexpr size_t kMaxVersion = 64;
 constexpr size_t kMaxMaps = 64 << 20;
+
+// Twice the size of the largest programs.
+constexpr uint64_t kMaxCopy = 512 << 20;
 
 template <size_t N>
 void put(char (&place)[N], std::string_view text) {
@@ -58,7 +68,7 @@ bool asks_same(const RawMapping& a, const RawMapping& b) {
 
 }  // namespace
 
-enum class FileHelper::Look : uint32_t { kMapped, kFile, kTmp, kMaps };
+enum class FileHelper::Look : uint32_t { kMapped, kToRead, kFile, kTmp, kMaps, kPerfMap };
 
 struct FileHelper::Request {
   Look look;
@@ -89,23 +99,38 @@ struct FileHelper::Reply {
 
 namespace {
 
-UniqueFd in_memory(const std::string& text) {
-  UniqueFd file(memfd_create("maps", MFD_CLOEXEC));
-  size_t written = 0;
-  while (file && written < text.size()) {
-    ssize_t size = write(file.get(), text.data() + written, text.size() - written);
+UniqueFd in_memory(Bytes text) {
+  UniqueFd file(memfd_create("copy", MFD_CLOEXEC));
+  while (file && !text.empty()) {
+    ssize_t size = write(file.get(), text.data(), text.size());
     if (size <= 0)
       return {};
-    written += static_cast<size_t>(size);
+    text = text.subspan(static_cast<size_t>(size));
   }
   if (file && lseek(file.get(), 0, SEEK_SET) != 0)
     return {};
   return file;
 }
 
+Result<UniqueFd> copy_of(const OpenedFile& opened) {
+  if (opened.size > kMaxCopy)
+    return Error("too large to be copied");
+  UniqueFd copy(memfd_create("copy", MFD_CLOEXEC));
+  std::vector<std::byte> piece(1 << 20);
+  for (uint64_t at = 0; copy && at < opened.size;) {
+    size_t size = read_at(opened.file.get(), at, piece);
+    if (size == 0 || write(copy.get(), piece.data(), size) != static_cast<ssize_t>(size))
+      return Error("cannot be copied");
+    at += size;
+  }
+  if (!copy)
+    return system_error("cannot be copied", errno);
+  return copy;
+}
+
 }  // namespace
 
-FileHelper::FileHelper() : process_(serve, kKernelPatience) {}
+FileHelper::FileHelper() : process_(HelperKind::kFiles, kKernelPatience) {}
 
 void FileHelper::stop() {
   process_.stop();
@@ -115,16 +140,74 @@ void FileHelper::stop() {
 void FileHelper::serve(int channel) {
   static Request request;
   static Reply reply;
-  UniqueFd none;
-  while (receive_message(channel, request, offsetof(Request, path), none)) {
+  UniqueFd parser = start_parser();
+  enter(ProcessKind::kFinder);
+  UniqueFd given;
+  while (receive_message(channel, request, offsetof(Request, path), given)) {
     memset(&reply, 0, sizeof(reply));
-    UniqueFd found = answer(request, reply);
+    UniqueFd found = request.look == Look::kPerfMap ? look_at_perf_map(given)
+                                                    : answer(request, parser, reply);
+    given = UniqueFd();
     if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, found.get()))
       return;
   }
 }
 
-UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
+// None if there can be no such process: then nothing is known of files that are not local.
+UniqueFd FileHelper::start_parser() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return {};
+  UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  int parent = getpid();
+  int pid = fork();
+  if (pid != 0)
+    return pid > 0 ? std::move(ours) : UniqueFd();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  dup2(theirs.get(), 0);
+  close_range(1, UINT32_MAX, 0);
+  enter(ProcessKind::kParser);
+  parse(0);
+  _exit(0);
+}
+
+void FileHelper::parse(int channel) {
+  static Reply reply;
+  char signal = 0;
+  UniqueFd file;
+  while (receive_message(channel, signal, sizeof(signal), file)) {
+    memset(&reply, 0, sizeof(reply));
+    struct stat status {};
+    if (fstat(file.get(), &status) == 0)
+      describe(read_contents(file, status), reply);
+    file = UniqueFd();
+    if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, -1))
+      return;
+  }
+}
+
+void FileHelper::describe(const FileContents& contents, Reply& reply) {
+  std::string image = raw::encode(contents.image);
+  if (image.size() > sizeof(reply.image)) {
+    put(reply.problem, "its headers are too large");
+    return;
+  }
+  memcpy(reply.image, image.data(), image.size());
+  reply.image_size = static_cast<uint32_t>(image.size());
+  reply.has_image = true;
+  if (const auto& program = contents.go_program) {
+    reply.has_go_program = true;
+    put(reply.go_version, program->version);
+    reply.go_offset = program->offset;
+    reply.has_go_offset_at = program->offset_at.has_value();
+    reply.go_offset_at = program->offset_at.value_or(0);
+  }
+}
+
+UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Reply& reply) {
   RawMapping mapping = {.time = 0,
                         .pid = request.pid,
                         .start = request.start,
@@ -134,46 +217,53 @@ UniqueFd FileHelper::answer(const Request& request, Reply& reply) {
                         .path = text_in(request.path)};
   if (request.look == Look::kFile)
     return look_for_file(mapping.path, mapping.file);
+  if (!may_help_with(request.pid)) {
+    put(reply.problem, "of another process");
+    return {};
+  }
   if (request.look == Look::kTmp)
     return look_for_tmp(request.pid);
   if (request.look == Look::kMaps) {
     auto text = look_at_maps(request.pid);
     if (!text)
       put(reply.problem, text.error().message());
-    return text ? in_memory(*text) : UniqueFd();
+    return text ? in_memory(std::as_bytes(std::span(*text))) : UniqueFd();
   }
-  return answer_mapped(mapping, reply);
+  return request.look == Look::kToRead ? answer_to_read(mapping, reply)
+                                       : answer_mapped(mapping, parser, reply);
 }
 
-UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, Reply& reply) {
+UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, const UniqueFd& parser,
+                                   Reply& reply) {
   auto opened = look_at_mapped_file(mapping);
   if (!opened) {
     put(reply.problem, opened.error().message());
     return {};
+  }
+  if (!opened->is_local) {
+    char signal = 0;
+    UniqueFd none;
+    if (!send_message(parser.get(), signal, sizeof(signal), opened->file.get()) ||
+        !receive_message(parser.get(), reply, offsetof(Reply, image), none))
+      _exit(1);  // the parser has ended: both are started again
+    reply.image_size = std::min<uint32_t>(reply.image_size, sizeof(reply.image));
   }
   reply.device = opened->device;
   reply.inode = opened->inode;
   reply.size = opened->size;
   reply.mtime_ns = opened->mtime_ns;
   reply.is_at_path = opened->is_at_path;
-  if (!opened->contents)
-    return std::move(opened->file);
-  std::string image = raw::encode(opened->contents->image);
-  if (image.size() > sizeof(reply.image)) {
-    put(reply.problem, "its headers are too large");
-    return {};
-  }
-  memcpy(reply.image, image.data(), image.size());
-  reply.image_size = static_cast<uint32_t>(image.size());
-  reply.has_image = true;
-  if (const auto& program = opened->contents->go_program) {
-    reply.has_go_program = true;
-    put(reply.go_version, program->version);
-    reply.go_offset = program->offset;
-    reply.has_go_offset_at = program->offset_at.has_value();
-    reply.go_offset_at = program->offset_at.value_or(0);
-  }
-  return {};
+  return opened->is_local ? std::move(opened->file) : UniqueFd();
+}
+
+UniqueFd FileHelper::answer_to_read(const RawMapping& mapping, Reply& reply) {
+  auto opened = look_at_mapped_file(mapping);
+  auto file = !opened             ? Result<UniqueFd>(std::move(opened).error())
+              : !opened->is_local ? copy_of(*opened)
+                                  : Result(std::move(opened->file));
+  if (!file)
+    put(reply.problem, file.error().message());
+  return file ? *std::move(file) : UniqueFd();
 }
 
 void FileHelper::hurry(uint64_t nanoseconds) {
@@ -198,9 +288,9 @@ void FileHelper::fill(Request& request, const RawMapping& mapping) {
   put(request.path, mapping.path);
 }
 
-bool FileHelper::send(const Request& request) {
+bool FileHelper::send(const Request& request, int found) {
   size_t size = offsetof(Request, path) + strnlen(request.path, kMaxPath);
-  return process_.start() && send_message(process_.channel(), request, size, -1);
+  return process_.start() && send_message(process_.channel(), request, size, found);
 }
 
 void FileHelper::ask_ahead(const RawMapping& mapping) {
@@ -225,11 +315,11 @@ void FileHelper::forget_asked() {
   }
 }
 
-Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply) {
+Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply, int found) {
   if (auto refused = refusal(request.device))
     return *refused;
   forget_asked();
-  if (!send(request)) {
+  if (!send(request, found)) {
     stop();
     return Error("cannot be read: no helper process");
   }
@@ -265,6 +355,7 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   if (!file)
     return std::move(file).error();
   OpenedFile opened = {.file = *std::move(file),
+                       .is_local = !reply.has_image,
                        .device = reply.device,
                        .inode = reply.inode,
                        .size = reply.size,
@@ -304,6 +395,13 @@ Result<UniqueFd> FileHelper::ask_for(Look look, const RawMapping& of) {
   return ask(request, reply);
 }
 
+Result<UniqueFd> FileHelper::open_to_read(const RawMapping& mapping) {
+  auto file = ask_for(Look::kToRead, mapping);
+  if (file && !*file)
+    return Error("cannot be read");
+  return file;
+}
+
 UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
   auto file = ask_for(Look::kFile, {.file = key, .path = path});
   return file ? *std::move(file) : UniqueFd();
@@ -312,6 +410,15 @@ UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
 UniqueFd FileHelper::open_tmp(uint32_t pid) {
   auto directory = ask_for(Look::kTmp, {.pid = pid});
   return directory ? *std::move(directory) : UniqueFd();
+}
+
+UniqueFd FileHelper::open_perf_map(const UniqueFd& found) {
+  static Request request;
+  static Reply reply;
+  fill(request, {});
+  request.look = Look::kPerfMap;
+  auto file = ask(request, reply, found.get());
+  return file ? *std::move(file) : UniqueFd();
 }
 
 Result<std::string> FileHelper::read_maps(uint32_t pid) {

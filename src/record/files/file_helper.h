@@ -14,8 +14,9 @@ namespace gosym {
 // A file system that once took too long is not looked at again, and after a few nothing is that
 // no disk holds.
 //
-// The messages between the two have a fixed size, and what comes back is checked as what comes
-// from outside: it was made where files of strangers are parsed.
+// The process parses none of them: where a file cannot be handed over, it has another one for
+// that, without rights. The messages have a fixed size, and each side checks what comes as what
+// comes from outside.
 class FileHelper {
 public:
   FileHelper();
@@ -28,8 +29,11 @@ public:
 
   // As the functions of file_looks.h.
   Result<OpenedFile> open_mapped(const RawMapping& mapping);
+  // Always a file to be read, if there is one: a copy of it, in memory, where it is not local.
+  Result<UniqueFd> open_to_read(const RawMapping& mapping);
   UniqueFd open_at(const std::string& path, const FileKey& key);
   UniqueFd open_tmp(uint32_t pid);
+  UniqueFd open_perf_map(const UniqueFd& found);
   Result<std::string> read_maps(uint32_t pid);
 
   // The recording ends: all looks from now on have so long together.
@@ -37,22 +41,29 @@ public:
 
   uint64_t hung_count() const { return hung_count_; }
 
+  // Runs in the helper, until the channel has no other end any more.
+  static void serve(int channel);
+
 private:
   enum class Look : uint32_t;
   struct Request;
   struct Reply;
 
-  bool send(const Request& request);
+  bool send(const Request& request, int found = -1);
   void stop();
-  Result<UniqueFd> ask(const Request& request, Reply& reply);
+  Result<UniqueFd> ask(const Request& request, Reply& reply, int found = -1);
   Result<UniqueFd> ask_for(Look look, const RawMapping& of);
   Result<UniqueFd> take_reply(const Request& request, Reply& reply);
   std::optional<Error> refusal(uint64_t device) const;
   void forget_asked();
   static void fill(Request& request, const RawMapping& mapping);
-  static void serve(int channel);
-  static UniqueFd answer(const Request& request, Reply& reply);
-  static UniqueFd answer_mapped(const RawMapping& mapping, Reply& reply);
+  static void parse(int channel);
+  static UniqueFd start_parser();
+  static UniqueFd answer(const Request& request, const UniqueFd& parser, Reply& reply);
+  static UniqueFd answer_mapped(const RawMapping& mapping, const UniqueFd& parser,
+                                Reply& reply);
+  static UniqueFd answer_to_read(const RawMapping& mapping, Reply& reply);
+  static void describe(const FileContents& contents, Reply& reply);
   static Result<> read_contents_of(const Reply& reply, OpenedFile& opened);
 
   HelperProcess process_;

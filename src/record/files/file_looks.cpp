@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/file_tree.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
+#include "confine/opener.h"
 #include "proc/process.h"
 #include "record/files/found_file.h"
 #include "record/files/image_file.h"
@@ -56,7 +59,10 @@ Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
   struct stat status {};
   if (fstat(file->get(), &status) != 0)
     return system_error("cannot be read", errno);
+  if (!may_be_code(*file))
+    return Error("neither code, nor may others than its owner read it");
   OpenedFile opened = {.file = {},
+                       .is_local = is_local(*file, mapping.pid),
                        .device = status.st_dev,
                        .inode = status.st_ino,
                        .size = static_cast<uint64_t>(status.st_size),
@@ -64,16 +70,32 @@ Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
                        .is_at_path = false,
                        .contents = {}};
   opened.is_at_path = status.st_nlink > 0 && is_there(mapping.path, key_of(*file));
-  if (is_local(*file, mapping.pid))
-    opened.file = *std::move(file);
-  else
-    opened.contents = read_contents(*file, status);
+  opened.file = *std::move(file);
   return opened;
 }
 
 UniqueFd look_for_file(const std::string& path, const FileKey& key) {
   UniqueFd found = find_file(path);
   if (!is_file(found, key) || !is_local(found, 0))
+    return {};
+  auto file = open_found(found);
+  return file && may_be_code(*file) ? *std::move(file) : UniqueFd();
+}
+
+bool is_named_as_perf_map(std::string_view path) {
+  constexpr std::string_view kBegin = "perf-";
+  constexpr std::string_view kEnd = ".map";
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd))
+    return false;
+  size_t size = name.size() - std::min(name.size(), kBegin.size() + kEnd.size());
+  return size > 0 && parse_decimal(name.substr(kBegin.size(), size)).has_value();
+}
+
+UniqueFd look_at_perf_map(const UniqueFd& found) {
+  struct stat status {};
+  if (fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_local(found, 0) ||
+      !is_named_as_perf_map(real_path(found, "")))
     return {};
   auto file = open_found(found);
   return file ? *std::move(file) : UniqueFd();

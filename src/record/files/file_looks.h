@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -16,9 +17,10 @@ namespace gosym {
 
 // A file that was found.
 struct OpenedFile {
-  // For reading. None where it is on a file system that could hold up whoever reads, maps or
-  // even closes it; then `contents` is what was read of it.
+  // For reading. From a helper, none where it is not local; then `contents` is what was read of
+  // it.
   UniqueFd file;
+  bool is_local = true;  // else it could hold up whoever reads, maps or even closes it
   uint64_t device = 0;
   uint64_t inode = 0;
   uint64_t size = 0;
@@ -27,11 +29,16 @@ struct OpenedFile {
   std::optional<FileContents> contents;
 };
 
-// As open_mapped_file() finds it.
+// As open_mapped_file() finds it. Fails for what is no code and only its owner may read.
 Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping);
 
 // The regular file at a path; none if it is another one than this or could hold us up.
 UniqueFd look_for_file(const std::string& path, const FileKey& key);
+
+// A perf map that was found, open for reading. None if it is not named as one is, which nothing
+// but a perf map of a process has a reason to be.
+UniqueFd look_at_perf_map(const UniqueFd& found);
+bool is_named_as_perf_map(std::string_view path);
 
 // The directory /tmp as a process sees it, not opened for reading; likewise.
 UniqueFd look_for_tmp(uint32_t pid);

@@ -51,23 +51,6 @@ std::string distrust(const struct stat& status, uint32_t user, int64_t since_ns)
   return {};
 }
 
-// What was written last tells of the code that is there now.
-void read_text(const UniqueFd& found, uint64_t size, uint64_t limit, RecordedPerfMap& map) {
-  auto file = open_found(found);
-  if (!file) {
-    map.problem = file.error().message();
-    return;
-  }
-  uint64_t begin = size - std::min(size, limit);
-  map.text.resize(size - begin);
-  map.text.resize(read_at(file->get(), begin, std::as_writable_bytes(std::span(map.text))));
-  if (begin == 0)
-    return;
-  map.text.erase(0, map.text.find('\n') + 1);  // the rest of a line
-  map.problem = fmt::format("too large: only the last {} of {} are used", human_size(limit),
-                            human_size(size));
-}
-
 }  // namespace
 
 void PerfMaps::notice(std::optional<Place>& place, uint32_t pid, uint64_t time) {
@@ -121,6 +104,24 @@ UniqueFd PerfMaps::find_map(const Place& place, uint32_t pid, const std::string&
   return is_like_ours ? find_in(find_file("/tmp"), name) : UniqueFd();
 }
 
+// What was written last tells of the code that is there now.
+void PerfMaps::read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& map) const {
+  uint64_t limit = std::min(kMaxSize, bytes_left_);
+  auto file = helper_ ? Result(helper_->open_perf_map(found)) : open_found(found);
+  if (!file || !*file) {
+    map.problem = file ? "cannot be opened" : file.error().message();
+    return;
+  }
+  uint64_t begin = size - std::min(size, limit);
+  map.text.resize(size - begin);
+  map.text.resize(read_at(file->get(), begin, std::as_writable_bytes(std::span(map.text))));
+  if (begin == 0)
+    return;
+  map.text.erase(0, map.text.find('\n') + 1);  // the rest of a line
+  map.problem = fmt::format("too large: only the last {} of {} are used", human_size(limit),
+                            human_size(size));
+}
+
 std::optional<RecordedPerfMap> PerfMaps::read(const Place& place, uint32_t pid, uint64_t time) {
   std::string name = fmt::format("perf-{}.map", place.own_pid);
   UniqueFd found = find_map(place, pid, name);
@@ -131,8 +132,7 @@ std::optional<RecordedPerfMap> PerfMaps::read(const Place& place, uint32_t pid, 
       .time = time, .pid = pid, .path = "/tmp/" + name, .text = {}, .problem = {}};
   map.problem = distrust(status, place.user, place.since_ns);
   if (map.problem.empty())
-    read_text(found, static_cast<uint64_t>(status.st_size), std::min(kMaxSize, bytes_left_),
-              map);
+    read_text(found, static_cast<uint64_t>(status.st_size), map);
   bytes_left_ -= map.text.size();
   return map;
 }

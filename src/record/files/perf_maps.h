@@ -55,6 +55,7 @@ private:
   const UniqueFd* keep_directory_of(uint32_t pid);
   UniqueFd find_map(const Place& place, uint32_t pid, const std::string& name) const;
   UniqueFd find_directory_of(uint32_t pid) const;
+  void read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& map) const;
 
   FileHelper* helper_;
   std::map<std::pair<dev_t, ino_t>, UniqueFd> directories_;
