@@ -4,6 +4,7 @@
 // The chain of frame pointers.
 
 #include "code.h"
+#include "passed_callers.h"
 #include "scratch.h"
 #include "stack_barriers.h"
 #include "user_memory.h"
@@ -13,6 +14,44 @@ struct frame {
   __u64 next;
   __u64 return_address;
 };
+
+// With the word that lies above.
+struct frame_and_above {
+  struct frame frame;
+  __u64 above;
+};
+
+// False if the frame cannot be read. On a page's end it may be the last that can.
+static __always_inline bool read_frame(struct frame_and_above* read, __u64 frame_pointer) {
+  if (!bpf_probe_read_user(read, sizeof(*read), (void*)frame_pointer))
+    return true;
+  read->above = 0;
+  return !bpf_probe_read_user(&read->frame, sizeof(read->frame), (void*)frame_pointer);
+}
+
+// Notes the return addresses that lie from `place` on, below the frame that the chain leads to
+// next. It keeps little on the BPF stack, which is nearly used up here.
+__noinline __u64 note_passed(__u64 place, __u64 next) {
+#pragma unroll
+  for (int i = 0; i < GOSYM_MAX_PASSED_IN_A_ROW; i++, place += 8) {
+    __u64 word = read_word(place);
+    bool is_below = !next || place < next;
+    if (!is_below || !(follows_call(word) || is_goexit(word)) || !append_passed(word))
+      break;
+  }
+  return 0;
+}
+
+// False if the stack is too deep. Of the frames in the ring it is not known which will be kept.
+static __always_inline bool append_frame(struct gosym_sample* sample, __u64 frame_pointer,
+                                         const struct frame_and_above* read) {
+  if (!append_to(sample, read->frame.return_address))
+    return false;
+  if (read->above - sample->code < sample->code_size &&
+      sample->user_depth <= GOSYM_INNER_FRAMES)
+    note_passed(frame_pointer + sizeof(read->frame), read->frame.next);
+  return true;
+}
 
 // The verifier goes through each turn of a loop and each path that leads to some code, but only
 // once through a function that is not static. So walks are made of steps, and what is done once
@@ -34,30 +73,31 @@ __noinline __u64 step_on_stack(__u64 frame_pointer, __u64 bottom, __u64 last) {
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame frame;
+  struct frame_and_above read;
+  struct frame* frame = &read.frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer & 7) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return last;
     }
-    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
+    if (!read_frame(&read, frame_pointer)) {
       sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
       return last;
     }
-    if (frame.return_address == 0) {
+    if (frame->return_address == 0) {
       sample->user_end = GOSYM_END_ROOT;
       return last;
     }
     if (frame_pointer < bottom && (++sample->stack_switches > GOSYM_MAX_STACK_SWITCHES ||
-                                   !is_return_address(frame.return_address))) {
+                                   !is_return_address(frame->return_address))) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return last;
     }
-    if (!append_to(sample, frame.return_address))
+    if (!append_frame(sample, frame_pointer, &read))
       return last;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(frame);
-    frame_pointer = frame.next;
+    bottom = frame_pointer + sizeof(*frame);
+    frame_pointer = frame->next;
   }
   sample->walk_has_ended = 0;
   return last;
@@ -70,16 +110,17 @@ __noinline __u64 step_on_part(__u64 frame_pointer, __u64 bottom, __u64 end, __u6
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame frame;
+  struct frame_and_above read;
+  struct frame* frame = &read.frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7))
       return last;
-    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer) ||
-        !follows_call(frame.return_address) || !append_to(sample, frame.return_address))
+    if (!read_frame(&read, frame_pointer) || !follows_call(frame->return_address) ||
+        !append_frame(sample, frame_pointer, &read))
       return last;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(frame);
-    frame_pointer = frame.next;
+    bottom = frame_pointer + sizeof(*frame);
+    frame_pointer = frame->next;
   }
   sample->walk_has_ended = 0;
   return last;
@@ -91,27 +132,28 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
   if (!sample)
     return 0;
   sample->walk_has_ended = 1;
-  struct frame frame;
+  struct frame_and_above read;
+  struct frame* frame = &read.frame;
   for (int i = 0; i < FRAMES_A_STEP; i++) {
     if (frame_pointer < bottom || frame_pointer >= end || (frame_pointer & 7)) {
       sample->user_end = frame_pointer ? GOSYM_END_BAD_FRAME : GOSYM_END_ROOT;
       return frame_pointer ? last : 0;
     }
-    if (bpf_probe_read_user(&frame, sizeof(frame), (void*)frame_pointer)) {
+    if (!read_frame(&read, frame_pointer)) {
       sample->user_end = GOSYM_END_UNREADABLE;
       return 0;
     }
-    if (frame.return_address == 0) {
+    if (frame->return_address == 0) {
       sample->user_end = GOSYM_END_ROOT;
       return 0;
     }
     if (frame_pointer + 8 >= sample->barrier_place)
-      frame.return_address = return_address_at(frame_pointer + 8, frame.return_address);
-    if (!append_to(sample, frame.return_address))
+      frame->return_address = return_address_at(frame_pointer + 8, frame->return_address);
+    if (!append_frame(sample, frame_pointer, &read))
       return 0;
     last = frame_pointer;
-    bottom = frame_pointer + sizeof(frame);
-    frame_pointer = frame.next;
+    bottom = frame_pointer + sizeof(*frame);
+    frame_pointer = frame->next;
   }
   sample->walk_has_ended = 0;
   return last;

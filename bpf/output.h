@@ -47,7 +47,8 @@ static __always_inline void output(struct gosym_sample* sample, struct gosym_cou
     return;
   __u64 size = __builtin_offsetof(struct gosym_sample, stack) + size_before_top(sample) +
                sample->top_size + sample->far_size +
-               sizeof(struct gosym_piece) * sample->piece_count;
+               sizeof(struct gosym_piece) * sample->piece_count +
+               sizeof(struct gosym_passed) * sample->passed_count;
   if (size > sizeof(*sample))
     return;
   bool is_filling = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_size / 2;

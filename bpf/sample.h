@@ -37,6 +37,11 @@
 // Return addresses of a goroutine that are looked for in what its collector keeps of them.
 #define GOSYM_MAX_STACK_BARRIERS 32
 
+// Return addresses that the chain of frame pointers may have passed over: in a row, and of all
+// of a stack.
+#define GOSYM_MAX_PASSED_IN_A_ROW 4
+#define GOSYM_MAX_PASSED 128
+
 // General registers of user code, in the order of the kernel's pt_regs: r15, r14, r13, r12,
 // rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi.
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
@@ -133,6 +138,15 @@ struct gosym_piece {
   __u32 is_of_goroutine;
 };
 
+// A return address that lies right above the frame in which the one before number `frame` was
+// found, or above the passed one before it. If the function which that returns to keeps no
+// frame, this is where it returns to itself; else it is left of an earlier call. Only the
+// program's tables tell.
+struct gosym_passed {
+  __u64 frame;
+  __u64 address;
+};
+
 // A label of a goroutine. What of the texts there is no room for is left out.
 struct gosym_label {
   __u32 key_size;
@@ -200,7 +214,7 @@ struct gosym_wait {
 // kernel_depth kernel addresses, each innermost first, then label_count labels, then the
 // top_size bytes of the user's stacks that begin at its stack pointer, then far_size bytes of
 // words from further up, of two of which at one place the first is right, then piece_count
-// pieces.
+// pieces, then passed_count return addresses that may have been passed over, in their order.
 struct gosym_sample {
   __u64 time;    // CLOCK_MONOTONIC
   __u64 weight;  // events that the sample stands for
@@ -217,6 +231,8 @@ struct gosym_sample {
   // Local variables of a walk: here the verifier forgets their values.
   __u32 stack_switches;
   __u32 walk_has_ended;
+  __u64 code;  // of the Go program; its size is 0 where passed callers are not looked for
+  __u64 code_size;
   __u64 barrier;  // bpf/stack_barriers.h
   __u64 barriers_end;
   __u64 barrier_place;
@@ -229,6 +245,7 @@ struct gosym_sample {
   __u32 event;  // index of the event that it is a sample of
   __u32 far_size;
   __u32 piece_count;
+  __u32 passed_count;
   __u64 unwalked;  // where a thread is whose user stack is left to the reader; 0: of no other
   __u32 state;     // enum gosym_state; this and the next two are as gosym_wait has them
   __u32 waker;
@@ -246,7 +263,8 @@ struct gosym_sample {
   __u64 stack[GOSYM_MAX_USER_FRAMES + GOSYM_MAX_KERNEL_FRAMES +
               (GOSYM_MAX_LABELS * sizeof(struct gosym_label) + GOSYM_MAX_TOP_SIZE +
                GOSYM_MAX_FAR_WORDS * sizeof(struct gosym_far_word) +
-               GOSYM_MAX_PIECES * sizeof(struct gosym_piece)) /
+               GOSYM_MAX_PIECES * sizeof(struct gosym_piece) +
+               GOSYM_MAX_PASSED * sizeof(struct gosym_passed)) /
                   8];
 };
 

@@ -7,6 +7,7 @@
 #include "far_words.h"
 #include "goroutine.h"
 #include "handler_stack.h"
+#include "passed_callers.h"
 #include "sample.h"
 #include "scratch.h"
 #include "stack_barriers.h"
@@ -186,15 +187,32 @@ static __always_inline void put_pieces(struct gosym_sample* sample) {
     sample->piece_count = pieces->count;
 }
 
+// Behind those.
+static __always_inline void put_passed(struct gosym_sample* sample) {
+  struct passed_callers* passed = current_passed();
+  if (!passed)
+    return;
+  __u64 at = size_before_top(sample) + sample->top_size + sample->far_size +
+             sizeof(struct gosym_piece) * sample->piece_count;
+  __u64 size = sizeof(struct gosym_passed) * passed->count;
+  asm volatile("" : "+r"(at), "+r"(size));
+  if (size > sizeof(passed->all) || at > sizeof(sample->stack) - sizeof(passed->all))
+    return;
+  if (!bpf_probe_read_kernel((char*)sample->stack + at, size, passed->all))
+    sample->passed_count = passed->count;
+}
+
 static __always_inline void take_top(struct gosym_sample* sample,
                                      const struct goroutine* goroutine,
                                      const struct handler_stack* handler) {
   sample->top_size = 0;
   sample->far_size = 0;
   sample->piece_count = 0;
+  sample->passed_count = 0;
   if (sample->user_depth == 0)
     return;
   take_red_zone(sample);
   take_words_of_stacks(sample, goroutine, handler);
   put_pieces(sample);
+  put_passed(sample);
 }

@@ -39,10 +39,14 @@ static __always_inline void take_user_stack(struct gosym_sample* sample,
   sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;
   sample->barrier_place = ~0ull;
+  sample->code = program ? program->code : 0;
+  sample->code_size = program && program->g_sched_bp ? program->code_size : 0;
   struct stack_pieces* pieces = current_pieces();
-  if (registers.ip == 0 || !pieces)
+  struct passed_callers* passed = current_passed();
+  if (registers.ip == 0 || !pieces || !passed)
     return;
   pieces->count = 0;
+  passed->count = 0;
   pieces->left_at = program ? goroutine->g0 + program->g_sched_sp : 0;
   if (goroutine->stack_barriers)
     find_barriers(goroutine->stack_barriers);

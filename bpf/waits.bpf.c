@@ -372,7 +372,7 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   sample->event = wait_event;
   sample->cgroup = cgroup_of(task);
   sample->user_depth = sample->label_count = sample->top_size = 0;
-  sample->far_size = sample->piece_count = 0;
+  sample->far_size = sample->piece_count = sample->passed_count = 0;
   sample->goid = sample->creator = 0;
   sample->missing = sample->has_gap = 0;
   sample->user_end = GOSYM_END_ROOT;

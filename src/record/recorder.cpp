@@ -15,6 +15,7 @@
 #include "raw/sample_batch.h"
 #include "record/perf/perf_event.h"
 #include "record/snapshot.h"
+#include "record/stacks/passed_callers.h"
 #include "record/stacks/stack_slots.h"
 
 namespace gosym {
@@ -261,6 +262,9 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   ProcessState& process = processes_[sample.pid];
   if (sample.time < process.program_since)
     want_left_images(sample);
+  settle_passed_callers(
+      sample, top.passed,
+      [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, settled_);
   if (sample.words.empty()) {
     select_words(sample, top, process);
     // Of registers it is what a rule asks for, if that is known.

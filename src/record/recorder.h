@@ -14,6 +14,7 @@
 #include "record/process_state.h"
 #include "record/sampler.h"
 #include "record/sink.h"
+#include "record/stacks/passed_callers.h"
 
 namespace gosym {
 
@@ -213,6 +214,7 @@ private:
   uint64_t dropped_events_ = 0;  // there were too many at once
 
   std::vector<StackWord> words_;  // scratch of select_words()
+  SettledStack settled_;          // scratch of on_sample(): of the sample, if it was changed
 
   // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
   KernelSymbols kernel_symbols_;

@@ -60,6 +60,14 @@ struct SamplerOptions {
   uint32_t stack_size = kDefaultStackSize;
 };
 
+// A return address that the chain of frame pointers passes over. It belongs before the one with
+// this index in the user stack, or behind all, if the function that the one before returns to
+// keeps no frame; else it is nobody's (record/stacks/passed_callers.h).
+struct PassedCaller {
+  uint64_t index = 0;
+  uint64_t address = 0;
+};
+
 // Words of another stack: what lies at `begin` there, and above, is at `offset` among the words
 // of a sample, and above, in bytes.
 struct StackPiece {
@@ -76,8 +84,9 @@ struct StackTop {
   // The stacks that the words are of behind the one that the code runs on, by offset: where a
   // signal handler interrupted what ran there, or where the stack was left.
   std::span<const StackPiece> pieces = {};
-  std::span<const uint64_t> registers = {};  // by the number that DWARF gives them
-  std::span<const uint64_t> red_zone = {};   // the words below the stack pointer, up to it
+  std::span<const PassedCaller> passed = {};  // in order
+  std::span<const uint64_t> registers = {};   // by the number that DWARF gives them
+  std::span<const uint64_t> red_zone = {};    // the words below the stack pointer, up to it
   uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
 
   // Where a place of one of the stacks lies among the words, in bytes, as if all of the last

@@ -461,13 +461,22 @@ private:
       return false;
     Address caller = word->address;
     // Without the place of the frame, an equal address is taken for the same.
-    has_met_chain_ =
-        is_on_chain_ && !frame_ && taken_ < chain_.size() && chain_[taken_] == caller;
+    bool is_next = is_on_chain_ && taken_ < chain_.size() && chain_[taken_] == caller;
+    has_met_chain_ = is_next && (!frame_ || is_put_in(rule, caller));
     if (has_met_chain_)
       taken_++;
     push_caller(rule, caller);
     is_repaired_ |= !has_met_chain_;
     return true;
+  }
+
+  // Whether the next of the chain, this caller of a function that keeps no frame, is one that
+  // the recorder has put in: the frame itself leads to another.
+  bool is_put_in(const UnwindRule& callee, Address caller) const {
+    if (taken_ == 0 || callee.frame_kind != FramePointer::kUnchanged)
+      return false;
+    auto word = word_at(*frame_ + kWordSize);
+    return word && !word->place && !word->number && word->address != caller;
   }
 
   bool may_be_caller(const UnwindRule& callee, Address id) {

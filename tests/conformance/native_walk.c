@@ -16,6 +16,7 @@ static struct gosym_sample* native_sample;
 static struct gosym_go_program* native_program;
 static struct page native_page;
 static struct stack_pieces native_pieces;
+static struct passed_callers native_passed;
 static struct mm_struct native_memory;  // without a known beginning of the stack
 struct task_struct native_task = {.mm = &native_memory};
 
@@ -24,6 +25,8 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
     return &native_page;
   if (map == &stack_pieces)
     return &native_pieces;
+  if (map == &passed_callers)
+    return &native_passed;
   return map == &go_programs ? (void*)native_program : native_sample;
 }
 

@@ -34,6 +34,7 @@
 #include "record/bpf/stack_pieces.h"
 #include "record/files/file_contents.h"
 #include "record/stacks/code_rules.h"
+#include "record/stacks/passed_callers.h"
 #include "record/stacks/stack_slots.h"
 #include "unwind/unwind.h"
 
@@ -279,6 +280,9 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
       std::span(sample->stack + begin, sample->piece_count * sizeof(gosym_piece) / 8)));
   std::vector<StackPiece> places = with_words(pieces);
   top.pieces = places;
+  std::vector<PassedCaller> passed = passed_callers_in(std::as_bytes(
+      std::span(sample->stack + begin + sample->piece_count * sizeof(gosym_piece) / 8,
+                sample->passed_count * sizeof(gosym_passed) / 8)));
   std::vector<StackSwitch> switches = switches_of(pieces, *sample);
   RecordedSample recorded = {
       .pid = static_cast<uint32_t>(stepped),
@@ -291,6 +295,8 @@ void add_sample(uint32_t number, const Thread& thread, Program& program, Replay&
       .switches = switches};
   std::vector<StackWord> needed;
   auto go_rule = [&](uint64_t at) { return program.rules.go_rule(program.places, at); };
+  SettledStack settled;
+  settle_passed_callers(recorded, passed, go_rule, settled);
   select_stack_slots(recorded, top, program.code, go_rule, needed);
   ProcessCode code(program.rules, program.places);
   find_needed_registers(recorded, top, program.code, code, needed);

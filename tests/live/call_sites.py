@@ -17,11 +17,13 @@ import shutil
 import subprocess
 
 import prometheus
-from common import Mapping, build_leaves, call, new_place, pprof, record, run, running
+from common import (FIXTURES, GO_ENVIRONMENT, Mapping, build_leaves, call, compiled, fetched, new_place,
+                    pprof, record, run, running)
 from machine_code import Program
 
 SECONDS, HERTZ = 1, 4999  # as many samples as are judged, in little CPU time
 TARGET = 0.001  # of the samples with user frames: wrong or missing callers of the innermost
+TARGET_OF_OTHERS = 0.003  # of the same: wrong callers further out
 
 # What a signal interrupted is not after a call, and neither is where a goroutine begins.
 INTERRUPTS = re.compile(r"runtime\.(asyncPreempt|sigpanic|sigreturn|debugCall)|__restore_rt")
@@ -179,6 +181,11 @@ def wrong_leaves(figures):
     return sum(figures.leaves[verdict] for verdict in BAD)
 
 
+def wrong_callers(figures):
+    """Further out: how many are of another function."""
+    return sum(figures.others[verdict] for verdict in (WRONG, NO_CALL))
+
+
 def allowed(share, total):
     """How many of so many samples, three standard deviations of noise included."""
     return share * total + 3 * math.sqrt(share * total)
@@ -197,15 +204,26 @@ def check(pid):
         print(f"# {count} {example}")
     least = min(figures.leaves.total() for figures in columns.values())
     assert least > SECONDS * HERTZ / 5, f"only {least} samples"
-    assert all(wrong_leaves(figures) > 0.05 * figures.leaves.total() for figures in theirs), \
+    assert all(wrong_leaves(figures) + wrong_callers(figures) > 0.05 * figures.leaves.total()
+               for figures in theirs), \
         "those of perf are not found out"
     wrong, total = wrong_leaves(ours), ours.leaves.total()
     assert wrong <= allowed(TARGET, total), \
         f"{wrong} of {total} innermost callers are wrong or missing, {wrong / total:.2%}"
+    wrong = wrong_callers(ours)
+    assert wrong <= allowed(TARGET_OF_OTHERS, total), f"{wrong} callers of callers in {total} stacks are wrong"
 
 
 def busy_program(version):
     with running(build_leaves(version), "all", 1, "/dev/null") as pid:
+        check(pid)
+
+
+def thunks(version, work):
+    """Functions that keep no frame call others: the chain of frame pointers passes over their callers."""
+    program = compiled(fetched("toolchain", version) + "/bin/go", "build", "-buildvcs=false",
+                       output=new_place("thunks"), cwd=FIXTURES / "thunks", env=GO_ENVIRONMENT)
+    with running(program, work) as pid:
         check(pid)
 
 
@@ -217,4 +235,7 @@ def service():
 if __name__ == "__main__":
     run([(f"Go {version}: calls lead where stacks say", functools.partial(busy_program, version))
          for version in ("1.19", "1.23", "1.25", "1.27")] +
+        [(f"Go {version}, assembly without frames, {work}: calls lead where stacks say",
+          functools.partial(thunks, version, work))
+         for version, work in (("1.18", "writes"), ("1.27", "calls"))] +
         [("a stripped service: calls lead where stacks say", service)])

@@ -1,9 +1,11 @@
 #include "record/stacks/stack_slots.h"
 
+#include <algorithm>
 #include <random>
 #include <set>
 
 #include "dwarf/call_frames.h"
+#include "record/stacks/passed_callers.h"
 #include "unwound_stack.h"
 
 namespace gosym::stack_slots_test {
@@ -276,6 +278,82 @@ TEST_CASE("needed words: of code that is not known yet all registers are taken")
                        {offset_of_register(5), caller(kRoot)},
                        {offset_of_register(15), StackWord::kNumber + 9},
                        {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18}});
+}
+
+TEST_CASE("passed callers: they are of functions without a frame") {
+  // 0x1000 has a frame, 0x2000 none, 0x3000 is injected into what it returns to; of others
+  // nothing is known.
+  RuleOf rule_of = [](uint64_t address) -> std::optional<UnwindRule> {
+    UnwindRule rule{.cfa = {Anchor::kStackPointer, 8}, .return_address = {Anchor::kCfa, -8}};
+    rule.is_signal_frame = address / 0x1000 == 3;
+    if (address / 0x1000 == 1 || rule.is_signal_frame) {
+      rule.cfa.offset = 32;
+      rule.frame_kind = UnwindRule::FramePointer::kOnStack;
+    }
+    bool is_known = address >= 0x1000 && address < 0x4000;
+    return is_known ? std::optional(rule) : std::nullopt;
+  };
+  struct Settled {
+    std::vector<uint64_t> stack;
+    uint32_t goroutine_start;
+    uint32_t gap;
+  };
+  using Stack = std::vector<uint64_t>;
+  using Passed = std::vector<PassedCaller>;
+  auto settled = [&](const Stack& given, const Passed& passed, uint32_t goroutine = 0,
+                     uint32_t gap = 0) {
+    RecordedSample sample;
+    sample.user_stack = given;
+    sample.goroutine_start = goroutine;
+    sample.gap = gap;
+    SettledStack changed;
+    settle_passed_callers(sample, passed, rule_of, changed);
+    return Settled{{sample.user_stack.begin(), sample.user_stack.end()},
+                   sample.goroutine_start,
+                   sample.gap};
+  };
+  CHECK(settled({}, {{0, 0x1020}}).stack.empty());
+  CHECK(settled({0x1010, 0x2010, 0x1020}, {}).stack == Stack{0x1010, 0x2010, 0x1020});
+  CHECK(settled({0x1010, 0x2010, 0x1030}, {{2, 0x1020}}).stack ==
+        Stack{0x1010, 0x2010, 0x1020, 0x1030});
+  CHECK(settled({0x1010, 0x1020, 0x1040}, {{2, 0x1030}}).stack ==
+        Stack{0x1010, 0x1020, 0x1040});
+  // Behind all, and of no frame.
+  CHECK(settled({0x1010, 0x2010}, {{2, 0x1020}}).stack == Stack{0x1010, 0x2010, 0x1020});
+  CHECK(settled({0x1010, 0x2010}, {{3, 0x1020}}).stack == Stack{0x1010, 0x2010});
+  CHECK(settled({0x1010, 0x2010}, {{0, 0x1020}}).stack == Stack{0x1010, 0x2010});
+  // One above the other; where the first is nobody's the second is not either.
+  CHECK(settled({0x1010, 0x2010}, {{2, 0x2020}, {2, 0x1030}}).stack ==
+        Stack{0x1010, 0x2010, 0x2020, 0x1030});
+  CHECK(settled({0x1010, 0x2010}, {{2, 0x1020}, {2, 0x1030}}).stack ==
+        Stack{0x1010, 0x2010, 0x1020});
+  CHECK(settled({0x1010, 0x1020}, {{2, 0x2020}, {2, 0x1030}}).stack == Stack{0x1010, 0x1020});
+  // Interrupted at its first instruction; it is returned to, behind the last of another.
+  CHECK(settled({0x3010, 0x2000}, {{2, 0x1020}}).stack == Stack{0x3010, 0x2000, 0x1020});
+  CHECK(settled({0x1010, 0x2000}, {{2, 0x1020}}).stack == Stack{0x1010, 0x2000});
+  CHECK(settled({0x1010, 0x9010}, {{2, 0x1020}}).stack == Stack{0x1010, 0x9010});
+  // In any order: those that do not follow are left out.
+  CHECK(settled({0x1010, 0x2010, 0x2020}, {{3, 0x1020}, {2, 0x1030}}).stack ==
+        Stack{0x1010, 0x2010, 0x2020, 0x1020});
+
+  // What lies behind goes on as far behind.
+  Settled moved = settled({0x1010, 0x2020, 0x2040, 0x1060}, {{2, 0x1030}, {3, 0x1050}}, 2, 3);
+  CHECK(moved.stack == Stack{0x1010, 0x2020, 0x1030, 0x2040, 0x1050, 0x1060});
+  CHECK(moved.goroutine_start == 3);
+  CHECK(moved.gap == 5);
+
+  // Each stack that it goes on on begins with the same frame as before.
+  std::vector<uint64_t> given = {0x1010, 0x2020, 0x1030, 0x1040, 0x2050, 0x1060};
+  std::vector<StackSwitch> switches = {{2, 8, 16}, {4}, {5, 24}};
+  RecordedSample sample;
+  sample.user_stack = given;
+  sample.switches = switches;
+  SettledStack changed;
+  settle_passed_callers(sample, Passed{{2, 0x1021}, {5, 0x1051}}, rule_of, changed);
+  CHECK(changed.frames ==
+        Stack{0x1010, 0x2020, 0x1021, 0x1030, 0x1040, 0x2050, 0x1051, 0x1060});
+  CHECK(
+      std::ranges::equal(sample.switches, std::vector<StackSwitch>{{3, 8, 16}, {5}, {7, 24}}));
 }
 
 TEST_CASE("needed words: report finds the same callers in them as in all words") {

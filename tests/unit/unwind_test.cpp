@@ -92,6 +92,26 @@ TEST_CASE("unwind: a lost frame pointer may still be on the chain") {
   CHECK(found.counts.repaired == 1);
 }
 
+TEST_CASE("unwind: a caller that the recorder has put into the chain is met once") {
+  Sampled put_in{
+      .stack = {leaf(kFramed), caller(kFrameless), caller(kFramed), caller(kRoot)},
+      .frame_offset = 0,
+      .words = {{0, 32}, {8, caller(kFrameless)}, {16, caller(kFramed)}, {40, caller(kRoot)}}};
+  CHECK(unwound(put_in).stack == "framed frameless< framed< root<");
+  put_in.words.clear();
+  CHECK(unwound(put_in).stack == "framed frameless< framed< root<");
+  // In a recursion an equal one is none.
+  Sampled recursion{.stack = {leaf(kFramed), caller(kFrameless), caller(kFrameless)},
+                    .frame_offset = 0,
+                    .words = {{0, 32},
+                              {8, caller(kFrameless)},
+                              {16, caller(kFrameless)},
+                              {24, caller(kFramed)},
+                              {40, caller(kFrameless)},
+                              {48, caller(kRoot)}}};
+  CHECK(unwound(recursion).stack == "framed frameless< frameless< framed< frameless< root<");
+}
+
 TEST_CASE("unwind: what follows no call is no caller") {
   Unwound word = unwound({.stack = {leaf(kFrameless), caller(kRoot)},
                           .frame_offset = 8,

@@ -572,13 +572,15 @@ bool BpfSampler::hand_over(Bytes record) const {
   if (record.size() < kHeaderSize)
     return false;
   // Behind the header: user stack, kernel stack, labels, top of the stack, words from further
-  // up, other stacks (bpf/sample.h).
+  // up, other stacks, passed callers (bpf/sample.h).
   uint64_t depth = uint64_t{sample.user_depth} + sample.kernel_depth;
   uint64_t labels_size = sizeof(gosym_label) * uint64_t{sample.label_count};
   uint64_t top_end = kHeaderSize + 8 * depth + labels_size + sample.top_size;
   uint64_t pieces_begin = top_end + sample.far_size;
+  uint64_t passed_begin = pieces_begin + sizeof(gosym_piece) * uint64_t{sample.piece_count};
+  uint64_t passed_size = sizeof(gosym_passed) * uint64_t{sample.passed_count};
   if (sample.piece_count > GOSYM_MAX_PIECES || sample.event >= events_.size() ||
-      record.size() != pieces_begin + sizeof(gosym_piece) * sample.piece_count)
+      record.size() != passed_begin + passed_size)
     return false;
   // __u64 and uint64_t are different types of the same shape.
   std::span stack(reinterpret_cast<const uint64_t*>(sample.stack),
@@ -588,9 +590,12 @@ bool BpfSampler::hand_over(Bytes record) const {
                   .misaligned = sample.misaligned};
   std::vector<StackWord> far_words = far_words_in(record.subspan(top_end, sample.far_size));
   top.far_words = far_words;
-  std::vector<gosym_piece> pieces = pieces_in(record.subspan(pieces_begin));
+  std::vector<gosym_piece> pieces =
+      pieces_in(record.subspan(pieces_begin, passed_begin - pieces_begin));
   std::vector<StackPiece> places = with_words(pieces);
   top.pieces = places;
+  std::vector<PassedCaller> passed = passed_callers_in(record.subspan(passed_begin));
+  top.passed = passed;
   std::vector<StackSwitch> switches = switches_of(pieces, sample);
   std::vector<uint64_t> user_stack = unrolled(stack.first(sample.user_depth), sample.missing);
   std::vector<Label> labels = labels_of(sample);

@@ -12,6 +12,16 @@ std::vector<gosym_piece> pieces_in(Bytes record) {
   return pieces;
 }
 
+std::vector<PassedCaller> passed_callers_in(Bytes record) {
+  std::vector<PassedCaller> found;
+  for (; record.size() >= sizeof(gosym_passed); record = record.subspan(sizeof(gosym_passed))) {
+    gosym_passed passed;
+    std::memcpy(&passed, record.data(), sizeof(passed));
+    found.push_back({passed.frame, passed.address});
+  }
+  return found;
+}
+
 std::vector<StackPiece> with_words(std::span<const gosym_piece> pieces) {
   std::vector<StackPiece> found;
   for (const gosym_piece& piece : pieces)

@@ -13,6 +13,9 @@ namespace gosym {
 // What a record of the BPF program has behind its words: a multiple of the size of one.
 std::vector<gosym_piece> pieces_in(Bytes record);
 
+// The last that it has; likewise.
+std::vector<PassedCaller> passed_callers_in(Bytes record);
+
 // Those of which there are words.
 std::vector<StackPiece> with_words(std::span<const gosym_piece> pieces);
 

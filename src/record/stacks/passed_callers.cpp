@@ -1,0 +1,57 @@
+#include "record/stacks/passed_callers.h"
+
+#include <algorithm>
+
+namespace gosym {
+
+namespace {
+
+// Of the stack so far, innermost first: whether its last function has no frame where it is, so
+// that its return address is what lies on top of its stack.
+bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
+  auto rule_at = [&](size_t i, bool is_return) { return rule_of(stack[i] - is_return); };
+  size_t last = stack.size() - 1;
+  auto callee = last > 0 ? rule_at(last - 1, last > 1) : std::nullopt;
+  bool is_interrupted = last == 0 || (callee && callee->is_signal_frame);
+  auto rule = rule_at(last, !is_interrupted);
+  return rule && rule->return_kind == UnwindRule::ReturnAddress::kOnStack &&
+         rule->cfa == StackPlace{Anchor::kStackPointer, 8} &&
+         rule->frame_kind == UnwindRule::FramePointer::kUnchanged;
+}
+
+// What follows the address that was put in before this index lies one further.
+void put_before(size_t index, RecordedSample& sample, std::vector<StackSwitch>& switches) {
+  sample.gap += index <= sample.gap && sample.gap != 0;
+  sample.goroutine_start += index <= sample.goroutine_start && sample.goroutine_start != 0;
+  for (StackSwitch& at : switches)
+    at.start += index <= at.start;
+}
+
+}  // namespace
+
+void settle_passed_callers(RecordedSample& sample, std::span<const PassedCaller> passed,
+                           const RuleOf& rule_of, SettledStack& settled) {
+  if (passed.empty() || sample.user_stack.empty())
+    return;
+  std::vector<uint64_t>& stack = settled.frames;
+  stack.clear();
+  settled.switches.assign(sample.switches.begin(), sample.switches.end());
+  auto next = passed.begin();
+  for (size_t i = 0; i <= sample.user_stack.size(); i++) {
+    // Where one is nobody's those above it are not either.
+    bool is_wanted = true;
+    for (; next != passed.end() && next->index <= i; ++next) {
+      is_wanted = is_wanted && i > 0 && next->index == i && is_frameless(stack, rule_of);
+      if (!is_wanted)
+        continue;
+      put_before(stack.size(), sample, settled.switches);
+      stack.push_back(next->address);
+    }
+    if (i < sample.user_stack.size())
+      stack.push_back(sample.user_stack[i]);
+  }
+  sample.user_stack = stack;
+  sample.switches = settled.switches;
+}
+
+}  // namespace gosym
