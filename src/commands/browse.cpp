@@ -135,7 +135,7 @@ Result<std::string> export_profile(const Profile& profile, const std::string& fo
     if (choice.format == format)
       extension = choice.extension;
   std::string name = free_file_name(extension);
-  auto file = OutputFile::open(name);
+  auto file = OutputFile::open(name, readers_of(format, profile));
   if (!file)
     return std::move(file).error();
   chosen.write(profile, {}, [&](std::string_view data) { return file->write(data); });

@@ -207,7 +207,9 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
 // All stacks of both sides. Which of them differ by more than noise only the page tells.
 Result<> write_stacks(const Difference& difference, const ComparedProfile& before,
                       const ComparedProfile& after, const ReportOptions& options) {
-  auto file = OutputFile::open(options.output);
+  Readers readers = std::max(readers_of(options.format, before.profile),
+                             readers_of(options.format, after.profile));
+  auto file = OutputFile::open(options.output, readers);
   if (!file)
     return std::move(file).error();
   double scale = scale_of(before, after, difference.options.per);

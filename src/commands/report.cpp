@@ -64,7 +64,7 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
     if (options.has_pager && show_in_pager(text, view.screen))
       return Ok{};
   }
-  auto file = OutputFile::open(options.output);
+  auto file = OutputFile::open(options.output, readers_of(format.name, profile));
   if (!file)
     return std::move(file).error();
   if (is_on_terminal)

@@ -45,6 +45,12 @@ const Format* find_format(std::string_view name) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
+Readers readers_of(std::string_view format, const Profile& profile) {
+  bool has_kernel = std::ranges::any_of(
+      profile.locations, [&](const Location& location) { return profile.is_kernel(location); });
+  return format == "pprof" && has_kernel ? Readers::kOwner : Readers::kUmask;
+}
+
 void write_events(Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write) {
   size_t count = profile.info.events.size();

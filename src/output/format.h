@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "output/output_file.h"
 #include "output/view_options.h"
 #include "output/write.h"
 #include "profile/profile.h"
@@ -29,6 +30,11 @@ struct Format {
 std::span<const Format> formats();
 // Null if there is none of this name.
 const Format* find_format(std::string_view name);
+
+// A profile of pprof has the addresses of what was sampled. Those of the kernel's code tell
+// where it was loaded, which only root may know: a file with them is for its owner, as
+// recordings are.
+Readers readers_of(std::string_view format, const Profile& profile);
 
 // Writes a profile with all of its events, as the format takes them. It is as before then.
 void write_events(Profile& profile, const Format& format, const ViewOptions& view,

@@ -13,7 +13,9 @@ namespace gosym {
 
 namespace {
 
-constexpr mode_t kMode = 0666;  // less the umask
+constexpr mode_t mode_for(Readers readers) {
+  return readers == Readers::kOwner ? 0600 : 0666;  // less the umask
+}
 
 // Each write costs a call, and lines of folded stacks are short.
 constexpr size_t kBufferSize = 256 << 10;
@@ -38,7 +40,7 @@ Error write_error(const std::string& path, int cause) {
   return std::move(error).with_exit_status(is_full ? kPartial : kFailure);
 }
 
-Result<OutputFile> OutputFile::open(const std::string& path) {
+Result<OutputFile> OutputFile::open(const std::string& path, Readers readers) {
   if (path == "-")
     return OutputFile(path, "", UniqueFd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)));
   auto is_in_place = must_write_in_place(path);
@@ -46,7 +48,8 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
     return std::move(is_in_place).error();
   std::string temporary = *is_in_place ? "" : fmt::format("{}.{}.tmp", path, getpid());
   int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (*is_in_place ? O_TRUNC : O_EXCL);
-  UniqueFd fd(::open(*is_in_place ? path.c_str() : temporary.c_str(), flags, kMode));
+  UniqueFd fd(
+      ::open(*is_in_place ? path.c_str() : temporary.c_str(), flags, mode_for(readers)));
   if (!fd)
     return write_error(path, errno);
   return OutputFile(path, std::move(temporary), std::move(fd));

@@ -13,13 +13,16 @@ namespace gosym {
 // with kPartial.
 Error write_error(const std::string& path, int cause);
 
+// Who may read a new file: those whom the umask lets, or its owner alone.
+enum class Readers : uint8_t { kUmask, kOwner };
+
 // A file that is written part by part, or standard output for "-". A regular file is there
 // whole when it has been finished, and until then, or if anything fails, as it was before. That
 // nobody reads a pipe any more is no failure. Links and FIFOs that another user has put into a
 // directory where everybody may write are refused.
 class OutputFile {
 public:
-  static Result<OutputFile> open(const std::string& path);
+  static Result<OutputFile> open(const std::string& path, Readers readers = Readers::kUmask);
   OutputFile(OutputFile&&) noexcept = default;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();

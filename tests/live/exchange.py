@@ -173,6 +173,30 @@ def picture_is_xml():
     assert any(title.startswith("main.fetchData: ") for title in titles), titles
 
 
+def kernel_addresses_are_the_owners():
+    """A pprof file with the kernel's addresses is for its owner; without them it is for whom the umask lets."""
+    spins = "for i in $(seq 200); do cat /proc/self/stat; done"
+    recorded = new_place("cpu.raw")
+    gosym("record", "-q", "-F", "997", "-o", recorded, "--", "sh", "-c", spins)
+    for options, expected in ((["-o"], 0o600), (["--no-kernel", "-o"], 0o644)):
+        file = new_place("cpu.pb.gz")
+        gosym("report", "-q", recorded, "--format", "pprof", *options, file, umask=0o22)
+        kernel = [location for location in read_locations(file) if location >= 1 << 63]
+        assert file.stat().st_mode & 0o777 == expected and bool(kernel) == (expected == 0o600), (options, kernel)
+    file = new_place("diff.pb.gz")
+    gosym("diff", recorded, recorded, "--pprof", file, umask=0o22)
+    assert file.stat().st_mode & 0o777 == 0o600
+    file = new_place("cpu.folded")
+    gosym("report", "-q", recorded, "--folded", "-o", file, umask=0o22)
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def read_locations(file):
+    """The addresses in a pprof file."""
+    text = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
+    return [int(address, 16) for address in re.findall(r"^ +\d+: (0x[0-9a-f]+) ", text, re.M)]
+
+
 def flame_graph():
     file = recording().with_suffix(".folded")
     gosym("report", recording(), "--folded", "-o", file)
@@ -191,4 +215,5 @@ run([("go tool pprof takes the profile", every_view_of_pprof),
      ("a page is read as the recording is", pages_are_profiles),
      ("a page loads nothing, and runs one script", pages_load_nothing),
      ("a picture is XML", picture_is_xml),
+     ("kernel addresses are for the owner", kernel_addresses_are_the_owners),
      ("flamegraph.pl takes the folded stacks", flame_graph)])
