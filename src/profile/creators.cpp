@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <vector>
 
 #include "profile/rewrite_stacks.h"
@@ -97,10 +96,10 @@ bool name_creators(Profile& profile) {
 }
 
 void drop_creators(Profile& profile) {
-  auto has_creator = [&](size_t i) {
-    return ends_with_creator(profile, profile.stack(static_cast<StackId>(i)));
-  };
-  if (std::ranges::none_of(std::views::iota(size_t{0}, profile.stack_count()), has_creator))
+  bool has_creators = false;
+  for (size_t i = 0; i < profile.stack_count() && !has_creators; i++)
+    has_creators = ends_with_creator(profile, profile.stack(static_cast<StackId>(i)));
+  if (!has_creators)
     return;
   rewrite_stacks(profile, [&](StackId id, std::vector<LocationId>& locations) {
     std::span<const LocationId> stack = profile.stack(id);

@@ -9,13 +9,13 @@ namespace gosym {
 
 namespace {
 
-// Of a function, a line or an instruction.
+// Counts for a function, a line or an instruction.
 struct Counter {
   SelfAndTotal* samples;
   uint64_t last_stack = 0;  // from 1: which one it has counted last
 };
 
-// What of it a frame of a stack counts for.
+// A frame of a stack counts for this one.
 struct Counted {
   size_t counter = 0;
   bool is_innermost = true;  // no other function was inlined there
@@ -26,9 +26,9 @@ struct Place {
   AnnotatedInstruction* indirect_call = nullptr;  // if it returns to behind one
 };
 
-class SampleCounter {
+class CodeCounter {
 public:
-  SampleCounter(const Profile& profile, uint32_t image, std::span<AnnotatedFunction> functions)
+  CodeCounter(const Profile& profile, uint32_t image, std::span<AnnotatedFunction> functions)
       : profile_(profile), image_(image) {
     for (AnnotatedFunction& function : functions) {
       function_counters_.push_back(counters_.size());
@@ -170,7 +170,7 @@ private:
 
 void count_samples(const Profile& profile, std::span<const SampleCount> samples, uint32_t image,
                    std::span<AnnotatedFunction> functions) {
-  SampleCounter counter(profile, image, functions);
+  CodeCounter counter(profile, image, functions);
   counter.count(samples);
   counter.name_called();
 }
