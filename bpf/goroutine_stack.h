@@ -12,12 +12,12 @@ static __always_inline bool is_saved_frame(__u64 top, __u64 sp, __u64 high) {
   return top > sp && top < high;
 }
 
-// Where the chain goes on below the top of a stack that was left by systemstack or asmcgocall
-// for another, which is of use up to `end`; after the return address has been appended if it is
-// not in the chain. In Go 1.21 and later the function that was called has pushed the frame
-// pointer, before it has not. Up to Go 1.15 nanotime leaves its stack pointer in the register,
-// and that is where systemstack begins as well. After a call back from C code bp is not what it
-// was.
+// The place where the chain goes on below the top of a stack that was left by systemstack or
+// asmcgocall for another, which is of use up to `end`; after the return address has been
+// appended if it is not in the chain. In Go 1.21 and later the function that was called has
+// pushed the frame pointer, before it has not. Up to Go 1.15 nanotime leaves its stack pointer
+// in the register, and that is where systemstack begins as well. After a call back from C code
+// bp is not what it was.
 __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
   __u64 top = read_word(sp);
   if ((sp == bp && !follows_call(top)) || is_saved_frame(top, sp, high))

@@ -15,7 +15,7 @@
 // values.
 struct stack_pieces {
   __u64 own_end;  // up to where the stack that the code runs on is of use; 0: there is no other
-  // Where the stack pointer is kept that the thread's stack was left with for the next callback
+  // The place of the stack pointer that the thread's stack was left with for the next callback
   // outwards: first in g, then on that stack itself.
   __u64 left_at;
   __u32 count;
@@ -45,7 +45,7 @@ static __always_inline struct gosym_piece* piece_at(struct stack_pieces* pieces,
   return &pieces->all[index];
 }
 
-// Those so far end at `end`, and the frames that are appended from here on are of another
+// The pieces so far end at `end`, and the frames that are appended from here on are of another
 // stack. The first of them is returned to by the word at `place`, and there the frame pointer
 // is `frame`; 0: not known. False if there are too many.
 __noinline bool begin_piece(__u64 end, __u64 place, __u64 frame, bool is_of_goroutine) {

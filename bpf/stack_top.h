@@ -84,8 +84,8 @@ static __always_inline void take_beyond_top(struct gosym_sample* sample,
     take_far_words(end, size, goroutine->high);
 }
 
-// Of another stack: the words up to where that is left, or else to where it ends. Where they
-// end if there were any.
+// Takes another stack's words up to where that is left, or else to where it ends. Gives
+// where they end, if there were any.
 __noinline __u64 take_piece(__u32 index, __u64 high, __u64 limit) {
   struct gosym_sample* sample = scratch_sample();
   struct stack_pieces* pieces = current_pieces();
@@ -107,7 +107,7 @@ __noinline __u64 take_piece(__u32 index, __u64 high, __u64 limit) {
 }
 
 // On the other stacks callers are found in the words: C code keeps no frame pointers as a rule.
-// Those of a goroutine are only looked at if its chain is broken or not relied on. Where the
+// A goroutine's are only looked at if its chain is broken or not relied on. Where the
 // words end that were taken last.
 static __always_inline __u64 take_pieces(struct gosym_sample* sample,
                                          const struct stack_pieces* pieces,
@@ -119,7 +119,7 @@ static __always_inline __u64 take_pieces(struct gosym_sample* sample,
     bool is_of_goroutine = pieces->all[i].is_of_goroutine;
     if (is_of_goroutine && !needs_goroutine)
       continue;
-    // What lies above the end may be what is left of another goroutine's stack.
+    // Words above the end may be what is left of another goroutine's stack.
     __u64 high = is_of_goroutine ? goroutine->high : end_of_callers(goroutine);
     __u64 taken_to = take_piece(i, high, broken_top_size & ~7ull);
     if (taken_to)
@@ -128,7 +128,7 @@ static __always_inline __u64 take_pieces(struct gosym_sample* sample,
   return end;
 }
 
-// Those of the stack that the code runs on, up to `end`.
+// The words of the stack that the code runs on, up to `end`.
 static __always_inline void take_own_words(struct gosym_sample* sample,
                                            const struct goroutine* goroutine, __u64 end,
                                            bool has_others) {

@@ -159,7 +159,7 @@ int wake(struct bpf_raw_tracepoint_args* ctx) {
   return 0;
 }
 
-// Where each wait is asked for there is no rate to keep to.
+// No rate is to be kept to where each wait is asked for.
 static __always_inline bool is_bounded(void) {
   return threshold > 1;
 }

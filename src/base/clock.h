@@ -7,8 +7,8 @@
 
 namespace gosym {
 
-// What a clock of clock_gettime(2) shows, in nanoseconds: in a time namespace a monotonic clock
-// is not the kernel's.
+// The time that a clock of clock_gettime(2) shows, in nanoseconds: in a time namespace a
+// monotonic clock is not the kernel's.
 inline uint64_t clock_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);

@@ -1,6 +1,6 @@
 #include "base/shared_library.h"
 
-// Of a program that is linked statically.
+// For a program that is linked statically.
 
 namespace gosym {
 

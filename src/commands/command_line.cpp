@@ -288,7 +288,7 @@ CommandLine tell_what_is_here(const Program& program, std::string_view problem,
   return {.status = kUsage};
 }
 
-// Who gives none at all asks what there is.
+// A user who gives none at all asks what there is.
 CommandLine unknown_command(const Program& program, const std::vector<std::string>& given) {
   if (given.empty()) {
     std::string text = help_text(program);

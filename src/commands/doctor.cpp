@@ -105,7 +105,7 @@ void print_system() {
   print_row("cgroup v2", or_none(printable(proc::cgroup_mount().value_or(""))));
 }
 
-// That of samples is the kernel's.
+// The clock of samples is the kernel's.
 std::string monotonic_clock() {
   auto offset = monotonic_offset_of("/proc/self");
   if (!offset)
@@ -187,7 +187,7 @@ bool may_open_map_files() {
   auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
   if (!mappings)
     return false;
-  // Of our own file, for one; in a static program the heap may lie before it.
+  // A mapping of our own file, for one; in a static program the heap may lie before it.
   auto of_file = std::ranges::find_if(
       *mappings, [](const proc::MapsEntry& entry) { return entry.path.starts_with('/'); });
   if (of_file == mappings->end())

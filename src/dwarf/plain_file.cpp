@@ -16,15 +16,15 @@ namespace gosym::dwarf {
 
 namespace {
 
-// What the sections may unpack to: all of them a few times what the largest programs have, and
-// each so many times its size.
+// The most that the sections may unpack to: all of them a few times what the largest programs
+// have, and each so many times its size.
 constexpr uint64_t kMaxUnpacked = uint64_t{4} << 30;
 constexpr uint64_t kMaxRatio = 64;
 
 constexpr uint32_t kZlib = 1;  // ELFCOMPRESS_ZLIB
 constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, which glibc 2.36 does not know
 
-// Of .debug_*, those that are read, by what libdw asks of them.
+// The sections .debug_* that are read, by what libdw asks of them.
 constexpr auto kRead =
     std::to_array<std::string_view>({"abbrev", "addr", "info", "line", "line_str", "ranges",
                                      "rnglists", "str", "str_offsets", "types"});
@@ -99,7 +99,7 @@ Result<> unpack(const Stored& stored, std::byte* to) {
              : errorf("{}: damaged, it cannot be unpacked", printable(stored.name));
 }
 
-// Where all lies in the file that is made: the ELF header, the sections, their names, the table
+// The layout of the file that is made: the ELF header, the sections, their names, the table
 // of sections.
 struct Layout {
   std::string names = std::string(1, '\0');

@@ -18,13 +18,13 @@ namespace gosym::dwarf {
 //   alignment .zdebug_*:       "ZLIB", u64 size, big-endian; then zlib
 class PlainFile {
 public:
-  // What the image has borrows from its file, which must outlive this. Fails for sections that
+  // The image borrows from its file, which must outlive this. Fails for sections that
   // are packed in another way, damaged, or larger than any program's, and where the header
   // tells of more bytes than such a section could make.
   static Result<PlainFile> make(const elf::Image& image);
 
   Bytes bytes() const { return file_; }
-  // Of its sections of debugging information, unpacked.
+  // Its sections of debugging information, unpacked.
   uint64_t debug_size() const { return debug_size_; }
 
 private:

@@ -34,7 +34,7 @@ namespace gosym::go {
 // another once they may have done so.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
-// What may call a Go function, or be called by it, where Go code borders on other code.
+// Code that may call a Go function, or be called by it, where Go code borders on other code.
 enum class Bordering : uint8_t {
   kCompiled,          // it calls no other code than Go's
   kAssembly,          // it may call any

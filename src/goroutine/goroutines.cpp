@@ -21,9 +21,9 @@ constexpr uint64_t kMaxGoroutines = 4 << 20;
 // Of all stacks, looked at again included: of what waits a KiB or two is in use. Stacks that
 // say that they lie in the same large piece of memory would else be read for hours.
 constexpr uint64_t kMaxStackBytes = uint64_t{8} << 30;
-// The same of a look at some: half of it is what 32 goroutines have at the first read.
+// For a look at some: half of it is what 32 goroutines have at the first read.
 constexpr uint64_t kMaxLookBytes = 4 << 20;
-// Of looks that have taken too much time.
+// For looks that have taken too much time.
 constexpr uint64_t kFewLookBytes = 256 << 10;
 constexpr uint64_t kMaxLookTime = 20'000'000;  // nanoseconds of CPU time
 constexpr uint64_t kShareOfLooks = 10;         // one in so many nanoseconds
@@ -431,7 +431,7 @@ private:
     return std::vector<uint64_t>();
   }
 
-  // Of a list of that length in `count` parts, the place in the i-th.
+  // The place in the i-th of `count` parts of a list of that length.
   static uint64_t place_of(size_t i, size_t count, uint64_t length, double random) {
     if (count == length)
       return i;

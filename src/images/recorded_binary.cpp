@@ -39,7 +39,7 @@ bool is_sealed(const UniqueFd& file) {
   return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
 }
 
-// What differs between the recorded file and this one; empty if nothing does. `mtime_ns` is
+// The difference between the recorded file and this one; empty if nothing does. `mtime_ns` is
 // since 1970; none: it tells nothing.
 std::string difference(const RecordedImage& recorded, const elf::Image& now,
                        std::optional<int64_t> mtime_ns) {

@@ -51,7 +51,7 @@ inline bool measures_time(const RecordedEvent& event) {
 inline bool is_weighted(const RecordedEvent& event) {
   return !event.unit.empty() || (event.period == 0 && !measures_cpu_time(event));
 }
-// Whether samples are of intervals, each of which ends at the sample's time: see is_interval.
+// True if samples are of intervals, each of which ends at the sample's time: see is_interval.
 inline bool has_intervals(const RecordedEvent& event) {
   return event.name == kOffCpuEvent && event.unit == kNanoseconds && event.period != 0;
 }
@@ -273,14 +273,16 @@ inline constexpr uint64_t kNoFrame = UINT64_MAX;
 // same stack: those of Go grow to 1 GB at the most (runtime.maxstacksize).
 inline constexpr uint64_t kMaxFrameDistance = 1 << 30;
 
-// Where a user stack goes on on another one: on the goroutine's that its thread has left for
-// the runtime's or C code's, on the thread's where C code called Go code back, and so on.
+// A place where a user stack goes on on another one: on the goroutine's that its thread has
+// left for the runtime's or C code's, on the thread's where C code called Go code back, and so
+// on.
 struct StackSwitch {
   uint64_t start = 0;  // index in the user stack of the first frame there, not 0
-  // Of the word there that is returned to, from the stack pointer as all words are told: those
-  // of this stack lie from there on, up to where the next has some. kNoFrame: there are none.
+  // The place of the word there that is returned to, from the stack pointer as all words are
+  // told: those of this stack lie from there on, up to where the next has some. kNoFrame: there
+  // are none.
   uint64_t place = kNoFrame;
-  // Where the frame pointer leads then, as RecordedSample::frame_offset.
+  // The place that the frame pointer leads to then, as RecordedSample::frame_offset.
   uint64_t frame_offset = kNoFrame;
 
   bool operator==(const StackSwitch&) const = default;
@@ -320,7 +322,7 @@ struct RecordedSample {
   // the runtime, or of C code. Or where that of C code begins, which called Go code. The frames
   // up to there need not be all. 0: there is no such place.
   uint32_t goroutine_start = 0;
-  // That place and all further ones, by `start`; none of a recording that has not noted them.
+  // This place and all further ones, by `start`; none of a recording that has not noted them.
   std::span<const StackSwitch> switches = {};
   // Of a stack that is deeper than a sample holds the middle is left out: `missing` frames
   // before the one with the index `gap` in the user stack. 0: none is missing.
@@ -334,11 +336,11 @@ struct RecordedSample {
   // empty: not known, as of samples of a CPU.
   std::string_view state = {};
   std::string_view waker = {};
-  // Of a goroutine whose root the user stack ends at: the return address of the go statement
+  // If the user stack ends at the root of a goroutine: the return address of the go statement
   // that created it; 0: not known. It is no frame of the stack.
   uint64_t creator = 0;
-  // Of a wait: how often the threshold by which it was chosen had been doubled, for its process
-  // had too many samples.
+  // For a wait: how often the threshold by which it was chosen had been doubled, for its
+  // process had too many samples.
   uint32_t doublings = 0;
 };
 
@@ -347,7 +349,7 @@ uint64_t threshold_of(const RecordedEvent& event, const RecordedSample& sample);
 // "10 ms": in the largest unit of which it is a whole number.
 std::string time_text(uint64_t nanoseconds);
 
-// Whether a sample is of an interval that ends at its time and is as long as it weighs, or else
+// True if a sample is of an interval that ends at its time and is as long as it weighs, or else
 // of that point in time. A wait that is shorter than its process's doubled threshold weighs so
 // much more than it lasted that it is a point.
 bool is_interval(const RecordedEvent& event, const RecordedSample& sample);

@@ -13,7 +13,7 @@ namespace gosym {
 // with kPartial.
 Error write_error(const std::string& path, int cause);
 
-// Who may read a new file: those whom the umask lets, or its owner alone.
+// The readers of a new file: those whom the umask lets, or its owner alone.
 enum class Readers : uint8_t { kUmask, kOwner };
 
 // A file that is written part by part, or standard output for "-". A regular file is there

@@ -63,7 +63,7 @@ private:
     json_.end_object();
   }
 
-  // Of whom samples weigh more, for they waited more often than is sampled.
+  // Processes whose samples weigh more, for they waited more often than is sampled.
   void write_thresholds() {
     if (!has_intervals(profile_.event()) || profile_.raised_thresholds.empty())
       return;

@@ -126,7 +126,7 @@ enum class Unnamed : uint8_t {
 };
 inline constexpr auto kLastUnnamed = Unnamed::kCallFromC;
 
-// Whether a location stands in a stack for what is not known of it, so that there is none to
+// True if a location stands in a stack for what is not known of it, so that there is none to
 // name.
 inline bool is_no_code(Unnamed reason) {
   return reason == Unnamed::kLeftOut || reason == Unnamed::kCallFromC;

@@ -291,7 +291,7 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
   return id;
 }
 
-// Of a goroutine, where it is wanted and known.
+// Known of a goroutine only, and found where it is wanted.
 std::optional<LocationId> Replay::Tables::creator(AddressSpace space, uint32_t stack) {
   std::span<const uint64_t> address = raw_stacks_[stack];
   if (!group_by_.has_creators || address.empty())

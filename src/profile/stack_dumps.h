@@ -21,15 +21,15 @@ struct StackState {
   AddressSpace space;                // that its words point to
   uint32_t top = 0;                  // number of the top of the stack
   StackEnd end{};
-  // Where it goes on on other stacks: `start` counts the locations of its user code. It is
-  // [switch_begin, switch_begin + switch_count) of all.
+  // The places where it goes on on other stacks: `start` counts the locations of its user code.
+  // They are [switch_begin, switch_begin + switch_count) of all.
   uint32_t switch_begin = 0;
   uint32_t switch_count = 0;
   bool knows_places = false;  // the recording has noted where the words of these are
   // Which of the locations of its user code stands for frames that are left out; 0: none does.
   uint32_t gap = 0;
-  // Where the goroutine was created whose root the stack ends at: no part of the stack. None:
-  // it is not known, or not wanted.
+  // The place where the goroutine was created, at whose root the stack ends: no part of the
+  // stack. None: it is not known, or not wanted.
   std::optional<LocationId> creator = {};
 };
 

@@ -83,7 +83,7 @@ struct StarterReply {
   char state;
 };
 
-// Who asks may have been taken over.
+// The asking process may have been taken over.
 void serve_starter(int channel) {
   enter(ProcessKind::kStarter);
   std::set<int> helpers;

@@ -50,8 +50,9 @@ private:
   UniqueFd channel_;
 };
 
-// Who has given up his rights cannot start a process that has them: helpers are started for him
-// by another process, the starter, which this makes beforehand. It ends when we do.
+// A process that has given up its rights cannot start a process that has them: helpers are
+// started for him by another process, the starter, which this makes beforehand. It ends when we
+// do.
 //
 // Helpers look at no process but `only_pid` then, unless that is 0. Fails if there can be no
 // more processes.

@@ -93,7 +93,8 @@ void MemoryHelper::serve(int channel) {
   }
 }
 
-// Who asks may have been taken over, and change what he asks for meanwhile: it is copied first.
+// The asking process may have been taken over, and change what he asks for meanwhile: it is
+// copied first.
 void MemoryHelper::answer(Arena& arena) {
   static Arena::Piece asked[kMaxPieces];
   static std::vector<proc::MemoryPiece> pieces;

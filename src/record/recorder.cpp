@@ -150,7 +150,7 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
   handle_given();
 }
 
-// What events told of stays as they did: it may have changed since that time.
+// Code that events told of stays as it is: it may have changed since that time.
 void Recorder::snapshot_unknown_code(uint32_t pid, uint64_t time) {
   auto maps = helper_.read_maps(pid);
   auto mappings = maps ? code_mappings_in(*maps, pid, time) : std::move(maps).error();

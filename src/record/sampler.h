@@ -89,7 +89,7 @@ struct StackTop {
   std::span<const uint64_t> red_zone = {};    // the words below the stack pointer, up to it
   uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
 
-  // Where a place of one of the stacks lies among the words, in bytes, as if all of the last
+  // The offset of a place of one of the stacks among the words, in bytes, as if all of the last
   // one were here; kNoFrame: it is on none.
   uint64_t offset_of(uint64_t place) const {
     StackPiece piece = {stack_pointer, 0};

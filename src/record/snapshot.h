@@ -25,7 +25,7 @@ std::string own_vdso();
 // The text of /proc/kallsyms; without any symbol for Kallsyms if it hides the addresses from
 // us.
 std::string read_kernel_symbols();
-// The same of the file, which is open; what it shows is up to the rights of who opened it.
+// For the file, which is open; what it shows is up to the rights of who opened it.
 std::string read_kernel_symbols(int kallsyms);
 
 }  // namespace gosym

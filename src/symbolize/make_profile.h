@@ -24,7 +24,7 @@ Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& fi
                                      GroupBy group_by, const DebugFileOptions& files,
                                      ImageCache& cache);
 
-// The same, and names them. No sample is no error: it is the caller's to say what that means.
+// Does that, and names them. No sample is no error: it is the caller's to say what that means.
 //
 // With a cache what was opened for a profile is there for the next; of files that are held
 // there the recording needs no pieces, and `held` of the result is empty.

@@ -138,7 +138,7 @@ public:
     go_on(chain, known(at.place), known(at.frame_offset), end, ends_in_gap);
   }
 
-  // The same of a recording that does not say where the words are.
+  // Likewise for a recording that does not say where the words are.
   //
   // From a stack of the thread's to that of the goroutine it works for, whose words, if they
   // were recorded, lie behind those of the thread's. Callers are missing in between unless the
@@ -408,7 +408,7 @@ private:
     return frame;
   }
 
-  // Whether a function of Go is on its way from one stack to another, or has begun the one.
+  // True if a function of Go is on its way from one stack to another, or has begun the one.
   bool has_left_stack(Address id) {
     std::optional<UnwindRule> rule = code_.rule(id);
     return rule ? rule->return_kind == ReturnAddress::kNone || rule->may_have_left
@@ -470,7 +470,7 @@ private:
     return true;
   }
 
-  // Whether the next of the chain, this caller of a function that keeps no frame, is one that
+  // True if the next of the chain, this caller of a function that keeps no frame, is one that
   // the recorder has put in: the frame itself leads to another.
   bool is_put_in(const UnwindRule& callee, Address caller) const {
     if (taken_ == 0 || callee.frame_kind != FramePointer::kUnchanged)

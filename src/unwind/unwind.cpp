@@ -58,7 +58,7 @@ public:
 
   bool is_go(LocationId id) { return bordering(id).has_value(); }
 
-  // Whether the one can have called the other: Go code and other code call each other in few
+  // True if the one can have called the other: Go code and other code call each other in few
   // places.
   bool may_call(LocationId caller, LocationId callee) {
     using enum go::Bordering;
@@ -99,7 +99,7 @@ public:
     return copy_of(id, interrupted_, [](Location& location) { location.is_return = false; });
   }
 
-  // The same place as where a goroutine was created.
+  // A copy of the location, as where a goroutine was created.
   LocationId creator(LocationId id) {
     return copy_of(id, creators_, [](Location& location) { location.is_creator = true; });
   }
@@ -275,7 +275,7 @@ uint64_t stack_pointer_of(std::span<const StackWord> words) {
   return is_known ? misalignment(words.back().value) : 0;
 }
 
-// Whether a frame of a stack cannot have called the one before it, so that others are missing
+// True if a frame of a stack cannot have called the one before it, so that others are missing
 // in between. A handler of a signal interrupts whatever it likes.
 bool lacks_frames(Code& code, std::span<const LocationId> stack) {
   for (size_t i = 1; i < stack.size(); i++) {
@@ -333,8 +333,8 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                               (walk.is_unknown() && !is_cut ? kUnknown : 0));
 }
 
-// Where the goroutine was created whose root a stack ends at. Recordings that have no place of
-// its own for it have it in the stack, beyond that root.
+// The place where the goroutine was created, at whose root a stack ends. Recordings that have
+// no field of its own for it have it in the stack, beyond that root.
 std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> recorded,
                                      const StackState& state, uint8_t outcome) {
   if ((outcome & kCut) != 0)

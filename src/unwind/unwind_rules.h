@@ -41,7 +41,7 @@ public:
   // that a goroutine left its stack (go/unwind_rule.h).
   bool is_return_address(const Location& location);
 
-  // Of the code of a function of Go; none of other code.
+  // Known of the code of a function of Go; none of other code.
   std::optional<go::Bordering> bordering(const Location& location);
 
   // Whether a handler of a signal returns there, which nothing calls.

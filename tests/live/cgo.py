@@ -76,7 +76,7 @@ def shows_both_ways(version):
     assert total > 50 and good >= 0.99 * total, f"{good} of {total}"
 
 
-# What lies from a call of C code to what that calls back.
+# Frames from a call of C code to what that calls back.
 LEVEL = ["main.callAgain", "runtime.cgocall", "runtime.asmcgocall", "descend", "descend_further", "goLevel",
          "crosscall2", "runtime.cgocallbackg"]
 MAX_CALLBACKS = 16

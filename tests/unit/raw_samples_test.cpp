@@ -510,7 +510,7 @@ TEST_CASE("samples: switches of stacks that cannot be are refused") {
   columns.switch_starts[3] = 2;
   CHECK(columns.decode()->rows().size() == 1);
 
-  // What is written is sound.
+  // Anything that is written is sound.
   SampleBatch batch;
   std::vector<StackSwitch> unordered = {{2}, {1}};
   RecordedSample of = sample(1, {}, kUser);

@@ -336,7 +336,7 @@ TEST_CASE("passed callers: they are of functions without a frame") {
   CHECK(settled({0x1010, 0x2010, 0x2020}, {{3, 0x1020}, {2, 0x1030}}).stack ==
         Stack{0x1010, 0x2010, 0x2020, 0x1020});
 
-  // What lies behind goes on as far behind.
+  // All that lies behind goes on as far behind.
   Settled moved = settled({0x1010, 0x2020, 0x2040, 0x1060}, {{2, 0x1030}, {3, 0x1050}}, 2, 3);
   CHECK(moved.stack == Stack{0x1010, 0x2020, 0x1030, 0x2040, 0x1050, 0x1060});
   CHECK(moved.goroutine_start == 3);

@@ -490,7 +490,7 @@ TEST_CASE("unwind: over several stacks, each with its own words") {
   CHECK(found.counts.cut == 1);
   CHECK(found.counts.bridged == 1);
 
-  // Where a stack ends in the middle words of the next one are none of its own.
+  // A stack that ends in the middle has none of the words of the next one.
   sampled.words[0].value = caller(kSized);
   CHECK(unwound(sampled).stack == "sized sized< sized< framed< root< frameless< root<");
 

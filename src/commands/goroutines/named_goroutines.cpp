@@ -78,7 +78,7 @@ uint64_t latest_wait(const Goroutines& goroutines) {
   return latest;
 }
 
-// What the program's clock shows, whose time namespace may not be ours. None: it is not known.
+// The time by the program's clock, whose time namespace may not be ours. None: it is not known.
 std::optional<uint64_t> program_time(const GoroutineSource& source) {
   if (source.is_core)
     return std::nullopt;

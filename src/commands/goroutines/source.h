@@ -21,7 +21,7 @@ struct GoroutineSource {
   // Of a core file. The others borrow from these.
   std::unique_ptr<MappedFile> core;
   std::unique_ptr<CoreMemory> memory;
-  // Of a process.
+  // For a process.
   std::unique_ptr<FileHelper> files;
   std::unique_ptr<MemoryHelper> helper;
   GoCode code;

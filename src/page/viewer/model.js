@@ -196,7 +196,7 @@ function unnamedText(profile, frame) {
   return `[${kUnnamedWords[reason]}${isAboutFile ? " " + moduleText(profile, module) : ""}]`;
 }
 
-// Of a frame; a goroutine that C code entered ran in a module that is not known.
+// The module of a frame; a goroutine that C code entered ran in a module that is not known.
 function moduleOfFrame(profile, frame) {
   const {frames} = profile;
   return frames.unnamed[frame] === kCallFromC ? unnamedText(profile, frame)

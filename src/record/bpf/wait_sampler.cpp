@@ -60,7 +60,7 @@ std::string find_switch_function() {
 
 // Samples a second of one process, beyond which its threshold grows.
 constexpr uint64_t kMaxProcessWaitRate = 1000;
-// Of all processes: beyond it each may have fewer.
+// For all processes together: beyond it each may have fewer.
 constexpr uint64_t kMaxWaitRate = 10'000;
 // Nanoseconds in which samples are counted: the program begins with the same.
 constexpr uint64_t kWaitSpan = 100'000'000;
@@ -265,7 +265,7 @@ void WaitSampler::adapt(uint64_t taken) {
     rate_ = std::min(rate_ + rate_ / 4 + 1, kMaxProcessWaitRate);
   adapted_ = now;
   taken_ = taken;
-  // Of few samples one a span, which is longer then.
+  // A span has one sample at least: of few it is longer.
   uint64_t most = std::max<uint64_t>(rate_ * kWaitSpan / 1'000'000'000, 1);
   bpf_->data->most_in_span = static_cast<uint32_t>(most);
   bpf_->data->span = most * 1'000'000'000 / rate_;

@@ -104,7 +104,7 @@ UniqueFd PerfMaps::find_map(const Place& place, uint32_t pid, const std::string&
   return is_like_ours ? find_in(find_file("/tmp"), name) : UniqueFd();
 }
 
-// What was written last tells of the code that is there now.
+// The lines that were written last tell of the code that is there now.
 void PerfMaps::read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& map) const {
   uint64_t limit = std::min(kMaxSize, bytes_left_);
   auto file = helper_ ? Result(helper_->open_perf_map(found)) : open_found(found);

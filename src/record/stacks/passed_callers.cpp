@@ -6,7 +6,7 @@ namespace gosym {
 
 namespace {
 
-// Of the stack so far, innermost first: whether its last function has no frame where it is, so
+// True if the last function of the stack so far, innermost first, has no frame where it is, so
 // that its return address is what lies on top of its stack.
 bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
   auto rule_at = [&](size_t i, bool is_return) { return rule_of(stack[i] - is_return); };
@@ -19,7 +19,7 @@ bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
          rule->frame_kind == UnwindRule::FramePointer::kUnchanged;
 }
 
-// What follows the address that was put in before this index lies one further.
+// All that follows the address that was put in before this index lies one further.
 void put_before(size_t index, RecordedSample& sample, std::vector<StackSwitch>& switches) {
   sample.gap += index <= sample.gap && sample.gap != 0;
   sample.goroutine_start += index <= sample.goroutine_start && sample.goroutine_start != 0;
@@ -38,7 +38,7 @@ void settle_passed_callers(RecordedSample& sample, std::span<const PassedCaller>
   settled.switches.assign(sample.switches.begin(), sample.switches.end());
   auto next = passed.begin();
   for (size_t i = 0; i <= sample.user_stack.size(); i++) {
-    // Where one is nobody's those above it are not either.
+    // If one is nobody's, those above it are not either.
     bool is_wanted = true;
     for (; next != passed.end() && next->index <= i; ++next) {
       is_wanted = is_wanted && i > 0 && next->index == i && is_frameless(stack, rule_of);

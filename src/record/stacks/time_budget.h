@@ -21,7 +21,7 @@ public:
     spent_ns_ += cpu_time() - begin;
   }
 
-  // Of this thread.
+  // For this thread.
   static uint64_t cpu_time();
 
 private:
