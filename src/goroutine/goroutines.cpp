@@ -36,10 +36,7 @@ constexpr int kMaxLooks = 6;
 constexpr uint64_t kFirstStackSize = 64 << 10;
 // g, stack, g.
 constexpr size_t kPiecesEach = 3;
-// Goroutines, and bytes of their stacks, that are asked for together. To ask the process that
-// reads takes as long as it takes to read some hundred of them.
-constexpr size_t kBatch = 8 * proc::kPiecesAtOnce / kPiecesEach;
-constexpr uint64_t kBatchBytes = 32 << 20;
+constexpr size_t kBatch = proc::kPiecesAtOnce / kPiecesEach;
 
 uint64_t word_at(Bytes memory, uint64_t offset) {
   return load<uint64_t>(memory, offset).value_or(0);
@@ -506,21 +503,10 @@ private:
       else
         add(addresses[i], copy(i), GoroutineStack::kRunning, {});
     }
-    for (std::span<const Look> left = pending; !left.empty();) {
-      size_t count = 0;
-      for (uint64_t bytes = 0; count < left.size() && bytes < kBatchBytes; count++)
-        bytes += first_bytes(left[count].at);
-      std::vector<Look> next(left.begin(), left.begin() + static_cast<ptrdiff_t>(count));
-      left = left.subspan(count);
-      for (int look = 0; look < kMaxLooks && !next.empty(); look++)
-        if (auto done = look_at(next, look + 1 == kMaxLooks); !done)
-          return done;
-    }
+    for (int look = 0; look < kMaxLooks && !pending.empty(); look++)
+      if (auto done = look_at(pending, look + 1 == kMaxLooks); !done)
+        return done;
     return Ok{};
-  }
-
-  static uint64_t first_bytes(const GoroutinePosition& at) {
-    return std::min(at.high - at.stack_pointer, kFirstStackSize);
   }
 
   // Reads the stacks of those that are pending, and leaves those that have to be looked at
@@ -531,7 +517,7 @@ private:
     pieces_.clear();
     for (size_t i = 0; i < pending.size(); i++) {
       const GoroutinePosition& at = pending[i].at;
-      stacks_[i].resize(take_bytes(first_bytes(at)));
+      stacks_[i].resize(take_bytes(std::min(at.high - at.stack_pointer, kFirstStackSize)));
       pieces_.push_back({pending[i].address, copy(2 * i)});
       pieces_.push_back({at.stack_pointer, stacks_[i]});
       pieces_.push_back({pending[i].address, copy(2 * i + 1)});
