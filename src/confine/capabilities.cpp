@@ -15,11 +15,6 @@ struct Capabilities {
   __user_cap_data_struct halves[2]{};
 };
 
-// Before these were told apart, and where they are not given by name, they are parts of
-// CAP_SYS_ADMIN.
-constexpr uint64_t kPartsOfAdmin =
-    uint64_t{1} << CAP_BPF | uint64_t{1} << CAP_PERFMON | uint64_t{1} << CAP_CHECKPOINT_RESTORE;
-
 }  // namespace
 
 uint64_t permitted_capabilities() {

@@ -17,10 +17,6 @@ constexpr uint64_t bit(int capability) {
   return uint64_t{1} << capability;
 }
 
-// CAP_SYS_ADMIN stands for these where they are not given by name.
-constexpr uint64_t kPartsOfAdmin =
-    bit(CAP_BPF) | bit(CAP_PERFMON) | bit(CAP_CHECKPOINT_RESTORE);
-
 // None of these opens a file that its user may not open. Those for limits of memory and
 // descriptors are dropped once the recorder is set up.
 constexpr uint64_t kForSampling =

@@ -172,8 +172,9 @@ TEST_CASE("monotonic_offset_of: of a process's own namespace, or none") {
     std::filesystem::create_directory(process / "ns");
     std::filesystem::create_symlink(own, process / "ns/time");
     std::filesystem::create_symlink(of_children, process / "ns/time_for_children");
-    std::ofstream(process / "timens_offsets") << offsets;
-    CAPTURE(offsets);
+    std::string text = offsets;
+    std::ofstream(process / "timens_offsets") << text;
+    CAPTURE(text);
     CHECK(monotonic_offset_of(process / "") == offset);
   }
   CHECK(monotonic_offset_of("/no such process") == 0);  // nor such namespaces

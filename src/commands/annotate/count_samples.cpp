@@ -16,13 +16,13 @@ struct Counter {
 };
 
 // A frame of a stack counts for this one.
-struct Counted {
+struct CountedPlace {
   size_t counter = 0;
   bool is_innermost = true;  // no other function was inlined there
 };
 
 struct Place {
-  std::vector<Counted> counted = {};
+  std::vector<CountedPlace> counted = {};
   AnnotatedInstruction* indirect_call = nullptr;  // if it returns to behind one
 };
 
@@ -51,7 +51,7 @@ public:
       number++;
       for (size_t i = 0; i < stack.size(); i++) {
         const Place& place = places_[to_index(stack[i])];
-        for (const Counted& counted : place.counted)
+        for (const CountedPlace& counted : place.counted)
           add(counters_[counted.counter], number, amount, i == 0 && counted.is_innermost);
         if (!place.indirect_call || i == 0)
           continue;
