@@ -39,7 +39,7 @@ std::optional<int64_t> offset_in(std::string_view text) {
 }
 
 // Read before main(): a confined process cannot.
-const int64_t own_monotonic_offset = monotonic_offset_of("/proc/self").value_or(0);
+const int64_t kOwnMonotonicOffset = monotonic_offset_of("/proc/self").value_or(0);
 
 }  // namespace
 
@@ -57,7 +57,7 @@ std::optional<int64_t> monotonic_offset_of(const std::string& process) {
 }
 
 uint64_t monotonic_ns() {
-  return clock_ns(CLOCK_MONOTONIC) - static_cast<uint64_t>(own_monotonic_offset);
+  return clock_ns(CLOCK_MONOTONIC) - static_cast<uint64_t>(kOwnMonotonicOffset);
 }
 
 }  // namespace gosym

@@ -52,9 +52,10 @@ bool is_sigreturn(const Module& module, const Function& function) {
 }
 
 // The first function of Go's signal handlers. The runtime takes it for a root, though it
-// returns to the code that ends them.
+// returns to the code that ends them; on arm64 the linker's table says so as well.
 bool is_handler(const Module& module, const Function& function) {
-  return module.table.name(function.name_offset) == "runtime.sigtramp";
+  return module.image->machine != EM_AARCH64 &&
+         module.table.name(function.name_offset) == "runtime.sigtramp";
 }
 
 // Whether runtime.mcall or runtime.morestack has called a function of the scheduler, which

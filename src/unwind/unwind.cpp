@@ -288,8 +288,10 @@ bool lacks_frames(Code& code, std::span<const LocationId> stack) {
 
 // Appends a stack with its callers.
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
-                   const StackState& state, std::span<const StackWord> words,
-                   std::span<const StackSwitch> switches, std::vector<LocationId>& stack) {
+                   const StackState& state, const StackDumps& dumps,
+                   std::vector<LocationId>& stack) {
+  std::span<const StackWord> words = dumps.dump(state.top);
+  std::span<const StackSwitch> switches = dumps.switches_of(state);
   std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
   stack.assign(kernel.begin(), kernel.end());
   if (kernel.size() == recorded.size())
@@ -377,9 +379,7 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
   for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
     const StackState& state = dumps.states[i - dumps.first_stack];
     std::span<const LocationId> recorded = profile.stack(static_cast<StackId>(i));
-    walked.outcomes.push_back(walk_stack(walked.code, profile, recorded, state,
-                                         dumps.dump(state.top), dumps.switches_of(state),
-                                         stack));
+    walked.outcomes.push_back(walk_stack(walked.code, profile, recorded, state, dumps, stack));
     if (walked.has_creators)
       if (auto creator = creator_of(walked.code, recorded, state, walked.outcomes.back()))
         stack.push_back(walked.code.creator(*creator));

@@ -159,8 +159,9 @@ uint64_t largest(const SampledImages& images) {
 }
 
 Result<int> annotate_image(const AnnotateOptions& options, const Profile& profile,
-                           uint32_t index, const SamplesOfCode& code, const Amounts& amounts,
+                           const SampledImages::value_type& sampled, const Amounts& amounts,
                            const DebugFileOptions& files, const HeldFiles& held) {
+  const auto& [index, code] = sampled;
   auto file = open_sampled(profile.images[index].file, files, held);
   if (!file)
     return std::move(file).error();
@@ -203,10 +204,10 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   tell_loss(profile.stats, report);
   Amounts amounts(profile, largest(*images));
   bool is_first = true;
-  for (const auto& [index, code] : *images) {
-    const RecordedImage& image = profile.images[index].file;
+  for (const auto& sampled : *images) {
+    const RecordedImage& image = profile.images[sampled.first].file;
     (void)std::fputs(std::exchange(is_first, false) ? "" : "\n", stdout);
-    auto written = annotate_image(options, profile, index, code, amounts, files, loaded->held);
+    auto written = annotate_image(options, profile, sampled, amounts, files, loaded->held);
     if (!written)
       return std::move(written).error().context(fmt::format("'{}'", printable(image.path)));
   }
