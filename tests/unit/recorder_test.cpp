@@ -268,6 +268,22 @@ ImageSpec go_executable() {
   return spec;
 }
 
+size_t page_size() {
+  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A page of this process that no event tells of.
+uint64_t map_code() {
+  void* code =
+      mmap(nullptr, page_size(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(code != MAP_FAILED);
+  return std::bit_cast<uint64_t>(code);
+}
+
+void unmap_code(uint64_t address) {
+  munmap(std::bit_cast<void*>(address), page_size());
+}
+
 }  // namespace
 
 TEST_CASE("recorder: a child is recorded from its first sample on, with what it inherited") {
@@ -552,10 +568,7 @@ TEST_CASE("recorder: a perf map is taken when its process ends, and at the end")
 TEST_CASE("recorder: what was mapped unseen is read again when events were lost") {
   Recording recording(of_process(own_pid()));
   recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
-  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* code = mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(code != MAP_FAILED);
-  auto address = std::bit_cast<uint64_t>(code);
+  uint64_t address = map_code();
   std::string mapped = fmt::format("own maps //anon at {:x}", address);
   recording.look({}, {{30, own_pid(), {address}}});
   CHECK(recording.recorder.summary().unplaced == 1);
@@ -567,7 +580,7 @@ TEST_CASE("recorder: what was mapped unseen is read again when events were lost"
   }
   recording.look({});
   CHECK(recording.recorder.summary().unplaced == 0);
-  munmap(code, page);
+  unmap_code(address);
   Texts texts = recording.finish();
   CHECK(std::ranges::count_if(texts, [&](const std::string& text) { return text == mapped; }) ==
         1);
@@ -576,17 +589,14 @@ TEST_CASE("recorder: what was mapped unseen is read again when events were lost"
 TEST_CASE("recorder: code that no event told of is looked for after a few samples of it") {
   Recording recording(of_process(own_pid()));
   recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
-  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* code = mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(code != MAP_FAILED);
-  auto address = std::bit_cast<uint64_t>(code);
+  uint64_t address = map_code();
   for (uint64_t i = 1; i <= 3; i++) {
     recording.look({}, {{29 + i, own_pid(), {address}}});
     CHECK(recording.recorder.summary().unplaced == i);
   }
   recording.look({}, {{33, own_pid(), {address}}});
   CHECK(recording.recorder.summary().unplaced == 0);
-  munmap(code, page);
+  unmap_code(address);
   Texts texts = recording.finish();
   CHECK(std::ranges::count(texts, fmt::format("own maps //anon at {:x}", address)) == 1);
 }

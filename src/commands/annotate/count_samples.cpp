@@ -30,17 +30,14 @@ class CodeCounter {
 public:
   CodeCounter(const Profile& profile, uint32_t image, std::span<AnnotatedFunction> functions)
       : profile_(profile), image_(image) {
-    for (AnnotatedFunction& function : functions) {
-      function_counters_.push_back(counters_.size());
-      counters_.push_back({&function.samples});
+    for (AnnotatedFunction& function : functions)
       for (AnnotatedInstruction& instruction : function.instructions)
-        instructions_.push_back({to_integer(instruction.address), &instruction});
-    }
-    std::ranges::sort(instructions_);
-    find_owners(functions);
+        instructions_.push_back({to_integer(instruction.address), &instruction, &function});
+    std::ranges::sort(instructions_, {}, &CodeAt::address);
+    find_owners();
     places_.reserve(profile.locations.size());
     for (const Location& location : profile.locations)
-      places_.push_back(place_of(location, functions));
+      places_.push_back(place_of(location));
   }
 
   void count(std::span<const SampleCount> samples) {
@@ -80,6 +77,12 @@ public:
   }
 
 private:
+  struct CodeAt {
+    uint64_t address;
+    AnnotatedInstruction* instruction;
+    AnnotatedFunction* function;  // that it is of
+  };
+
   static void add(Counter& counter, uint64_t stack, uint64_t amount, bool is_self) {
     if (is_self)
       counter.samples->self += amount;
@@ -87,50 +90,37 @@ private:
       counter.samples->total += amount;
   }
 
-  AnnotatedInstruction* instruction_at(const Location& location) const {
+  const CodeAt* instruction_at(const Location& location) const {
     if (!location.image_address || location.is_creator ||
         profile_.mappings[to_index(location.mapping)].image != image_)
       return nullptr;
     uint64_t address = location.call_of(to_integer(*location.image_address));
-    auto after = std::ranges::upper_bound(instructions_, address, {},
-                                          &std::pair<uint64_t, AnnotatedInstruction*>::first);
+    auto after = std::ranges::upper_bound(instructions_, address, {}, &CodeAt::address);
     if (after == instructions_.begin())
       return nullptr;
-    auto [begin, instruction] = *std::prev(after);
-    return address - begin < instruction->code.size ? instruction : nullptr;
+    const CodeAt& known = *std::prev(after);
+    return address - known.address < known.instruction->code.size ? &known : nullptr;
   }
 
   // A function of the profile is that of the code in which its calls are the outermost. One
   // that lies in several pieces is that of the first.
-  void find_owners(std::span<AnnotatedFunction> functions) {
+  void find_owners() {
     for (const Location& location : profile_.locations) {
       std::span<const Frame> frames = profile_.frames_of(location);
-      const AnnotatedInstruction* at = frames.empty() ? nullptr : instruction_at(location);
+      const CodeAt* at = frames.empty() ? nullptr : instruction_at(location);
       if (!at)
         continue;
-      auto holds = [&](const AnnotatedFunction& function) {
-        return to_integer(at->address) - to_integer(function.range.address) <
-               function.range.size;
-      };
-      auto function = std::ranges::find_if(functions, holds);
-      if (function == functions.end())
-        continue;
-      auto index = static_cast<size_t>(function - functions.begin());
-      auto [known, is_new] = owners_.try_emplace(to_index(frames.back().function), index);
-      if (!is_new)
-        known.value() = std::min(known->second, index);
+      AnnotatedFunction*& owner = owners_[to_index(frames.back().function)];
+      owner = owner ? std::min(owner, at->function) : at->function;
     }
   }
 
-  Place place_of(const Location& location, std::span<AnnotatedFunction> functions) {
+  Place place_of(const Location& location) {
     Place place;
-    if (AnnotatedInstruction* instruction = instruction_at(location)) {
-      auto [known, is_new] = instruction_counters_.try_emplace(instruction, counters_.size());
-      if (is_new)
-        counters_.push_back({&instruction->samples});
-      place.counted.push_back({known->second});
-      if (location.is_return && !instruction->code.target)
-        place.indirect_call = instruction;
+    if (const CodeAt* at = instruction_at(location)) {
+      place.counted.push_back({counter_of(at->instruction->samples)});
+      if (location.is_return && !at->instruction->code.target)
+        place.indirect_call = at->instruction;
     }
     std::span<const Frame> frames =
         location.is_creator ? std::span<const Frame>() : profile_.frames_of(location);
@@ -138,31 +128,33 @@ private:
       auto owner = owners_.find(to_index(frames[i].function));
       if (owner == owners_.end())
         continue;
-      place.counted.push_back({function_counters_[owner->second], i == 0});
+      AnnotatedFunction& function = *owner->second;
+      place.counted.push_back({counter_of(function.samples), i == 0});
       if (frames[i].line != 0)
-        place.counted.push_back({line_counter(functions[owner->second], frames[i]), i == 0});
+        place.counted.push_back({counter_of(line_of(function, frames[i])), i == 0});
     }
     return place;
   }
 
-  size_t line_counter(AnnotatedFunction& function, const Frame& frame) {
+  SelfAndTotal& line_of(AnnotatedFunction& function, const Frame& frame) const {
     std::string_view file = profile_.strings[profile_.functions[to_index(frame.function)].file];
-    SelfAndTotal* samples = &function.lines[{std::string(file), frame.line}];
-    auto [known, is_new] = line_counters_.try_emplace(samples, counters_.size());
+    return function.lines[{std::string(file), frame.line}];
+  }
+
+  size_t counter_of(SelfAndTotal& samples) {
+    auto [known, is_new] = counter_numbers_.try_emplace(&samples, counters_.size());
     if (is_new)
-      counters_.push_back({samples});
+      counters_.push_back({&samples});
     return known->second;
   }
 
   const Profile& profile_;
   uint32_t image_;
-  std::vector<std::pair<uint64_t, AnnotatedInstruction*>> instructions_;  // by address
+  std::vector<CodeAt> instructions_;  // by address
   std::vector<Counter> counters_;
-  std::vector<size_t> function_counters_;  // of the functions
-  tsl::robin_map<AnnotatedInstruction*, size_t> instruction_counters_;
-  tsl::robin_map<SelfAndTotal*, size_t> line_counters_;
-  tsl::robin_map<size_t, size_t> owners_;  // function of the profile -> one of these
-  std::vector<Place> places_;              // by location
+  tsl::robin_map<SelfAndTotal*, size_t> counter_numbers_;
+  std::map<size_t, AnnotatedFunction*> owners_;  // by function of the profile
+  std::vector<Place> places_;                    // by location
   std::map<std::pair<AnnotatedInstruction*, FunctionId>, uint64_t> called_;
 };
 
