@@ -151,6 +151,9 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
                                    const Wanted& wanted, const DebugFileOptions& files) {
   SymbolCache cache;
   cache.images.numbers.emplace();
+  cache.archives = std::make_unique<OtherArchives>();
+  for (const NamedRecording& one : recordings)
+    cache.archives->add(one.recording);
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
   NamedProfile result;
   uint64_t begin = raw::start_realtime_ns(recordings.front().recording);

@@ -105,7 +105,7 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
 ArchivedFiles open_archived_files(std::span<const Recording::StoredChunk> pieces,
                                   const std::map<ImageId, const RecordedImage*>& wanted,
                                   uint64_t room) {
-  return ArchivedPieces(pieces).open(wanted, room);
+  return ArchivedPieces({pieces.begin(), pieces.end()}).open(wanted, room);
 }
 
 }  // namespace gosym::raw

@@ -26,14 +26,14 @@ struct ArchivedFiles {
 // those that together are larger than `room` count as not kept either.
 class ArchivedPieces {
 public:
-  // The chunks must outlive this.
-  explicit ArchivedPieces(std::span<const Recording::StoredChunk> chunks) : chunks_(chunks) {}
+  explicit ArchivedPieces(std::vector<Recording::StoredChunk> chunks)
+      : chunks_(std::move(chunks)) {}
 
   // From the second call on only pieces of the wanted files are read, and no damage is counted.
   ArchivedFiles open(const std::map<ImageId, const RecordedImage*>& wanted, uint64_t room);
 
 private:
-  std::span<const Recording::StoredChunk> chunks_;
+  std::vector<Recording::StoredChunk> chunks_;
   std::vector<std::optional<ImageId>> images_;  // of each; none: it is damaged
 };
 

@@ -41,8 +41,12 @@ void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
 // Files that the recording has kept, of images that have samples.
 class KeptFiles {
 public:
-  KeptFiles(raw::Recording& recording, ImageCache& kept)
-      : recording_(recording), kept_(kept), pieces_(recording.piece_chunks) {}
+  // `others`, which may be null, are asked for what it lacks.
+  KeptFiles(raw::Recording& recording, ImageCache& kept, OtherArchives* others)
+      : recording_(recording),
+        kept_(kept),
+        others_(others),
+        pieces_(recording.piece_chunks) {}
 
   // How much memory there is, for the files and for what open() leaves of it. Gives what those
   // leave that are open.
@@ -67,12 +71,28 @@ public:
     recording_.damaged_chunks += files.damaged_chunks;
     kept_.held.merge(files.files);
     kept_.file_problems.merge(files.problems);
+    if (others_ && kept_.numbers)
+      open_from_others(images);
     return left_;
   }
 
 private:
+  void open_from_others(std::span<const ProfileImage> images) {
+    std::map<ImageId, const RecordedImage*> lacking;
+    for (const ProfileImage& image : images)
+      if (image.kind == ProfileImage::Kind::kFile && !kept_.held.contains(image.file.id))
+        lacking[image.file.id] = &image.file;
+    raw::ArchivedFiles files = others_->open(lacking, *kept_.numbers, left_);
+    left_ -= files.size;
+    size_ += files.size;
+    for (const auto& [id, file] : files.files)
+      kept_.file_problems.erase(id);
+    kept_.held.merge(files.files);
+  }
+
   raw::Recording& recording_;
   ImageCache& kept_;
+  OtherArchives* others_;
   raw::ArchivedPieces pieces_;
   size_t opened_ = 0;  // images
   uint64_t size_ = 0;
@@ -83,12 +103,12 @@ private:
 
 Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& filter,
                                      GroupBy group_by, const DebugFileOptions& files,
-                                     ImageCache& cache) {
+                                     ImageCache& cache, OtherArchives* others) {
   // Addresses of processes become addresses in files, by what was mapped at that moment; equal
   // samples are counted. Callers that frame pointers leave out are found in the dumps of the
   // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
   // tables of the same files.
-  KeptFiles archived(recording, cache);
+  KeptFiles archived(recording, cache, others);
   Unwinder unwinder(recording.vdso, files, cache, group_by.has_creators);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
     return unwinder.walk(profile, dumps, archived.set_memory(memory),
@@ -113,7 +133,8 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
   own.is_for_one = true;
   SymbolCache& kept = cache ? *cache : own;
   kept.begin_profile();
-  auto profile = profile_with_callers(recording, filter, group_by, files, kept.images);
+  auto profile = profile_with_callers(recording, filter, group_by, files, kept.images,
+                                      kept.archives.get());
   if (!profile)
     return std::move(profile).error();
 

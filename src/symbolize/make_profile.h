@@ -4,6 +4,7 @@
 #include "profile/filter.h"
 #include "profile/replay.h"
 #include "raw/reader.h"
+#include "symbolize/other_archives.h"
 #include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
 
@@ -19,10 +20,12 @@ struct NamedProfile {
 // Replays the samples that the filter keeps, and looks for the callers that their stacks lack.
 // The profile has all images that were asked for them.
 //
+// A file that this recording has not kept is taken from the others, if there are any.
+//
 // The recording's images, events and pieces are used up, and damaged chunks of it are counted.
 Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& filter,
                                      GroupBy group_by, const DebugFileOptions& files,
-                                     ImageCache& cache);
+                                     ImageCache& cache, OtherArchives* others = nullptr);
 
 // Does that, and names them. No sample is no error: it is the caller's to say what that means.
 //

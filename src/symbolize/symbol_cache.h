@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "images/image_cache.h"
+#include "symbolize/other_archives.h"
 #include "symbolize/recorded_file.h"
 
 namespace gosym {
@@ -29,6 +30,8 @@ struct NamedFile {
 struct SymbolCache {
   ImageCache images;
   KeptByImage<NamedFile> named;
+  // Of all recordings, if there are several; else null.
+  std::unique_ptr<OtherArchives> archives;
   // No profile follows: a file is closed as soon as its code has names.
   bool is_for_one = false;
 

@@ -299,6 +299,27 @@ def only_callers():
     assert "nothing to add" in gosym("archive", recording).err
 
 
+def one_archive_for_all():
+    """A program was archived once, and is recorded without it before, and after it was deleted."""
+    program = copied(build_fib())
+    with running(program) as fib:
+        before = record("--archive=none", "-p", fib, samples=500)
+        archived = record("--archive=all", "-p", fib, samples=500)
+        program.unlink()
+        after = record("--archive=none", "-p", fib, samples=500)
+    for one in (before, after):
+        assert "fibNaive" not in frames(one)
+    copies = [shutil.copy(file, second_root() / f"{name}.raw") and f"/{name}.raw"
+              for name, file in {"before": before, "archived": archived, "after": after}.items()]
+    program_of_root = "/" + os.path.basename(GOSYM)
+    done = call("chroot", second_root(), program_of_root, "report", "--folded", *copies)
+    found = {frame for frame, _ in user_frames(parse_folded(done.out))}
+    assert "fibNaive" in found and "[missing" not in done.out + done.err, (found, done.err)
+    # What the filters leave needs the files of what they leave out.
+    done = call("chroot", second_root(), program_of_root, "report", "--folded", "--time", "0,0.2", *copies)
+    assert "fibNaive" in done.out and "[missing" not in done.out + done.err, done
+
+
 def what_changed_since_is_refused():
     program = copied(build_fib())
     with running(program) as fib:
@@ -360,5 +381,6 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("files for which there is no room", archive_without_room),
      ("gosym archive", afterwards),
      ("gosym archive: files of callers only", only_callers),
+     ("one archive for all recordings", one_archive_for_all),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),
      ("the size of a service", size_of_a_service)])
