@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/exit_status.h"
@@ -141,6 +144,34 @@ Result<> check_distinct(const std::vector<std::string>& files) {
   return Ok{};
 }
 
+// A copy has both clocks of the instant at which its original was begun.
+Result<> check_copies(const std::vector<NamedRecording>& recordings) {
+  std::map<std::tuple<uint64_t, uint64_t, std::string_view>, const std::string*> seen;
+  for (const auto& [name, recording] : recordings) {
+    auto [known, is_new] = seen.try_emplace(
+        {recording.monotonic_ns, recording.realtime_ns, recording.info.host}, &name);
+    if (!is_new)
+      return errorf("'{}' and '{}' are the same recording", printable(*known->second),
+                    printable(name))
+          .with_hint("its samples would count twice: leave one out")
+          .with_exit_status(kUsage);
+  }
+  return Ok{};
+}
+
+// "web" of one machine and "web" of another become "web#1f03" and "web#c2aa".
+void tell_hosts_apart(std::vector<NamedRecording>& recordings) {
+  constexpr size_t kShownBytes = 2;
+  std::map<std::string, std::set<std::string>> machines;
+  for (const NamedRecording& one : recordings)
+    if (const RecordingInfo& info = one.recording.info; !info.machine_id.empty())
+      machines[info.host].insert(info.machine_id);
+  for (NamedRecording& one : recordings)
+    if (RecordingInfo& info = one.recording.info;
+        !info.machine_id.empty() && machines[info.host].size() > 1)
+      info.host += "#" + hex(info.machine_id.substr(0, kShownBytes));
+}
+
 Result<> check_rates(const std::vector<NamedRecording>& recordings, const std::string& wanted) {
   std::vector<std::pair<const RecordedEvent*, const std::string*>> known;
   for (const auto& [name, recording] : recordings)
@@ -203,8 +234,11 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::st
   std::ranges::stable_sort(result.profiles, {}, [](const ReadProfile& one) {
     return one.profile.start_realtime_ns;
   });
+  if (auto checked = check_copies(result.recordings); !checked)
+    return std::move(checked).error();
   if (auto checked = check_rates(result.recordings, event); !checked)
     return std::move(checked).error();
+  tell_hosts_apart(result.recordings);
   return result;
 }
 

@@ -1,8 +1,12 @@
 #include "commands/record_options.h"
 
+#include <fmt/chrono.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <ctime>
 
 #include "base/text.h"
 #include "commands/loss_option.h"
@@ -468,6 +472,46 @@ Option wall_option(RecordOptions& options) {
           .values = Values::kOptional};
 }
 
+// A host may call itself anything.
+std::string host_in_file_name() {
+  utsname system{};
+  uname(&system);
+  std::string name = system.nodename;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-')
+      c = '_';
+  return name;
+}
+
+// The name of an output with %h, %t and %% replaced; none: it has another one.
+std::optional<std::string> output_name(const std::string& text) {
+  std::string name;
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] != '%') {
+      name += text[i];
+      continue;
+    }
+    char what = ++i < text.size() ? text[i] : '\0';
+    if (what == 'h')
+      name += host_in_file_name();
+    else if (what == 't')
+      name += fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr)));
+    else if (what == '%')
+      name += '%';
+    else
+      return {};
+  }
+  return name;
+}
+
+std::string check_output_name(const std::string& text) {
+  if (output_name(text))
+    return {};
+  return fmt::format("'{}': %h is the host, %t the time, %% a percent sign; nothing else "
+                     "follows a %",
+                     printable(text));
+}
+
 OptionGroup output_options(RecordOptions& options) {
   return {
       "When to stop, and what to write",
@@ -480,9 +524,10 @@ OptionGroup output_options(RecordOptions& options) {
        loss_option(options.max_loss),
        {.names = "-o,--output",
         .value = "FILE",
-        .help = "Write to FILE, and keep an old one as FILE.old; - is standard output "
-                "(default: cpu.raw)",
-        .set = into(options.output)},
+        .help = "Write to FILE, and keep an old one as FILE.old; %h in it is the host's name, "
+                "%t the time; - is standard output (default: cpu.raw)",
+        .set = [&options](const std::string& text) { options.output = *output_name(text); },
+        .check = check_output_name},
        archive_option(options),
        {.names = "-v,--verbose",
         .help = "Print more detail",

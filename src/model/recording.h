@@ -74,6 +74,7 @@ struct RecordingInfo {
   bool has_counts = true;  // samples were counted; else what is equal counts as one
   // "bpf"; "perf": call chains of perf_event; "goroutines": only these were read; empty: bpf
   std::string sampler;
+  std::string machine_id = {};  // bytes that tell machines of one name apart
 };
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100", "off-cpu, one in 10 ms".

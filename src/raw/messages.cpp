@@ -43,6 +43,7 @@ struct Fields {
     field(10, info.is_system_wide);
     field(11, info.targets);
     field(12, info.sampler);
+    field(13, info.machine_id);
   }
 
   static void visit(auto& field, Either<LoadSegment> auto& segment) {

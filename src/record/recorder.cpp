@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/percent.h"
 #include "proc/cgroups.h"
+#include "proc/machine_id.h"
 #include "proc/process.h"
 #include "raw/format.h"
 #include "raw/sample_batch.h"
@@ -72,6 +73,7 @@ RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler) {
       .is_system_wide = options.scope.is_system_wide,
       .targets = target_processes(options.scope),
       .sampler = sampler.name(),
+      .machine_id = proc::machine_id(),
   };
 }
 

@@ -132,7 +132,38 @@ def refused():
     assert rates.status != 0 and "cpu-clock at 499 Hz" in rates.err and "cpu-clock at 99 Hz" in rates.err, rates
 
 
-run([("sums are those of the single ones", sums),
+def machines_of_one_name():
+    """Two machines that call themselves "same": what tells them apart is /etc/machine-id."""
+    place = new_place("machines")
+    place.mkdir()
+    script = 'mount -t tmpfs none /etc && echo "$1" > /etc/machine-id && hostname same && shift && exec "$@"'
+    with running(build_fib()) as pid:
+        for digit in "12":
+            call("unshare", "--mount", "--uts", "sh", "-c", script, "sh", digit * 32, GOSYM, "record", "-q", "-F", "499",
+                 "-p", pid, "-d", "1", "-o", place / f"%h-%t-{digit}-%%.raw")
+    names = sorted(file.name for file in place.iterdir())
+    assert len(names) == 2 and all(re.fullmatch(r"same-\d{8}T\d{6}Z-[12]-%\.raw", name) for name in names), names
+    report = json.loads(gosym("report", "-q", place, "--json").out)
+    hosts = {one["host"] for one in report["recording"]["files"]}
+    assert len(hosts) == 2 and all(re.fullmatch("same#[0-9a-f]{4}", host) for host in hosts), hosts
+    rows = gosym("report", "-q", place, "--by", "host", "--csv").out
+    assert all(host in rows for host in hosts), rows
+    wrong = gosym("record", "-o", "%x.raw", "-p", "1", check=False)
+    assert wrong.status == 2 and "%h is the host" in wrong.err, wrong
+
+
+def copies_are_refused():
+    copy = new_place("copy.raw")
+    shutil.copy(files()[0], copy)
+    gosym("archive", "-q", copy)
+    done = gosym("report", *files(), copy, check=False)
+    assert done.status == 2 and "are the same recording" in done.err and str(copy) in done.err, done
+    assert gosym("diff", files()[0], copy, check=False).status == 0
+
+
+run([("machines of one name are told apart", machines_of_one_name),
+     ("a copy of a recording is refused", copies_are_refused),
+     ("sums are those of the single ones", sums),
      ("go tool pprof adds up the same", pprof_adds_up),
      ("hosts, files and processes are told apart", told_apart),
      ("all have one clock", on_one_clock),

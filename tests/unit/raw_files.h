@@ -34,6 +34,7 @@ inline RecordingInfo some_info() {
   info.has_kernel = false;
   info.is_system_wide = true;
   info.targets = {1, 4242, UINT32_MAX};
+  info.machine_id = std::string("\0\xff", 2);
   return info;
 }
 

@@ -49,6 +49,7 @@ TEST_CASE("raw messages: every field of the info comes back") {
   CHECK_FALSE(back->has_kernel);
   CHECK(back->is_system_wide);
   CHECK(back->targets == info.targets);
+  CHECK(back->machine_id == info.machine_id);
 }
 
 TEST_CASE("raw messages: an info of too many events is refused") {
