@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstring>
 
 namespace gosym {
 
@@ -39,6 +41,17 @@ UniqueFd find_below(const UniqueFd& root, const std::string& path) {
   how.resolve = RESOLVE_IN_ROOT;
   return UniqueFd(
       static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
+}
+
+Result<UniqueFd> reopen(const UniqueFd& found) {
+  UniqueFd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                       O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file)
+    return file;
+  // It is there, as it was found: what is missing is the way to it.
+  if (errno == ENOENT)
+    return Error("Linux opens it by way of /proc, which is not mounted here");
+  return Error(std::strerror(errno));
 }
 
 std::string real_path(const UniqueFd& found, const std::string& root) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace gosym {
@@ -15,6 +16,9 @@ namespace gosym {
 UniqueFd find_file(const std::string& path, const std::string& root = {});
 // The same below a directory that is open.
 UniqueFd find_below(const UniqueFd& root, const std::string& path);
+
+// Opens for reading what was found, without waiting for whoever writes it.
+Result<UniqueFd> reopen(const UniqueFd& found);
 
 // Where a file that was found truly lies in the tree: an absolute path without links. Empty if
 // that cannot be told.

@@ -85,10 +85,10 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
     return std::move(status).error();
   UniqueFd opened;
   if ((fcntl(found.get(), F_GETFL) & O_PATH) != 0) {
-    opened = UniqueFd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
-                             O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!opened)
-      return Error(std::strerror(errno));
+    auto again = reopen(found);
+    if (!again)
+      return std::move(again).error();
+    opened = *std::move(again);
   }
   int fd = opened ? opened.get() : found.get();
 

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include "base/file_tree.h"
 
 namespace gosym {
 
@@ -23,10 +23,9 @@ UniqueFd find_in(const UniqueFd& directory, const std::string& name) {
 }
 
 Result<UniqueFd> open_found(const UniqueFd& found) {
-  std::string path = fmt::format("/proc/self/fd/{}", found.get());
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  auto file = reopen(found);
   if (!file)
-    return system_error("cannot be opened", errno);
+    return std::move(file).error().context("cannot be opened");
   return file;
 }
 
