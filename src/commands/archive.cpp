@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,25 @@ Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& s
   if (!file)
     return std::move(file).error();
   return ImagePieces::open(image.id, *std::move(file));
+}
+
+// True if names of its code are in a debug file that lies elsewhere.
+bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where) {
+  RecordedBinary binary = check_recorded_binary(image, find_file(image.path, where.symfs));
+  if (!binary.binary)
+    return false;
+  auto found = open_debug_file(binary.binary->image(), image.path, where);
+  return found && *found;
+}
+
+void tell_debug_files(const std::vector<RecordedImage>& files, const DebugFileOptions& where) {
+  auto count = std::ranges::count_if(
+      files, [&](const RecordedImage& file) { return has_debug_file(file, where); });
+  if (count > 0)
+    print(stderr,
+          "note: debug files that lie apart from their binaries are not kept, {} of them here: "
+          "elsewhere, name their folder by --debug-dir\n",
+          count);
 }
 
 // Why the file is not in the recording now; empty if it is.
@@ -107,6 +127,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
   if (!options.is_quiet)
     print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",
           human_size((*writer)->bytes_written()), options.recording);
+  if (!options.is_quiet)
+    tell_debug_files(*files, where);
   return count == files->size() ? kSuccess : kPartial;
 }
 

@@ -1,6 +1,7 @@
 #include "commands/load_profile.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/exit_status.h"
@@ -364,8 +365,11 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   group_by.has_goids |= options.has_goids;
   group_by.has_creators = options.has_creators;
   auto named = profile_of(recordings, wanted, files);
+  if (!named)
+    return named;
   for (const NamedRecording& one : recordings)
-    tell_damage(one, options);
+    std::ranges::move(damage_of(one), std::back_inserter(named->profile.damage));
+  tell_damage(named->profile, options);
   return named;
 }
 

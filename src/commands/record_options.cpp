@@ -507,9 +507,10 @@ std::optional<std::string> output_name(const std::string& text) {
 std::string check_output_name(const std::string& text) {
   if (output_name(text))
     return {};
-  return fmt::format("'{}': %h is the host, %t the time, %% a percent sign; nothing else "
-                     "follows a %",
-                     printable(text));
+  return fmt::format(
+      "'{}': %h is the host, %t the time, %% a percent sign; nothing else "
+      "follows a %",
+      printable(text));
 }
 
 OptionGroup output_options(RecordOptions& options) {

@@ -81,21 +81,31 @@ bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingSt
   return is_cut || loss_percent(stats) > *parse_loss(options.max_loss);
 }
 
-void tell_damage(const NamedRecording& one, const ReportOptions& options) {
+std::vector<std::string> damage_of(const NamedRecording& one) {
   const raw::Recording& recording = one.recording;
-  std::string name = name_of({one.name});
-  if (recording.damaged_bytes > 0)
-    warn(options, "{}: {} of {} damaged or cut short, {:.1f} % recovered", name,
-         human_size(recording.damaged_bytes), human_size(recording.file_size),
-         recovered_percent(recording));
+  std::vector<std::string> damage;
+  auto add = [&](const std::string& what) {
+    damage.push_back(fmt::format("{}: {}", name_of({one.name}), what));
+  };
+  bool has_end = recording.end_time != 0;
+  std::string size = human_size(recording.file_size);
+  // How much was to come is not known of a file without its end.
+  if (recording.damaged_bytes > 0 && has_end)
+    add(fmt::format("{} of {} damaged, {:.1f} % recovered", human_size(recording.damaged_bytes),
+                    size, recovered_percent(recording)));
+  else if (recording.damaged_bytes > 0)
+    add(fmt::format("{} of {} damaged or cut short, and its end is missing",
+                    human_size(recording.damaged_bytes), size));
+  else if (!has_end)
+    add("it has no end: the recorder was killed, or is still running");
   if (recording.damaged_chunks > 0)
-    warn(options, "{}: chunks that do not decode: {}", name, recording.damaged_chunks);
+    add(fmt::format("chunks that do not decode: {}", recording.damaged_chunks));
   if (recording.damaged_samples > 0)
-    warn(options, "{}: samples left out, as they do not decode: {}{}", name,
-         with_commas(recording.damaged_samples),
-         recording.sample_problem.empty() ? "" : " (" + recording.sample_problem + ")");
-  if (recording.end_time == 0 && recording.damaged_bytes == 0)
-    warn(options, "{}: it has no end: the recorder was killed, or is still running", name);
+    add(fmt::format(
+        "samples left out, as they do not decode: {}{}", with_commas(recording.damaged_samples),
+        recording.sample_problem.empty() ? ""
+                                         : " (" + printable(recording.sample_problem) + ")"));
+  return damage;
 }
 
 Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>& recordings,
@@ -129,6 +139,11 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
   else if (!are_whole(recordings))
     hint = "the part that held them is damaged, or was never written";
   return std::move(error).with_hint(hint).with_exit_status(kNoTarget);
+}
+
+void tell_damage(const Profile& profile, const ReportOptions& options) {
+  for (const std::string& what : profile.damage)
+    warn(options, "{}", what);
 }
 
 void tell_loss(const RecordingStats& stats, const ReportOptions& options) {

@@ -19,7 +19,9 @@ std::string name_of(const std::vector<std::string>& inputs);
 bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,
                 const ReportOptions& options);
 
-void tell_damage(const NamedRecording& recording, const ReportOptions& options);
+// What is damaged or missing in a recording whose samples have been read; empty: nothing.
+std::vector<std::string> damage_of(const NamedRecording& recording);
+void tell_damage(const Profile& profile, const ReportOptions& options);
 
 // For a reader of anything but the text, which has a line for it.
 void tell_loss(const RecordingStats& stats, const ReportOptions& options);

@@ -176,6 +176,9 @@ private:
       recording.start_realtime_ns = one.start_realtime_ns;
       recording.duration_ns = one.duration_ns;
     }
+    for (const page::Note& note : page_.notes)
+      if (note.title == "damaged")
+        profile.damage.push_back(printable(note.text));
     first_step_ = profile.first_step();
     return Ok{};
   }

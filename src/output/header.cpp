@@ -478,8 +478,11 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
 
 std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
                        const Screen& screen) {
-  std::string text = make_few_note(profile) + make_truncated(profile) + make_loss(profile) +
-                     make_unsampled(profile) + make_sampler_note(profile);
+  std::string text;
+  for (const std::string& what : profile.damage)
+    text += fmt::format("damaged    {}\n", what);
+  text += make_few_note(profile) + make_truncated(profile) + make_loss(profile) +
+          make_unsampled(profile) + make_sampler_note(profile);
   if (std::string containers = list_containers(profile); !containers.empty())
     text += fmt::format("containers {}\n", containers);
   if (profile.label_sets.size() > 1)

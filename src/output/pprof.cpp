@@ -356,6 +356,8 @@ private:
       write_comment(fmt::format("estimate: {}", estimate));
     if (uint64_t lost = profile_.stats.lost_samples; lost > 0)
       write_comment(fmt::format("lost: {} of {} samples", lost, lost + profile_.stats.samples));
+    for (const std::string& what : profile_.damage)
+      write_comment(fmt::format("damaged: {}", what));
   }
 
   void write_comment(std::string_view text) {

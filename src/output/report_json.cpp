@@ -122,6 +122,11 @@ private:
     json_.field("unknown_end_samples", profile_.unwound.unknown);
     json_.field("deep_samples", profile_.unwound.deep);
     json_.field("repaired_samples", profile_.unwound.repaired);
+    json_.key("damage");
+    json_.begin_array();
+    for (const std::string& what : profile_.damage)
+      json_.value(what);
+    json_.end_array();
     json_.end_object();
   }
 

@@ -495,6 +495,18 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
   return notes.empty() ? text : text + '\n' + notes;
 }
 
+// Rows without numbers, for a file of rows has no other place.
+void append_damage(const Profile& profile, Table& table) {
+  auto names = std::ranges::find(table.columns, Table::Kind::kName, &Table::Column::kind);
+  if (names == table.columns.end())
+    return;
+  for (const std::string& what : profile.damage) {
+    Table::Row row(table.columns.size());
+    row[static_cast<size_t>(names - table.columns.begin())].text = "damaged: " + what;
+    table.rows.push_back(std::move(row));
+  }
+}
+
 Table make_table(const Profile& profile, const ViewOptions& options) {
   Amounts amounts = Amounts::exact(profile);
   if (options.view == View::kLines)
@@ -506,6 +518,7 @@ Table make_table(const Profile& profile, const ViewOptions& options) {
                  /*is_flat=*/true, table);
   else
     table = tree_table(shown_tree(make_tree(profile, options), options, amounts), amounts);
+  append_damage(profile, table);
   return table;
 }
 
@@ -513,6 +526,8 @@ std::string make_markdown(const Profile& profile, const ViewOptions& options) {
   constexpr size_t kRows = 10;
   Amounts amounts(profile);
   std::string text = make_headline(profile, amounts) + "\n\n";
+  for (const std::string& what : profile.damage)
+    text += "damaged: " + what + "\n\n";
   if (options.view == View::kSummary) {
     Table table;
     append_table(profile, options, amounts, {limit_of(options.top, kRows), kDefaultInnerRows},

@@ -225,6 +225,8 @@ struct Profile {
   std::vector<ProfiledRecording> recordings;  // empty: one, and nothing is known of its file
   uint64_t start_realtime_ns = 0;             // since 1970
   uint64_t duration_ns = 0;
+  // What is missing of recordings that are damaged or have no end: a sentence each.
+  std::vector<std::string> damage;
   RecordingStats stats;
   std::vector<Loss> losses;                        // times are those since the recording began
   std::vector<RaisedThreshold> raised_thresholds;  // the largest first

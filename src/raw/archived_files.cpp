@@ -99,6 +99,8 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
   for (auto& [id, builder] : builders)
     if (UniqueFd file = std::move(builder).finish())
       result.files[id] = std::move(file);
+    else
+      result.problems.try_emplace(id, "its copy there is incomplete");
   return result;
 }
 

@@ -43,10 +43,13 @@ std::optional<ChunkHeader> Chunks::header_at(uint64_t offset) {
   if (raw.size() < sizeof header)
     return std::nullopt;
   std::memcpy(&header, raw.data(), sizeof header);
-  if (!is_sound_header(header) ||
-      file_.size() - offset < padded(sizeof header + uint64_t{header.stored_size}))
+  if (!is_sound_header(header))
     return std::nullopt;
-  return header;
+  uint64_t size = padded(sizeof header + uint64_t{header.stored_size});
+  if (file_.size() - offset >= size)
+    return header;
+  end_of_cut_chunk_ = std::max(end_of_cut_chunk_, offset + size);
+  return std::nullopt;
 }
 
 std::optional<Chunk> Chunks::next() {

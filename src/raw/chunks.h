@@ -30,6 +30,9 @@ public:
   std::optional<Chunk> next();
   // Those passed so far that belong to no good chunk.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
+  // Where the last of the chunks would end whose header is whole and whose rest the file lacks;
+  // 0: there is none.
+  uint64_t end_of_cut_chunk() const { return end_of_cut_chunk_; }
   // Where the header of another recording was found among them; 0: nowhere.
   uint64_t other_recording() const { return other_recording_; }
 
@@ -44,6 +47,7 @@ private:
   uint64_t buffer_begin_ = 0;  // from here on
   uint64_t offset_;
   uint64_t damaged_bytes_ = 0;
+  uint64_t end_of_cut_chunk_ = 0;
   uint64_t other_recording_ = 0;
 };
 

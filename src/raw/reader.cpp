@@ -294,7 +294,6 @@ Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budg
   Chunks chunks(file, header->header_size);
   while (auto chunk = chunks.next()) {
     parsing.has_another |= chunk->sequence + 1 < recording.next_sequence;
-    recording.chunks_end = chunk->end;
     recording.next_sequence = std::max(recording.next_sequence, chunk->sequence + 1);
     if (!add(*chunk, parsing))
       recording.damaged_chunks++;
@@ -308,6 +307,8 @@ Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budg
   if (!parsing.has_info)
     return Error("first chunk: missing or damaged");
   recording.damaged_bytes = chunks.damaged_bytes();
+  // What is added must not be taken for the rest of a chunk that was cut short.
+  recording.chunks_end = std::max(file.size(), chunks.end_of_cut_chunk());
   if (auto events = read_events(recording, recording.memory); !events)
     return std::move(events).error();
   return std::move(parsing.recording);

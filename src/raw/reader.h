@@ -46,7 +46,7 @@ struct Recording {
   uint64_t memory_budget = 0;
   uint64_t memory = 0;
 
-  // Where a chunk can be added, and its number.
+  // Where a chunk can be added, behind all that is damaged, and its number.
   uint64_t chunks_end = 0;
   uint64_t next_sequence = 0;
 

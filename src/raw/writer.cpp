@@ -71,8 +71,8 @@ Result<std::unique_ptr<Writer>> Writer::append_to(const std::string& path,
   bool is_known = fstat(output->fd.get(), &status) == 0;
   if (!is_known || static_cast<uint64_t>(status.st_size) != recording.file_size)
     return errorf("cannot write {}: it has changed since it was read", output->name);
-  // A chunk that is cut short there would take what is added for its rest.
-  if (ftruncate(output->fd.get(), static_cast<off_t>(recording.chunks_end)) != 0)
+  if (recording.chunks_end > recording.file_size &&
+      ftruncate(output->fd.get(), static_cast<off_t>(recording.chunks_end)) != 0)
     return system_error("cannot write " + output->name, errno);
   std::unique_ptr<Writer> writer(new Writer(*std::move(output)));
   writer->bytes_written_ = recording.chunks_end;

@@ -43,10 +43,7 @@ class KeptFiles {
 public:
   // `others`, which may be null, are asked for what it lacks.
   KeptFiles(raw::Recording& recording, ImageCache& kept, OtherArchives* others)
-      : recording_(recording),
-        kept_(kept),
-        others_(others),
-        pieces_(recording.piece_chunks) {}
+      : recording_(recording), kept_(kept), others_(others), pieces_(recording.piece_chunks) {}
 
   // How much memory there is, for the files and for what open() leaves of it. Gives what those
   // leave that are open.

@@ -5,17 +5,19 @@
 """
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import (GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_used,
+from common import (GO_ENVIRONMENT, GOSYM, SLOW, WORK, Skip, build_fib, build_spin, busy_cpus, call, chunk_count, cpu_used,
                     facts, gosym, has_begun, new_place, record, recording, run, running, standing_still, wait_for)
 
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
@@ -55,7 +57,7 @@ def is_read(file):
     if found["damaged_bytes"]:
         size = r"\d+(\.\d)? [KM]?i?B"
         assert re.fullmatch(rf"gosym: warning: '{file}': {size} of {size} damaged or cut short, "
-                            r"\d+\.\d % recovered", told[0]), told
+                            "and its end is missing", told[0]), told
     else:
         assert told[0] == f"gosym: warning: '{file}': {NO_END}", told
     assert found["damaged_chunks"] == 0, found
@@ -346,7 +348,44 @@ def pipeline():
     assert "busy" in out, out
 
 
-run([("killed at any moment, it lacks a second at most", killed),
+def told_by_outputs(file):
+    """What each output says of the damage of its recording."""
+    pprof = WORK / "damaged.pb.gz"
+    page = WORK / "damaged.html"
+    gosym("report", "-q", file, "--pprof", pprof)
+    gosym("report", "-q", file, "--html", page)
+    comments = call("/usr/bin/go", "tool", "pprof", "-comments", pprof, env=GO_ENVIRONMENT).out
+    return {"text": gosym("report", "-q", file).out, "csv": gosym("report", "-q", file, "--csv").out,
+            "md": gosym("report", "-q", file, "--md").out, "pprof": comments,
+            "page": gosym("report", "-q", page).out,
+            "json": "\n".join(json.loads(gosym("report", "-q", file, "--json").out)["quality"]["damage"])}
+
+
+def damage_is_told():
+    program = WORK / "kept-program"
+    shutil.copy(build_fib(), program)
+    with running(program) as pid:
+        whole = record("--archive=none", "-p", pid, samples=300)
+    missing = {name for name, text in told_by_outputs(whole).items() if "damaged" in text or "no end" in text}
+    assert not missing, missing
+    cut = WORK / "cut.raw"
+    cut.write_bytes(whole.read_bytes()[:-100])
+    for _ in range(2):
+        told = told_by_outputs(cut)
+        lacking = {name for name, text in told.items() if "and its end is missing" not in text}
+        assert not lacking, (lacking, {name: told[name][-500:] for name in lacking})
+        size = cut.stat().st_size
+        gosym("archive", "-q", cut)  # neither shortens it nor hides what is missing
+        assert cut.stat().st_size >= size
+    program.unlink()
+    assert "fibNaive" in gosym("report", "-q", cut, "--folded").out
+    # Less than all of a file that was kept.
+    cut.write_bytes(cut.read_bytes()[:-5000])
+    assert "its copy there is incomplete" in gosym("report", cut, "--folded").err
+
+
+run([("damage is told in all that is made of it", damage_is_told),
+     ("killed at any moment, it lacks a second at most", killed),
      ("a full tmpfs costs a second", lambda: full_disk("tmpfs", 1 << 17, 3 << 17)),
      ("a full ext4 costs a second", lambda: full_disk("ext4", 1 << 19, 3 << 18)),
      ("cut at any byte, all whole chunks are read", cut_anywhere),

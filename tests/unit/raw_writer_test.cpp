@@ -244,14 +244,17 @@ TEST_CASE("raw writer: many events take several chunks, none takes no chunk") {
     REQUIRE(time_of(recording->events[i]) == i);
 }
 
-TEST_CASE("raw writer: a recording is added to, behind its end or where it was cut") {
+TEST_CASE("raw writer: a recording is added to, behind its end and all that is damaged") {
   TemporaryDirectory directory;
   std::string path = directory / "cpu.raw";
   write_some(path);
   uint64_t cut = 0;
   SUBCASE("whole") {}
-  SUBCASE("cut") {
-    cut = 5;
+  SUBCASE("cut in the payload of its end") {
+    cut = 6;
+  }
+  SUBCASE("cut in the header of its end") {
+    cut = 12;
   }
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - cut);
   auto before = raw::read(path);
@@ -264,7 +267,9 @@ TEST_CASE("raw writer: a recording is added to, behind its end or where it was c
   auto after = raw::read(path);
   REQUIRE(after);
   CHECK(after->piece_chunks.size() == before->piece_chunks.size() + 1);
-  CHECK(after->damaged_bytes == 0);
+  CHECK((after->damaged_bytes > 0) == (cut > 0));
+  CHECK(after->damaged_bytes >= before->damaged_bytes);
+  CHECK(after->file_size > before->file_size);
   CHECK(after->end_time == before->end_time);
   CHECK(after->next_sequence == before->next_sequence + 1);
 }
