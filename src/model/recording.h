@@ -128,7 +128,8 @@ struct ImagePiece {
 // Whether what is mapped under this path is memory that no file holds, or none with a name:
 // code there was made at run time.
 constexpr bool is_memory(std::string_view path) {
-  for (std::string_view begin : {"//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero"})
+  for (std::string_view begin :
+       {"//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero", "/anon_hugepage"})
     if (path.starts_with(begin))
       return true;
   return false;

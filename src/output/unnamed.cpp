@@ -22,7 +22,8 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kUnmapped:
       return "the CPU was outside all mapped code, or a mapping was lost";
     case Unnamed::kAnonymous:
-      return "made at run time: names take a perf map, as of node --perf-basic-prof";
+      return "made at run time, if not copied there: names take a perf map, as of node "
+             "--perf-basic-prof";
     case Unnamed::kUnlisted:
       return "made at run time, and left out of its process's perf map";
     case Unnamed::kVdso:

@@ -40,6 +40,12 @@ struct ProcessState {
   bool lacks_only_code = false;
   uint64_t read_at = 0;  // when that was done last
 
+  // Memory that was mapped in the place of a file's code, when that was done last, and how
+  // often there was no copy of the code in it.
+  CodeRanges maybe_copied;
+  uint64_t maybe_copied_since = 0;
+  uint32_t copy_tries = 0;
+
   // Samples of code of which nothing was known then: how many, since when, and one of their
   // addresses.
   uint64_t unplaced_count = 0;

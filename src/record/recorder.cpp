@@ -14,6 +14,7 @@
 #include "proc/process.h"
 #include "raw/format.h"
 #include "raw/sample_batch.h"
+#include "record/files/copied_code.h"
 #include "record/perf/perf_event.h"
 #include "record/snapshot.h"
 #include "record/stacks/passed_callers.h"
@@ -141,7 +142,7 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
     if (auto comm = proc::comm_of(pid, tid))
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
   auto maps = helper_.read_maps(pid);
-  auto mappings = maps ? code_mappings_in(*maps, pid, time) : std::move(maps).error();
+  auto mappings = maps ? code_mappings_in(*maps, pid, time) : Error(maps.error());
   if (!mappings)
     processes_[pid].is_unreadable = true;
   else
@@ -149,7 +150,26 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
       note_code(mapping);
       held_.add(std::move(mapping), given_);
     }
+  if (maps && mappings)
+    for (RawMapping& copy : find_copied_code(*maps, pid, time))
+      held_.add(std::move(copy), given_);
   handle_given();
+}
+
+// As mappings of the files that it is of. Where it is found to be none it may be one later: the
+// memory is mapped first.
+std::vector<RawMapping> Recorder::find_copied_code(std::string_view maps, uint32_t pid,
+                                                   uint64_t time) {
+  constexpr uint32_t kTries = 4;
+  ProcessState& process = processes_[pid];
+  uint64_t since = std::max(time, process.maybe_copied_since);
+  std::vector<PlaceOfCopy> places = places_of_copies(maps, pid, since);
+  if (places.empty() || !options_.has_user)
+    return {};
+  std::vector<RawMapping> copies = copied_code(places, helper_, memory_.reader_of(pid));
+  if (copies.size() < places.size() && process.copy_tries++ < kTries)
+    read_later(pid, process, time);
+  return copies;
 }
 
 // Code that events told of stays as it is: it may have changed since that time.

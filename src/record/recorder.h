@@ -11,6 +11,7 @@
 #include "record/files/image_catalog.h"
 #include "record/held_events.h"
 #include "record/kernel_symbols.h"
+#include "record/memory_helper.h"
 #include "record/process_state.h"
 #include "record/sampler.h"
 #include "record/sink.h"
@@ -104,6 +105,7 @@ private:
   void snapshot_cgroups();
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
+  std::vector<RawMapping> find_copied_code(std::string_view maps, uint32_t pid, uint64_t time);
   void snapshot_unknown_code(uint32_t pid, uint64_t time);
 
   void drain_samples();
@@ -134,6 +136,7 @@ private:
   // recording, and tells what the process maps and runs.
   void handle_given();
   void on_mmap(RawMapping mapping);
+  void look_for_copies(ProcessState& process, const MapEvent& event);
   void learn_code(ProcessState& process, const MapEvent& event, const UniqueFd& file);
   void on_comm(CommEvent event);
   void on_exec(const CommEvent& event);
@@ -187,6 +190,7 @@ private:
   std::vector<uint32_t> live_tids_;  // of threads that are targets
   bool have_threads_ended_ = false;
   FileHelper helper_;
+  MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
   ImageCatalog images_{&helper_};
   CodeRules code_rules_;
   PerfMaps perf_maps_{&helper_};

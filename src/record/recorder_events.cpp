@@ -232,12 +232,29 @@ void Recorder::on_mmap(RawMapping mapping) {
   auto [image, file, is_new, is_at_path] = images_.identify(mapping);
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
-  if (is_current)
+  if (is_current) {
+    look_for_copies(process, event);
     learn_code(process, event, file);
+  }
   if (is_new && file)
     archive_.hold(image, std::move(file), path, is_at_path);
   archive_.map(process.images, image);
   events_.emplace_back(std::move(event));
+}
+
+// Memory that no file holds in the place of a file's code may have a copy of it, now or soon.
+void Recorder::look_for_copies(ProcessState& process, const MapEvent& event) {
+  if (event.image != ImageId{})
+    return;
+  bool is_in_place = contains(process.maybe_copied, event.start) ||
+                     std::ranges::any_of(process.places, [&](const CodeRules::Place& place) {
+                       return place.start < event.limit() && event.start < place.limit;
+                     });
+  if (!is_in_place)
+    return;
+  add(process.maybe_copied, {event.start, event.limit()});
+  process.maybe_copied_since = event.time;
+  read_later(event.pid, process, event.time);
 }
 
 void Recorder::learn_code(ProcessState& process, const MapEvent& event, const UniqueFd& file) {
@@ -284,6 +301,7 @@ void Recorder::on_exec(const CommEvent& event) {
   if (std::exchange(process.has_go_program, false))
     sampler_.forget_go_program(event.pid);
   process.places.clear();
+  process.maybe_copied.clear();
   if (!process.is_sampled)
     left_images_.push_back({event.pid, event.time, std::move(process.images)});
   leave_images(process);

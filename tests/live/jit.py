@@ -6,8 +6,8 @@ import pathlib
 import re
 import tempfile
 
-from common import (FIXTURES, WORK, build_jit, call, folded, gosym, is_kernel, leaves, perf_map,
-                    record, run, running, running_jit, share, wait_for)
+from common import (FIXTURES, WORK, build_jit, call, compiled, folded, gosym, is_kernel, leaves, new_place,
+                    perf_map, record, run, running, running_jit, share, wait_for)
 
 FOREVER = 1 << 62
 A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
@@ -38,6 +38,34 @@ def node_without_perf_map_says_what_to_do():
     with running("node", FIXTURES / "hot.js") as pid:
         text = gosym("report", record("-p", pid, seconds=1, hertz=499)).out
     assert "[anonymous]" in text and "node --perf-basic-prof" in text, text
+
+
+def copied_code_is_its_files():
+    """What was put in the place of a file's code, and is the same; told apart by a program that knows."""
+    program = compiled("gcc", "-O1", FIXTURES / "copied_code.c", output=new_place("copied_code"))
+    expected = {"mremap": "work_in_copy", "over": "work_in_copy", "late": "work_in_copy", "other": "[anonymous]"}
+    for how, name in expected.items():
+        with running(program, how) as pid:
+            wait_for(lambda: re.search(r"r-xp \S+ 00:00 0 *$", pathlib.Path(f"/proc/{pid}/maps").read_text(),
+                                       re.MULTILINE), "copy")
+            attached = record("-p", pid, samples=500)
+        begun = new_place("cpu.raw")
+        gosym("record", "-q", "-F", 499, "-o", begun, "--", "sh", "-c", f"timeout 2 {program} {how}; true")
+        # Of a copy that is moved there no event tells: then the file's code seems to be there still.
+        names = [name, "work_in_copy" if how == "mremap" else name]
+        for recording, leaf in zip([attached, begun], names, strict=True):
+            counts = leaves(recording, "--comm", "copied_code")
+            # The function goes on behind the copy.
+            assert share(counts, leaf) > (0.5 if leaf == "[anonymous]" else 0.9), f"{how}: {counts}"
+
+
+def node_in_huge_pages_is_named():
+    """Without a compiler all that it runs is code of its file."""
+    with running("node", "--use-largepages=on", "--jitless", FIXTURES / "hot.js") as pid:
+        wait_for(lambda: re.search(r"r-xp 0+ 00:00 0 *$", pathlib.Path(f"/proc/{pid}/maps").read_text(),
+                                   re.MULTILINE), "code in huge pages")
+        counts = leaves(record("-p", pid, samples=500))
+    assert share(counts, "[anonymous]") < 0.01, counts
 
 
 def python_is_named():
@@ -152,6 +180,8 @@ def bpf_program_is_named():
 
 run([("node's hot function is on top, by its perf map", node_is_named),
      ("node without a perf map: the report says what to do", node_without_perf_map_says_what_to_do),
+     ("code that was copied into memory is its file's", copied_code_is_its_files),
+     ("node, its code in huge pages, is named", node_in_huge_pages_is_named),
      ("python's interpreter is named", python_is_named),
      ("a command that has ended is named", command_that_ended_is_named),
      ("code at the same address in several processes", processes_are_told_apart),

@@ -6,8 +6,10 @@
 
 #include "base/exit_status.h"
 #include "profile/replay.h"
+#include "record/files/copied_code.h"
 #include "record/files/image_catalog.h"
 #include "record/files/perf_maps.h"
+#include "record/memory_helper.h"
 #include "record/rights.h"
 #include "record/snapshot.h"
 #include "record/target.h"
@@ -104,13 +106,17 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   std::optional<PerfMaps::Place> map_place;
   auto maps = helper_->read_maps(pid_);
   auto mappings = maps ? code_mappings_in(*maps, pid_, moment.time)
-                       : Result<std::vector<RawMapping>>(std::move(maps).error());
+                       : Result<std::vector<RawMapping>>(Error(maps.error()));
   if (!mappings)
     return std::move(mappings)
         .error()
         .context(fmt::format("cannot look into process {}", pid_))
         .with_hint("run as its user, or with sudo")
         .with_exit_status(kUnsupported);
+  MemoryHelper memory(MemoryHelper::kPatienceOfCommand);
+  std::vector<PlaceOfCopy> copies = places_of_copies(*maps, pid_, moment.time);
+  std::ranges::move(copied_code(copies, *helper_, memory.reader_of(pid_)),
+                    std::back_inserter(*mappings));
   for (RawMapping& mapping : *mappings) {
     if (!holds_any(mapping, sorted))
       continue;

@@ -1,6 +1,8 @@
 #include "record/files/image_file.h"
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 
@@ -13,6 +15,12 @@ namespace {
 bool is_regular(const UniqueFd& found) {
   struct stat status {};
   return found && fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// For the kernel it is a file, and may hold a copy of the code that is looked for.
+bool is_huge_memory(const UniqueFd& found) {
+  struct statfs status {};
+  return fstatfs(found.get(), &status) == 0 && status.f_type == HUGETLBFS_MAGIC;
 }
 
 }  // namespace
@@ -40,7 +48,7 @@ bool strip_deleted(std::string& path) {
 Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
   UniqueFd found = find_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid,
                                          mapping.start, mapping.start + mapping.length));
-  if (is_regular(found))
+  if (is_regular(found) && !is_huge_memory(found))
     return open_found(found);
   found = find_file(fmt::format("/proc/{}/exe", mapping.pid));
   if (is_file(found, mapping.file))
