@@ -2,6 +2,8 @@
 // GOSYM_TAKEN_OVER names does, as soon as it has only the rights of its row, what somebody
 // would who has taken it over, and goes on. It says what was refused in the file that
 // GOSYM_TOLD names, as some processes have no standard error, or else there.
+// With GOSYM_LOOKED_AT, the name of a file, none attacks: each says there who it is, and waits
+// until somebody has looked at it.
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -18,12 +20,15 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 #include <string_view>
 
 #include "confine/process_kind.h"
@@ -143,34 +148,63 @@ constexpr Attack kAttacks[] = {
      }},
 };
 
-// The file of what was told, mapped before any process has lost the right to open it.
+constexpr size_t kShared = 1 << 16;
+
+// Of a file that a variable names, mapped before any process has lost the right to open it.
+char* shared_memory(const char* variable) {
+  const char* path = std::getenv(variable);
+  int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+  if (file < 0 || ftruncate(file, kShared) != 0)
+    return nullptr;
+  void* memory = mmap(nullptr, kShared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+}
+
 struct Told {
-  static constexpr size_t kSize = 1 << 16;
-  char* text = nullptr;  // a size_t, how much there is, and that
-  Told() {
-    const char* path = std::getenv("GOSYM_TOLD");
-    int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (file < 0 || ftruncate(file, kSize) != 0)
-      return;
-    void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    text = memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
-    close(file);
-  }
+  char* text = shared_memory("GOSYM_TOLD");  // a size_t, how much there is, and that
   // False: there is none.
   bool add(const char* line, size_t size) const {
     if (!text)
       return false;
     size_t at = __atomic_fetch_add(reinterpret_cast<size_t*>(text), size, __ATOMIC_RELAXED);
-    if (sizeof(size_t) + at + size <= kSize)
+    if (sizeof(size_t) + at + size <= kShared)
       std::memcpy(text + sizeof(size_t) + at, line, size);
     return true;
   }
 };
 const Told told;
 
+// Whoever looks at a process says so, beside its name.
+struct Look {
+  int32_t pid;
+  int32_t is_done;
+  char name[24];
+};
+struct Looks {
+  uint64_t count;
+  Look looks[kShared / sizeof(Look) - 1];
+};
+Looks* const looks = reinterpret_cast<Looks*>(shared_memory("GOSYM_LOOKED_AT"));
+
+void be_looked_at(std::string_view name) {
+  constexpr timespec kStep = {0, 1'000'000};
+  constexpr int kSteps = 60'000;
+  uint64_t at = __atomic_fetch_add(&looks->count, 1, __ATOMIC_RELAXED);
+  if (at >= std::size(looks->looks))
+    return;
+  Look& look = looks->looks[at];
+  std::memcpy(look.name, name.data(), std::min(name.size(), sizeof(look.name)));
+  __atomic_store_n(&look.pid, getpid(), __ATOMIC_RELEASE);
+  for (int i = 0; i < kSteps && __atomic_load_n(&look.is_done, __ATOMIC_ACQUIRE) == 0; i++)
+    nanosleep(&kStep, nullptr);
+}
+
 }  // namespace
 
 void on_entered(ProcessKind kind) {
+  if (looks)
+    be_looked_at(row_of(kind).name);
   const char* name = std::getenv("GOSYM_TAKEN_OVER");
   if (!name || row_of(kind).name != name)
     return;

@@ -17,7 +17,7 @@ KERNELS = ["host", "5.10", "6.1", "6.12"]
 TESTS = ["features", "messages", "processes", "c_programs", "stops", "system_wide", "identity",
          "separate_files", "jit", "exchange", "mixed", "stacks", "service", "binaries",
          "go_programs", "losses", "goroutines", "cgo", "archive", "short_lived", "rights",
-         "endings"]
+         "endings", "rows"]
 # What would take too long in an emulated processor.
 LEFT_OUT = {"call_sites": "disassembles all code that is seen",
             "runtime_profile": "compares 8 s of CPU time of four programs, each twice"}
