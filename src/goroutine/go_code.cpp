@@ -226,11 +226,7 @@ Result<GoCode> GoCode::open(uint32_t pid, FileHelper& helper) {
       continue;
     auto [entry, is_new] = known.try_emplace(mapping.file);
     if (is_new)
-      if (auto opened = helper.open_to_read(mapping))
-        if (auto file = open_go_file(mapping.path, *opened)) {
-          entry->second = code.files_.size();
-          code.files_.push_back(*std::move(file));
-        }
+      entry->second = code.add_file(mapping.path, helper.open_to_read(mapping));
     if (entry->second)
       code.add_range(mapping, *entry->second);
   }
@@ -282,6 +278,23 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
   memory.set_files(contents);
   std::ranges::sort(code.ranges_, {}, &Range::start);
   return code;
+}
+
+std::string GoCode::doubt() const {
+  return problems_.empty() ? "" : fmt::format(" that can be read: {}", problems_.front());
+}
+
+// The number of it; none if it is no Go code, as far as it can be read.
+std::optional<size_t> GoCode::add_file(const std::string& path, Result<UniqueFd> opened) {
+  if (!opened) {
+    add_problem(path, opened.error().message());
+    return std::nullopt;
+  }
+  auto file = open_go_file(path, *opened);
+  if (!file)
+    return std::nullopt;
+  files_.push_back(*std::move(file));
+  return files_.size() - 1;
 }
 
 void GoCode::add_problem(const std::string& path, const std::string& problem) {

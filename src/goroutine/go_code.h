@@ -44,8 +44,12 @@ public:
 
   const std::vector<GoFile>& files() const { return files_; }
 
-  // Of a core: what is wrong with its files, each a clause.
+  // What is wrong with its files, each a clause; of a process, with those that cannot be
+  // opened.
   const std::vector<std::string>& problems() const { return problems_; }
+
+  // Ends what says that there is no Go code: empty, or why there may be some nevertheless.
+  std::string doubt() const;
 
   // How to find the caller of the code at an address; none if it is no Go code.
   std::optional<UnwindRule> find_rule(uint64_t address) const;
@@ -62,6 +66,7 @@ private:
     size_t file;
   };
   const GoFile* file_at(uint64_t address) const;
+  std::optional<size_t> add_file(const std::string& path, Result<UniqueFd> opened);
   void add_problem(const std::string& path, const std::string& problem);
   void add_range(const RawMapping& mapping, size_t file);
 

@@ -122,6 +122,9 @@ public:
 
   uint64_t shortened() const { return shortened_; }
 
+  // Once it was looked for.
+  const GoCode& code() const { return *code_; }
+
   // Appends what the program has mapped that the last look was the first at, if it was.
   void tell_program(uint64_t time, std::vector<SidebandRecord>& records) {
     if (!std::exchange(is_new_program_, false))
@@ -186,15 +189,18 @@ WallSampler::~WallSampler() = default;
 // Whether any process runs it, as far as it can have begun to.
 Result<> WallSampler::find_go_code() {
   bool is_found = may_begin_later_;
+  std::string doubt;
   for (const std::unique_ptr<Process>& process : processes_) {
     auto found = process->find_runtimes(monotonic_ns());
     if (!found)
       return std::move(found).error();
     is_found |= *found;
+    if (doubt.empty())
+      doubt = process->code().doubt();
   }
-  return is_found
-             ? Result<>(Ok{})
-             : Error("wall: none of the processes runs Go code").with_exit_status(kNoTarget);
+  return is_found ? Result<>(Ok{})
+                  : errorf("wall: none of the processes runs Go code{}", doubt)
+                        .with_exit_status(kNoTarget);
 }
 
 Result<std::unique_ptr<Sampler>> WallSampler::open(std::unique_ptr<Sampler> inner,

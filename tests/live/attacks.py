@@ -166,14 +166,14 @@ def sparse_files():
 
 
 @contextlib.contextmanager
-def file_system():
-    """A folder with a program, of a file system that stops to answer once the process is signalled that
+def file_system(program=None):
+    """A folder with a program, that or one that spins, of a file system that stops to answer once the process is signalled that
     comes with it."""
     if not os.path.exists("/dev/fuse"):
         raise Skip("no /dev/fuse")
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     folder.chmod(0o755)
-    server = subprocess.Popen([sys.executable, FIXTURES / "hanging_files.py", folder, build_spin()],
+    server = subprocess.Popen([sys.executable, FIXTURES / "hanging_files.py", folder, program or build_spin()],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         if server.stdout.readline() != "mounted\n":
@@ -249,6 +249,23 @@ def held_looks():
     assert "1 files, memory maps or memories of processes not read: they did not answer in time" in told, told
     stacks = [stack for stack in folded(file, "--event", "wall", "--pid", other) if "main.down" in stack.frames]
     assert sum(stack.count for stack in stacks) > 1e9, stacks  # of two seconds
+
+
+def hanging_go_code():
+    """Who looks for goroutines is told that the program cannot be read, at once."""
+    WORK.chmod(0o755)
+    with file_system(build_limits()) as (folder, server), \
+            running_when_ready(*as_nobody(folder / "program")) as pid:
+        server.send_signal(signal.SIGUSR1)
+        for words in (["goroutines", pid], ["record", "--wall", "-o", WORK / "none.raw", "-p", pid],
+                      ["resolve", "--pid", pid, "0x401000"]):
+            begin = time.monotonic()
+            done = call(GOSYM, *words, check=False)
+            took = time.monotonic() - begin
+            print(f"# {words[0]}: {took:.2f} s")
+            assert "program" in done.out + done.err, done
+            assert "on a file system that takes too long to answer" in done.out + done.err, done
+            assert took < 5 + ENDS_WITHIN, (words, took)
 
 
 def hanging_file(*options):
@@ -417,6 +434,7 @@ if __name__ == "__main__":
          ("a file that hangs, with -p", functools.partial(hanging_file, "-p", "PID")),
          ("memory that hangs, of goroutines that are listed", held_dump),
          ("memory that hangs, of goroutines that are sampled", held_looks),
+         ("a Go program whose file hangs", hanging_go_code),
          ("few file descriptors", few_descriptors),
          ("the recorder takes no priority", no_priority),
          ("a program that may not be read", execute_only),

@@ -91,7 +91,7 @@ Result<GoroutineSource> open_process_source(uint32_t pid) {
   if (!code)
     return std::move(code).error();
   if (code->files().empty())
-    return errorf("process {} runs no Go code", pid)
+    return errorf("process {} runs no Go code{}", pid, code->doubt())
         .with_hint("'gosym record' samples programs of any language")
         .with_exit_status(kNoTarget);
   source.pid = pid;
