@@ -15,6 +15,7 @@
 #include "commands/record_notes.h"
 #include "commands/record_options.h"
 #include "commands/record_targets.h"
+#include "proc/cgroups.h"
 #include "record/recorder.h"
 #include "record/rights.h"
 #include "record/target.h"
@@ -96,6 +97,14 @@ void tell_stop(Stop stop, const RecordOptions& options) {
     print(stderr, "gosym: stopped: the file has reached --max-size\n");
 }
 
+// All that a recorder opens by a path itself: of processes, CPUs, cgroups and its own symbols.
+ReachablePaths told_by_kernel() {
+  ReachablePaths paths{.read = {"/proc", "/sys"}};
+  if (auto mount = proc::cgroup_mount())
+    paths.read.push_back(*std::move(mount));
+  return paths;
+}
+
 Result<int> record(const RecordOptions& options) {
   raise_file_limit();  // each process that is named takes a descriptor
   // First of all: if the parent ends before it is watched, its number may be another's.
@@ -132,7 +141,7 @@ Result<int> record(const RecordOptions& options) {
 
   // From here on files of strangers are read: with no more rights than that takes. The command
   // was made before, and keeps those of the user.
-  if (auto confined = confine_recorder(*targets); !confined)
+  if (auto confined = confine_recorder(*targets, told_by_kernel()); !confined)
     return std::move(confined).error();
 
   // Events are collected before the processes that run already are listed, or a mapping made in

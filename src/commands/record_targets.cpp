@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "confine/process_kind.h"
 #include "goroutine/wall_sampler.h"
 #include "record/helper_process.h"
 #include "record/privileges.h"
@@ -155,11 +154,11 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                                 .may_begin_later = !options.command.empty()});
 }
 
-Result<> confine_recorder(const Targets& targets, const std::vector<std::string>& written) {
+Result<> confine_recorder(const Targets& targets, const ReachablePaths& paths) {
   forbid_new_privileges();
   if (auto made = make_helper_starter(); !made)
     return made;
-  enter(ProcessKind::kRecorder, {.read = {}, .written = written},
+  enter(ProcessKind::kRecorder, paths,
         targets.command ? static_cast<int>(targets.command->pid()) : 0);
   return Ok{};
 }

@@ -6,6 +6,7 @@
 
 #include "base/unique_fd.h"
 #include "commands/record_options.h"
+#include "confine/process_kind.h"
 #include "record/sampler.h"
 #include "record/target.h"
 #include "record/watch.h"
@@ -32,8 +33,9 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
 Result<Watch> open_watch(UniqueFd parent, Targets& targets);
 
 // Gives up the rights that taking samples needs no more, once all is open; helpers keep those
-// to look at processes and their files. `written`: directories where files may be made.
-Result<> confine_recorder(const Targets& targets, const std::vector<std::string>& written = {});
+// to look at processes and their files. `paths`: what it opens itself; if nothing is to be
+// read, all may be.
+Result<> confine_recorder(const Targets& targets, const ReachablePaths& paths);
 
 // Samples are taken: lets the command run, and the time that was asked for.
 Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns);

@@ -268,13 +268,14 @@ Result<int> top(TopOptions& options) {
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
     return std::move(watch).error();
-  // As for `record`: before it looks at anything of others.
+  // As for `record`: before it looks at anything of others. But it names functions itself, by
+  // files that may lie anywhere.
   std::vector<std::string> written = {"."};
   if (!options.save.empty())
     written.push_back(options.save.find('/') == options.save.npos
                           ? "."
                           : std::filesystem::path(options.save).parent_path().string());
-  if (auto confined = confine_recorder(*targets, written); !confined)
+  if (auto confined = confine_recorder(*targets, {.written = written}); !confined)
     return std::move(confined).error();
   if (auto started = recording.start(); !started)
     return std::move(started).error();

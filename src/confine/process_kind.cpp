@@ -117,7 +117,7 @@ void enter(ProcessKind kind, const ReachablePaths& paths, int signalled) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);
   PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
-                  /*is_to_read=*/row.paths == PathFilter::kToRead);
+                  /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty());
   // Whose paths no opener takes has to open them itself.
   bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter, signalled);
   if (has_filter || row.paths != PathFilter::kRefused)

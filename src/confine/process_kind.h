@@ -36,9 +36,9 @@ enum class CallFilter : uint8_t {
 
 // Paths, as landlock(7) lets them through.
 enum class PathFilter : uint8_t {
-  kNone,     // all
-  kGiven,    // those that enter() is given
-  kToRead,   // all to read, and to write those that enter() is given
+  kNone,    // all
+  kGiven,   // those that enter() is given
+  kToRead,  // to write those that enter() is given; to read as well, or all if it is given none
   kRefused,  // none
 };
 

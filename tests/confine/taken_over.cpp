@@ -2,6 +2,7 @@
 // GOSYM_TAKEN_OVER names does, as soon as it has only the rights of its row, what somebody
 // would who has taken it over, and goes on. It says what was refused in the file that
 // GOSYM_TOLD names, as some processes have no standard error, or else there.
+// Files are attacked in the working directory, beside those of the system.
 // With GOSYM_LOOKED_AT, the name of a file, none attacks: each says there who it is, and waits
 // until somebody has looked at it.
 #include <fcntl.h>
@@ -74,8 +75,13 @@ long start_process() {
 }
 
 constexpr Attack kAttacks[] = {
-    {"write-etc", [] { return opened("/etc/gosym-taken-over", O_WRONLY | O_CREAT); }},
-    {"write-tmp", [] { return opened("/tmp/gosym-taken-over", O_WRONLY | O_CREAT); }},
+    {"write-etc",
+     [] {
+       char path[64];  // two runs have two
+       std::snprintf(path, sizeof(path), "/etc/gosym-taken-over-%d", victim());
+       return opened(path, O_WRONLY | O_CREAT);
+     }},
+    {"write", [] { return opened("gosym-taken-over", O_WRONLY | O_CREAT); }},
     {"read-shadow", [] { return opened("/etc/shadow", O_RDONLY); }},
     {"read-shadow-found",
      [] {
@@ -84,7 +90,7 @@ constexpr Attack kAttacks[] = {
        std::snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
        return found < 0 ? -1L : opened(link, O_RDONLY);
      }},
-    {"read-shadow-as-source", [] { return opened("/tmp/gosym-source.c", O_RDONLY); }},
+    {"read-shadow-as-source", [] { return opened("gosym-source.c", O_RDONLY); }},
     {"read-memory-file",
      [] {
        char path[64];
@@ -97,14 +103,12 @@ constexpr Attack kAttacks[] = {
        std::snprintf(path, sizeof(path), "/proc/%d/environ", victim());
        return opened(path, O_RDONLY);
      }},
-    {"remove", [] { return static_cast<long>(unlink("/tmp/gosym-to-be-kept")); }},
-    {"rename",
-     [] { return static_cast<long>(rename("/tmp/gosym-to-be-kept", "/tmp/gosym-gone")); }},
-    {"chmod", [] { return static_cast<long>(chmod("/tmp/gosym-to-be-kept", 0777)); }},
-    {"truncate", [] { return static_cast<long>(truncate("/tmp/gosym-to-be-kept", 0)); }},
-    {"mkdir", [] { return static_cast<long>(mkdir("/tmp/gosym-made", 0700)); }},
-    {"link",
-     [] { return static_cast<long>(link("/tmp/gosym-to-be-kept", "/tmp/gosym-link")); }},
+    {"remove", [] { return static_cast<long>(unlink("gosym-to-be-kept")); }},
+    {"rename", [] { return static_cast<long>(rename("gosym-to-be-kept", "gosym-gone")); }},
+    {"chmod", [] { return static_cast<long>(chmod("gosym-to-be-kept", 0777)); }},
+    {"truncate", [] { return static_cast<long>(truncate("gosym-to-be-kept", 0)); }},
+    {"mkdir", [] { return static_cast<long>(mkdir("gosym-made", 0700)); }},
+    {"link", [] { return static_cast<long>(link("gosym-to-be-kept", "gosym-link")); }},
     {"socket-inet", [] { return static_cast<long>(socket(AF_INET, SOCK_STREAM, 0)); }},
     {"socket-unix", [] { return static_cast<long>(socket(AF_UNIX, SOCK_STREAM, 0)); }},
     {"ptrace", [] { return ptrace(PTRACE_SEIZE, victim(), nullptr, nullptr); }},
@@ -188,8 +192,8 @@ struct Looks {
 Looks* const looks = reinterpret_cast<Looks*>(shared_memory("GOSYM_LOOKED_AT"));
 
 void be_looked_at(std::string_view name) {
-  constexpr timespec kStep = {0, 1'000'000};
-  constexpr int kSteps = 60'000;
+  constexpr timespec kStep = {0, 5'000'000};
+  constexpr int kSteps = 12'000;
   uint64_t at = __atomic_fetch_add(&looks->count, 1, __ATOMIC_RELAXED);
   if (at >= std::size(looks->looks))
     return;

@@ -22,19 +22,58 @@ import time
 from common import FIXTURES, GOSYM, SLOW, WORK, Skip, build_demo, call, run, wait_for
 
 TAKEN_OVER = pathlib.Path(GOSYM).parent.parent / "tests" / "confine" / "taken_over"
-KEPT = pathlib.Path("/tmp/gosym-to-be-kept")
-SOURCE = pathlib.Path("/tmp/gosym-source.c")  # by its name, and is none
+PLACE = WORK / "place"  # whose files are attacked
+KEPT = PLACE / "gosym-to-be-kept"
 
 
-MADE = ["/etc/gosym-taken-over", "/tmp/gosym-taken-over", "/tmp/gosym-gone", "/tmp/gosym-made",
-        "/tmp/gosym-link"]
+# Attacks that only Landlock refuses who may open files.
+BY_PATH = {"write-etc", "write", "read-shadow", "read-shadow-found", "read-shadow-as-source", "remove", "rename",
+           "mkdir"}
 
 
-def leave_nothing():
-    """Of attacks that are not refused, or were not."""
-    for path in MADE:
-        with contextlib.suppress(FileNotFoundError):
-            os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+@functools.cache
+def has_landlock():
+    return ", by Landlock" in call(GOSYM, "doctor", check=False).out
+
+
+def by_path():
+    return set() if has_landlock() else BY_PATH
+
+
+@contextlib.contextmanager
+def attacked_place(is_kept=True):
+    """Has what is to be kept, and a link to what is a source by its name only. It fails if there is more
+    or less afterwards."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir()
+    KEPT.write_text("kept")
+    KEPT.chmod(0o644)
+    (PLACE / "gosym-source.c").symlink_to("/etc/shadow")
+    yield
+    if is_kept and has_landlock():
+        assert KEPT.read_text() == "kept" and KEPT.stat().st_mode & 0o777 == 0o644
+        assert sorted(path.name for path in PLACE.iterdir()) == ["gosym-source.c", KEPT.name]
+
+
+def taken(words, check=True, **variables):
+    """gosym, one process of which attacks."""
+    return call(TAKEN_OVER, *words, check=check, cwd=PLACE,
+                env=os.environ | {name: str(value) for name, value in variables.items()})
+
+
+def told_in(file):
+    """Who was ended while he told something leaves zeros."""
+    return file.read_bytes()[8:].replace(b"\0", b"").decode()
+
+
+def outcomes(name, text):
+    """How many attacks were tried, and those that were not refused."""
+    tried = re.findall(rf"^{name} (\S+): (\S+)$", text, re.MULTILINE)
+    return len(tried), {attack for attack, outcome in tried if outcome != "refused"}
+
+
+def in_etc(victim):
+    return pathlib.Path(f"/etc/gosym-taken-over-{victim}")
 
 
 @functools.cache
@@ -81,45 +120,27 @@ def commands():
 
 def taken_over():
     """Whoever takes a parser over can do nothing, and all of gosym works beside that."""
-    leave_nothing()
-    KEPT.write_text("kept")
-    KEPT.chmod(0o644)
-    SOURCE.unlink(missing_ok=True)
-    SOURCE.symlink_to("/etc/shadow")
     attempts = 0
-    with sleeping() as victim:
+    with attacked_place(), sleeping() as victim:
         for words, answer in commands():
-            done = call(TAKEN_OVER, *words,
-                        env={**os.environ, "GOSYM_TAKEN_OVER": "parser", "GOSYM_VICTIM": str(victim)})
+            done = taken(words, GOSYM_TAKEN_OVER="parser", GOSYM_VICTIM=victim)
             assert answer in done.out + done.err, (words, done.out, done.err)
-            tried = re.findall(r"^parser (\S+): (\S+)$", done.err, re.MULTILINE)
-            assert len(tried) > 20, (words, done.err)
-            won = [name for name, outcome in tried if outcome != "refused"]
-            assert not won, f"{words}: {won}"
-            attempts += len(tried)
-    assert KEPT.read_text() == "kept" and KEPT.stat().st_mode & 0o777 == 0o644
-    for made in MADE:
-        assert not os.path.lexists(made), made
-    KEPT.unlink()
-    SOURCE.unlink()
+            tried, won = outcomes("parser", done.err)
+            assert tried > 20 and not won, (words, won, done.err)
+            attempts += tried
+        assert not in_etc(victim).exists()
     print(f"# {attempts} attempts")
 
 
 def taken_over_fetcher():
     """It has the network and its cache."""
-    leave_nothing()
-    KEPT.write_text("kept")
-    cache = WORK / "cache"
-    with sleeping() as victim:
-        done = call(TAKEN_OVER, "report", "--debuginfod=http://127.0.0.1:1", recorded(),
-                    env={**os.environ, "GOSYM_TAKEN_OVER": "fetcher", "GOSYM_VICTIM": str(victim),
-                         "DEBUGINFOD_CACHE_PATH": str(cache)})
-    tried = re.findall(r"^fetcher (\S+): (\S+)$", done.err, re.MULTILINE)
-    assert len(tried) > 20, done.err
-    won = {name for name, outcome in tried if outcome != "refused"}
-    assert won == {"socket-inet", "socket-unix"}, won
-    assert KEPT.read_text() == "kept"
-    KEPT.unlink()
+    with attacked_place(), sleeping() as victim:
+        done = taken(["report", "--debuginfod=http://127.0.0.1:1", recorded()], GOSYM_TAKEN_OVER="fetcher",
+                     GOSYM_VICTIM=victim, DEBUGINFOD_CACHE_PATH=WORK / "cache")
+        tried, won = outcomes("fetcher", done.err)
+        assert tried > 20, done.err
+        assert won - by_path() == {"socket-inet", "socket-unix"}, won
+        in_etc(victim).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -133,16 +154,11 @@ def running():
 
 
 # Attacks that are the task of a process: the parser of a process's files sees its own program.
-# A recorder with Landlock may open files to read, as its user root may.
-TASKS = {"parser": set(), "reader": {"memory"},
-         "recorder": {"perf", "read-shadow", "read-shadow-found"}}
+TASKS = {"parser": set(), "reader": {"memory"}, "recorder": {"perf"}}
 
 
 def taken_over_beside_a_process():
     """Those that look at a process that runs, for whoever names its code."""
-    leave_nothing()
-    KEPT.write_text("kept")
-    KEPT.chmod(0o644)
     for name, tasks in TASKS.items():
         for number, words in enumerate((["goroutines"], ["resolve", "0x400000", "--pid"],
                                         ["record", "-q", "-d", "1s", "--wall", "-o", WORK / "wall.raw", "-p"])):
@@ -150,34 +166,30 @@ def taken_over_beside_a_process():
                     (name == "recorder") != (words[0] == "record" and name != "reader"):
                 continue
             told = WORK / f"told-{name}-{number}"
-            with sleeping() as victim, running() as pid:
-                done = call(TAKEN_OVER, *words, pid,
-                            env={**os.environ, "GOSYM_TAKEN_OVER": name, "GOSYM_VICTIM": str(victim),
-                                 "GOSYM_TOLD": str(told)})
-            tried = re.findall(rf"^{name} (\S+): (\S+)$", told.read_bytes()[8:].decode(), re.MULTILINE)
-            assert len(tried) > 20, (words, name, tried, done)
-            won = {attack for attack, outcome in tried if outcome != "refused"}
+            with attacked_place(), sleeping() as victim, running() as pid:
+                done = taken([*words, pid], check=False, GOSYM_TAKEN_OVER=name, GOSYM_VICTIM=victim,
+                             GOSYM_TOLD=told)
+                in_etc(victim).unlink(missing_ok=True)
+            tried, won = outcomes(name, told_in(told))
+            assert tried > 20, (words, name, tried, done)
             if name == "recorder":  # from Linux 6.15 on CAP_PERFMON reads these
-                won.discard("read-environment")
+                won -= {"read-environment"} | by_path()
             assert won == tasks, (words, name, won)
-    assert KEPT.read_text() == "kept" and KEPT.stat().st_mode & 0o777 == 0o644
-    KEPT.unlink()
 
 
 def attacks_work():
-    """The same by one who has all rights, so that it is rights that refuse it."""
-    KEPT.write_text("kept")
+    """The same by one who has all rights, so that it is rights that refuse it. The parser waits for one of
+    the openers, which has tried all by then; the others may be at it still."""
     told = WORK / "told-opener"
-    with sleeping() as victim:
-        call(TAKEN_OVER, "report", recorded(), env={**os.environ, "GOSYM_TAKEN_OVER": "opener",
-                                                    "GOSYM_VICTIM": str(victim), "GOSYM_TOLD": str(told)})
-    text = told.read_bytes()[8:].decode()
+    with attacked_place(is_kept=False), sleeping() as victim:
+        done = taken(["report", recorded()], GOSYM_TAKEN_OVER="opener", GOSYM_VICTIM=victim, GOSYM_TOLD=told)
+        in_etc(victim).unlink(missing_ok=True)
+    text = told_in(told)
     for name in ("write-etc", "read-shadow"):
-        assert f"opener {name}: DONE" in text, text
+        assert f"opener {name}: DONE" in text, (text, done)
     for name in ("kill", "ptrace", "memory", "execute", "socket-inet", "start", "bpf", "mount",
                  "limits"):
-        assert f"opener {name}: refused" in text, text
-    leave_nothing()
+        assert f"opener {name}: refused" in text, (text, done)
 
 
 def status_of(pid):
