@@ -5,10 +5,13 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
+#include "base/text.h"
 #include "dwarf/dies.h"
 #include "dwarf/line_table.h"
+#include "dwarf/packaged_unit.h"
 #include "dwarf/scopes.h"
 #include "dwarf/sections.h"
 #include "dwarf/unit.h"
@@ -22,6 +25,8 @@ constexpr uint64_t kMaxKept = 96 << 20;
 // What the names and paths may take: many times those of the largest programs. Any number of
 // them may lie over one another.
 constexpr uint64_t kMaxTexts = 512 << 20;
+// What libdw takes for one more file, about.
+constexpr uint64_t kPackagedSize = 16 << 10;
 
 uint32_t number(Dwarf_Die& die, unsigned int name) {
   Dwarf_Attribute attribute;
@@ -74,29 +79,29 @@ struct DebugInfo::Session {
   // Of this file by offset, and of those that units were split off to. Null if damaged.
   std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
   tsl::robin_map<Dwarf_CU*, Scopes> scopes;
+  std::map<uint64_t, std::unique_ptr<PackagedUnit>> packaged;  // by id; null if damaged
   uint64_t kept = 0;
   Budget left;
 
   ~Session() {
     units.clear();
     line_tables.clear();
+    packaged.clear();
     dwarf_end(dwarf);
     dwarf_end(alternate);
   }
 };
 
-DebugInfo::DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate,
-                     bool follows_split)
+DebugInfo::DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate)
     : image_(image),
       file_(std::move(file)),
       alternate_(std::move(alternate)),
-      follows_split_(follows_split),
       code_(elf::code_ranges(image)) {}
 
 DebugInfo::~DebugInfo() = default;
 
-std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes alternate,
-                                           bool follows_split, std::string* problem) {
+std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, const OtherFiles& others,
+                                           std::string* problem) {
   if (!image.find_section(".debug_info") && !image.find_section(".zdebug_info"))
     return nullptr;
   auto tell = [&](const Error& error) {
@@ -108,50 +113,135 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, Bytes altern
     tell(file.error());
     return nullptr;
   }
-  auto other = elf::parse(alternate);
+  auto other = elf::parse(others.alternate);
   auto plain = other ? PlainFile::make(*other) : PlainFile();
   if (!plain)
     tell(plain.error());
-  std::unique_ptr<DebugInfo> info(new DebugInfo(
-      image, *std::move(file), plain ? *std::move(plain) : PlainFile(), follows_split));
-  return info->open_session() && info->read_unit_ranges() ? std::move(info) : nullptr;
+  std::unique_ptr<DebugInfo> info(
+      new DebugInfo(image, *std::move(file), plain ? *std::move(plain) : PlainFile()));
+  info->follows_split_ = others.follows_split;
+  if (auto packed = elf::parse(others.package); packed) {
+    auto package = Package::read(*packed);
+    if (!package)
+      tell(package.error());
+    else
+      info->package_ = *std::move(package);
+    info->package_size_ = others.package.size();
+  }
+  bool is_open = info->open_session() && info->read_unit_ranges();
+  if (info->missing_units_ > 0 && problem && problem->empty())
+    *problem = info->missing_text();
+  return is_open ? std::move(info) : nullptr;
 }
 
 namespace {
 
-// Whether the file that a unit was split off to may be opened. libdw does it for any name, and
-// a FIFO would hold us for good.
-bool has_split_file(Dwarf_Die& unit) {
+std::string split_name(Dwarf_Die& unit) {
   const char* name = text_of(unit, DW_AT_dwo_name);
   if (name == nullptr)
     name = text_of(unit, DW_AT_GNU_dwo_name);
+  return name == nullptr ? "" : start_of(name);
+}
+
+// Whether the file that a unit was split off to may be opened. libdw does it for any name, and
+// a FIFO would hold us for good.
+bool has_split_file(Dwarf_Die& unit) {
+  std::string name = split_name(unit);
   const char* directory = text_of(unit, DW_AT_comp_dir);
-  if (name == nullptr)
+  if (name.empty())
     return false;
-  std::string path = *name == '/' || directory == nullptr
-                         ? std::string(name)
-                         : fmt::format("{}/{}", directory, name);
+  std::string path =
+      name[0] == '/' || directory == nullptr ? name : fmt::format("{}/{}", directory, name);
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// The number that an attribute of a skeleton has; 0 if there is none.
+uint64_t number_of_any(Dwarf_Die& die, std::initializer_list<unsigned int> names) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  for (unsigned int name : names)
+    if (dwarf_attr(&die, name, &attribute) != nullptr &&
+        dwarf_formudata(&attribute, &value) == 0)
+      return value;
+  return 0;
+}
+
 }  // namespace
 
-// The DIE of a unit with its code; of split DWARF that in the other file. False if it has none.
-bool DebugInfo::code_die(Dwarf_CU* unit, Dwarf_Die& die) const {
+std::string DebugInfo::missing_text() const {
+  return fmt::format(
+      "{} of the {} units that were split off its debugging information are not there "
+      "('{}'{}): "
+      "their inlined calls and lines are not known",
+      missing_units_, split_units_, printable(first_missing_),
+      missing_units_ == 1 ? "" : " and others");
+}
+
+// Counts those that were split off, and that are not there.
+bool DebugInfo::has_code(Dwarf_CU* unit) {
   Dwarf_Die own;
-  Dwarf_Die split{};
   uint8_t type = 0;
-  if (dwarf_cu_info(unit, nullptr, &type, &own, nullptr, nullptr, nullptr, nullptr) != 0)
+  uint64_t id = 0;
+  if (dwarf_cu_info(unit, nullptr, &type, &own, nullptr, &id, nullptr, nullptr) != 0 ||
+      type == DW_UT_type || type == DW_UT_split_type || type == DW_UT_partial)
     return false;
-  if (type == DW_UT_skeleton && follows_split_ && has_split_file(own))
+  int tag = dwarf_tag(&own);
+  if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
+    return false;
+  bool is_split = type == DW_UT_skeleton;
+  split_units_ += is_split ? 1 : 0;
+  if (is_split && !(package_ && package_->has(id)) && !(follows_split_ && has_split_file(own)))
+    if (missing_units_++ == 0)
+      first_missing_ = split_name(own);
+  return true;
+}
+
+Bytes DebugInfo::section(std::string_view name) const {
+  return debug_section(elf_.get(), name);
+}
+
+// Null if it is in no package.
+const PackagedUnit* DebugInfo::open_packaged(Dwarf_Die& own, uint64_t id) {
+  auto parts = package_ ? package_->find(id) : std::nullopt;
+  if (!parts)
+    return nullptr;
+  auto [known, is_new] = session_->packaged.try_emplace(id);
+  if (!is_new)
+    return known->second.get();
+  Dwarf_Addr base = 0;
+  dwarf_lowpc(&own, &base);
+  SkeletonParts skeleton{
+      .addresses =
+          tail(section("addr"), number_of_any(own, {DW_AT_addr_base, DW_AT_GNU_addr_base})),
+      .old_ranges = tail(section("ranges"), number_of_any(own, {DW_AT_GNU_ranges_base})),
+      .base = base};
+  known->second = PackagedUnit::open(image_, *parts, skeleton);
+  session_->kept += kPackagedSize;
+  return known->second.get();
+}
+
+// Where the code of a unit is described: of split DWARF in the other file. False if it has
+// none.
+bool DebugInfo::find_code(Dwarf_CU* unit, CodeUnit& found) {
+  uint8_t type = 0;
+  uint64_t id = 0;
+  if (dwarf_cu_info(unit, nullptr, &type, &found.own, nullptr, &id, nullptr, nullptr) != 0)
+    return false;
+  found.die = found.own;
+  if (type != DW_UT_skeleton)
+    return true;
+  Dwarf_Die split{};
+  found.packaged = open_packaged(found.own, id);
+  if (found.packaged != nullptr)
+    split = found.packaged->die();
+  else if (follows_split_ && has_split_file(found.own))
     dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
-  if (type == DW_UT_type || type == DW_UT_split_type || type == DW_UT_partial)
-    return false;
-  bool has_split = type == DW_UT_skeleton && split.addr != nullptr;
-  die = has_split ? split : own;
-  int tag = dwarf_tag(&die);
-  return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
+  found.lacks_split = split.addr == nullptr;
+  if (found.lacks_split)
+    return true;
+  found.die = split;
+  return dwarf_tag(&split) == DW_TAG_compile_unit;
 }
 
 // libelf takes memory that it may write to. Ours is a private mapping.
@@ -169,7 +259,7 @@ bool DebugInfo::has_given_up() const {
 bool DebugInfo::open_session() {
   has_given_up_ = session_ && has_given_up();
   session_ = std::make_unique<Session>();
-  session_->left = budget_for(file_.debug_size());
+  session_->left = budget_for(file_.debug_size() + package_size_);
   if (!elf_)
     elf_ = open_elf(file_.bytes());
   session_->dwarf = dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr);
@@ -189,17 +279,15 @@ bool DebugInfo::open_session() {
 
 bool DebugInfo::read_unit_ranges() {
   Dwarf_CU* unit = nullptr;
-  uint8_t type = 0;
-  while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, &type, nullptr, nullptr) == 0) {
-    has_split_units_ |= type == DW_UT_skeleton;
-    Dwarf_Die die;
-    if (!code_die(unit, die))
+  while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, nullptr, nullptr, nullptr) ==
+         0) {
+    if (!has_code(unit))
       continue;
     Dwarf_Die own;
     dwarf_cu_info(unit, nullptr, nullptr, &own, nullptr, nullptr, nullptr, nullptr);
     // The ranges of a split unit are with its skeleton. Those of what the linker has discarded
     // stay, at addresses where no code is.
-    for_each_range(own, session_->left.ranges, [&](uint64_t begin, uint64_t end) {
+    for_each_range(nullptr, own, session_->left.ranges, [&](uint64_t begin, uint64_t end) {
       if (is_code(begin))
         ranges_.push_back({begin, end, 0, dwarf_dieoffset(&own)});
     });
@@ -239,18 +327,21 @@ Unit* DebugInfo::unit_at(ImageAddress address) {
   if (session_->kept > kMaxKept && !open_session())
     return nullptr;
   Dwarf_Die own;
-  Dwarf_Die die;
-  if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr || !code_die(own.cu, die))
+  CodeUnit code;
+  if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr || !find_code(own.cu, code))
     return nullptr;
-  auto unit = read_unit(die, own);
+  auto unit = read_unit(code);
   return (session_->units[range->unit] = std::move(unit)).get();
 }
 
-std::unique_ptr<Unit> DebugInfo::read_unit(Dwarf_Die& die, Dwarf_Die& own) {
+std::unique_ptr<Unit> DebugInfo::read_unit(CodeUnit& code) {
   auto unit = std::make_unique<Unit>();
+  auto& [own, die, packaged, lacks_split] = code;
+  unit->ranges = packaged;
+  unit->lacks_split = lacks_split;
   if (const char* directory = text_of(own, DW_AT_comp_dir))
     unit->directory = directory;
-  unit->functions = read_functions(die, session_->left);
+  unit->functions = read_functions(die, unit->ranges, session_->left);
   // What the linker has discarded keeps its description, mostly at address 0: it covers what
   // really lies there.
   std::erase_if(unit->functions, [this](const auto& part) { return !is_code(part.begin); });
@@ -346,7 +437,7 @@ std::vector<Dwarf_Die> DebugInfo::scopes_at(Unit& unit, uint64_t address) {
   std::vector<Dwarf_Die> scopes = {function->die};
   auto [inlined, is_new] = unit.inlined.try_emplace(function->die.addr);
   if (is_new) {
-    inlined.value() = read_inlined_calls(function->die, session_->left);
+    inlined.value() = read_inlined_calls(function->die, unit.ranges, session_->left);
     session_->kept += inlined->second.size() * sizeof(Unit::InlinedCall);
   }
   add_calls_at(address, inlined->second, scopes);
@@ -375,6 +466,8 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
 
 Position DebugInfo::find_position(ImageAddress address) {
   Unit* unit = unit_at(address);
+  if (unit != nullptr && unit->lacks_split && !unit->function_at(to_integer(address)))
+    return {};
   const LineTable::Row* row = unit != nullptr && unit->lines != nullptr
                                   ? unit->lines->find(to_integer(address))
                                   : nullptr;

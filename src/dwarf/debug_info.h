@@ -3,10 +3,12 @@
 #include <elfutils/libdw.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "dwarf/package.h"
 #include "dwarf/plain_file.h"
 #include "elf/image.h"
 #include "model/call.h"
@@ -14,12 +16,22 @@
 namespace gosym::dwarf {
 
 class LineTable;
+class PackagedUnit;
 struct Unit;
 
 // A place in the source.
 struct Position {
   std::string_view file;  // empty if unknown
   uint32_t line = 0;      // 0 if unknown
+};
+
+// What belongs to debugging information and lies in other files, which must outlive it.
+struct OtherFiles {
+  Bytes alternate = {};  // the file that dwz moved common parts to; empty: none
+  Bytes package = {};    // of units that were split off; empty: none
+  // Whether those that are in no package are looked for, at the paths that the compiler wrote
+  // to.
+  bool follows_split = false;
 };
 
 // The debugging information of one file: which functions and inlined calls code belongs to, and
@@ -31,11 +43,9 @@ struct Position {
 class DebugInfo {
 public:
   // Null if the image has no debugging information, or none that can be unpacked, which the
-  // `problem` says. `image` must outlive it, and so must `alternate`, the file that dwz moved
-  // common parts to (empty: none). Units that were split off to files of their own are looked
-  // for only with `follows_split`: at the paths that the compiler wrote to.
-  static std::unique_ptr<DebugInfo> open(const elf::Image& image, Bytes alternate,
-                                         bool follows_split, std::string* problem = nullptr);
+  // `problem` says, as it says what is missing. `image` must outlive it.
+  static std::unique_ptr<DebugInfo> open(const elf::Image& image, const OtherFiles& others,
+                                         std::string* problem = nullptr);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -43,10 +53,11 @@ public:
   // Appends the calls at an address, innermost first. False, and nothing appended, if no
   // function is known there. The views live as long as this object.
   bool find(ImageAddress address, std::vector<Call>& calls);
-  // The line of an address, also where no function is known: of assembly, say.
+  // The line of an address, also where no function is known: of assembly, say. None where
+  // functions may be known to a part that is missing: it may be of an inlined one.
   Position find_position(ImageAddress address);
   // Whether units were split off to other files, there or not.
-  bool has_split_units() const { return has_split_units_; }
+  bool has_split_units() const { return split_units_ > 0; }
   // Whether some of it was not read any more, because it is nested or shared so much that to
   // read it would take far longer than its size explains.
   bool has_given_up() const;
@@ -64,15 +75,27 @@ private:
     Dwarf_Off unit = 0;    // offset of its DIE
   };
 
-  DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate, bool follows_split);
+  // A unit and where its code is described.
+  struct CodeUnit {
+    Dwarf_Die own{};
+    Dwarf_Die die{};
+    const PackagedUnit* packaged = nullptr;
+    bool lacks_split = false;
+  };
+
+  DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate);
   static ElfHandle open_elf(Bytes file);
   bool is_code(uint64_t address) const;
-  bool code_die(Dwarf_CU* unit, Dwarf_Die& die) const;
+  bool has_code(Dwarf_CU* unit);
+  bool find_code(Dwarf_CU* unit, CodeUnit& found);
+  const PackagedUnit* open_packaged(Dwarf_Die& own, uint64_t id);
+  Bytes section(std::string_view name) const;
+  std::string missing_text() const;
   bool open_session();
   bool read_unit_ranges();
   const UnitRange* range_at(uint64_t address) const;
   Unit* unit_at(ImageAddress address);
-  std::unique_ptr<Unit> read_unit(Dwarf_Die& die, Dwarf_Die& own);
+  std::unique_ptr<Unit> read_unit(CodeUnit& code);
   const LineTable* line_table(Dwarf* dwarf, Dwarf_Word offset);
   std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
@@ -83,7 +106,9 @@ private:
   const elf::Image& image_;
   PlainFile file_;
   PlainFile alternate_;  // empty: there is none
-  bool follows_split_;
+  std::optional<Package> package_;
+  uint64_t package_size_ = 0;
+  bool follows_split_ = false;
   std::vector<elf::AddressRange> code_;  // by address
   ElfHandle elf_;
   ElfHandle alternate_elf_;
@@ -91,7 +116,9 @@ private:
   std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;
   uint64_t texts_size_ = 0;
-  bool has_split_units_ = false;
+  uint64_t split_units_ = 0;
+  uint64_t missing_units_ = 0;
+  std::string first_missing_;
   bool has_given_up_ = false;  // in sessions before
 };
 

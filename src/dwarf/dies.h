@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "base/bytes.h"
@@ -30,10 +31,23 @@ inline std::string start_of(const char* name) {
   return {name, strnlen(name, kMaxNameSize + 1)};
 }
 
+// One who reads the lists of pieces of code of a unit where libdw cannot.
+class RangeSource {
+public:
+  using Visitor = std::function<void(uint64_t begin, uint64_t end)>;
+  virtual ~RangeSource() = default;
+  virtual bool has_list(Dwarf_Die& die) const = 0;
+  // As for_each_range().
+  virtual void visit_list(Dwarf_Die& die, uint64_t& left, const Visitor& visit) const = 0;
+};
+
 // Calls `visit(begin, end)` for each piece of code that a DIE has, and takes one from `left`
-// for each. Any number of DIEs may be said to have the same long list: at 0 it ends.
+// for each. Any number of DIEs may be said to have the same long list: at 0 it ends. Lists are
+// read by `source`, if there is one.
 template <class Visitor>
-void for_each_range(Dwarf_Die& die, uint64_t& left, Visitor visit) {
+void for_each_range(const RangeSource* source, Dwarf_Die& die, uint64_t& left, Visitor visit) {
+  if (source != nullptr && source->has_list(die))
+    return source->visit_list(die, left, visit);
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;

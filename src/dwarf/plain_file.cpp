@@ -11,6 +11,7 @@
 
 #include "base/reader.h"
 #include "base/text.h"
+#include "dwarf/section_file.h"
 
 namespace gosym::dwarf {
 
@@ -37,8 +38,7 @@ struct Stored {
   std::string name;      // that of the plain section
   uint32_t packing = 0;  // 0: none
   Bytes bytes;
-  uint64_t size = 0;    // unpacked
-  uint64_t offset = 0;  // in the file that is made
+  uint64_t size = 0;  // unpacked
 };
 
 bool is_packed(const elf::Section& section) {
@@ -99,93 +99,6 @@ Result<> unpack(const Stored& stored, std::byte* to) {
              : errorf("{}: damaged, it cannot be unpacked", printable(stored.name));
 }
 
-// The layout of the file that is made: the ELF header, the sections, their names, the table
-// of sections.
-struct Layout {
-  std::string names = std::string(1, '\0');
-  std::vector<uint32_t> name_offsets;
-  uint64_t names_offset = 0;
-  uint64_t table = 0;
-  uint64_t size = 0;
-};
-
-constexpr std::string_view kNamesSection = ".shstrtab";
-
-uint64_t header_size(const elf::Image& image) {
-  return image.pointer_size == 8 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-}
-uint64_t entry_size(const elf::Image& image) {
-  return image.pointer_size == 8 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-}
-constexpr uint64_t aligned(uint64_t offset) {
-  return (offset + 7) / 8 * 8;
-}
-
-Layout lay_out(const elf::Image& image, std::vector<Stored>& sections) {
-  Layout layout;
-  uint64_t end = header_size(image);
-  auto add_name = [&](std::string_view name) {
-    layout.name_offsets.push_back(static_cast<uint32_t>(layout.names.size()));
-    layout.names.append(name).push_back('\0');
-  };
-  for (Stored& section : sections) {
-    section.offset = aligned(end);
-    end = section.offset + section.size;
-    add_name(section.name);
-  }
-  add_name(kNamesSection);
-  layout.names_offset = end;
-  layout.table = aligned(end + layout.names.size());
-  layout.size = layout.table + entry_size(image) * (sections.size() + 2);
-  return layout;
-}
-
-template <class T>
-void put(T& field, uint64_t value, ByteOrder order) {
-  T narrow = static_cast<T>(value);
-  field = order == ByteOrder::kLittle ? narrow : byte_swap(narrow);
-}
-
-// The header of the file, but for what says where its tables lie.
-template <class Header, class Entry>
-void write_header(const elf::Image& image, const Layout& layout, size_t count, std::byte* to) {
-  Header header{};
-  std::memcpy(&header, image.file.data(), sizeof(header));
-  put(header.e_phoff, 0, image.order);
-  put(header.e_phnum, 0, image.order);
-  put(header.e_shoff, layout.table, image.order);
-  put(header.e_shentsize, sizeof(Entry), image.order);
-  put(header.e_shnum, count, image.order);
-  put(header.e_shstrndx, count - 1, image.order);
-  std::memcpy(to, &header, sizeof(header));
-}
-
-template <class Entry>
-void write_entry(uint32_t name, uint32_t type, uint64_t offset, uint64_t size, ByteOrder order,
-                 std::byte* to) {
-  Entry entry{};
-  put(entry.sh_name, name, order);
-  put(entry.sh_type, type, order);
-  put(entry.sh_offset, offset, order);
-  put(entry.sh_size, size, order);
-  put(entry.sh_addralign, 1, order);
-  std::memcpy(to, &entry, sizeof(entry));
-}
-
-template <class Header, class Entry>
-void write_tables(const elf::Image& image, const Layout& layout,
-                  std::span<const Stored> sections, std::byte* file) {
-  write_header<Header, Entry>(image, layout, sections.size() + 2, file);
-  std::byte* next = file + layout.table;
-  std::memset(next, 0, sizeof(Entry));
-  for (size_t i = 0; i < sections.size(); i++)
-    write_entry<Entry>(layout.name_offsets[i], SHT_PROGBITS, sections[i].offset,
-                       sections[i].size, image.order, next += sizeof(Entry));
-  write_entry<Entry>(layout.name_offsets.back(), SHT_STRTAB, layout.names_offset,
-                     layout.names.size(), image.order, next + sizeof(Entry));
-  std::memcpy(file + layout.names_offset, layout.names.data(), layout.names.size());
-}
-
 // Each once: of two with one name the first counts.
 Result<std::vector<Stored>> read_sections_of(const elf::Image& image) {
   std::vector<Stored> sections;
@@ -224,16 +137,15 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
   });
   if (!has_packed)
     return file;
-  Layout layout = lay_out(image, *sections);
-  file.unpacked_ = std::make_unique_for_overwrite<std::byte[]>(layout.size);
+  SectionFile made(image);
   for (const Stored& section : *sections)
-    if (auto done = unpack(section, file.unpacked_.get() + section.offset); !done)
+    made.add(section.name, section.size);
+  made.finish();
+  for (size_t i = 0; i < sections->size(); i++)
+    if (auto done = unpack((*sections)[i], made.contents(i)); !done)
       return std::move(done).error();
-  if (image.pointer_size == 8)
-    write_tables<Elf64_Ehdr, Elf64_Shdr>(image, layout, *sections, file.unpacked_.get());
-  else
-    write_tables<Elf32_Ehdr, Elf32_Shdr>(image, layout, *sections, file.unpacked_.get());
-  file.file_ = {file.unpacked_.get(), layout.size};
+  file.unpacked_ = made.take();
+  file.file_ = {file.unpacked_.get(), made.size()};
   return file;
 }
 

@@ -27,6 +27,7 @@ bool has_code_in_types(Dwarf_Die& unit) {
 
 struct FunctionReader {
   DieWalk walk;
+  const RangeSource* ranges;
   std::vector<Unit::Function> functions{};
 
   // As for_each_child(), which it is for all that is below `parent`.
@@ -38,7 +39,7 @@ struct FunctionReader {
         case DW_TAG_subprogram:
           if (dwarf_hasattr(&child, DW_AT_declaration) != 0)
             return nullptr;
-          for_each_range(child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
+          for_each_range(ranges, child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
             functions.push_back({begin, end, child});
           });
           return read(child, depth + 1, true);
@@ -62,6 +63,7 @@ struct FunctionReader {
 
 struct InlinedCallReader {
   DieWalk walk;
+  const RangeSource* ranges;
   std::vector<Unit::InlinedCall> calls{};
 
   char* read(Dwarf_Die scope, int die_depth, int call_depth) {
@@ -70,7 +72,7 @@ struct InlinedCallReader {
     return for_each_child(walk, scope, [&](Dwarf_Die& child) -> char* {
       switch (dwarf_tag(&child)) {
         case DW_TAG_inlined_subroutine:
-          for_each_range(child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
+          for_each_range(ranges, child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
             calls.push_back({begin, end, call_depth, child});
           });
           return read(child, die_depth + 1, call_depth + 1);
@@ -97,15 +99,17 @@ const Unit::Function* Unit::function_at(uint64_t address) const {
   return nullptr;
 }
 
-std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left) {
-  FunctionReader reader{.walk = walk_unit(die, left)};
+std::vector<Unit::Function> read_functions(Dwarf_Die die, const RangeSource* ranges,
+                                           Budget& left) {
+  FunctionReader reader{.walk = walk_unit(die, left), .ranges = ranges};
   reader.read(die, 0, has_code_in_types(die));
   std::ranges::stable_sort(reader.functions, {}, &Unit::Function::begin);
   return std::move(reader.functions);
 }
 
-std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left) {
-  InlinedCallReader reader{.walk = walk_unit(function, left)};
+std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, const RangeSource* ranges,
+                                                  Budget& left) {
+  InlinedCallReader reader{.walk = walk_unit(function, left), .ranges = ranges};
   reader.read(function, 0, 0);
   return std::move(reader.calls);
 }

@@ -31,6 +31,9 @@ struct Unit {
   std::vector<Function> functions;   // by begin
   const LineTable* lines = nullptr;  // null if there is none
   const LineTable* files = nullptr;  // whose numbers the calls have
+  // Of one from a package; else null.
+  const RangeSource* ranges = nullptr;
+  bool lacks_split = false;  // what was split off is not there
   // Of the functions that were asked for.
   tsl::robin_map<void*, std::vector<InlinedCall>> inlined;
   // Made of the numbers of `files` and `lines` when they were asked for.
@@ -43,10 +46,12 @@ struct Unit {
 };
 
 // All functions below `die`.
-std::vector<Unit::Function> read_functions(Dwarf_Die die, Budget& left);
+std::vector<Unit::Function> read_functions(Dwarf_Die die, const RangeSource* ranges,
+                                           Budget& left);
 
 // All calls inlined into a function.
-std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, Budget& left);
+std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, const RangeSource* ranges,
+                                                  Budget& left);
 
 // Appends those of the calls that an address lies in, outermost first.
 void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,

@@ -141,13 +141,13 @@ Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& cand
 }
 
 void add_by_build_id(std::string_view build_id, const DebugFileOptions& options,
-                     std::vector<std::string>& candidates) {
+                     std::vector<std::string>& candidates, std::string_view ending = "debug") {
   if (build_id.size() < 2)
     return;
   std::string digits = hex(build_id);
   for (const std::string& dir : options.debug_dirs)
-    candidates.push_back(
-        fmt::format("{}/.build-id/{}/{}.debug", dir, digits.substr(0, 2), digits.substr(2)));
+    candidates.push_back(fmt::format("{}/.build-id/{}/{}.{}", dir, digits.substr(0, 2),
+                                     digits.substr(2), ending));
 }
 
 void add_by_link(std::string_view name, const std::string& image_path,
@@ -233,6 +233,29 @@ Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_fil
   if (file && !*file)
     return errorf("alternate debug file '{}': not found", printable(alternate.name));
   return file;
+}
+
+std::optional<DebugFile> open_package(const elf::Image& image, const std::string& path,
+                                      const std::string& debug_path,
+                                      const DebugFileOptions& options) {
+  std::vector<std::string> candidates;
+  for (const std::string& of : {without_links(path, options.symfs), debug_path}) {
+    candidates.push_back(of + ".dwp");
+    for (const std::string& dir : options.debug_dirs)
+      candidates.push_back(fmt::format("{}/{}.dwp", dir, of));
+  }
+  add_by_build_id(elf::build_ids(image).gnu, options, candidates, "dwp");
+  for (const std::string& candidate : candidates) {
+    UniqueFd found = find_file(candidate, options.symfs);
+    auto file = found ? MappedFile::open(found) : Error("not found");
+    auto binary = file ? Binary::open(*std::move(file)) : std::move(file).error();
+    if (!binary || !(*binary)->image().find_section(".debug_cu_index"))
+      continue;
+    std::string real = real_path(found, options.symfs);
+    auto owner = (*binary)->owner();
+    return DebugFile{*std::move(binary), real.empty() ? candidate : real, owner};
+  }
+  return std::nullopt;
 }
 
 }  // namespace gosym

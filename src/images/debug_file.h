@@ -57,4 +57,12 @@ Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_fil
                                                      const std::string& debug_path,
                                                      const DebugFileOptions& options);
 
+// Opens the package of the units that were split off the debugging information of the image at
+// `path`, which lies in the file at `debug_path`. Looked for are, of both paths, PATH.dwp and
+// DIR/PATH.dwp, and DIR/.build-id/xx/yyyy.dwp. The first that is a package is taken: which
+// units are of it the ids of these say. None if there is none.
+std::optional<DebugFile> open_package(const elf::Image& image, const std::string& path,
+                                      const std::string& debug_path,
+                                      const DebugFileOptions& options);
+
 }  // namespace gosym

@@ -4,7 +4,7 @@ namespace gosym {
 
 dwarf::DebugInfo* DwarfSource::info() {
   if (!std::exchange(is_open_, true))
-    info_ = dwarf::DebugInfo::open(image_, alternate_, follows_split_, &problem_);
+    info_ = dwarf::DebugInfo::open(image_, others_, &problem_);
   return info_.get();
 }
 

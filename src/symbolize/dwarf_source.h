@@ -10,9 +10,9 @@ namespace gosym {
 // The debugging information of a file, read when it is first asked for anything.
 class DwarfSource final : public SymbolSource {
 public:
-  // Both must outlive the source; see dwarf::DebugInfo::open.
-  DwarfSource(const elf::Image& image, Bytes alternate, bool follows_split)
-      : image_(image), alternate_(alternate), follows_split_(follows_split) {}
+  // All must outlive the source; see dwarf::DebugInfo::open.
+  DwarfSource(const elf::Image& image, const dwarf::OtherFiles& others)
+      : image_(image), others_(others) {}
 
   FrameSource kind() const override { return FrameSource::kDwarf; }
   bool find(ImageAddress address, std::vector<Call>& calls) override;
@@ -30,8 +30,7 @@ private:
   dwarf::DebugInfo* info();
 
   const elf::Image& image_;
-  Bytes alternate_;
-  bool follows_split_;
+  dwarf::OtherFiles others_;
   bool is_open_ = false;
   std::string problem_;
   std::unique_ptr<dwarf::DebugInfo> info_;

@@ -63,9 +63,9 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
   }
   const elf::Image* debug_image = debug_file_ ? &debug_file_->binary->image() : nullptr;
   if (!has_dwarf && debug_image && elf::kind_of(*debug_image).has_dwarf)
-    open_dwarf(*debug_image, debug_file_->path, options);
+    open_dwarf(*debug_image, path, debug_file_->path, options);
   else if (has_dwarf)
-    open_dwarf(image(), path, options);
+    open_dwarf(image(), path, path, options);
   if (!symtab && debug_image)
     symtab = open_symtab_source(*debug_image);
   if (!symtab)
@@ -86,15 +86,23 @@ void ImageSymbols::open_minidebuginfo() {
 }
 
 void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
-                              const DebugFileOptions& options) {
-  auto alternate = open_alternate_file(image, path, options);
+                              const std::string& debug_path, const DebugFileOptions& options) {
+  auto alternate = open_alternate_file(image, debug_path, options);
   if (!alternate)
     add_problem(alternate.error().message());
   else
     alternate_file_ = *std::move(alternate);
+  // Skeletons have their addresses there. Go's linker splits nothing off.
+  bool may_be_split = image.find_section(".debug_addr") || image.find_section(".zdebug_addr");
+  if (may_be_split && !go_module())
+    package_file_ = open_package(this->image(), path, debug_path, options);
+  auto bytes_of = [](const std::optional<DebugFile>& file) {
+    return file ? file->binary->image().file : Bytes{};
+  };
   auto dwarf = std::make_unique<DwarfSource>(
-      image, alternate_file_ ? alternate_file_->binary->image().file : Bytes{},
-      /*follows_split=*/options.symfs.empty());
+      image, dwarf::OtherFiles{.alternate = bytes_of(alternate_file_),
+                               .package = bytes_of(package_file_),
+                               .follows_split = options.symfs.empty()});
   dwarf_ = dwarf.get();
   sources_.push_back(std::move(dwarf));
 }
@@ -139,7 +147,7 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
 
 std::optional<uid_t> ImageSymbols::owner() const {
   auto owner = binary_->owner();
-  for (const auto* other : {&debug_file_, &alternate_file_})
+  for (const auto* other : {&debug_file_, &alternate_file_, &package_file_})
     if (*other && (*other)->owner != owner)
       return std::nullopt;
   return dwarf_ && dwarf_->has_split_units() ? std::nullopt : owner;
@@ -242,6 +250,12 @@ std::string ImageSymbols::search_problem() const {
   return dwarf_ && dwarf_->has_given_up()
              ? "its debugging information is nested too deep to be read whole"
              : "";
+}
+
+std::string ImageSymbols::debug_problem() const {
+  if (dwarf_)
+    dwarf_->has_split_units();
+  return search_problem();
 }
 
 bool ImageSymbols::has_code_names() const {

@@ -59,6 +59,8 @@ public:
   const std::string& problem() const { return problem_; }
   // What went wrong when addresses were looked for; empty if nothing did.
   std::string search_problem() const;
+  // What would go wrong: reads which units there are of the debugging information.
+  std::string debug_problem() const;
   // Whether there is a Go function table that cannot be used.
   bool has_damaged_table() const { return !binary_->go_problem().empty(); }
   // What was taken for granted of the Go function table; empty if nothing was.
@@ -68,7 +70,7 @@ private:
   ImageSymbols() = default;
   void open_native(const std::string& path, const DebugFileOptions& options);
   void open_dwarf(const elf::Image& image, const std::string& path,
-                  const DebugFileOptions& options);
+                  const std::string& debug_path, const DebugFileOptions& options);
   bool may_guess(ImageAddress address) const;
   bool may_reach(const FunctionRange& label, ImageAddress address) const;
   FunctionRange nameless(const elf::AddressRange& range) const;
@@ -81,6 +83,7 @@ private:
   std::string file_name_;  // without folders
   std::optional<DebugFile> debug_file_;
   std::optional<DebugFile> alternate_file_;  // of the debugging information
+  std::optional<DebugFile> package_file_;    // likewise
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo

@@ -188,6 +188,29 @@ def by_dwz():
     assert "alternate debug file 'common.debug': not found" in told, told
 
 
+def by_package(*flags):
+    """Units that were split off are found in files .dwo, or in the package beside the program."""
+    place = folder()
+    program = place / "program"
+    call("clang++", "-std=c++20", "-O2", "-g", "-gsplit-dwarf", *flags, "-c",
+         HERE.parent / "fixtures/templates.cpp", "-o", place / "program.o")
+    call("clang++", place / "program.o", "-o", program)
+    package = place / "d" / place.relative_to("/") / "program.dwp"
+    package.parent.mkdir(parents=True)
+    call("llvm-dwp-14", "-e", program, "-o", package)
+    assert '"inlined":true' in own_answers(program).replace(" ", "")
+    (place / "program.dwo").unlink()
+    answers, told = ask(program, program)
+    assert "1 of the 1 units that were split off its debugging information are not there" in told, told
+    assert "templates.cpp" not in answers, answers[:1000]
+    told = call(GOSYM, "inspect", program).out
+    assert "are not there ('" in told, told
+    is_whole(program, program, "--debug-dir", place / "d")
+    move(package, place / "program.dwp")
+    is_whole(program, program)
+    is_whole("/program", program, "--symfs", place)
+
+
 def below_symfs():
     root = folder()
     program, debug_file = strip_into(root / "usr/bin", whole())
@@ -362,6 +385,8 @@ run([("by build id", by_build_id),
      ("by build id of dwz's alternate file", by_dwz),
      *((f"packed, {how}", functools.partial(packed, how)) for how in ("zlib", "zlib-gnu", "zstd")),
      ("packed, zstd, DWARF 4", functools.partial(packed, "zstd", "-gdwarf-4")),
+     *((f"split, in a package, DWARF {version}", functools.partial(by_package, f"-gdwarf-{version}"))
+       for version in (4, 5)),
      ("not with another CRC", not_by_crc),
      ("not with another build id", not_by_another_id),
      ("not with the same build id but other code", not_by_the_id_alone),

@@ -77,7 +77,7 @@ void check_calls(const std::vector<Call>& calls) {
 // How many of the addresses have names.
 uint64_t exercise_debug_info(const elf::Image& image,
                              const std::vector<ImageAddress>& addresses) {
-  auto info = dwarf::DebugInfo::open(image, {}, /*follows_split=*/false);
+  auto info = dwarf::DebugInfo::open(image, {});
   if (!info)
     return 0;
   uint64_t named = 0;

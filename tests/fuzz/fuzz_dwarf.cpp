@@ -4,11 +4,11 @@
 
 using namespace gosym;
 
-// An ELF file with debugging information: whatever it says, no crash, no hang, and no call
-// without a name.
+// An ELF file with debugging information, which may be the package of what was split off it as
+// well: whatever it says, no crash, no hang, and no call without a name.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto image = elf::parse(std::as_bytes(std::span(data, size)));
-  auto info = image ? dwarf::DebugInfo::open(*image, {}, /*follows_split=*/false) : nullptr;
+  auto info = image ? dwarf::DebugInfo::open(*image, {.package = image->file}) : nullptr;
   if (!info)
     return 0;
   for (const elf::AddressRange& range : elf::code_ranges(*image))

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "dwarf/debug_info.h"
+#include "dwarf/package.h"
 #include "dwarf/plain_file.h"
 #include "image_builder.h"
 
@@ -125,7 +126,7 @@ std::string describe(std::span<const Call> calls) {
 std::vector<std::string> answers(const ImageSpec& spec) {
   std::string file = build_image(spec);
   auto image = *elf::parse(as_bytes(file));
-  auto info = DebugInfo::open(image, {}, /*follows_split=*/false);
+  auto info = DebugInfo::open(image, {});
   std::vector<std::string> result;
   for (uint64_t offset : {0x0f, 0x10, 0x20, 0x24, 0x28, 0x4f, 0x50}) {
     std::vector<Call> calls;
@@ -207,7 +208,7 @@ ImageSpec packed_spec(Packing packing) {
 std::string packing_problem(const ImageSpec& spec) {
   std::string file = build_image(spec);
   std::string problem;
-  auto info = DebugInfo::open(*elf::parse(as_bytes(file)), {}, false, &problem);
+  auto info = DebugInfo::open(*elf::parse(as_bytes(file)), {}, &problem);
   CHECK((info == nullptr) == !problem.empty());
   return problem;
 }
@@ -221,7 +222,7 @@ TEST_CASE("debug information: inlined calls, with where they were called") {
 TEST_CASE("debug information: of assembly the lines are known") {
   std::string file = build_image(image_spec({}));
   auto image = *elf::parse(as_bytes(file));
-  auto info = DebugInfo::open(image, {}, /*follows_split=*/false);
+  auto info = DebugInfo::open(image, {});
   REQUIRE(info);
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).line == 80);
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).file == "/build/a.c");
@@ -347,7 +348,7 @@ TEST_CASE("debug information: none without a unit that has code, or if it is a b
   auto opens = [](const ImageSpec& spec) {
     std::string file = build_image(spec);
     auto image = *elf::parse(as_bytes(file));
-    return DebugInfo::open(image, {}, /*follows_split=*/false) != nullptr;
+    return DebugInfo::open(image, {}) != nullptr;
   };
   ImageSpec spec = image_spec({});
   CHECK(opens(spec));
@@ -371,12 +372,71 @@ TEST_CASE("debug information: an alternate file that is none is as good as none"
   std::string file = build_image(image_spec({}));
   auto image = *elf::parse(as_bytes(file));
   for (std::string_view alternate : {std::string_view("no ELF"), std::string_view(file)}) {
-    auto info = DebugInfo::open(image, as_bytes(alternate), /*follows_split=*/false);
+    auto info = DebugInfo::open(image, {.alternate = as_bytes(alternate)});
     REQUIRE(info);
     std::vector<Call> calls;
     CHECK(info->find(ImageAddress{kText + 0x24}, calls));
     CHECK(describe(calls) == kAnswers[3]);
   }
+}
+
+namespace {
+
+// An index of two units of two kinds of sections, in so many slots.
+std::string package_index(uint32_t version, uint32_t second_row) {
+  ByteWriter index;
+  index.u32(version).u32(2).u32(2).u32(4);
+  for (uint64_t id : {0, 0xaa, 0, 0xbb})
+    index.u64(id);
+  for (uint64_t row : {0u, 1u, 0u, second_row})
+    index.u32(row);
+  index.u32(1).u32(3);
+  index.u32(0).u32(0).u32(4).u32(2);
+  index.u32(4).u32(2).u32(6).u32(3);
+  return index.out;
+}
+
+std::string package_file(const std::string& index) {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".debug_cu_index", .contents = index});
+  spec.parts.push_back({.name = ".debug_info.dwo", .contents = "1111222222"});
+  spec.parts.push_back({.name = ".debug_abbrev.dwo", .contents = "aabbb"});
+  spec.parts.push_back({.name = ".debug_str.dwo", .contents = "texts"});
+  return build_image(spec);
+}
+
+// What the unit 0xbb has of the package, or why that cannot be read.
+std::string parts_of_second(const std::string& index) {
+  std::string file = package_file(index);
+  auto package = dwarf::Package::read(*elf::parse(as_bytes(file)));
+  if (!package)
+    return package.error().message();
+  auto parts = package->find(0xbb);
+  return parts ? fmt::format("{} {} {}", as_text(parts->info), as_text(parts->abbreviations),
+                             as_text(parts->texts))
+               : "none";
+}
+
+}  // namespace
+
+TEST_CASE("package of split units: the parts of a unit are found by its id") {
+  for (uint32_t version : {2, 5})
+    CHECK(parts_of_second(package_index(version, 2)) == "222222 bbb texts");
+  CHECK(parts_of_second(package_index(5, 0)) == "none");
+  CHECK(parts_of_second(package_index(5, 3)) == "none");
+  CHECK(parts_of_second(package_index(3, 2)) == "index of units: version 3 is not known");
+}
+
+TEST_CASE("package of split units: an index that is cut off is refused") {
+  std::string index = package_index(5, 2);
+  for (size_t size = 0; size < index.size(); size++)
+    CHECK(parts_of_second(index.substr(0, size)).starts_with("index of units: malformed"));
+}
+
+TEST_CASE("package of split units: a part outside its section is empty") {
+  std::string index = package_index(5, 2);
+  index[index.size() - 8] = '\x7f';  // the size of the second of .debug_info
+  CHECK(parts_of_second(index) == " bbb texts");
 }
 
 }  // namespace gosym::dwarf_test

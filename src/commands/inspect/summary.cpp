@@ -160,6 +160,10 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
                      .assumption = module->assumption,
                      .has_inlined_calls = has_inlined_calls(module->table)};
   summary.problem = symbols.problem();
+  // Where there is a Go function table it is hardly ever asked.
+  if (std::string problem = symbols.go_module() ? "" : symbols.debug_problem();
+      !problem.empty())
+    summary.problem += (summary.problem.empty() ? "" : "; ") + problem;
   summary.has_damaged_table = symbols.has_damaged_table();
   summary.symtab_count = count_symbols(image, SHT_SYMTAB);
   summary.minidebuginfo_count = count_minidebuginfo(image);

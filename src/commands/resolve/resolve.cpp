@@ -139,13 +139,15 @@ Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& fil
   return symbols;
 }
 
-Ask ask_binary(const Symbols& symbols) {
+Ask ask_binary(const Symbols& symbols, const std::string& path) {
   auto answers = std::make_shared<Answers>();
-  return Ask(
-      [symbols, answers](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
-        ask_symbols(*symbols, addresses, *answers, tell);
-        return Ok{};
-      });
+  auto told = std::make_shared<std::string>();
+  return Ask([=](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
+    ask_symbols(*symbols, addresses, *answers, tell);
+    if (std::string problem = symbols->search_problem(); problem != *told)
+      warn(path, *told = problem);
+    return Ok{};
+  });
 }
 
 Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& files) {
@@ -377,7 +379,7 @@ Result<int> run_resolve(const ResolveOptions& options) {
   if (!symbols)
     return std::move(symbols).error();
   Names names(*symbols);
-  return answer_all(ask_binary(*symbols), &names, options);
+  return answer_all(ask_binary(*symbols, options.binary), &names, options);
 }
 
 // Where -e or --pid tells what to look into, the first word is an address as well.
