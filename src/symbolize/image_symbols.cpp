@@ -38,6 +38,12 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,
   std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
   symbols->binary_ = std::move(binary);
   symbols->file_name_ = base_name(path);
+  // Each section begins at 0 there, and what refers to another place is not filled in.
+  if (symbols->image().type == ET_REL) {
+    symbols->add_problem(
+        "relocatable: its code has addresses only where it is linked or loaded");
+    return symbols;
+  }
   symbols->problem_ = symbols->binary_->go_problem();
   if (symbols->go_module())
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module()));

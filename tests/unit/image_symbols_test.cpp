@@ -116,6 +116,22 @@ TEST_CASE("image symbols: code without a name is that of the function around it,
   CHECK(opened.symbols->functions().empty());
 }
 
+TEST_CASE("image symbols: what is not linked has no names, and says why") {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".text",
+                        .contents = std::string(0x100, '\x90'),
+                        .address = 0x401000,
+                        .segment_flags = PF_R | PF_X});
+  add_c_symbols(spec);
+  OpenedImage linked(spec);
+  CHECK(linked.answer(0x401068) != "");
+  CHECK(linked.symbols->problem() == "");
+  spec.type = ET_REL;
+  OpenedImage relocatable(spec);
+  CHECK(relocatable.answer(0x401068) == "");
+  CHECK(relocatable.symbols->problem().starts_with("relocatable: "));
+}
+
 TEST_CASE("image symbols: Go code has names or none, whatever call frames say") {
   ImageSpec spec = BuiltGoProgram{}.image();
   FrameSpec frames;

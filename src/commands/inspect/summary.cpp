@@ -44,6 +44,8 @@ bool has_inlined_calls(const go::Pclntab& table) {
 }
 
 std::string consequence(const Summary& summary) {
+  if (summary.is_relocatable)
+    return "nothing: what it is linked into, or the running kernel, has names for its code";
   if (summary.table) {
     std::string_view what =
         summary.table->has_inlined_calls ? ", line and inlined calls" : " and line";
@@ -148,6 +150,7 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
   Summary summary;
   summary.file_size = image.file.size();
   summary.kind = elf::kind_of(image);
+  summary.is_relocatable = image.type == ET_REL;
   summary.ids = elf::build_ids(image);
   summary.go = read_go_version(symbols);
   if (const auto& module = symbols.go_module())

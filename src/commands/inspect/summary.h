@@ -27,6 +27,7 @@ struct Summary {
 
   uint64_t file_size = 0;
   elf::Kind kind;
+  bool is_relocatable = false;
   elf::BuildIds ids;
   std::optional<go::BuildInfo> go;
   std::optional<GoTable> table;

@@ -54,6 +54,8 @@ void warn(const std::string& file, const std::string& problem) {
 }
 
 std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
+  if (symbols.image().type == ET_REL)
+    return "relocatable";
   if (!symbols.image().is_executable_at(address))
     return "not in a code segment";
   auto function = symbols.find_nameless(address);
