@@ -18,6 +18,7 @@
 #include "exchange/gunzip.h"
 #include "exchange/input_kind.h"
 #include "exchange/read_profile.h"
+#include "raw/format.h"
 #include "raw/input.h"
 
 namespace gosym {
@@ -63,6 +64,14 @@ Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t
   return read_profile(kind, text, memory, side);
 }
 
+// Of what is nothing that is known: what would be.
+Error with_kinds(Error error, std::string_view begin) {
+  bool is_known = begin.empty() || begin.starts_with(raw::kMagic) || !error.hint().empty();
+  return is_known ? error
+                  : std::move(error).with_hint(
+                        "read are recordings, pprof profiles, folded text and pages of gosym");
+}
+
 // The one place where a file becomes something to report.
 Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inputs) {
   auto file = raw::Input::open(path);
@@ -77,7 +86,7 @@ Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inp
   if (kind == InputKind::kRecording) {
     auto recording = raw::parse(*std::move(file), inputs.memory_left());
     if (!recording)
-      return std::move(recording).error();
+      return with_kinds(std::move(recording).error(), begin);
     inputs.memory += recording->memory;
     inputs.recordings.push_back({path, *std::move(recording)});
     return Ok{};

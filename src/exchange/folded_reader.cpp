@@ -34,6 +34,14 @@ MarkedFrame without_mark(std::string_view text) {
   return {.name = text};
 }
 
+// What is a number to flamegraph.pl alone: "12.5".
+bool is_fraction(std::string_view text) {
+  size_t point = text.find('.');
+  return point != text.npos && parse_decimal(text.substr(0, point)) &&
+         std::ranges::all_of(text.substr(point + 1),
+                             [](char c) { return c >= '0' && c <= '9'; });
+}
+
 class FoldedReader {
 public:
   explicit FoldedReader(uint64_t memory_budget)
@@ -46,7 +54,7 @@ public:
       std::string_view line = take_line(text);
       if (line.ends_with('\r'))
         line.remove_suffix(1);
-      if (line.empty())
+      if (is_no_stack(line))
         continue;
       if (auto added = add_line(line); !added)
         return std::move(added).error().context(fmt::format("line {}", line_number_));
@@ -70,6 +78,8 @@ private:
   Result<> add_line(std::string_view line) {
     size_t space = line.rfind(' ');
     auto count = space == line.npos ? std::nullopt : parse_decimal(line.substr(space + 1));
+    if (!count && space != line.npos && is_fraction(line.substr(space + 1)))
+      return errorf("its count is a fraction: '{}'", printable(line.substr(space + 1, 80)));
     if (!count)
       return errorf("it does not end in a number: '{}'", printable(line.substr(0, 80)));
     if (*count > INT64_MAX - total_)
@@ -172,6 +182,10 @@ private:
 };
 
 }  // namespace
+
+bool is_no_stack(std::string_view line) {
+  return line.empty() || line.starts_with("# ");
+}
 
 Result<Profile> read_folded(std::string_view text, uint64_t memory_budget) {
   return FoldedReader(memory_budget).read(text);

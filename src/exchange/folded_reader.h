@@ -9,7 +9,10 @@ namespace gosym {
 
 // Reads the text that flamegraph.pl and its like read, and write_folded() and others write.
 //
-//   line = frame (";" frame)* " " count      outermost frame first; empty lines are nothing
+//   line = frame (";" frame)* " " count      outermost frame first
+//
+// Empty lines are nothing, and so are those that begin with "# ", in which Austin tells how it
+// sampled.
 //
 // A frame that ends in "_[k]" is the kernel's; one in "_[i]" was inlined into the frame before
 // it; "_[j]" and "_[w]" are left out. Many tools begin a line with the thread's name. Nothing
@@ -18,5 +21,8 @@ namespace gosym {
 //
 // An error names the line. It takes no more than about `memory_budget` bytes.
 Result<Profile> read_folded(std::string_view text, uint64_t memory_budget);
+
+// Whether a line, without its end, is nothing.
+bool is_no_stack(std::string_view line);
 
 }  // namespace gosym

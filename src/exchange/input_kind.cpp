@@ -4,6 +4,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "exchange/folded_reader.h"
 #include "exchange/gunzip.h"
 #include "page/html.h"
 
@@ -33,10 +34,12 @@ bool has_folded_line(std::string_view begin) {
     std::string_view line = take_line(begin);
     if (line.ends_with('\r'))
       line.remove_suffix(1);
-    if (line.empty())
+    if (is_no_stack(line))
       continue;
+    // Also a fraction, of which the reader says what is wrong.
     size_t space = line.rfind(' ');
-    bool ends_in_number = space != line.npos && parse_decimal(line.substr(space + 1));
+    std::string_view last = space == line.npos ? "" : line.substr(space + 1);
+    bool ends_in_number = parse_decimal(last.substr(0, last.find('.'))).has_value();
     return ends_in_number || (begin.empty() && line.size() >= kKindBytes / 2);
   }
   return false;

@@ -108,6 +108,9 @@ TEST_CASE("input kind: told by content") {
   CHECK(detect_input_kind("main;f 12\n") == InputKind::kFolded);
   CHECK(detect_input_kind("\n\nmain;f 12") == InputKind::kFolded);
   CHECK(detect_input_kind("main;f 12\r\n") == InputKind::kFolded);
+  CHECK(detect_input_kind("# austin: 3.6.0\n# mode: wall\n\nP1;f 12\n") == InputKind::kFolded);
+  CHECK(detect_input_kind("main;f 12.5\n") == InputKind::kFolded);
+  CHECK(detect_input_kind("# a heading\na text of words\n") == InputKind::kRecording);
   CHECK(detect_input_kind("main " + std::string(10'000, 'f')) == InputKind::kFolded);
   CHECK(detect_input_kind("a text of words\n") == InputKind::kRecording);
   CHECK(detect_input_kind("PERFILE2\n1\1") == InputKind::kRecording);
@@ -123,6 +126,8 @@ TEST_CASE("folded reader: what is written is what was read") {
   CHECK(folded_again("main;[stripped libc.so.6];… 400 frames …;f 7\n") ==
         "main;[stripped libc.so.6];… 400 frames …;f 7\n");
   CHECK(folded_again("f 0\n").empty());
+  CHECK(folded_again("# austin: 3.6.0\n# mode: wall\n\nP1;T2;f 5\n# duration: 12\n") ==
+        "P1;T2;f 5\n");
 }
 
 TEST_CASE("folded reader: marks tell inlined and compiled code") {
@@ -154,6 +159,7 @@ TEST_CASE("folded reader: functions are Go's where its runtime is") {
 
 TEST_CASE("folded reader: what is wrong is named with its line") {
   CHECK(folded_again("main 1\nmain;f\n") == "line 2: it does not end in a number: 'main;f'");
+  CHECK(folded_again("main 1\nmain;f 0.25\n") == "line 2: its count is a fraction: '0.25'");
   CHECK(folded_again("main -1\n") == "line 1: it does not end in a number: 'main -1'");
   CHECK(folded_again("main 99999999999999999999\n") ==
         "line 1: it does not end in a number: 'main 99999999999999999999'");
