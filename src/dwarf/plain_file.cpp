@@ -135,12 +135,19 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
   bool has_packed = std::ranges::any_of(image.sections, [](const elf::Section& section) {
     return is_of_debugging(section) && is_packed(section);
   });
-  if (!has_packed)
+  // libdw takes no file that has only texts, as dwz makes them; one with call frames it does.
+  bool has_units = std::ranges::any_of(
+      *sections, [](const Stored& section) { return section.name == ".debug_info"; });
+  if (!has_packed && (has_units || sections->empty()))
     return file;
   SectionFile made(image);
   for (const Stored& section : *sections)
     made.add(section.name, section.size);
+  if (!has_units)
+    made.add(".debug_frame", 1);
   made.finish();
+  if (!has_units)
+    *made.contents(sections->size()) = {};
   for (size_t i = 0; i < sections->size(); i++)
     if (auto done = unpack((*sections)[i], made.contents(i)); !done)
       return std::move(done).error();

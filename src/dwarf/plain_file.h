@@ -10,9 +10,9 @@
 namespace gosym::dwarf {
 
 // A file with debugging information none of whose sections is compressed: the file itself, or,
-// of one that has compressed ones, an ELF file in memory of those sections that names, lines
-// and inlined calls are read from. The others, as of the places of variables, are often larger,
-// and stay packed.
+// of one that has compressed ones or nothing but texts, an ELF file in memory of those sections
+// that names, lines and inlined calls are read from. The others, as of the places of variables,
+// are often larger, and stay packed.
 //
 //   SHF_COMPRESSED:  u32 type (1: zlib, 2: zstd), in 64-bit files u32 0, word size, word
 //   alignment .zdebug_*:       "ZLIB", u64 size, big-endian; then zlib

@@ -6,6 +6,7 @@
 #include "dwarf/debug_info.h"
 #include "dwarf/package.h"
 #include "dwarf/plain_file.h"
+#include "dwarf/sections.h"
 #include "image_builder.h"
 
 namespace gosym::dwarf_test {
@@ -366,6 +367,22 @@ TEST_CASE("debug information: none without a unit that has code, or if it is a b
   spec.parts.pop_back();
   spec.parts.erase(spec.parts.begin() + 2);
   CHECK_FALSE(opens(spec));
+}
+
+TEST_CASE("debug information: an alternate file may have texts alone") {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".debug_str", .contents = std::string("main\0", 5)});
+  std::string file = build_image(spec);
+  auto plain = dwarf::PlainFile::make(*elf::parse(as_bytes(file)));
+  REQUIRE(plain);
+  std::string bytes(as_text(plain->bytes()));
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_memory(bytes.data(), bytes.size());
+  Dwarf* dwarf = dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
+  CHECK(dwarf != nullptr);
+  CHECK(as_text(dwarf::debug_section(elf, "str")) == std::string_view("main\0", 5));
+  dwarf_end(dwarf);
+  elf_end(elf);
 }
 
 TEST_CASE("debug information: an alternate file that is none is as good as none") {
