@@ -8,7 +8,7 @@ namespace gosym {
 // loaded. A static program loads none: a second C library would come with it.
 class SharedLibrary {
 public:
-  // `name` is as dlopen(3) takes it, "libdebuginfod.so.1".
+  // `name` is as dlopen(3) takes it, "libLLVM-14.so.1".
   explicit SharedLibrary(const std::string& name);
 
   explicit operator bool() const { return handle_ != nullptr; }

@@ -21,6 +21,7 @@
 #include "commands/build.h"
 #include "commands/command.h"
 #include "confine/process_kind.h"
+#include "images/debuginfod.h"
 #include "proc/cgroups.h"
 #include "proc/kallsyms.h"
 #include "proc/memory.h"
@@ -237,6 +238,14 @@ void print_disassembler(Remedies& told) {
                                         llvm->is_inside ? "inside gosym" : "of this system"));
 }
 
+// The client by which debug files are fetched where that is asked for.
+void print_debuginfod(Remedies& told) {
+  if (has_debuginfod())
+    print_row("debuginfod", fmt::format("yes, by {}", kDebuginfodTool));
+  else
+    print_no("debuginfod", kNoDebuginfod, kHowToInstallDebuginfod, told);
+}
+
 void print_names(Remedies& told) {
   if (may_read_mappings())
     print_row("others' mappings", "yes");
@@ -255,6 +264,7 @@ void print_names(Remedies& told) {
                                        : lack_of("CAP_SYSLOG"),
              how_to_grant(), told);
   print_disassembler(told);
+  print_debuginfod(told);
 }
 
 // A row for each process: the rights that it has left once it reads what strangers wrote.

@@ -78,6 +78,8 @@ PathRules::PathRules(const ReachablePaths* paths, bool is_to_read) {
   rules_ = UniqueFd(static_cast<int>(syscall(kCreateRuleset, &refused, sizeof(refused), 0)));
   for (const std::string& path : paths->read)
     allow(rules_, path, kToRead & refused.files);
+  for (const std::string& path : paths->executed)
+    allow(rules_, path, kExecute | (kToReadFile & refused.files));
   for (const std::string& path : paths->written)
     allow(rules_, path, refused.files & ~kExecute);
 }

@@ -26,8 +26,8 @@ enum class ProcessKind : uint8_t {
 // System calls, as seccomp(2) lets them through.
 enum class CallFilter : uint8_t {
   kNone,       // all
-  kFetching,   // none by which one changes, starts, signals or looks into others
-  kOpening,    // likewise, and none by which one connects
+  kFetching,   // none by which one changes, signals or looks into others
+  kOpening,    // likewise, and none by which one starts others or connects
   kParsing,    // those alone that computing takes; what has a path is asked of an opener
   kStarting,   // none by which one changes others or executes a program
   kReading,    // those alone that computing takes, and to read the memory of others
@@ -67,7 +67,8 @@ Enforced enforced_here();
 // Files, and directories with all that is below them.
 struct ReachablePaths {
   std::vector<std::string> read = {};
-  std::vector<std::string> written = {};  // and read
+  std::vector<std::string> written = {};   // and read
+  std::vector<std::string> executed = {};  // and read
 };
 
 // Applies a row to this process, for good. No other thread of it may run yet. What the kernel

@@ -316,6 +316,9 @@ constexpr int kOfStarting[] = {SCMP_SYS(fork),   SCMP_SYS(vfork),
                                SCMP_SYS(kill),   SCMP_SYS(process_vm_readv),
                                SCMP_SYS(capset), SCMP_SYS(socketpair)};
 
+// One who fetches has a program that does it.
+constexpr int kStartProgram[] = {SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(execve)};
+
 bool add(const CallRules& filter, uint32_t action, const Harmless& rule) {
   scmp_arg_cmp compared = {rule.argument, SCMP_CMP_MASKED_EQ, rule.mask, rule.value};
   return seccomp_rule_add_array(filter.get(), action, rule.call, 1, &compared) == 0;
@@ -348,6 +351,8 @@ bool add_parsing(const CallRules& filter, CallFilter wanted) {
 std::span<const int> exceptions_of(CallFilter wanted) {
   if (wanted == CallFilter::kStarting)
     return kOfStarting;
+  if (wanted == CallFilter::kFetching)
+    return kStartProgram;
   return wanted == CallFilter::kRecording ? std::span<const int>(kOfRecording)
                                           : std::span<const int>();
 }
@@ -372,9 +377,9 @@ bool add_refusing(const CallRules& filter, CallFilter wanted, int signalled) {
     for (int call : kOfFetching)
       refuse(call);
   // A process; or a thread as well.
-  if (is_fetching || is_recording)
+  if (is_recording)
     refuse_unless({0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}, SCMP_SYS(clone));
-  else if (!is_starting)
+  else if (!is_starting && !is_fetching)
     refuse(SCMP_SYS(clone));
   is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
   // Limits and signals of another.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,11 +17,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "base/shared_library.h"
 #include "base/text.h"
 #include "confine/process_kind.h"
 
@@ -30,12 +32,10 @@ namespace {
 
 // What the worker says. It is asked with the bytes of a build id, tells progress, and answers.
 struct Message {
-  enum class Kind : uint32_t { kProgress, kFound, kFailed, kNoLibrary };
+  enum class Kind : uint32_t { kProgress, kFound, kMissing, kFailed };
   Kind kind{};
-  int error = 0;          // kFailed: an errno value
   uint64_t received = 0;  // kProgress: bytes
-  uint64_t expected = 0;  // kProgress: bytes; 0 if unknown
-  char text[PATH_MAX]{};  // kFound: the path; kNoLibrary: why
+  char text[PATH_MAX]{};  // kFound: the path; kFailed: why
 };
 
 // Longer than any id in use.
@@ -47,76 +47,32 @@ struct FileQuestion {
   unsigned char build_id[kMaxBuildId]{};
 };
 
-void set_text(Message& message, std::string_view text) {
+Message with_text(Message::Kind kind, std::string_view text) {
+  Message message{.kind = kind};
   size_t size = std::min(text.size(), sizeof(message.text) - 1);
   std::memcpy(message.text, text.data(), size);
-}
-
-// The client of libdebuginfod as <elfutils/debuginfod.h> declares it; and the worker's socket,
-// which the library's callback has no other way to.
-struct Library {
-  void* (*begin)();
-  void (*set_progress)(void* client, int (*callback)(void* client, long a, long b));
-  int (*find_debuginfo)(void* client, const unsigned char* id, int id_size, char** path);
-  const char* (*get_url)(void* client);
-  int socket;
-};
-Library library;
-
-// Why the library cannot be used; empty if it can.
-std::string load_library() {
-  static const SharedLibrary installed("libdebuginfod.so.1");
-  bool is_usable = installed.find("debuginfod_begin", library.begin) &&
-                   installed.find("debuginfod_set_progressfn", library.set_progress) &&
-                   installed.find("debuginfod_find_debuginfo", library.find_debuginfo) &&
-                   installed.find("debuginfod_get_url", library.get_url);
-  if (is_usable)
-    return {};
-  return installed ? "libdebuginfod lacks a function" : installed.why_not();
-}
-
-bool send(const Message& message) {
-  return ::send(library.socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
-}
-
-// Called about once a second. Not zero stops the transfer: nobody listens any more.
-int on_progress(void* client, long received, long expected) noexcept {
-  Message message{.kind = Message::Kind::kProgress};
-  // Until a server has begun to send, the numbers only count the calls.
-  if (library.get_url(client)) {
-    message.received = static_cast<uint64_t>(std::max(received, 0L));
-    message.expected = static_cast<uint64_t>(std::max(expected, 0L));
-  }
-  return send(message) ? 0 : 1;
-}
-
-Message find(void* client, const unsigned char* id, int id_size) {
-  char* path = nullptr;
-  int found = library.find_debuginfo(client, id, id_size, &path);
-  if (found < 0)
-    return {.kind = Message::Kind::kFailed, .error = -found};
-  close(found);
-  Message message{.kind = Message::Kind::kFound};
-  set_text(message, path);
-  free(path);
   return message;
 }
 
-std::string setting_of_library(const char* name) {
+bool send(int socket, const Message& message) {
+  return ::send(socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
+}
+
+std::string setting_of_tool(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
-// As the library chooses it.
+// As the tool chooses it.
 std::string cache_directory() {
-  if (std::string path = setting_of_library("DEBUGINFOD_CACHE_PATH"); !path.empty())
+  if (std::string path = setting_of_tool("DEBUGINFOD_CACHE_PATH"); !path.empty())
     return path;
-  std::string home = setting_of_library("HOME");
+  std::string home = setting_of_tool("HOME");
   std::string old = home + "/.debuginfod_client_cache";
   std::error_code failed;
   if (std::filesystem::exists(old, failed))
     return old;
-  std::string caches = setting_of_library("XDG_CACHE_HOME");
+  std::string caches = setting_of_tool("XDG_CACHE_HOME");
   return (caches.empty() ? home + "/.cache" : caches) + "/debuginfod_client";
 }
 
@@ -131,33 +87,36 @@ void become_owner(const std::string& cache) {
     _exit(1);
 }
 
-// Whom libraries ask for the names of hosts, and for those who sign for them; and the
-// libraries.
+// Whom the tool's libraries ask for the names of hosts, and for those who sign for them; the
+// libraries; and the tool, with the loader that it names.
 ReachablePaths paths_of_worker(const std::string& cache) {
-  ReachablePaths paths = {.read = {"/usr",
-                                   "/lib",
-                                   "/lib64",
-                                   "/etc/ld.so.cache",
-                                   "/etc/resolv.conf",
-                                   "/etc/hosts",
-                                   "/etc/host.conf",
-                                   "/etc/nsswitch.conf",
-                                   "/etc/gai.conf",
-                                   "/etc/services",
-                                   "/etc/protocols",
-                                   "/etc/localtime",
-                                   "/etc/ssl",
-                                   "/etc/pki",
-                                   "/etc/ca-certificates",
-                                   "/etc/gnutls",
-                                   "/etc/crypto-policies",
-                                   "/dev/urandom",
-                                   "/proc/self",
-                                   "/proc/sys",
-                                   "/sys/devices/system/cpu"},
-                          .written = {cache, "/dev/null"}};
+  ReachablePaths paths = {
+      .read = {"/usr",
+               "/lib",
+               "/lib64",
+               "/etc/ld.so.cache",
+               "/etc/resolv.conf",
+               "/etc/hosts",
+               "/etc/host.conf",
+               "/etc/nsswitch.conf",
+               "/etc/gai.conf",
+               "/etc/services",
+               "/etc/protocols",
+               "/etc/localtime",
+               "/etc/ssl",
+               "/etc/pki",
+               "/etc/ca-certificates",
+               "/etc/gnutls",
+               "/etc/crypto-policies",
+               "/dev/urandom",
+               "/proc/self",
+               "/proc/sys",
+               "/sys/devices/system/cpu"},
+      .written = {cache, "/dev/null"},
+      .executed = {kDebuginfodTool, "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1",
+                   "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}};
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"})
-    if (std::string path = setting_of_library(name); !path.empty())
+    if (std::string path = setting_of_tool(name); !path.empty())
       paths.read.push_back(path);
   return paths;
 }
@@ -189,12 +148,6 @@ void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits)
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-std::string path_in_cache(const std::string& cache, const FileQuestion& question,
-                          size_t id_size) {
-  std::string_view id(reinterpret_cast<const char*>(question.build_id), id_size);
-  return fmt::format("{}/{}/debuginfo", cache, hex(id));
-}
-
 // Others are of no use, and stay for a week.
 bool is_elf(const std::string& path) {
   constexpr std::string_view kMagic =
@@ -206,40 +159,167 @@ bool is_elf(const std::string& path) {
          std::string_view(begin, sizeof(begin)) == kMagic;
 }
 
-// Removes what there is of a file that is not all there: CACHE/ID/debuginfo.XXXXXX. If it were
-// told to stop, libdebuginfod would do that, but also note for the next ten minutes that no
-// server has the file.
-void remove_partial_files() {
+// A file as the tool keeps it.
+struct CachedFile {
+  std::string digits;  // of the build id
+  std::string folder;
+  std::string path() const { return folder + "/debuginfo"; }
+};
+
+CachedFile file_in_cache(const std::string& cache, const FileQuestion& question,
+                         size_t id_size) {
+  std::string digits =
+      hex(std::string_view(reinterpret_cast<const char*>(question.build_id), id_size));
+  return {.digits = digits, .folder = fmt::format("{}/{}", cache, digits)};
+}
+
+// What there is of it, or of one that another program fetches: FOLDER/debuginfo.XXXXXX.
+std::set<std::filesystem::path> partial_files(const CachedFile& file) {
+  std::set<std::filesystem::path> found;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-    auto path = std::filesystem::read_symlink(entry.path(), failed);
-    if (path.stem() == "debuginfo" && path.has_extension())
-      std::filesystem::remove(path, failed);
+  for (const auto& entry : std::filesystem::directory_iterator(file.folder, failed))
+    if (entry.path().stem() == "debuginfo" && entry.path().has_extension())
+      found.insert(entry.path());
+  return found;
+}
+
+// The tool, while it fetches a file.
+struct Transfer {
+  int socket = -1;  // to the one who asks
+  CachedFile file = {};
+  std::set<std::filesystem::path> others = {};  // partial files that were there before it began
+  bool is_running = false;
+
+  std::set<std::filesystem::path> partial() const {
+    std::set<std::filesystem::path> own = partial_files(file);
+    std::erase_if(own, [&](const auto& path) { return others.contains(path); });
+    return own;
+  }
+};
+
+// In a new process, which becomes the tool. It is ended with the thread that has started it:
+// the worker may send no signals.
+[[noreturn]] void become_tool(pid_t parent, const std::string& digits, int errors) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (getppid() == parent && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+      dup2(nothing, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
+    execl(kDebuginfodTool, kDebuginfodTool, "debuginfo", digits.c_str(), nullptr);
+  constexpr int kNotStarted = 127;
+  _exit(kNotStarted);
+}
+
+// How much there is of the file.
+uint64_t received_of(const Transfer& transfer) {
+  uint64_t most = 0;
+  for (const auto& path : transfer.partial()) {
+    std::error_code failed;
+    uint64_t size = std::filesystem::file_size(path, failed);
+    most = std::max(most, failed ? 0 : size);
+  }
+  return most;
+}
+
+// The end of what the tool says, once it has closed its standard error; progress is told until
+// then. None if nobody listens any more.
+std::optional<std::string> hear(const Transfer& transfer, int errors) {
+  constexpr int kBetween = 250;       // ms
+  constexpr size_t kLongest = 16384;  // bytes
+  std::string said;
+  while (true) {
+    pollfd watched[] = {{.fd = transfer.socket, .events = POLLRDHUP, .revents = 0},
+                        {.fd = errors, .events = POLLIN, .revents = 0}};
+    int ready = poll(watched, std::size(watched), kBetween);
+    if (watched[0].revents != 0)
+      return std::nullopt;
+    if (ready == 0 && !send(transfer.socket, {.kind = Message::Kind::kProgress,
+                                              .received = received_of(transfer)}))
+      return std::nullopt;
+    if (ready <= 0)
+      continue;
+    char part[4096];
+    ssize_t size = read(errors, part, sizeof(part));
+    if (size <= 0)
+      return said;
+    said.append(part, static_cast<size_t>(size));
+    said.erase(0, said.size() - std::min(said.size(), kLongest));
   }
 }
 
-// Nothing holds the end of the worker up, as the look-up of a name of a server would.
-void end_with_asker(int socket) {
-  pollfd gone{.fd = socket, .events = POLLRDHUP, .revents = 0};
-  while (poll(&gone, 1, -1) < 0 && errno == EINTR) {
-  }
-  remove_partial_files();
-  _exit(0);
+// The last line of what the tool said, without what each begins with.
+std::string reason_in(std::string_view said) {
+  while (said.ends_with('\n'))
+    said.remove_suffix(1);
+  said.remove_prefix(said.rfind('\n') + 1);
+  constexpr std::string_view kBegin = "Server query failed: ";
+  if (said.starts_with(kBegin))
+    said.remove_prefix(kBegin.size());
+  return said.empty() ? "debuginfod-find crashed" : printable(said);
 }
 
-// Of a file that reaches the limit the library says no more than that no server has it.
-Message find_checked(void* client, const std::string& cache, const FileQuestion& question,
-                     size_t id_size) {
-  Message answer = find(client, question.build_id, static_cast<int>(id_size));
-  if (answer.kind == Message::Kind::kFound && !is_elf(answer.text)) {
-    unlink(path_in_cache(cache, question, id_size).c_str());
-    return {.kind = Message::Kind::kFailed, .error = ENOEXEC};
+// Of a file that reaches the limit the tool says no more than that no server has it.
+Message answer_of(const Transfer& transfer, int status, const std::string& said) {
+  if (status != 0 && reason_in(said) == strerrordesc_np(ENOENT))
+    return {.kind = Message::Kind::kMissing};
+  if (status != 0)
+    return with_text(Message::Kind::kFailed, reason_in(said));
+  std::string path = transfer.file.path();
+  if (is_elf(path))
+    return with_text(Message::Kind::kFound, path);
+  unlink(path.c_str());
+  return with_text(Message::Kind::kFailed, "sent what is no ELF file");
+}
+
+// None if nobody listens any more.
+std::optional<Message> run_tool(Transfer& transfer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return with_text(Message::Kind::kFailed, std::strerror(errno));
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  pid_t parent = getpid();
+  pid_t pid = fork();
+  if (pid < 0)
+    return with_text(Message::Kind::kFailed, std::strerror(errno));
+  if (pid == 0)
+    become_tool(parent, transfer.file.digits, to.get());
+  transfer.is_running = true;
+  to.reset(-1);
+  auto said = hear(transfer, from.get());
+  if (!said)
+    return std::nullopt;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return answer;
+  transfer.is_running = false;
+  return answer_of(transfer, status, *said);
 }
 
 // Answers until nobody asks any more.
-void work(const std::string& urls, const Debuginfod::Limits& limits) {
+void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limits& limits) {
+  static FileQuestion question;
+  constexpr size_t kHead = offsetof(FileQuestion, build_id);
+  ssize_t size = 0;
+  while ((size = recv(transfer.socket, &question, sizeof(question), 0)) >
+         static_cast<ssize_t>(kHead)) {
+    transfer.file = file_in_cache(cache, question, static_cast<size_t>(size) - kHead);
+    if (question.is_refused != 0) {
+      unlink(transfer.file.path().c_str());
+      continue;
+    }
+    transfer.others = partial_files(transfer.file);
+    limit_file_size(cache, limits);
+    auto message = has_debuginfod() ? run_tool(transfer)
+                                    : with_text(Message::Kind::kFailed, kNoDebuginfod);
+    if (!message || !send(transfer.socket, *message))
+      return;
+  }
+}
+
+// Nothing holds the end of the worker up, as the look-up of a name of a server would. If the
+// tool were told to stop, it would also note for the next ten minutes that no server has the
+// file.
+void work(int socket, const std::string& urls, const Debuginfod::Limits& limits) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
     std::signal(signal, SIG_IGN);
   std::string cache = cache_directory();
@@ -247,38 +327,25 @@ void work(const std::string& urls, const Debuginfod::Limits& limits) {
   std::filesystem::create_directories(cache, failed);
   setenv("DEBUGINFOD_CACHE_PATH", cache.c_str(), 1);
   setenv("DEBUGINFOD_URLS", urls.c_str(), 1);
+  setenv("LC_ALL", "C", 1);  // of what the tool says
+  for (const char* chatty : {"DEBUGINFOD_PROGRESS", "DEBUGINFOD_VERBOSE"})
+    unsetenv(chatty);
   become_owner(cache);
   enter(ProcessKind::kFetcher, paths_of_worker(cache));
-  std::thread(end_with_asker, library.socket).detach();
-
-  static FileQuestion question;
-  constexpr size_t kHead = offsetof(FileQuestion, build_id);
-  void* client = nullptr;
-  ssize_t size = 0;
-  while ((size = recv(library.socket, &question, sizeof(question), 0)) >
-         static_cast<ssize_t>(kHead)) {
-    size_t id_size = static_cast<size_t>(size) - kHead;
-    if (question.is_refused != 0) {
-      unlink(path_in_cache(cache, question, id_size).c_str());
-      continue;
-    }
-    std::string reason = load_library();
-    if (!client && reason.empty() && (client = library.begin()))
-      library.set_progress(client, on_progress);
-    Message no_library{.kind = Message::Kind::kNoLibrary};
-    set_text(no_library, reason.empty() ? "libdebuginfod does not start" : reason);
-    limit_file_size(cache, limits);
-    if (!send(client ? find_checked(client, cache, question, id_size) : no_library))
-      return;
+  Transfer transfer{.socket = socket};
+  std::thread([&] { answer(transfer, cache, limits); }).join();
+  if (!transfer.is_running)
+    return;
+  while (wait(nullptr) >= 0 || errno == EINTR) {
   }
+  for (const auto& path : transfer.partial())
+    std::filesystem::remove(path, failed);
 }
 
 void show_progress(std::FILE* terminal, std::string_view name, const Message& message) {
   if (!terminal)
     return;
   std::string state = message.received == 0 ? "waiting" : human_size(message.received);
-  if (message.expected != 0)
-    state += " of " + human_size(message.expected);
   print(terminal, "\r\033[Kdebuginfod: {}: {}", printable(name), state);
   std::fflush(terminal);
 }
@@ -325,7 +392,7 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
       return errorf("{} in {:.1f} s", received == 0 ? "no answer" : human_size(received),
                     static_cast<double>(monotonic_ns() - start) / 1e9);
     if (recv(worker, &message, sizeof(message), 0) != sizeof(message))
-      return Error("libdebuginfod crashed");
+      return Error("its worker crashed");
     if (message.kind != Message::Kind::kProgress)
       return message;
     show_progress(terminal, name, message);
@@ -340,13 +407,9 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
 Result<std::optional<std::string>> read_answer(const Message& message) {
   if (message.kind == Message::Kind::kFound)
     return std::optional<std::string>(message.text);
-  if (message.kind == Message::Kind::kNoLibrary)
-    return Error(message.text);
-  if (message.error == ENOENT)
+  if (message.kind == Message::Kind::kMissing)
     return std::optional<std::string>();
-  if (message.error == ENOEXEC)
-    return Error("sent what is no ELF file");
-  return Error(std::strerror(message.error));
+  return Error(message.text);
 }
 
 bool ask_worker(int worker, std::string_view build_id, bool is_refused) {
@@ -357,6 +420,10 @@ bool ask_worker(int worker, std::string_view build_id, bool is_refused) {
 }
 
 }  // namespace
+
+bool has_debuginfod() {
+  return access(kDebuginfodTool, X_OK) == 0;
+}
 
 Debuginfod::Debuginfod(std::string urls, std::FILE* terminal, Limits limits)
     : urls_(std::move(urls)), terminal_(terminal), limits_(limits) {}
@@ -409,8 +476,7 @@ Result<> Debuginfod::start() {
     return system_error("cannot start a process", errno);
   if (worker_pid_ == 0) {
     worker_.reset(-1);
-    library.socket = other.get();
-    work(urls_, limits_);
+    work(other.get(), urls_, limits_);
     _exit(0);
   }
   return Ok{};

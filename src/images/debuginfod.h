@@ -13,12 +13,20 @@
 
 namespace gosym {
 
-// Fetches debug files by build id from debuginfod servers, by libdebuginfod, which is loaded
-// when it is first needed and does not have to be installed. What was fetched stays in its
-// cache, $XDG_CACHE_HOME/debuginfod_client.
+// The client of elfutils, which does not have to be installed. A program linked statically can
+// load no library of that: both kinds run it.
+constexpr const char* kDebuginfodTool = "/usr/bin/debuginfod-find";
+constexpr const char* kNoDebuginfod = "there is no /usr/bin/debuginfod-find";
+constexpr const char* kHowToInstallDebuginfod =
+    "on Debian and Ubuntu: apt-get install debuginfod; Fedora, RHEL: dnf install "
+    "elfutils-debuginfod-client";
+bool has_debuginfod();
+
+// Fetches debug files by build id from debuginfod servers. What was fetched stays in the cache
+// of the client, $XDG_CACHE_HOME/debuginfod_client.
 //
-// A process of its own works for us, so that nothing can hold us longer than we are willing to
-// wait: libcurl cannot be stopped while it looks up the name of a server.
+// A process of its own works for us, and starts the client, so that nothing can hold us longer
+// than we are willing to wait.
 class Debuginfod {
 public:
   // How long to wait for a file. After that no server is asked again: each of the files that

@@ -5,12 +5,14 @@ C library or with libraries elsewhere, without locales, terminfo or users. Each 
 GOSYM_TEST_ROOTS names more root directories, separated by colons; scripts/test-roots makes some.
 """
 import functools
+import http.server
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
+import threading
 
 from common import FIXTURES, GOSYM, build_demo, build_fib, call, compiled, new_place, run, running
 from terminals import terminal
@@ -24,13 +26,14 @@ exec env -i PATH=/usr/bin:/bin TERM=xterm-256color LANG=de_DE.UTF-8 LD_LIBRARY_P
 
 
 class Root:
-    """A directory with gosym, a Go program and a C program."""
+    """A directory with gosym, a Go program and a C program, and this once more without names."""
 
     def __init__(self, place, c_program, shell=None):
         self.place, self.shell = place, shell
         for source, name in [(GOSYM, "gosym"), (build_demo("newest"), "demo"), (c_program, "fib")]:
             shutil.copy(source, place / name)
             (place / name).chmod(0o755)
+        call("strip", "-o", place / "fib-stripped", c_program)
 
     def enter(self, *command):
         return ["unshare", "--mount", "sh", "-c", ENTER, self.place, *command]
@@ -74,7 +77,8 @@ def alpine():
     (place / "bin/sh").symlink_to("busybox")
     (place / "etc").mkdir()
     (place / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
-    program = compiled("musl-gcc", "-Og", "-fno-omit-frame-pointer", FIXTURES / "fib.c", output=new_place("fib"))
+    program = compiled("musl-gcc", "-Og", "-fno-omit-frame-pointer", "-Wl,--build-id", FIXTURES / "fib.c",
+                       output=new_place("fib"))
     return Root(place, program, "/bin/sh")
 
 
@@ -182,10 +186,40 @@ def page(root):
     (root.place / "tmp/page.html").unlink()
 
 
+def no_client_of_debuginfod(root):
+    """It is told, as what would help is, and names are those that there are."""
+    done = root.gosym("resolve", "--debuginfod=http://127.0.0.1:1", "/fib-stripped", "main", check=False)
+    assert "there is no /usr/bin/debuginfod-find" in done.err, done
+    told = root.gosym("doctor").out
+    assert re.search("^debuginfod +no: there is no /usr/bin/.*\n +-> .*apt-get install", told, re.MULTILINE), told
+
+
 def no_such_user(root):
     """Whatever libraries /etc/nsswitch.conf names."""
     done = root.gosym("record", "-u", "nosuch", "-d", "1s", "-o", "/tmp/none.raw", check=False)
     assert done.status == 5 and "nosuch" in done.err, done
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+def debug_files_from_a_server():
+    """By the client of elfutils, which lies outside of all roots."""
+    place = new_place("served")
+    digits = re.search(r"Build ID: (\w+)", call("readelf", "-nW", build_fib("-g")).out)[1]
+    served = place / "buildid" / digits
+    served.mkdir(parents=True)
+    call("objcopy", "--only-keep-debug", build_fib("-g"), served / "debuginfo")
+    call("strip", "-o", place / "fib", build_fib("-g"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=place)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        told = call(GOSYM, "resolve", f"--debuginfod={url}", place / "fib", "main",
+                    env={**os.environ, "DEBUGINFOD_CACHE_PATH": str(place / "cache")})
+        server.shutdown()
+    assert "fib.c:" in told.out, told
 
 
 def is_static():
@@ -198,8 +232,9 @@ def is_static():
 
 COMMANDS = {"record -a": whole_machine, "record -- COMMAND": command, "report": report, "browser": browser,
             "goroutines": goroutines, "diff": diff, "resolve": resolve, "annotate": instructions, "doctor": doctor,
-            "report --html": page, "record -u of nobody": no_such_user}
+            "report --html": page,
+            "--debuginfod without its client": no_client_of_debuginfod, "record -u of nobody": no_such_user}
 
-run([("it is static", is_static)] +
+run([("it is static", is_static), ("debug files from a server", debug_files_from_a_server)] +
     [(f"{title}: {name}", lambda make=make, case=case: case(make()))
      for title, make in ROOTS.items() for name, case in COMMANDS.items()])

@@ -35,7 +35,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("debuginfod: who fails once is not asked again") {
+TEST_CASE("debuginfod: who fails once is not asked again" * doctest::skip(!has_debuginfod())) {
   TemporaryDirectory cache;
   setenv("DEBUGINFOD_CACHE_PATH", (cache / "").c_str(), 1);
   SilentServer server;
