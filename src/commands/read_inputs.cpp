@@ -64,7 +64,7 @@ Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t
   return read_profile(kind, text, memory, side);
 }
 
-// Of what is nothing that is known: what would be.
+// A file of no kind that is known gets a hint that names those which are.
 Error with_kinds(Error error, std::string_view begin) {
   bool is_known = begin.empty() || begin.starts_with(raw::kMagic) || !error.hint().empty();
   return is_known ? error

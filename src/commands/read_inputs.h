@@ -35,11 +35,11 @@ struct Inputs {
 };
 
 // Reads recordings, and of directories all files "*.raw" in them, or files of profiles
-// (exchange/input_kind.h). The one that began first comes first. Hosts of one
-// name and several machines have names of their own. Fails, too, if a file is named twice, or a
-// copy of it, if recordings are mixed with others, or if the event, or with an empty name any
-// event, was not sampled at the same rate in all of them: its samples could not be added up. Of
-// pages that compare one `side` is read; an error if others are asked for it.
+// (exchange/input_kind.h). The one that began first comes first. Hosts of one name
+// on several machines get names of their own. Fails, too, if a file is named twice, or a copy
+// of it, if recordings are mixed with others, or if the event, or with an empty name any event,
+// was not sampled at the same rate in all of them: its samples could not be added up. Of pages
+// that compare one `side` is read; an error if others are asked for it.
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
                            std::optional<Side> side = {});
 

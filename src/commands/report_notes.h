@@ -19,7 +19,8 @@ std::string name_of(const std::vector<std::string>& inputs);
 bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,
                 const ReportOptions& options);
 
-// What is damaged or missing in a recording whose samples have been read; empty: nothing.
+// A sentence for each thing that is damaged or missing in a recording whose samples have been
+// read; empty: it is whole.
 std::vector<std::string> damage_of(const NamedRecording& recording);
 void tell_damage(const Profile& profile, const ReportOptions& options);
 

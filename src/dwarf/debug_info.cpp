@@ -25,7 +25,7 @@ constexpr uint64_t kMaxKept = 96 << 20;
 // What the names and paths may take: many times those of the largest programs. Any number of
 // them may lie over one another.
 constexpr uint64_t kMaxTexts = 512 << 20;
-// What libdw takes for one more file, about.
+// Memory that libdw takes for one more file, about, in bytes.
 constexpr uint64_t kPackagedSize = 16 << 10;
 
 uint32_t number(Dwarf_Die& die, unsigned int name) {
@@ -143,8 +143,8 @@ std::string split_name(Dwarf_Die& unit) {
   return name == nullptr ? "" : start_of(name);
 }
 
-// Whether the file that a unit was split off to may be opened. libdw does it for any name, and
-// a FIFO would hold us for good.
+// True if the file that a unit was split off to may be opened. libdw opens any name, and a FIFO
+// would hold us for good.
 bool has_split_file(Dwarf_Die& unit) {
   std::string name = split_name(unit);
   const char* directory = text_of(unit, DW_AT_comp_dir);
@@ -221,8 +221,8 @@ const PackagedUnit* DebugInfo::open_packaged(Dwarf_Die& own, uint64_t id) {
   return known->second.get();
 }
 
-// Where the code of a unit is described: of split DWARF in the other file. False if it has
-// none.
+// Finds the DIE that describes the code of a unit: of split DWARF it is in the other file.
+// False if the unit has none.
 bool DebugInfo::find_code(Dwarf_CU* unit, CodeUnit& found) {
   uint8_t type = 0;
   uint64_t id = 0;

@@ -25,12 +25,11 @@ struct Position {
   uint32_t line = 0;      // 0 if unknown
 };
 
-// What belongs to debugging information and lies in other files, which must outlive it.
+// Other files that debugging information has parts in. They must outlive it.
 struct OtherFiles {
   Bytes alternate = {};  // the file that dwz moved common parts to; empty: none
   Bytes package = {};    // of units that were split off; empty: none
-  // Whether those that are in no package are looked for, at the paths that the compiler wrote
-  // to.
+  // Units that are in no package are looked for at the paths that the compiler wrote to.
   bool follows_split = false;
 };
 

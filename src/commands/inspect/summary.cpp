@@ -163,7 +163,7 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
                      .assumption = module->assumption,
                      .has_inlined_calls = has_inlined_calls(module->table)};
   summary.problem = symbols.problem();
-  // Where there is a Go function table it is hardly ever asked.
+  // Debugging information is hardly ever asked where there is a Go function table.
   if (std::string problem = symbols.go_module() ? "" : symbols.debug_problem();
       !problem.empty())
     summary.problem += (summary.problem.empty() ? "" : "; ") + problem;
