@@ -142,28 +142,28 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
     if (auto comm = proc::comm_of(pid, tid))
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
   auto maps = helper_.read_maps(pid);
-  auto mappings = maps ? code_mappings_in(*maps, pid, time) : Error(maps.error());
-  if (!mappings)
+  auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
+  if (!entries) {
     processes_[pid].is_unreadable = true;
-  else
-    for (RawMapping& mapping : *mappings) {
-      note_code(mapping);
-      held_.add(std::move(mapping), given_);
-    }
-  if (maps && mappings)
-    for (RawMapping& copy : find_copied_code(*maps, pid, time))
-      held_.add(std::move(copy), given_);
+    return handle_given();
+  }
+  for (RawMapping& mapping : code_mappings_in(*entries, pid, time)) {
+    note_code(mapping);
+    held_.add(std::move(mapping), given_);
+  }
+  for (RawMapping& copy : find_copied_code(*entries, pid, time))
+    held_.add(std::move(copy), given_);
   handle_given();
 }
 
 // As mappings of the files that it is of. Where it is found to be none it may be one later: the
 // memory is mapped first.
-std::vector<RawMapping> Recorder::find_copied_code(std::string_view maps, uint32_t pid,
-                                                   uint64_t time) {
+std::vector<RawMapping> Recorder::find_copied_code(std::span<const proc::MapsEntry> entries,
+                                                   uint32_t pid, uint64_t time) {
   constexpr uint32_t kTries = 4;
   ProcessState& process = processes_[pid];
   uint64_t since = std::max(time, process.maybe_copied_since);
-  std::vector<PlaceOfCopy> places = places_of_copies(maps, pid, since);
+  std::vector<PlaceOfCopy> places = places_of_copies(entries, pid, since);
   if (places.empty() || !options_.has_user)
     return {};
   std::vector<RawMapping> copies = copied_code(places, helper_, memory_.reader_of(pid));

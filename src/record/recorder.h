@@ -105,7 +105,8 @@ private:
   void snapshot_cgroups();
   void snapshot_processes();
   void snapshot(uint32_t pid, uint64_t time);
-  std::vector<RawMapping> find_copied_code(std::string_view maps, uint32_t pid, uint64_t time);
+  std::vector<RawMapping> find_copied_code(std::span<const proc::MapsEntry> entries,
+                                           uint32_t pid, uint64_t time);
   void snapshot_unknown_code(uint32_t pid, uint64_t time);
 
   void drain_samples();

@@ -15,7 +15,9 @@ namespace {
 // The text of a distribution's kernel is 5 to 15 MB.
 constexpr size_t kMaxKernelSymbols = 256 << 20;
 
-RawMapping as_mapping(proc::MapsEntry entry, uint32_t pid, uint64_t time) {
+}  // namespace
+
+RawMapping as_mapping(const proc::MapsEntry& entry, uint32_t pid, uint64_t time) {
   return {
       .time = time,
       .pid = pid,
@@ -23,11 +25,9 @@ RawMapping as_mapping(proc::MapsEntry entry, uint32_t pid, uint64_t time) {
       .length = entry.end - entry.start,
       .file_offset = entry.file_offset,
       .file = {.device = entry.device, .inode = entry.inode},
-      .path = entry.path.empty() ? "//anon" : std::move(entry.path),  // as the side-band
+      .path = entry.path.empty() ? "//anon" : entry.path,  // as the side-band
   };
 }
-
-}  // namespace
 
 Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time) {
   auto text = proc::maps_text_of(pid);
@@ -41,10 +41,15 @@ Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t
   auto entries = proc::parse_maps(maps);
   if (!entries)
     return std::move(entries).error();
+  return code_mappings_in(*entries, pid, time);
+}
+
+std::vector<RawMapping> code_mappings_in(std::span<const proc::MapsEntry> entries, uint32_t pid,
+                                         uint64_t time) {
   std::vector<RawMapping> mappings;
-  for (proc::MapsEntry& entry : *entries)
+  for (const proc::MapsEntry& entry : entries)
     if (entry.is_executable)
-      mappings.push_back(as_mapping(std::move(entry), pid, time));
+      mappings.push_back(as_mapping(entry, pid, time));
   return mappings;
 }
 

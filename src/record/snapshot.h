@@ -1,15 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "proc/maps.h"
 #include "record/perf/sideband_record.h"
 
 // What holds at this moment, of which no event tells any more.
 
 namespace gosym {
+
+// A mapping as the side-band tells it.
+RawMapping as_mapping(const proc::MapsEntry& entry, uint32_t pid, uint64_t time);
 
 // The executable mappings of a process, as if it had made them at `time`. None of a kernel
 // thread and of a process that is gone; an error: they may not be read.
@@ -17,6 +23,8 @@ Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
 // The same of the text of its /proc/PID/maps.
 Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t pid,
                                                  uint64_t time);
+std::vector<RawMapping> code_mappings_in(std::span<const proc::MapsEntry> entries, uint32_t pid,
+                                         uint64_t time);
 
 // The vdso is the same in all processes of a width; this is ours. It is as large as its
 // mapping, two pages as a rule; empty if the kernel has none.

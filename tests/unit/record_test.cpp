@@ -15,6 +15,7 @@
 #include "record/files/image_file.h"
 #include "record/files/perf_maps.h"
 #include "record/recorder.h"
+#include "record/snapshot.h"
 #include "record/target.h"
 
 namespace gosym::record_test {
@@ -30,13 +31,7 @@ RawMapping own_mapping() {
   REQUIRE(mappings);
   for (const proc::MapsEntry& entry : *mappings)
     if (entry.is_executable && entry.inode == self.st_ino)
-      return {.time = 0,
-              .pid = pid,
-              .start = entry.start,
-              .length = entry.end - entry.start,
-              .file_offset = entry.file_offset,
-              .file = {.device = entry.device, .inode = entry.inode},
-              .path = entry.path};
+      return as_mapping(entry, pid, /*time=*/0);
   FAIL("this program is not mapped");
   return {};
 }

@@ -105,19 +105,19 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   PerfMaps perf_maps(helper_.get());
   std::optional<PerfMaps::Place> map_place;
   auto maps = helper_->read_maps(pid_);
-  auto mappings = maps ? code_mappings_in(*maps, pid_, moment.time)
-                       : Result<std::vector<RawMapping>>(Error(maps.error()));
-  if (!mappings)
-    return std::move(mappings)
+  auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
+  if (!entries)
+    return std::move(entries)
         .error()
         .context(fmt::format("cannot look into process {}", pid_))
         .with_hint("run as its user, or with sudo")
         .with_exit_status(kUnsupported);
   MemoryHelper memory(MemoryHelper::kPatienceOfCommand);
-  std::vector<PlaceOfCopy> copies = places_of_copies(*maps, pid_, moment.time);
+  std::vector<RawMapping> mappings = code_mappings_in(*entries, pid_, moment.time);
+  std::vector<PlaceOfCopy> copies = places_of_copies(*entries, pid_, moment.time);
   std::ranges::move(copied_code(copies, *helper_, memory.reader_of(pid_)),
-                    std::back_inserter(*mappings));
-  for (RawMapping& mapping : *mappings) {
+                    std::back_inserter(mappings));
+  for (RawMapping& mapping : mappings) {
     if (!holds_any(mapping, sorted))
       continue;
     if (is_memory(mapping.path))

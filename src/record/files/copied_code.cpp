@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/mapped_file.h"
-#include "proc/maps.h"
 #include "record/files/file_contents.h"
 #include "record/files/file_helper.h"
+#include "record/snapshot.h"
 
 namespace gosym {
 
@@ -26,16 +26,6 @@ constexpr size_t kMaxCompared = 16;  // parts of memory, at one place
 // What is compared of a piece of code: so many pieces of it, evenly spread.
 constexpr size_t kCompared = 32;
 constexpr size_t kComparedSize = 64;
-
-RawMapping as_raw(const proc::MapsEntry& entry, uint32_t pid, uint64_t time) {
-  return {.time = time,
-          .pid = pid,
-          .start = entry.start,
-          .length = entry.end - entry.start,
-          .file_offset = entry.file_offset,
-          .file = {.device = entry.device, .inode = entry.inode},
-          .path = entry.path};
-}
 
 bool is_of_file(const proc::MapsEntry& entry) {
   return entry.inode != 0 && !is_memory(entry.path);
@@ -131,21 +121,19 @@ void add_copies(const PlaceOfCopy& place, FileHelper& files,
 
 }  // namespace
 
-std::vector<PlaceOfCopy> places_of_copies(std::string_view maps, uint32_t pid, uint64_t time) {
+std::vector<PlaceOfCopy> places_of_copies(std::span<const proc::MapsEntry> entries,
+                                          uint32_t pid, uint64_t time) {
   std::vector<PlaceOfCopy> places;
-  auto entries = proc::parse_maps(maps);
-  if (!entries)
-    return places;
-  for (auto entry = entries->begin(); entry != entries->end(); ++entry) {
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (!is_code_without_file(*entry) || places.size() == kMaxPlacesOfCopies)
       continue;
-    auto before = std::find_if(std::make_reverse_iterator(entry), entries->rend(), is_of_file);
-    auto after = std::find_if(entry, entries->end(), is_of_file);
-    bool is_between = before != entries->rend() && after != entries->end() &&
+    auto before = std::find_if(std::make_reverse_iterator(entry), entries.rend(), is_of_file);
+    auto after = std::find_if(entry, entries.end(), is_of_file);
+    bool is_between = before != entries.rend() && after != entries.end() &&
                       before->device == after->device && before->inode == after->inode;
     if (is_between)
-      places.push_back(
-          {as_raw(*entry, pid, time), as_raw(*before, pid, time), as_raw(*after, pid, time)});
+      places.push_back({as_mapping(*entry, pid, time), as_mapping(*before, pid, time),
+                        as_mapping(*after, pid, time)});
   }
   return places;
 }

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "proc/maps.h"
 #include "proc/memory.h"
 #include "record/perf/sideband_record.h"
 
@@ -23,8 +23,9 @@ struct PlaceOfCopy {
   RawMapping after;
 };
 
-// By the text of /proc/PID/maps; only the first of very many.
-std::vector<PlaceOfCopy> places_of_copies(std::string_view maps, uint32_t pid, uint64_t time);
+// By all that a process has mapped; only the first of very many.
+std::vector<PlaceOfCopy> places_of_copies(std::span<const proc::MapsEntry> entries,
+                                          uint32_t pid, uint64_t time);
 
 // The mappings that there would be if the code had not been copied. Looks into the files by the
 // helper.
