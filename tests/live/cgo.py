@@ -78,7 +78,7 @@ def shows_both_ways(version):
 
 # Frames from a call of C code to what that calls back.
 LEVEL = ["main.callAgain", "runtime.cgocall", "runtime.asmcgocall", "descend", "descend_further", "goLevel",
-         "crosscall2", "runtime.cgocallbackg"]
+         "crosscall2", "runtime.cgocallback"]
 MAX_CALLBACKS = 16
 
 
@@ -86,7 +86,7 @@ def is_whole(frames):
     """Whether no frame is missing, as far as the names tell: each callback has its callers."""
     if frames[0] in ("runtime.mstart", "runtime.mcall", "runtime.morestack", "runtime.gogo", "gogo"):
         return "main.work" not in frames
-    callbacks = frames.count("runtime.cgocallbackg")
+    callbacks = frames.count("runtime.cgocallback")
     if "main.goLevel" not in frames and "descend" not in frames:
         return frames[0] in ("runtime.goexit", "clone", "clone3", "_start")
     callers = CALLERS if frames[0] == "runtime.goexit" else LEVEL[3:] if callbacks else []
@@ -99,7 +99,8 @@ def is_told(version, way, levels):
     the report says so of exactly those that lack frames."""
     with running(build(version), way, levels) as pid:
         recording = record("-p", pid, samples=1500)
-    told = json.loads(gosym("report", recording, "--json").out)["quality"]["truncated_samples"]
+    quality = json.loads(gosym("report", recording, "--json").out)["quality"]
+    told = quality["truncated_samples"]
     total, missed = 0, []
     for stack in folded(recording):
         if frames := user_part(stack):
@@ -109,11 +110,15 @@ def is_told(version, way, levels):
     lacking = sum(count for count, _ in missed)
     print(f"# Go {version}, {way} {levels}: {lacking} of {total} lack frames, {told} are told", flush=True)
     assert total > 200, total
-    assert abs(lacking - told) <= max(2, total / 1000), f"{lacking} lack frames, {told} are told: {missed[:3]}"
+    # Folded stacks count a sample once more for each tick before it that came to nothing. And in
+    # the middle of a change of stacks one that has all names may be told: that they are all is luck.
+    most = max(2, total / 1000) + quality["skipped_ticks"]
+    assert -max(2, total / 250) <= lacking - told <= most, (
+        f"{lacking} lack frames, {told} are told: {missed[:3]}")
     if levels <= MAX_CALLBACKS:
         # Up to Go 1.21 the runtime takes a thread of C's for its own with each call, and gives it back.
-        most = 0.05 if way == "threads" else 0.01
-        assert lacking <= most * total, f"{lacking} of {total}; such as {sorted(missed)[-3:]}"
+        share = 0.05 if way == "threads" else 0.01
+        assert lacking <= share * total, f"{lacking} of {total}; such as {sorted(missed)[-3:]}"
     else:
         assert lacking > 0.3 * total, f"{lacking} of {total}"
 
