@@ -7,6 +7,7 @@
     scripts/test stacks report    only these tests, by their names (--list has them)
     scripts/test releases --all   with every release of Go since 1.2, not with some; their compilers
                                   are downloaded once
+    scripts/test static --all     in root directories of Debian 11, 12 and 13 too, as scripts/test-roots
     scripts/test --quick          what a change needs: unit, golden, checks and a live smoke test
     scripts/test --no-root        what needs neither root nor Go; says what it leaves out
 
@@ -45,6 +46,7 @@ SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases",
 SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
+WITH_ALL = {"releases", "static"}
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
 BOTH_BUILDS = (6 << 30) * os.cpu_count()  # bytes: on two CPUs their compilers have 10 GB at most
@@ -151,15 +153,14 @@ class Build:
         return [os.path.relpath(file, ROOT / self.folder) for target in self.introspected("targets")
                 if target["id"] in needed for file in target["filename"]]
 
-    def run(self, names, side_by_side, arguments=()):
+    def run(self, names, side_by_side):
         """The results of these tests, one dict a test as meson logs it; what has none is an error."""
         if not names:
             return []
         log = ROOT / self.folder / "meson-logs" / "testlog.json"
         log.unlink(missing_ok=True)
         process = self.start("meson", "test", "-C", self.folder, "--no-rebuild",
-                             "--num-processes", str(side_by_side),
-                             *(f"--test-args={argument}" for argument in arguments), *names)
+                             "--num-processes", str(side_by_side), *names)
         lines = list(progress(process, f"{self.title} tests"))
         self.wait(process)
         # A line without an end is of a meson that was killed.
@@ -250,7 +251,7 @@ def chosen(wanted, suites):
     return [name for name, of in suites.items() if name in wanted or set(of) & set(wanted)]
 
 
-def run_all(plain, wanted, sanitized, arguments):
+def run_all(plain, wanted, sanitized):
     """First what may run side by side, and from the beginning on beside it the sanitized build, which is
     one large compile, and its tests; then the rest."""
     if not plain.configure(wanted):
@@ -267,11 +268,11 @@ def run_all(plain, wanted, sanitized, arguments):
             made = plain.make(names)
         finally:
             may_begin.set()
-        tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE, arguments) \
+        tests = plain.run([name for name in names if name not in alone], SIDE_BY_SIDE) \
             if made else []
     if made:
-        tests += plain.run(alone, 1, arguments)
-        plain.report(suites, judged_again(plain, suites, tests, arguments))
+        tests += plain.run(alone, 1)
+        plain.report(suites, judged_again(plain, suites, tests))
     if beside:
         beside.result()  # or what went wrong in it
 
@@ -292,7 +293,7 @@ def available_memory():
     return min(available, int(text)) if text.isdigit() else available
 
 
-def judged_again(build, suites, tests, arguments):
+def judged_again(build, suites, tests):
     """The results, with the second of each live test that had failed beside others."""
     failed = {name_of(test): test for test in tests
               if "live" in suites.get(name_of(test), []) and ALONE not in suites[name_of(test)]
@@ -300,7 +301,7 @@ def judged_again(build, suites, tests, arguments):
     if not failed or len(failed) > MAX_AGAIN or len(tests) == 1:
         return tests
     print(f"once more, with nothing else: {', '.join(failed)}", flush=True)
-    second = {name_of(test): test for test in build.run(list(failed), 1, arguments)}
+    second = {name_of(test): test for test in build.run(list(failed), 1)}
     for name, test in failed.items():
         if name not in second:
             continue
@@ -324,15 +325,17 @@ def main():
     options.add_argument("name", nargs="*", help="a suite or a test")
     options.add_argument("--quick", action="store_true", help="only what a change needs")
     options.add_argument("--no-root", action="store_true", help="only without root and Go")
-    options.add_argument("--all", action="store_true", help="with releases: all of them")
+    options.add_argument("--all", action="store_true", help="all releases of Go, and roots of Debian")
     options.add_argument("--list", action="store_true", help="list the tests")
     given = options.parse_args()
     default = QUICK if given.quick else WITHOUT_ROOT if given.no_root else SUITES
     wanted = given.name or default
 
     plain = Build("g++", "build-test", "g++", [f"-Dgo={'false' if given.no_root else 'true'}"])
-    if given.all and wanted != ["releases"]:
-        options.error("--all is for releases: scripts/test releases --all")
+    if given.all and not WITH_ALL & set(wanted):
+        options.error("--all is for releases and static: scripts/test releases static --all")
+    if given.all:
+        plain.environment["GOSYM_TEST_ALL"] = "1"
     if given.list:
         return list_tests(plain)
     sanitized = Build("clang++, sanitized,", "build-sanitize", "clang++", SANITIZE) \
@@ -341,7 +344,7 @@ def main():
     if wanted == ["sanitize"]:
         run_sanitized(sanitized)
     else:
-        run_all(plain, wanted, sanitized, ["--all"] * given.all)
+        run_all(plain, wanted, sanitized)
     if sanitized and sanitized.results:
         sanitized.report(sanitized.tests(), sanitized.results)
 

@@ -2,7 +2,8 @@
 """The program that is linked statically, in root directories that were not made for it: empty, with another
 C library or with libraries elsewhere, without locales, terminfo or users. Each command in each of them.
 
-GOSYM_TEST_ROOTS names more root directories, separated by colons; scripts/test-roots makes some.
+GOSYM_TEST_ROOTS names more root directories, separated by colons; with GOSYM_TEST_ALL these are those that
+scripts/test-roots makes.
 """
 import functools
 import http.server
@@ -11,15 +12,20 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 
-from common import FIXTURES, GOSYM, build_demo, build_fib, call, compiled, new_place, run, running
+from common import (FIXTURES, GOSYM, ROOT, build_demo, build_fib, call, compiled, cpu_used, has_begun, new_place,
+                    run, running, wait_for)
 from terminals import terminal
 
-# In a mount namespace of its own, which goes when the command ends.
+# In a mount namespace of its own, which goes when the command ends. What the root has of terminfo is hidden.
 ENTER = """
 for place in proc sys dev tmp; do mkdir -p "$0/$place"; done
+for place in etc/terminfo lib/terminfo usr/share/terminfo; do
+  [ ! -d "$0/$place" ] || mount -t tmpfs none "$0/$place" || exit 125
+done
 mount -t proc none "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" || exit 125
 exec env -i PATH=/usr/bin:/bin TERM=xterm-256color LANG=de_DE.UTF-8 LD_LIBRARY_PATH=/lib64 /usr/sbin/chroot "$0" "$@"
 """
@@ -106,7 +112,10 @@ def red_hat():
 
 
 ROOTS = {"empty": empty, "busybox": busybox, "Alpine's layout": alpine, "Red Hat's layout": red_hat}
-for given in filter(None, os.environ.get("GOSYM_TEST_ROOTS", "").split(":")):
+more = os.environ.get("GOSYM_TEST_ROOTS", "")
+if "GOSYM_TEST_ALL" in os.environ:
+    more = call(ROOT / "scripts" / "test-roots", "--make").out.strip()
+for given in filter(None, more.split(":")):
     ROOTS[pathlib.Path(given).name] = functools.cache(
         lambda place=pathlib.Path(given): Root(place, build_fib("-static"), "/bin/sh"))
 
@@ -125,8 +134,15 @@ def names_of(text):
 
 def whole_machine(root):
     """Programs inside and outside of the root are named."""
-    with running(*root.enter("/fib")), running(build_demo("newest"), 600):
-        root.gosym("record", "-q", "-a", "-F", 499, "-d", "0.5s", "-o", "/tmp/all.raw")
+    with running(*root.enter("/fib")) as inside, running(build_demo("newest"), 600) as outside:
+        command = root.enter("/gosym", "record", "-q", "-a", "-F", "499", "-o", "/tmp/all.raw")
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as recorder:
+            wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
+            is_enough = cpu_used([inside, outside], 0.2)
+            wait_for(lambda: recorder.poll() is not None or is_enough(), "CPU time used")
+            recorder.send_signal(signal.SIGINT)
+            told = recorder.communicate()[1]
+    assert recorder.returncode == 0, told
     told = names_of(root.gosym("report", "/tmp/all.raw", "--stdio").out)
     assert "fibNaive" in told, told
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every release of Go that can be had: what gosym says of programs that it built.
 
-    releases.py GOSYM PRINT_GO_PROGRAM          the first and the last of each layout of the table
-    releases.py GOSYM PRINT_GO_PROGRAM --all    the newest patch of each, for all machines
+    releases.py GOSYM PRINT_GO_PROGRAM                     the first and the last of each layout of the table
+    GOSYM_TEST_ALL=1 releases.py GOSYM PRINT_GO_PROGRAM    the newest patch of each, for all machines
 
 Judges are the program's own runtime, for every seventh address, where it can be run, else `go tool
 nm` and `go tool addr2line` of the release. At the end there is a table: of each release, what was
@@ -22,7 +22,7 @@ from judges import Score
 from toolchain import Way, minor
 
 ORACLE = toolchain.ROOT / "tests" / "conformance" / "oracle"
-ALL = "--all" in sys.argv
+ALL = "GOSYM_TEST_ALL" in os.environ
 PIE = Way(mode="pie", cgo=True)
 EXTERNAL = Way(cgo=True, link="-linkmode=external")
 TRIMPATH = Way(flags=("-trimpath",))
