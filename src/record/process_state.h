@@ -19,12 +19,14 @@ namespace gosym {
 struct ProcessState {
   bool is_followed = false;     // a target or a child of one
   bool is_sampled = false;      // there are samples of it
-  bool is_unreadable = false;   // its mappings may not be read
   bool has_go_program = false;  // the sampler knows it
 
   // Its program runs since the last fork or exec that was given out. What is given out of an
   // earlier time is of an earlier program, and says nothing of this state.
   uint64_t program_since = 0;
+
+  // When the mappings of its program might not be read. Of the next program events tell.
+  std::optional<uint64_t> unreadable_at;
 
   // Where it has code, as of all events that were drained. The rest is as of those that were
   // handled.

@@ -144,7 +144,7 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
   auto maps = helper_.read_maps(pid);
   auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
   if (!entries) {
-    processes_[pid].is_unreadable = true;
+    processes_[pid].unreadable_at = time;
     return handle_given();
   }
   for (RawMapping& mapping : code_mappings_in(*entries, pid, time)) {
@@ -391,7 +391,7 @@ Recorder::Summary Recorder::summary() const {
   uint64_t unreadable = unreadable_count_;
   for (const auto& [pid, process] : processes_) {
     unplaced += process.unplaced_count;
-    unreadable += process.is_sampled && process.is_unreadable ? 1 : 0;
+    unreadable += process.is_sampled && process.unreadable_at ? 1 : 0;
   }
   int64_t excess = -unsampled_ns(info_of(options_, sampler_), counted).value_or(0);
   bool is_much = percent(std::max<int64_t>(excess, 0), counted.charged_ns) > kMuchExcess;

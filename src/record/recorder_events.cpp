@@ -296,6 +296,8 @@ void Recorder::on_exec(const CommEvent& event) {
   if (event.time < process.program_since)
     return;
   process.program_since = event.time;
+  if (process.unreadable_at && *process.unreadable_at < event.time)
+    process.unreadable_at.reset();
   if (process.perf_map)
     PerfMaps::renew(*process.perf_map, event.time);
   if (std::exchange(process.has_go_program, false))
@@ -438,7 +440,7 @@ void Recorder::forget(uint32_t pid) {
 void Recorder::count_out(ProcessState& process) {
   leave_images(process);
   unplaced_count_ += process.unplaced_count;
-  unreadable_count_ += process.is_sampled && process.is_unreadable ? 1 : 0;
+  unreadable_count_ += process.is_sampled && process.unreadable_at ? 1 : 0;
 }
 
 Result<> Recorder::write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time) {

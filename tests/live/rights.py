@@ -185,6 +185,12 @@ def others_process():
     assert "belongs to another user, of uid 0" in done.message, done
 
 
+def command_of_a_copy_with_rights():
+    """Before it is executed, its process is of a file that gives rights, and cannot be looked into."""
+    done = call(*program_with("BPF, PERFMON"), "record", "-F", HERTZ, "-o", new_folder() / "cpu.raw", "--", demo(), 1)
+    assert "recorded" in done.err and "no permission to read the mappings" not in done.err, done
+
+
 def paranoid(value):
     with sysctl(PARANOID, value):
         found = outcome(program_with("none"), "-p dd")
@@ -469,6 +475,7 @@ if __name__ == "__main__":
              for name in CAPABILITIES if name != "root"] +
             [(f"{PARANOID} {value}", functools.partial(paranoid, value)) for value in (1, 2, 3, 4)] +
             [("only the kernel's code takes rights", kernel_only), ("a process of others", others_process),
+             ("a command of a copy with rights", command_of_a_copy_with_rights),
              ("the limit of locked memory", locked_memory), ("a seccomp filter", seccomp),
              ("a user namespace", user_namespace),
              ("a pid namespace", pid_namespace),
