@@ -14,7 +14,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "dwarf": "base model elf",
     "code": "base model",
     "proc": "base",
-    "profile": "base model",
+    "profile": "base model proc",
     "raw": "base model profile",
     "exchange": "base model profile page",
     "images": "base confine model elf go dwarf profile",

@@ -108,6 +108,7 @@ void add_to(SymbolizerReport& sum, const SymbolizerReport& part) {
     sum.locations_by_source[source] += locations;
   sum.image_problems.insert(part.image_problems.begin(), part.image_problems.end());
   sum.cut_names += part.cut_names;
+  sum.remade_places += part.remade_places;
 }
 
 // "web-1, web-2": what several recordings say, once each.

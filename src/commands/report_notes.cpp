@@ -158,6 +158,11 @@ void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options
   if (symbols.cut_names > 0)
     warn(options, "{} names were too long and have been shortened",
          with_commas(symbols.cut_names));
+  if (symbols.remade_places > 0)
+    warn(options,
+         "{} addresses had different code made in turn, and are named by when perf maps told "
+         "of it, to 0.1 s",
+         with_commas(symbols.remade_places));
   size_t told = 0;
   for (const auto& [path, problem] : symbols.image_problems) {
     if (told == kMaxProblemsTold && !options.is_verbose) {

@@ -149,6 +149,13 @@ struct MapEvent {
   uint64_t limit() const { return length > UINT64_MAX - start ? UINT64_MAX : start + length; }
 };
 
+// How long a perf map was from a time on.
+struct PerfMapMark {
+  uint64_t time = 0;
+  uint64_t size = 0;
+  bool operator==(const PerfMapMark&) const = default;
+};
+
 // What a process told of the code that it made at run time: proc/perf_map.h has the form of
 // the text.
 struct RecordedPerfMap {
@@ -157,6 +164,7 @@ struct RecordedPerfMap {
   std::string path;     // as the process sees it
   std::string text;     // empty if it was not to be trusted
   std::string problem;  // why the text, or a part of it, is missing; empty if it is all there
+  std::vector<PerfMapMark> marks = {};  // as it was seen to grow; none: that is not known
 };
 
 // A thread changed its name. With `is_exec` its process runs a new program: all its mappings

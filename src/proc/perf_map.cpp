@@ -1,6 +1,7 @@
 #include "proc/perf_map.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -8,13 +9,57 @@ namespace gosym::proc {
 
 namespace {
 
-// Cuts off and returns the last line of a text that ends in a newline.
-std::string_view take_last_line(std::string_view& text) {
-  text.remove_suffix(1);
-  size_t begin = text.rfind('\n') + 1;  // 0 where there is no other line
-  std::string_view line = text.substr(begin);
-  text = text.substr(0, begin);
-  return line;
+// Places by size, so that each is looked for from one line on.
+using BySize = std::multimap<size_t, PerfMapPlace>;
+using Names = std::map<PerfMapPlace, std::string_view>;
+
+// Names the open places that a line covers, which are open no more.
+void name_covered(std::string_view line, std::set<PerfMapPlace>& open, Names& names) {
+  auto entry = parse_perf_map_line(line);
+  if (!entry)
+    return;
+  auto covered = open.lower_bound({entry->start, 0});
+  while (covered != open.end() && covered->address <= entry->last) {
+    names.emplace(*covered, entry->name);
+    covered = open.erase(covered);
+  }
+}
+
+// From the last line to the first, so that the first to cover a place is the right one. Gives
+// the places that none covers. The text ends in a newline.
+std::set<PerfMapPlace> find_backward(std::string_view text, BySize places, Names& names) {
+  std::set<PerfMapPlace> open;
+  for (size_t end = text.size(); end > 0 && !(places.empty() && open.empty());) {
+    while (!places.empty() && std::prev(places.end())->first >= end)
+      open.insert(places.extract(std::prev(places.end())).mapped());
+    size_t begin = text.substr(0, end - 1).rfind('\n') + 1;  // 0 where there is no other line
+    if (!open.empty())
+      name_covered(text.substr(begin, end - 1 - begin), open, names);
+    end = begin;
+  }
+  for (const auto& [size, place] : places)
+    open.insert(place);
+  return open;
+}
+
+// The other way round, of lines that were not there yet.
+void find_forward(std::string_view text, BySize places, Names& names) {
+  std::set<PerfMapPlace> open;
+  for (size_t begin = 0; begin < text.size() && !(places.empty() && open.empty());) {
+    size_t end = text.find('\n', begin) + 1;
+    while (!places.empty() && places.begin()->first < end)
+      open.insert(places.extract(places.begin()).mapped());
+    if (!open.empty())
+      name_covered(text.substr(begin, end - 1 - begin), open, names);
+    begin = end;
+  }
+}
+
+BySize by_size(const std::set<PerfMapPlace>& places) {
+  BySize sorted;
+  for (const PerfMapPlace& place : places)
+    sorted.emplace(place.size, place);
+  return sorted;
 }
 
 }  // namespace
@@ -28,21 +73,23 @@ std::optional<PerfMapEntry> parse_perf_map_line(std::string_view line) {
   return PerfMapEntry{*start, *start + (*size - 1), line};
 }
 
-std::map<uint64_t, std::string_view> find_in_perf_map(std::string_view text,
-                                                      std::set<uint64_t> addresses) {
-  std::map<uint64_t, std::string_view> names;
+std::map<PerfMapPlace, std::string_view> find_in_perf_map(
+    std::string_view text, const std::set<PerfMapPlace>& places) {
+  Names names;
   text = text.substr(0, text.rfind('\n') + 1);
-  // From the last line to the first, so that the first to cover an address is the right one.
-  while (!text.empty() && !addresses.empty()) {
-    auto entry = parse_perf_map_line(take_last_line(text));
-    if (!entry)
-      continue;
-    auto covered = addresses.lower_bound(entry->start);
-    while (covered != addresses.end() && *covered <= entry->last) {
-      names.emplace(*covered, entry->name);
-      covered = addresses.erase(covered);
-    }
-  }
+  std::set<PerfMapPlace> unnamed = find_backward(text, by_size(places), names);
+  find_forward(text, by_size(unnamed), names);
+  return names;
+}
+
+std::map<uint64_t, std::string_view> find_in_perf_map(std::string_view text,
+                                                      const std::set<uint64_t>& addresses) {
+  std::set<PerfMapPlace> places;
+  for (uint64_t address : addresses)
+    places.insert({.address = address});
+  std::map<uint64_t, std::string_view> names;
+  for (const auto& [place, name] : find_in_perf_map(text, places))
+    names.emplace(place.address, name);
   return names;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,9 +35,21 @@ struct PerfMapEntry {
 
 std::optional<PerfMapEntry> parse_perf_map_line(std::string_view line);
 
-// The names at those of the addresses that the map covers. They borrow from the text. Takes
-// time for each line and each address once, however the lines overlap.
+// An address at which code ran, and how long the map was then.
+struct PerfMapPlace {
+  uint64_t address = 0;
+  size_t size = SIZE_MAX;
+  auto operator<=>(const PerfMapPlace&) const = default;
+};
+
+// The names at those of the places that the map covers: by the last line that was there then,
+// or else by the first one behind it, for some are written late. They borrow from the text.
+// Takes time for each line and each place twice, however the lines overlap.
+std::map<PerfMapPlace, std::string_view> find_in_perf_map(std::string_view text,
+                                                          const std::set<PerfMapPlace>& places);
+
+// The same with all of the map.
 std::map<uint64_t, std::string_view> find_in_perf_map(std::string_view text,
-                                                      std::set<uint64_t> addresses);
+                                                      const std::set<uint64_t>& addresses);
 
 }  // namespace gosym::proc

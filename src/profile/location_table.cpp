@@ -31,26 +31,35 @@ LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Even
     : kernel_history_(events), processes_(std::move(events)) {
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
+  told_code_.reserve(perf_maps.size());
+  for (const RecordedPerfMap& map : perf_maps)
+    told_code_.emplace_back(map);
   for (const RecordedPerfMap& map : perf_maps)
     perf_maps_[processes_.address_space(map.pid, map.time).program] =
         static_cast<uint32_t>(&map - perf_maps.data() + 1);
   perf_maps_.erase(AddressSpace::kUnknown);
 }
 
+AddressSpace LocationTable::address_space(uint32_t pid, uint64_t time) const {
+  AddressSpace space = processes_.address_space(pid, time);
+  if (uint32_t map = perf_map_of(space.program))
+    space.told_code = told_code_[map - 1].version_at(time);
+  return space;
+}
+
 LocationId LocationTable::in_user(Profile& profile, AddressSpace space, uint64_t address,
                                   bool is_return) {
-  SeenAddress seen = {address, space.program, space.map_count, is_return};
+  SeenAddress seen = {address, space.program, space.map_count, space.told_code, is_return};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)
-    known.value() = location(
-        profile, {address, mapping_at(profile, space, address), StringId{}, is_return});
+    known.value() = location(profile, space, mapping_at(profile, space, address), seen);
   return known->second;
 }
 
 std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace space,
                                                  uint64_t address) {
   constexpr size_t kMaxWordLocations = 1'000'000;
-  SeenAddress seen = {address, space.program, space.map_count, true};
+  SeenAddress seen = {address, space.program, space.map_count, space.told_code, true};
   if (auto known = seen_.find(seen); known != seen_.end())
     return profile.locations[to_index(known->second)].mapping == kNoMapping
                ? std::nullopt
@@ -59,7 +68,7 @@ std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace 
   if (mapping == kNoMapping || word_locations_ == kMaxWordLocations)
     return std::nullopt;
   size_t known_locations = profile.locations.size();
-  LocationId id = location(profile, {address, mapping, StringId{}, true});
+  LocationId id = location(profile, space, mapping, seen);
   word_locations_ += profile.locations.size() - known_locations;
   return seen_[seen] = id;
 }
@@ -68,7 +77,19 @@ LocationId LocationTable::in_kernel(Profile& profile, uint32_t count, uint64_t a
                                     bool is_return) {
   uint64_t call = address - (is_return ? 1 : 0);
   std::string_view name = kernel_history_.find(call, count);
-  return location(profile, {address, kKernelMapping, profile.strings.intern(name), is_return});
+  return location(profile, {address, kKernelMapping, profile.strings.intern(name), is_return,
+                            ToldCode::kAll});
+}
+
+// The memory may be that of a parent, whose perf map has no time for its children.
+LocationId LocationTable::location(Profile& profile, AddressSpace space, MappingId mapping,
+                                   const SeenAddress& seen) {
+  LocationKey key = {seen.address, mapping, StringId{}, seen.is_return, ToldCode::kAll};
+  uint32_t map = profile.mappings[to_index(mapping)].perf_map;
+  if (map != 0 && map == perf_map_of(space.program))
+    key.told_size = told_code_[map - 1].size_of(
+        space.told_code, seen.address - (seen.is_return != 0 && seen.address > 0 ? 1 : 0));
+  return location(profile, key);
 }
 
 LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
@@ -82,6 +103,7 @@ LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
   location.address = RuntimeAddress{key.address};
   location.kernel_name = key.kernel_name;
   location.is_return = key.is_return != 0;
+  location.told_size = key.told_size;
   const ProfileImage& image = profile.image_of(key.mapping);
   const Mapping& place = profile.mappings[to_index(key.mapping)];
   if (image.kind == ProfileImage::Kind::kFile)
@@ -124,7 +146,7 @@ MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64
   Mapping mapping = {image_of(profile, *event), event->start, event->limit(),
                      event->file_offset, 0};
   if (profile.images[mapping.image].kind == ProfileImage::Kind::kAnonymous)
-    mapping.perf_map = perf_map_of(*event);
+    mapping.perf_map = perf_map_of(processes_.address_space(event->pid, event->time).program);
   MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset,
                     mapping.perf_map};
   auto next = static_cast<MappingId>(profile.mappings.size());
@@ -149,9 +171,9 @@ uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
   return index;
 }
 
-// The last one that the process told while it ran the program that mapped this.
-uint32_t LocationTable::perf_map_of(const MapEvent& event) const {
-  auto known = perf_maps_.find(processes_.address_space(event.pid, event.time).program);
+// The last one that its process told while it ran the program.
+uint32_t LocationTable::perf_map_of(uint32_t program) const {
+  auto known = perf_maps_.find(program);
   return known == perf_maps_.end() ? 0 : known->second;
 }
 

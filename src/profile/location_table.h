@@ -12,6 +12,7 @@
 #include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "profile/profile.h"
+#include "profile/told_code.h"
 
 namespace gosym {
 
@@ -21,12 +22,13 @@ namespace gosym {
 // same one each time, but may move, and others may append locations.
 class LocationTable {
 public:
-  // Of the perf maps it only looks which process each is of.
+  // Of the perf maps it only looks which process each is of, and where they name places anew.
   LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
                 std::span<const RecordedPerfMap> perf_maps);
 
   const KernelHistory& kernel_history() const { return kernel_history_; }
   const ProcessHistory& processes() const { return processes_; }
+  AddressSpace address_space(uint32_t pid, uint64_t time) const;
 
   LocationId in_user(Profile& profile, AddressSpace space, uint64_t address, bool is_return);
   // `count` is that of the kernel's history.
@@ -49,7 +51,8 @@ private:
     uint64_t address;
     uint32_t program;
     uint32_t map_count;
-    uint64_t is_return;
+    uint32_t told_code;
+    uint32_t is_return;
     bool operator==(const SeenAddress&) const = default;
   };
   struct LocationKey {
@@ -57,6 +60,7 @@ private:
     MappingId mapping;
     StringId kernel_name;
     uint64_t is_return;
+    uint64_t told_size;
     bool operator==(const LocationKey&) const = default;
   };
   struct MappingKey {
@@ -69,16 +73,19 @@ private:
   };
 
   LocationId location(Profile& profile, const LocationKey& key);
+  LocationId location(Profile& profile, AddressSpace space, MappingId mapping,
+                      const SeenAddress& seen);
   MappingId mapping_at(Profile& profile, AddressSpace space, uint64_t address);
   uint32_t image_of(Profile& profile, const MapEvent& event);
-  uint32_t perf_map_of(const MapEvent& event) const;
+  uint32_t perf_map_of(uint32_t program) const;
 
   KernelHistory kernel_history_;
   ProcessHistory processes_;
   tsl::robin_map<ImageId, RecordedImage> recorded_;
   tsl::robin_map<uint32_t, uint32_t, BytesHash>
-      perf_maps_;              // by program, numbered as in Mapping
-  size_t word_locations_ = 0;  // that were made for words of stacks
+      perf_maps_;                    // by program, numbered as in Mapping
+  std::vector<ToldCode> told_code_;  // of the perf maps, in order
+  size_t word_locations_ = 0;        // that were made for words of stacks
   tsl::robin_map<SeenAddress, LocationId, BytesHash> seen_;
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   tsl::robin_map<uint32_t, LocationId, BytesHash> left_out_;  // by the number of frames

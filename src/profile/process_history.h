@@ -18,6 +18,7 @@ struct AddressSpace {
 
   uint32_t program = kUnknown;
   uint32_t map_count = 0;  // how many of the program's mappings were there
+  uint32_t told_code = 0;  // the version of its perf map, as LocationTable has it
 
   bool operator==(const AddressSpace&) const = default;
 };

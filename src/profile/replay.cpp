@@ -61,6 +61,7 @@ private:
   struct StackContext {
     uint32_t program;
     uint32_t map_count;
+    uint32_t told_code;
     uint32_t kernel_count;  // as KernelHistory has it; 0 without a kernel stack
     uint32_t end;
     uint32_t goroutine_start;
@@ -148,10 +149,11 @@ SampleNames Replay::Tables::names(const RecordedSample& sample) {
 }
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
-  AddressSpace space = history().address_space(sample.pid, sample.time);
+  AddressSpace space = locations().address_space(sample.pid, sample.time);
   StackContext context = {
       space.program,
       space.map_count,
+      space.told_code,
       sample.kernel_stack.empty() ? 0 : locations().kernel_history().count_at(sample.time),
       static_cast<uint32_t>(sample.user_end),
       sample.goroutine_start,
@@ -239,7 +241,7 @@ void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
 
 StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& numbers,
                                   const RecordedSample& sample) {
-  AddressSpace space = {context.program, context.map_count};
+  AddressSpace space = {context.program, context.map_count, context.told_code};
   resolved_.clear();
   bool is_return = false;
   for (uint64_t address : raw_stacks_[numbers.kernel_stack]) {

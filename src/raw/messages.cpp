@@ -114,12 +114,18 @@ struct Fields {
     field(3, event.path);
   }
 
+  static void visit(auto& field, Either<PerfMapMark> auto& mark) {
+    field(1, mark.time);
+    field(2, mark.size);
+  }
+
   static void visit(auto& field, Either<RecordedPerfMap> auto& map) {
     field(1, map.time);
     field(2, map.pid);
     field(3, map.path);
     field(4, map.text);
     field(5, map.problem);
+    field(6, map.marks);
   }
 
   static void visit(auto& field, Either<ImagePiece> auto& piece) {

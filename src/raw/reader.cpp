@@ -134,7 +134,8 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
 Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
   if (!decoded)
     return std::move(decoded).error();
-  parsing.recording.memory += sizeof(RecordedPerfMap);
+  parsing.recording.memory +=
+      sizeof(RecordedPerfMap) + decoded->marks.size() * sizeof(PerfMapMark);
   parsing.recording.perf_maps.push_back(*std::move(decoded));
   return Ok{};
 }

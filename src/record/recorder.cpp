@@ -208,6 +208,9 @@ Result<> Recorder::collect() {
   held_.release(handled_until_, given_);
   handle_given();
   read_incomplete();
+  watch_perf_maps();
+  if (auto written = write_left_perf_maps(); !written)
+    return written;
   if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
     if (auto written = write(); !written)
       return written;
@@ -241,6 +244,8 @@ Result<> Recorder::finish() {
 }
 
 Result<> Recorder::write_perf_maps() {
+  if (auto written = write_left_perf_maps(); !written)
+    return written;
   std::vector<uint32_t> pids;
   for (const auto& [pid, process] : processes_)
     if (process.perf_map)

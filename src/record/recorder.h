@@ -157,7 +157,10 @@ private:
   Result<> forget_ended();
   void replace(const ForkEvent& event, ProcessState& process);
   Result<> finish_replaced();
+  void watch_perf_maps();
+  Result<> write_left_perf_maps();
   Result<> write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time);
+  Result<> write(std::optional<RecordedPerfMap> map);
   void forget(uint32_t pid);
   void count_out(ProcessState& process);
 
@@ -196,6 +199,14 @@ private:
   CodeRules code_rules_;
   PerfMaps perf_maps_{&helper_};
   std::vector<std::string> perf_map_problems_;
+  uint64_t next_watch_ = 0;  // of perf maps
+  // Of programs that processes have left just now: the time, and where their maps are.
+  struct LeftPerfMap {
+    uint32_t pid;
+    uint64_t time;
+    PerfMaps::Place place;
+  };
+  std::vector<LeftPerfMap> left_perf_maps_;
   Archive archive_;
   uint64_t max_size_;
   size_t archived_ = 0;

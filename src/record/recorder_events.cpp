@@ -298,8 +298,11 @@ void Recorder::on_exec(const CommEvent& event) {
   process.program_since = event.time;
   if (process.unreadable_at && *process.unreadable_at < event.time)
     process.unreadable_at.reset();
-  if (process.perf_map)
+  if (process.perf_map) {
+    if (process.is_sampled)
+      left_perf_maps_.push_back({event.pid, event.time - 1, *process.perf_map});
     PerfMaps::renew(*process.perf_map, event.time);
+  }
   if (std::exchange(process.has_go_program, false))
     sampler_.forget_go_program(event.pid);
   process.places.clear();
@@ -419,6 +422,20 @@ Result<> Recorder::forget_ended() {
   return Ok{};
 }
 
+// Often enough to tell code from what comes into its place, and at most for a fiftieth of the
+// time.
+void Recorder::watch_perf_maps() {
+  constexpr uint64_t kWatchTime = 100'000'000;
+  constexpr uint64_t kShare = 50;
+  uint64_t now = monotonic_ns();
+  if (now < next_watch_)
+    return;
+  for (auto& [pid, process] : processes_)
+    if (process.perf_map && process.is_sampled && !process.ended_at)
+      PerfMaps::watch(*process.perf_map);
+  next_watch_ = now + std::max(kWatchTime, kShare * (monotonic_ns() - now));
+}
+
 Result<> Recorder::finish_replaced() {
   for (auto& [pid, process] : std::exchange(replaced_, {})) {
     if (auto written = write_perf_map(pid, process, *process.ended_at); !written)
@@ -446,7 +463,18 @@ void Recorder::count_out(ProcessState& process) {
 Result<> Recorder::write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time) {
   if (!process.is_sampled || !process.perf_map)
     return Ok{};
-  auto map = perf_maps_.read(*process.perf_map, pid, time);
+  return write(perf_maps_.read(*process.perf_map, pid, time));
+}
+
+// The next program of the process may write another one.
+Result<> Recorder::write_left_perf_maps() {
+  for (const LeftPerfMap& left : std::exchange(left_perf_maps_, {}))
+    if (auto written = write(perf_maps_.read_left(left.place, left.pid, left.time)); !written)
+      return written;
+  return Ok{};
+}
+
+Result<> Recorder::write(std::optional<RecordedPerfMap> map) {
   if (!map)
     return Ok{};
   if (!map->problem.empty())

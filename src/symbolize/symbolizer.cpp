@@ -4,6 +4,7 @@
 #include <tsl/robin_map.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -194,16 +195,24 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
 
 void symbolize_by_perf_map(const std::vector<Location*>& locations, const RecordedPerfMap& map,
                            FrameWriter& frames) {
-  std::set<uint64_t> addresses;
+  auto place_of = [](const Location& location) {
+    return proc::PerfMapPlace{location.call_of(to_integer(location.address)),
+                              location.told_size};
+  };
+  std::set<proc::PerfMapPlace> places;
   for (const Location* location : locations)
-    addresses.insert(location->call_of(to_integer(location->address)));
-  auto names = proc::find_in_perf_map(map.text, std::move(addresses));
+    places.insert(place_of(*location));
+  auto names = proc::find_in_perf_map(map.text, places);
   for (Location* location : locations) {
     location->unnamed = map.text.empty() ? Unnamed::kAnonymous : Unnamed::kUnlisted;
-    auto name = names.find(location->call_of(to_integer(location->address)));
+    auto name = names.find(place_of(*location));
     if (name != names.end())
       frames.write(*location, {{.function = name->second, .file = {}}}, FrameSource::kPerfMap);
   }
+}
+
+bool is_remade(const Location& location) {
+  return location.told_size != UINT64_MAX;
 }
 
 // Code that no file holds. Each process names its own, if it does.
@@ -222,6 +231,8 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
     if (!map.problem.empty())
       report.image_problems[map.path] = map.problem;
     symbolize_by_perf_map(covered, map, frames);
+    report.remade_places += static_cast<uint64_t>(std::ranges::count_if(
+        covered, [](const Location* location) { return is_remade(*location); }));
   }
 }
 

@@ -18,7 +18,8 @@ struct SymbolCache;
 struct SymbolizerReport {
   std::map<FrameSource, uint64_t> locations_by_source;
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
-  uint64_t cut_names = 0;  // of functions and files: only the beginning is told
+  uint64_t remade_places = 0;  // of made code that had other code in them at other times
+  uint64_t cut_names = 0;      // of functions and files: only the beginning is told
 };
 
 // What a recording brings along because no file has it; empty where it does not.

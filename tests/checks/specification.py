@@ -239,7 +239,8 @@ def specified(path):
         elif name == "Samples":
             things += samples_of(message, tree)
         elif name == "PerfMap":
-            things.append(plain("perf_map", message, ["time", "pid"], ["path", "text", "problem"]))
+            marks = [[mark.one("time"), mark.one("size")] for mark in message.all("marks")]
+            things.append(plain("perf_map", message, ["time", "pid"], ["path", "text", "problem"], marks=marks))
         elif name == "ImageContents":
             things.append(plain("piece", message, ["image", "offset", "total"], ["bytes", "problem"]))
         elif name == "Stats":

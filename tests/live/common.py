@@ -144,10 +144,10 @@ def cpu_used(pids, seconds):
 
 
 @contextlib.contextmanager
-def running(*command, **options):
+def running(*command, out=subprocess.DEVNULL, **options):
     """A program that is at work, and is ended afterwards."""
     process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+                               stdout=out, stderr=subprocess.DEVNULL, **options)
     try:
         wait_for(lambda: process.poll() is not None or cpu_ticks(process.pid) > 0, "CPU time used")
         assert process.poll() is None, f"{command[0]} ended early, with {process.returncode}"

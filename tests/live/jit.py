@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Code that no file holds: made at run time by node and others, or loaded into the kernel."""
+import collections
 import functools
 import os
 import pathlib
@@ -7,7 +8,7 @@ import re
 import tempfile
 
 from common import (FIXTURES, WORK, build_jit, call, compiled, folded, gosym, is_kernel, leaves, new_place,
-                    perf_map, record, run, running, running_jit, share, wait_for)
+                    perf_map, record, recording, run, running, running_jit, share, standing_still, wait_for)
 
 FOREVER = 1 << 62
 A_SECOND_OR_SO = 3_000_000_000  # turns of the fixture's loop
@@ -75,15 +76,90 @@ def python_is_named():
     assert top == "_PyEval_EvalFrameDefault", f"{top} is on top"
 
 
+def remove_perf_maps(word):
+    for left in pathlib.Path("/tmp").glob("perf-*.map"):
+        if word in left.read_text(errors="replace"):
+            left.unlink()
+
+
 def command_that_ended_is_named():
     file = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "cpu.raw"
     for place in ["anon", "memfd"]:
         gosym("record", "-q", "-o", file, "--", build_jit(), place, A_SECOND_OR_SO, "made here")
         counts = leaves(file, "--comm", "jit")
         assert share(counts, "made here") > 0.9, f"{place}: {counts}"
-    for left in pathlib.Path("/tmp").glob("perf-*.map"):
-        if "made here" in left.read_text(errors="replace"):
-            left.unlink()
+    remove_perf_maps("made here")
+
+
+def told_times(text):
+    """Of each name how long its code ran, as the program counted it."""
+    return {name: float(seconds) for name, seconds in re.findall(r"^(\w+) ([\d.]+)$", text, re.MULTILINE)}
+
+
+def assert_shares(counts, seconds):
+    for name, time in seconds.items():
+        expected = time / sum(seconds.values())
+        assert abs(share(counts, name) - expected) < 0.08, f"{name}: {expected:.3f} of {counts}"
+
+
+def code_at_one_address_is_told_apart():
+    for place in ["anon", "memfd"]:
+        recording = new_place("cpu.raw")
+        done = gosym("record", "-q", "-F", 499, "-o", recording, "--", build_jit(), place, A_SECOND_OR_SO,
+                     "first", "second", "third")
+        assert_shares(leaves(recording, "--comm", "jit"), told_times(done.out))
+        err = gosym("report", recording).err
+        assert re.search(r"\d addresses had different code made in turn", err), err
+    remove_perf_maps("third")
+
+
+def functions_of_node_at_one_address_are_told_apart():
+    recording = new_place("cpu.raw")
+    done = gosym("record", "-q", "-F", 499, "-o", recording, "--", "node", "--expose-gc", "--perf-basic-prof",
+                 FIXTURES / "remade.js", cwd=WORK)
+    counts = collections.Counter()
+    for stack in folded(recording):
+        names = [name for frame in stack.frames for name in re.findall(r"^JS:\W?(work\d) ", frame)]
+        counts[names[-1] if names else "other"] += stack.count
+    del counts["other"]
+    assert_shares(counts, told_times(done.out))
+    remove_perf_maps("remade.js")
+
+
+def code_made_before_the_recording_is_told_apart():
+    times = new_place("times")
+    with times.open("w") as out, \
+            running(build_jit(), "anon", A_SECOND_OR_SO, "unseen", "first", "second", out=out) as pid:
+        with standing_still([pid]):
+            gosym_runs = recording("-q", "-F", 499, "-p", pid)
+            recorder, file = gosym_runs.__enter__()
+        recorder.wait()
+        gosym_runs.__exit__(None, None, None)
+    seconds = told_times(times.read_text())
+    counts = leaves(file)
+    del seconds["unseen"], counts["unseen"]
+    assert_shares(counts, seconds)
+    perf_map(pid).unlink()
+
+
+def program_that_was_left_by_exec_is_named():
+    recording = new_place("cpu.raw")
+    gosym("record", "-q", "-F", 499, "-o", recording, "--", "env", "JIT_NEXT=true", build_jit(), "anon",
+          A_SECOND_OR_SO, "left")
+    counts = leaves(recording)
+    assert share(counts, "left") > 0.8, counts
+    remove_perf_maps("left")
+
+
+def map_of_root_is_used_where_only_root_mounts():
+    with running_jit("anon", FOREVER, "of_root", env={**os.environ, "JIT_USER": "65534"}) as pid:
+        counts = leaves(record("-p", pid, seconds=1, hertz=499))
+        assert perf_map(pid).stat().st_uid == 0
+    assert share(counts, "of_root") > 0.9, counts
+    # In a user namespace of its own the process could mount any file of root there.
+    with running_jit("anon", FOREVER, "of_root", env={**os.environ, "JIT_USER": "65534", "JIT_UNSHARE": ""}) as pid:
+        done = gosym("record", "-F", 499, "-d", "1s", "-o", new_place("cpu.raw"), "-p", pid)
+    assert "not used: it belongs to user 0, the process to user 65534" in done.err, done.err
 
 
 def processes_are_told_apart():
@@ -184,6 +260,11 @@ run([("node's hot function is on top, by its perf map", node_is_named),
      ("node, its code in huge pages, is named", node_in_huge_pages_is_named),
      ("python's interpreter is named", python_is_named),
      ("a command that has ended is named", command_that_ended_is_named),
+     ("code at one address in turn", code_at_one_address_is_told_apart),
+     ("functions of node at one address in turn", functions_of_node_at_one_address_are_told_apart),
+     ("the same, made before the recording", code_made_before_the_recording_is_told_apart),
+     ("a program that its process left by exec is named", program_that_was_left_by_exec_is_named),
+     ("a map of root is used where nobody else can mount", map_of_root_is_used_where_only_root_mounts),
      ("code at the same address in several processes", processes_are_told_apart),
      ("a process with its own /tmp and process ids", own_namespaces_are_seen_through),
      ("a map of the process's own user is used", map_of_the_process_user_is_used),

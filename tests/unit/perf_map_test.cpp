@@ -73,6 +73,22 @@ TEST_CASE("perf map: where code was made anew, the later line counts") {
   CHECK(name_at(text, UINT64_MAX) == "-");
 }
 
+TEST_CASE("perf map: a place has the last name that was there, or else the first one after") {
+  std::string text = "1000 10 a\n1000 20 b\n1000 10 c\n1018 4 d\n";
+  std::set<proc::PerfMapPlace> places;
+  for (uint64_t address : {0x1000, 0x1018, 0x2000})
+    for (size_t size : {0, 9, 10, 20, 30, 40, 100})
+      places.insert({address, size});
+  auto names = proc::find_in_perf_map(text, places);
+  std::string found;
+  for (const proc::PerfMapPlace& place : places)
+    found += names.contains(place) ? names[place] : "-";
+  CHECK(found ==
+        "aaabccc"
+        "bbbbbdd"
+        "-------");
+}
+
 TEST_CASE("perf map: every prefix has the names of its whole lines, and no others") {
   std::string text = "1000 10 first\n0x2000 0x10 second one\n3000 10 third\n";
   constexpr std::string_view kNames[] = {"first", "second one", "third"};

@@ -67,7 +67,7 @@ inline std::vector<Event> some_events() {
 }
 
 inline RecordedPerfMap some_perf_map() {
-  return {150, 4242, "/tmp/perf-7.map", "1000 10 JS:*f\n", "too large"};
+  return {150, 4242, "/tmp/perf-7.map", "1000 10 JS:*f\n", "too large", {{140, 0}, {145, 14}}};
 }
 
 inline ImagePiece some_piece() {

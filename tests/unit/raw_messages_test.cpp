@@ -164,6 +164,7 @@ TEST_CASE("raw messages: every field of a perf map comes back") {
   CHECK(back->path == map.path);
   CHECK(back->text == map.text);
   CHECK(back->problem == map.problem);
+  CHECK(back->marks == map.marks);
   CHECK(raw::decode_perf_map({})->text.empty());
 }
 

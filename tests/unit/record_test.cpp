@@ -172,6 +172,64 @@ TEST_CASE("perf maps: what was written before an exec is not of the new program"
   CHECK(maps.read(*place, own.pid, 7)->problem == "not used: it is older than the process");
 }
 
+TEST_CASE("perf maps: only lines of a map are kept, and marks go with them") {
+  OwnPerfMap own;
+  PerfMaps maps;
+  std::optional<PerfMaps::Place> place;
+  maps.notice(place, own.pid, 0);
+  std::ofstream file(own.path, std::ios::binary);
+  auto add = [&](std::string_view text) {
+    file << text << std::flush;
+    PerfMaps::watch(*place);
+  };
+  add("");
+  add("1000 10 f\nroot:x:0:0:\n");
+  add("1000 10 g\n1000");
+  add(" 20 h\n");
+  file << "1000 10 i\ntorn" << std::flush;
+  auto map = maps.read(*place, own.pid, 7);
+  REQUIRE(map);
+  CHECK(map->text == "1000 10 f\n1000 10 g\n1000 20 h\n1000 10 i\n");
+  std::vector<uint64_t> sizes;
+  for (const PerfMapMark& mark : map->marks)
+    sizes.push_back(mark.size);
+  CHECK(sizes == std::vector<uint64_t>{0, 10, 20, 30, 40});
+  CHECK(std::ranges::is_sorted(map->marks, {}, &PerfMapMark::time));
+
+  // What is written anew has marks of its own.
+  own.write("2000 10 f\n");
+  PerfMaps::watch(*place);
+  map = maps.read(*place, own.pid, 7);
+  REQUIRE(map);
+  CHECK(map->marks.size() == 1);
+  CHECK(map->text == "2000 10 f\n");
+}
+
+TEST_CASE("perf maps: of a program that was left none is taken that was written since") {
+  OwnPerfMap own;
+  own.write("1000 10 f\n");
+  PerfMaps maps;
+  std::optional<PerfMaps::Place> place;
+  maps.notice(place, own.pid, 0);
+  CHECK(maps.read_left(*place, own.pid, monotonic_ns())->text == "1000 10 f\n");
+  CHECK_FALSE(maps.read_left(*place, own.pid, monotonic_ns() - 10'000'000'000));
+}
+
+TEST_CASE("perf maps: of many marks every second one is left out, and the last kept") {
+  OwnPerfMap own;
+  PerfMaps maps;
+  std::optional<PerfMaps::Place> place;
+  maps.notice(place, own.pid, 0);
+  std::ofstream file(own.path, std::ios::binary);
+  for (int i = 0; i < 5000; i++) {
+    file << "1000 10 f\n" << std::flush;
+    PerfMaps::watch(*place);
+  }
+  CHECK(place->marks.size() > 500);
+  CHECK(place->marks.size() <= 1024);
+  CHECK(place->marks.back().size == 50'000);
+}
+
 TEST_CASE("perf maps: of a large one the end is used, from a whole line on") {
   OwnPerfMap own;
   constexpr size_t kLimit = (64 - 1) << 20;

@@ -518,7 +518,7 @@ TEST_CASE("recorder: what a process leaves is kept when its number is given to a
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", some_library());
   std::string map = fmt::format("/tmp/perf-{}.map", pid(2));
-  std::ofstream(map) << "1000 10 f";
+  std::ofstream(map) << "1000 10 f\n";
   Recording recording(of_process(pid(1)), ArchiveMode::kAll);
   recording.look(
       {fork_of(1, 2, 10), program.mapping(2, 20, 0x401000), mmap_of(2, 21, 0x1000, "//anon")},
@@ -528,7 +528,7 @@ TEST_CASE("recorder: what a process leaves is kept when its number is given to a
   recording.look({});
   recording.look({});
   Texts texts = recording.finish();
-  CHECK(std::ranges::count(texts, "map of 2 at 40: 1000 10 f") == 1);
+  CHECK(std::ranges::count(texts, "map of 2 at 40: 1000 10 f\n") == 1);
   CHECK(std::ranges::count(texts, "archived 1") == 1);
   CHECK(recording.recorder.summary().unplaced == 1);
 }
@@ -546,7 +546,7 @@ TEST_CASE("recorder: a process that executed a program of other rights is follow
 TEST_CASE("recorder: a perf map is taken when its process ends, and at the end") {
   auto write_map = [](uint32_t number) {
     std::string path = fmt::format("/tmp/perf-{}.map", pid(number));
-    std::ofstream(path) << "1000 10 f";
+    std::ofstream(path) << "1000 10 f\n";
     return path;
   };
   std::string first = write_map(1);
@@ -561,7 +561,7 @@ TEST_CASE("recorder: a perf map is taken when its process ends, and at the end")
   Texts texts = recording.finish();
   unlink(first.c_str());
   REQUIRE(texts.size() > 2);
-  CHECK(std::ranges::count(texts, "map of 2 at 50: 1000 10 f") == 1);
+  CHECK(std::ranges::count(texts, "map of 2 at 50: 1000 10 f\n") == 1);
   CHECK(texts.back().starts_with("map of 1 at "));
 }
 

@@ -68,7 +68,15 @@ bool asks_same(const RawMapping& a, const RawMapping& b) {
 
 }  // namespace
 
-enum class FileHelper::Look : uint32_t { kMapped, kToRead, kFile, kTmp, kMaps, kPerfMap };
+enum class FileHelper::Look : uint32_t {
+  kMapped,
+  kToRead,
+  kFile,
+  kTmp,
+  kMountOwner,
+  kMaps,
+  kPerfMap
+};
 
 struct FileHelper::Request {
   Look look;
@@ -223,6 +231,8 @@ UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Repl
   }
   if (request.look == Look::kTmp)
     return look_for_tmp(request.pid);
+  if (request.look == Look::kMountOwner)
+    return look_for_mount_owner(request.pid);
   if (request.look == Look::kMaps) {
     auto text = look_at_maps(request.pid);
     if (!text)
@@ -410,6 +420,11 @@ UniqueFd FileHelper::open_at(const std::string& path, const FileKey& key) {
 UniqueFd FileHelper::open_tmp(uint32_t pid) {
   auto directory = ask_for(Look::kTmp, {.pid = pid});
   return directory ? *std::move(directory) : UniqueFd();
+}
+
+UniqueFd FileHelper::open_mount_owner(uint32_t pid) {
+  auto space = ask_for(Look::kMountOwner, {.pid = pid});
+  return space ? *std::move(space) : UniqueFd();
 }
 
 UniqueFd FileHelper::open_perf_map(const UniqueFd& found) {

@@ -33,6 +33,7 @@ public:
   Result<UniqueFd> open_to_read(const RawMapping& mapping);
   UniqueFd open_at(const std::string& path, const FileKey& key);
   UniqueFd open_tmp(uint32_t pid);
+  UniqueFd open_mount_owner(uint32_t pid);
   UniqueFd open_perf_map(const UniqueFd& found);
   Result<std::string> read_maps(uint32_t pid);
 

@@ -1,6 +1,9 @@
 #include "record/files/file_looks.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -104,6 +107,11 @@ UniqueFd look_at_perf_map(const UniqueFd& found) {
 UniqueFd look_for_tmp(uint32_t pid) {
   UniqueFd found = find_below(find_root_of(pid), "/tmp");
   return found && is_local(found, pid) ? std::move(found) : UniqueFd();
+}
+
+UniqueFd look_for_mount_owner(uint32_t pid) {
+  UniqueFd mounts(open(fmt::format("/proc/{}/ns/mnt", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return UniqueFd(mounts ? ioctl(mounts.get(), NS_GET_USERNS) : -1);
 }
 
 Result<std::string> look_at_maps(uint32_t pid) {

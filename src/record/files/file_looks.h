@@ -43,6 +43,10 @@ bool is_named_as_perf_map(std::string_view path);
 // The directory /tmp as a process sees it, not opened for reading; likewise.
 UniqueFd look_for_tmp(uint32_t pid);
 
+// The user namespace that the process's mount namespace belongs to; none if that is not ours or
+// one below it.
+UniqueFd look_for_mount_owner(uint32_t pid);
+
 // The text of /proc/PID/maps. Empty for a kernel thread and a process that is gone.
 Result<std::string> look_at_maps(uint32_t pid);
 

@@ -21,8 +21,10 @@ class FileHelper;
 // then is taken for one of ours with our /tmp: -- CMD is the case.
 //
 // Everybody may write to /tmp. A map counts only if it is a regular file, no link, belongs to
-// the user of the process or to root, and was written since the process began: not by an
-// earlier one of the same number.
+// the user of the process, and was written since the process began: not by an earlier one of
+// the same number. That of root counts as well, for a process that has given up root, where
+// nobody but root can have put it there: who has a user namespace of his own can mount any file
+// of root there in mount namespaces that belong to that. Only lines that are a map's are taken.
 class PerfMaps {
 public:
   // With a helper, which must outlive this, directories are found by that.
@@ -33,8 +35,14 @@ public:
     const UniqueFd* directory;  // its /tmp; null: it was gone, or there are too many
     uint32_t own_pid;
     uint32_t user;
-    int64_t since_ns;  // the program runs, as times of files tell it
-    bool has_code;     // that no file holds
+    int64_t since_ns;              // the program runs, as times of files tell it
+    bool has_code;                 // that no file holds
+    bool has_root_mounts = false;  // what it sees can be mounted by nobody but root
+
+    // How its map has grown, as far as it was watched.
+    std::vector<PerfMapMark> marks = {};
+    uint64_t inode = 0;
+    uint64_t watched_at = 0;
   };
 
   // The process has had code that no file holds since `time`, of CLOCK_MONOTONIC. It is looked
@@ -44,8 +52,14 @@ public:
   // It has run another program since `time`, to which no earlier map belongs.
   static void renew(Place& place, uint64_t time);
 
+  // Notes how long its map is, if that can be told at once. To tell what was written when, it
+  // is to be done often while code is made.
+  static void watch(Place& place);
+
   // Its map as it is at `time`; none if there is none.
   std::optional<RecordedPerfMap> read(const Place& place, uint32_t pid, uint64_t time);
+  // That of a program that the process left at `time`; none as well if it was written to since.
+  std::optional<RecordedPerfMap> read_left(const Place& place, uint32_t pid, uint64_t time);
 
 private:
   // A reader takes 4 GiB of such things; the text is in memory here one map at a time.
@@ -53,7 +67,9 @@ private:
 
   Place look_at(uint32_t pid, uint64_t time);
   const UniqueFd* keep_directory_of(uint32_t pid);
-  UniqueFd find_map(const Place& place, uint32_t pid, const std::string& name) const;
+  UniqueFd find_map(const Place& place, uint32_t pid) const;
+  std::optional<RecordedPerfMap> read_found(const Place& place, const UniqueFd& found,
+                                            RecordedPerfMap map);
   UniqueFd find_directory_of(uint32_t pid) const;
   void read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& map) const;
 

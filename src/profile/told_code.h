@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/recording.h"
+
+namespace gosym {
+
+// Which lines of a perf map tell of the code at an address at a time. Only where code came into
+// the place of other code does that depend on the time; versions of the map are numbered by
+// when lines about such places were added.
+class ToldCode {
+public:
+  static constexpr uint64_t kAll = UINT64_MAX;
+
+  explicit ToldCode(const RecordedPerfMap& map);
+
+  // 0 before there was any.
+  uint32_t version_at(uint64_t time) const;
+  // How long the map was then, in bytes; kAll for an address of which it does not matter.
+  uint64_t size_of(uint32_t version, uint64_t address) const;
+
+private:
+  using Ranges = std::map<uint64_t, uint64_t>;  // first and last addresses, apart
+
+  // Gives whether a part was there before, and adds that to the others.
+  static bool add(Ranges& ranges, uint64_t first, uint64_t last, Ranges* common);
+
+  std::vector<PerfMapMark> versions_;
+  Ranges remade_;
+};
+
+}  // namespace gosym
