@@ -49,22 +49,6 @@ Result<const RecordedEvent*> choose_event(const std::vector<RecordedEvent>& even
   return &events.front();
 }
 
-// A round number of nanoseconds, so that there are no more steps of it than that.
-uint64_t round_step(uint64_t duration, uint64_t steps) {
-  for (uint64_t unit = 1'000'000;; unit *= 10)
-    for (uint64_t step : {unit, 2 * unit, 5 * unit})
-      if (step >= duration / steps)
-        return step;
-}
-
-// A page shows when samples came, by what fits on a screen: some 50 rows of seconds, or some
-// thousand columns.
-uint64_t time_step_of_page(uint64_t duration) {
-  constexpr uint64_t kLeast = 20'000'000;
-  constexpr uint64_t kSteps = 3000;
-  return std::max(kLeast, round_step(duration, kSteps));
-}
-
 // Of --by time: what was asked for, or one that makes some twenty; 0: time is not asked for.
 uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   constexpr uint64_t kSteps = 20;
@@ -362,7 +346,7 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   group_by.has_tids |= options.format == "pprof" || wanted.is_whole;
   group_by.has_wakers |= options.format == "pprof" || wanted.is_whole;
   if (wanted.is_whole)
-    group_by.time_step = time_step_of_page(duration);
+    group_by.time_step = gosym::step_of_page(duration);
   group_by.has_goids |= options.has_goids;
   group_by.has_creators = options.has_creators;
   auto named = profile_of(recordings, wanted, files);

@@ -125,10 +125,13 @@ public:
         return Error("what it says takes too much memory");
       builder_.take(std::exchange(new_texts_, 0) * kTextSize);
     }
-    return std::move(builder_).finish();
+    Profile profile = std::move(builder_).finish();
+    count_ticks(profile);
+    return profile;
   }
 
 private:
+  static constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
   static constexpr uint64_t kTextSize = 32;  // what a text that is empty takes here, about
   static constexpr uint64_t kFrameSize =
       32;  // what a frame of a stack takes while that is read
@@ -231,10 +234,44 @@ private:
     return numbers;
   }
 
+  // Recordings count ticks, our own profiles of them nanoseconds: ticks again, where all
+  // samples are some number of them.
+  void count_ticks(Profile& profile) const {
+    std::vector<RecordedEvent>& events = profile.info.events;
+    if (events.size() != 1 || !profile.info.has_counts || !has_ticks(clock_))
+      return;
+    RecordedEvent given = std::exchange(events[0], clock_);
+    uint64_t tick = profile.period();
+    auto are_ticks = [&](const SampleCount& sample) {
+      return sample.weight % tick == 0 && sample.weight / tick >= sample.count;
+    };
+    if (!std::ranges::all_of(profile.samples, are_ticks)) {
+      events[0] = std::move(given);
+      return;
+    }
+    for (SampleCount& sample : profile.samples)
+      sample.skipped = std::exchange(sample.weight, 0) / tick - sample.count;
+  }
+
+  static bool has_ticks(const RecordedEvent& clock) {
+    return clock.frequency != 0 && clock.frequency <= kNanosecondsPerSecond &&
+           measures_cpu_time(clock.name, clock.period);
+  }
+
+  // "cpu-clock at 99 Hz", as event_text() has it.
+  static RecordedEvent event_of(std::string_view text) {
+    size_t at = text.find(" at ");
+    auto hertz = text.ends_with(" Hz") && at != text.npos
+                     ? parse_decimal(text.substr(at + 4, text.size() - at - 7))
+                     : std::nullopt;
+    return {.name = std::string(text.substr(0, at)), .frequency = hertz.value_or(0)};
+  }
+
   // Those of our own tell how it was recorded.
   Result<> read_comments(const std::vector<uint64_t>& comments) {
     constexpr std::string_view kTool = "gosym ";
     constexpr std::string_view kRecordedBy = "recorded by: ";
+    constexpr std::string_view kEvent = "event: ";
     RecordingInfo& info = builder_.profile().info;
     for (uint64_t comment : comments) {
       auto line = text(comment);
@@ -244,6 +281,8 @@ private:
         info.gosym_version = line->substr(kTool.size());
       else if (line->starts_with(kRecordedBy) && !info.gosym_version.empty())
         info.command_line = line->substr(kRecordedBy.size());
+      else if (line->starts_with(kEvent) && !info.gosym_version.empty())
+        clock_ = event_of(line->substr(kEvent.size()));
     }
     return Ok{};
   }
@@ -516,6 +555,7 @@ private:
   std::vector<std::string_view> texts_;
   uint64_t new_texts_ = 0;     // that are not counted yet
   std::vector<Value> values_;  // of the sample types
+  RecordedEvent clock_;        // as a comment of ours tells it
   std::map<std::pair<std::string_view, std::string_view>, uint32_t> images_;  // path, build id
   // By their ids in the file.
   tsl::robin_map<uint64_t, FunctionId, BytesHash> functions_;

@@ -13,7 +13,8 @@ namespace gosym {
 //   events     the sample types, in their units (times become nanoseconds). The default type,
 //   or
 //              else the last, comes first. Of two, "samples/count" is no event: it tells how
-//              many samples the other's amounts are of
+//              many samples the other's amounts are of. Of our own, of a clock: samples count
+//              ticks, as those of the recording do
 //   functions  named as they are in the file. "[stripped libc.so.6]" and the like stand for
 //   code
 //              without a name

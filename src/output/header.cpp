@@ -311,35 +311,52 @@ std::string with_unit(const Amounts& amounts, uint64_t amount) {
 
 constexpr size_t kMaxParts = 60;
 
-// "load       ▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
-std::string make_load(const Profile& profile, const Screen& screen) {
-  constexpr uint64_t kLeastPart = 1'000'000;  // samples come every millisecond at the most
-  constexpr size_t kTextWidth = 50;
-  if (profile.timelines.empty() || !profile.measures_cpu_time() ||
-      profile.duration_ns < kLeastPart)
-    return {};
-  size_t room =
-      screen.has_width() ? screen.width - std::min(screen.width, kTextWidth) : kMaxParts;
-  // A part has some ticks of each CPU, or its height would be chance.
-  uint64_t least_part = std::max(kLeastPart, 4 * profile.period());
-  size_t count = std::min<uint64_t>({room, kMaxParts, profile.duration_ns / least_part});
+// The length of the parts of the time that load is shown of, in nanoseconds: whole steps of a
+// page, and some ticks of each CPU, or its height would be chance.
+uint64_t part_of_load(const Profile& profile, size_t most_parts) {
+  uint64_t step = step_of_page(profile.duration_ns);
+  uint64_t least = std::max(4 * profile.period(), profile.duration_ns / most_parts);
+  return std::max<uint64_t>(1, (least + step - 1) / step) * step;
+}
+
+// How many CPUs were used in each part, of which there are two or more: else empty. What is
+// left at the end counts with the last one.
+std::vector<double> load_of(const Profile& profile, uint64_t part) {
+  size_t count = profile.duration_ns / part;
   if (count < 2)
     return {};
-  std::vector<double> parts = profile.timelines[0].parts(count, profile.duration_ns);
-  double part_ns = static_cast<double>(profile.duration_ns) / static_cast<double>(count);
-  double most = std::ranges::max(parts);
+  std::vector<double> cpus = profile.timelines[0].parts(count + 1, (count + 1) * part);
+  cpus[count - 1] += cpus[count];
+  cpus.pop_back();
+  for (double& amount : cpus) {
+    uint64_t length = &amount == &cpus.back() ? profile.duration_ns - (count - 1) * part : part;
+    amount *= static_cast<double>(profile.period()) / static_cast<double>(length);
+  }
+  return cpus;
+}
+
+// "load       ▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
+std::string make_load(const Profile& profile, const Screen& screen) {
+  constexpr size_t kTextWidth = 50;
+  size_t room =
+      screen.has_width() ? screen.width - std::min(screen.width, kTextWidth - 1) : kMaxParts;
+  if (profile.timelines.empty() || !profile.measures_cpu_time())
+    return {};
+  uint64_t part = part_of_load(profile, std::min(room, kMaxParts));
+  std::vector<double> load = load_of(profile, part);
+  if (load.empty())
+    return {};
+  double most = std::ranges::max(load);
   std::string bars;
-  for (double amount : parts)
-    bars += bar_of(most == 0 ? 0 : amount / most);
+  for (double cpus : load)
+    bars += bar_of(most == 0 ? 0 : cpus / most);
   // Of a part a tick more or less is chance, but no host has more CPUs than it has.
   double all_cpus = profile.info.cpu_count == 0 ? HUGE_VAL : profile.info.cpu_count;
-  auto cpus = [&](double amount) {
-    return std::min(all_cpus, amount * static_cast<double>(profile.period()) / part_ns);
-  };
+  auto part_ns = static_cast<double>(part);
   return fmt::format("load       {}  each {}, {:.2f} to {:.2f} CPUs", bars,
                      part_ns < 1e9 ? fmt::format("{:.0f} ms", part_ns / 1e6)
                                    : fmt::format("{:.1f} s", part_ns / 1e9),
-                     cpus(std::ranges::min(parts)), cpus(most));
+                     std::min(all_cpus, std::ranges::min(load)), std::min(all_cpus, most));
 }
 
 // The command without the folder that gosym was in.

@@ -282,11 +282,7 @@ void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
       part.start_realtime_ns - std::min(part.start_realtime_ns, profile_.start_realtime_ns);
   profile_.duration_ns = std::max(profile_.duration_ns, begin + part.duration_ns);
   add_by_event(profile_.timelines, part.timelines, ids.events,
-               [begin](Timeline& sum, const Timeline& timeline) {
-                 for (size_t i = 0; i < timeline.amounts().size(); i++)
-                   if (timeline.amounts()[i] > 0)
-                     sum.add(begin + i * timeline.step(), timeline.amounts()[i]);
-               });
+               [begin](Timeline& sum, const Timeline& timeline) { sum.add(timeline, begin); });
   add_to(profile_.stats, part.stats, ids.events);
   for (const Loss& loss : part.losses)
     profile_.losses.push_back(

@@ -194,7 +194,7 @@ void fill_timelines(Profile& profile) {
   profile.timelines.clear();
   if (profile.time_step == 0)
     return;
-  profile.timelines.resize(profile.info.events.size());
+  profile.timelines.assign(profile.info.events.size(), Timeline(profile.time_step));
   uint64_t begin = profile.time_begin();
   for (const SampleCount& sample : profile.samples) {
     uint64_t time = sample.step * profile.time_step;

@@ -5,7 +5,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Lin…
   processes  prometheus (25343) 100.0 %
-  load       ▅█▆▆█▅▇▆▇▇▇▆██▆█▇▇▆▅▆▇█▇▆▇▄▇▅▆  each 333 ms, 0.40 to 0.82 CPUs
+  load       ▅▇▆▆▇▅▇▆▆▇▆▇█▇▅█▇▇▅▅▆▇█▆▆▆▅▆▅  each 340 ms, 0.44 to 0.86 CPUs
 
   self %  self s  total %  total s  function                     hottest line
     4.09    0.25     7.53     0.46  runtime.scanobject           mgcmark.go:1324
@@ -29,7 +29,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
   processes  prometheus (25343) 100.0 %
-  load       ▅▃▇▆▅▅▆▃▆▇▄▄▆▆▆▅▆▆▆▅▅▆▄▅▇▇█▅▆▄▅█▇▅▅▆▅▄▅▃▄▅▅▆█▆▆▅▅▆▆▆▄▃▇▅▆▃▅▄  each 167 ms, 0.27 to 1.00 CPUs
+  load       ▄▄▇▅▅▅▄▆▅▅▄▅▆▆▅▆▅▇▄▆▄▆▆▇█▄▆▄▆█▆▅▅▆▄▅▄▄▅▅▆▆▇▆▅▅▅▆▅▃▆▅▆▂▅  each 180 ms, 0.22 to 1.01 CPUs
 
   self %  self s  total %  total s  function                                             hottest line
     4.09    0.25     7.53     0.46  runtime.scanobject                                   runtime/mgcmark.go:1324
@@ -69,7 +69,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   611 samples of cpu-clock at 99 Hz: 6.17 s of CPU time in 10.00 s, 0.62 of 2 CPUs
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
   processes  prometheus (25343) 100.0 %
-  load       ▅▃▇▆▅▅▆▃▆▇▄▄▆▆▆▅▆▆▆▅▅▆▄▅▇▇█▅▆▄▅█▇▅▅▆▅▄▅▃▄▅▅▆█▆▆▅▅▆▆▆▄▃▇▅▆▃▅▄  each 167 ms, 0.27 to 1.00 CPUs
+  load       ▄▄▇▅▅▅▄▆▅▅▄▅▆▆▅▆▅▇▄▆▄▆▆▇█▄▆▄▆█▆▅▅▆▄▅▄▄▅▅▆▆▇▆▅▅▅▆▅▃▆▅▆▂▅  each 180 ms, 0.22 to 1.01 CPUs
 
   self %  self s  total %  total s  function                                                      hottest line
     4.09    0.25     7.53     0.46  runtime.scanobject                                            runtime/mgcmark.go:1324
@@ -119,7 +119,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
   recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.…
   processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
-  load       █▇█▇█▇█▇█▇█▇█▇█▆█▇█▇█▆█▇█▇█▇█▆  each 90 ms, 0.79 to 1.12 CPUs
+  load       ███████████████████████████  each 100 ms, 0.90 to 1.01 CPUs
 
   self %  self s  total %  total s  function            hottest line
     1.89    0.05     2.26     0.06  ggc_internal_alloc  cc1plus
@@ -144,7 +144,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
   recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.cpp -o /dev/null, Linux 6.18.44-fc-v669 …
   processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
-  load       ▇▆▆▆█▆▆▆█▆▆▆█▆▆▆█▆▆▆█▅▆▆█▆▆▆█▆▅▆█▆▆▆█▆▆▆█▆▆▅█▆▆▇█▆▆▇█▆▆▇█▆▆▅  each 45 ms, 0.67 to 1.34 CPUs
+  load       ▇███████████████▇█████▇█████████▇███████████▇  each 60 ms, 0.83 to 1.01 CPUs
 
   self %  self s  total %  total s  function                        hottest line
     1.89    0.05     2.26     0.06  ggc_internal_alloc              cc1plus
@@ -185,7 +185,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   265 samples of cpu-clock at 99 Hz: 2.68 s of CPU time in 2.70 s, 0.99 of 2 CPUs
   recorded   2026-11-25T13:47:44Z on build-1 by gosym record -- g++ -O2 -c words.cpp -o /dev/null, Linux 6.18.44-fc-v669 x86_64
   processes  cc1plus (25306) 98.9 %, as (25327) 1.1 %
-  load       ▇▆▆▆█▆▆▆█▆▆▆█▆▆▆█▆▆▆█▅▆▆█▆▆▆█▆▅▆█▆▆▆█▆▆▆█▆▆▅█▆▆▇█▆▆▇█▆▆▇█▆▆▅  each 45 ms, 0.67 to 1.34 CPUs
+  load       ▇███████████████▇█████▇█████████▇███████████▇  each 60 ms, 0.83 to 1.01 CPUs
 
   self %  self s  total %  total s  function                        hottest line
     1.89    0.05     2.26     0.06  ggc_internal_alloc              cc1plus
@@ -261,7 +261,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   1,184 samples of cpu-clock at 99 Hz: 11.96 s of CPU time in 6.00 s, 1.99 of 2 CPUs
   recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
   processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, …
-  load       ████████████████████████████████████████████████████████████  each 100 ms, 1.82 to 2.00 CPUs
+  load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
 
   self %  self s  total %  total s  function                                             hottest line
     4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                             python3.11
@@ -302,7 +302,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   1,184 samples of cpu-clock at 99 Hz: 11.96 s of CPU time in 6.00 s, 1.99 of 2 CPUs
   recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
   processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, gzip (46 processes) 4.5 %, and 7 more
-  load       ████████████████████████████████████████████████████████████  each 100 ms, 1.82 to 2.00 CPUs
+  load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
 
   self %  self s  total %  total s  function                                                hottest line
     4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                                python3.11

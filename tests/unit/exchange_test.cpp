@@ -35,11 +35,11 @@ std::string encoded(const Profile& profile) {
   return written_by([&](const Write& write) { encode_pprof(profile, write); });
 }
 
-// The demo profile as pprof has it: in nanoseconds, and what has no name has none yet.
-constexpr std::string_view kDemoInNanoseconds =
-    "a: b;[no mapping];main.loop;main.loop 10000000\n"
-    "demo;main.main;main.process;[not symbolized];write_[k] 20000000\n"
-    "demo;main.main;main.process;main.compute 50000000\n";
+// The demo profile as pprof has it: what has no name has none yet.
+constexpr std::string_view kDemoInTicks =
+    "a: b;[no mapping];main.loop;main.loop 1\n"
+    "demo;main.main;main.process;[not symbolized];write_[k] 2\n"
+    "demo;main.main;main.process;main.compute 5\n";
 
 // A profile.proto, put together field by field.
 class Pprof {
@@ -194,19 +194,39 @@ TEST_CASE("pprof reader: what write_pprof() wrote") {
   Profile demo = make_demo_profile();
   auto profile = read_pprof(encoded(demo), kBudget);
   REQUIRE(profile);
-  CHECK(folded(*profile) == kDemoInNanoseconds);
+  CHECK(folded(*profile) == kDemoInTicks);
   CHECK(profile->total_count() == 8);
-  CHECK(profile->total_amount() == 80'000'000);
-  CHECK(profile->info.events.front().unit == "nanoseconds");
-  CHECK(profile->info.events.front().name == "cpu");
+  CHECK(profile->total_amount() == 8);
+  CHECK(profile->period() == 10'000'000);
+  CHECK(profile->info.events.front().name == "cpu-clock");
   CHECK(profile->info.source == "a pprof profile");
   CHECK(encoded(*profile) == encoded(*read_pprof(encoded(*profile), kBudget)));
+}
+
+TEST_CASE("pprof reader: ticks of a clock, where all samples are some number of them") {
+  Profile demo = make_demo_profile();
+  demo.samples[0].skipped = 3;
+  auto ticks = read_pprof(encoded(demo), kBudget);
+  REQUIRE(ticks);
+  CHECK(ticks->total_amount() == 11);
+  CHECK(ticks->total_count() == 8);
+  auto has_nanoseconds = [&] {
+    auto profile = read_pprof(encoded(demo), kBudget);
+    return profile && profile->info.events.front().unit == "nanoseconds" &&
+           profile->info.events.front().name == "cpu";
+  };
+  CHECK_FALSE(has_nanoseconds());
+  // Their period is not the one that the event's frequency has.
+  demo.info.events.front() = {.name = "cpu-clock", .period = 7};
+  CHECK(has_nanoseconds());
+  demo.info.events.front() = {.name = "cpu", .period = 10'000'000, .unit = "nanoseconds"};
+  CHECK(has_nanoseconds());
 }
 
 TEST_CASE("pprof reader: compressed, in one member or more") {
   Profile demo = make_demo_profile();
   std::string file = written_by([&](const Write& write) { write_pprof(demo, write); });
-  CHECK(folded(*read_pprof(file, kBudget)) == kDemoInNanoseconds);
+  CHECK(folded(*read_pprof(file, kBudget)) == kDemoInTicks);
   std::string twice = *gunzip(file + file, kBudget);
   CHECK(twice.size() == 2 * gunzip(file, kBudget)->size());
   CHECK(gunzip(file, 100).error().message() == "gzip: more than 100 B unpacked");

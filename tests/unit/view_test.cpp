@@ -353,16 +353,16 @@ TEST_CASE("dimension: names, perf's names, and labels") {
 TEST_CASE("timeline: steps grow with the time, and parts have what steps have") {
   Timeline timeline;
   timeline.add(0, 1);
-  timeline.add(1'999'999'999, 2);
+  timeline.add(19'999'999'999, 2);
   CHECK(timeline.step() == 1'000'000);
-  CHECK(timeline.amounts().size() == 2000);
-  timeline.add(10'000'000'000, 4);
-  CHECK(timeline.step() == 8'000'000);
-  CHECK(timeline.amounts().size() == 1251);
+  CHECK(timeline.amounts().size() == 20'000);
+  timeline.add(100'000'000'000, 4);
+  CHECK(timeline.step() == 10'000'000);
+  CHECK(timeline.amounts().size() == 10'001);
   CHECK(timeline.amounts()[0] == 1);
-  CHECK(timeline.amounts()[249] == 2);
-  CHECK(timeline.amounts()[1250] == 4);
-  std::vector<double> parts = timeline.parts(3, 12'000'000'000);
+  CHECK(timeline.amounts()[1999] == 2);
+  CHECK(timeline.amounts()[10'000] == 4);
+  std::vector<double> parts = timeline.parts(3, 120'000'000'000);
   CHECK(parts[0] == doctest::Approx(3));
   CHECK(parts[1] == doctest::Approx(0));
   CHECK(parts[2] == doctest::Approx(4));
@@ -378,8 +378,25 @@ TEST_CASE("timeline: steps grow with the time, and parts have what steps have") 
   CHECK(sum == 1026);
   Timeline late;
   late.add(UINT64_MAX, 7);
-  CHECK(late.amounts().size() <= 2000);
+  CHECK(late.amounts().size() <= 20'000);
   CHECK(late.amounts().back() == 7);
+}
+
+TEST_CASE("timeline: one of longer steps is added to one of shorter ones") {
+  Timeline sum;
+  sum.add(19'000'000, 1);
+  sum.add(20'000'000, 2);
+  Timeline page(20'000'000);
+  page.add(0, 4);
+  page.add(59'999'999, 8);
+  sum.add(page, 20'000'000);
+  CHECK(sum.step() == 20'000'000);
+  CHECK(sum.amounts() == std::vector<uint64_t>{1, 6, 0, 8});
+  Timeline other(50'000'000);
+  other.add(0, 16);
+  sum.add(other, 0);
+  CHECK(sum.step() == 100'000'000);
+  CHECK(sum.amounts() == std::vector<uint64_t>{31});
 }
 
 TEST_CASE("sample keys: of whom samples are") {
