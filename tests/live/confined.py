@@ -28,7 +28,7 @@ KEPT = PLACE / "gosym-to-be-kept"
 
 # Attacks that only Landlock refuses who may open files.
 BY_PATH = {"write-etc", "write", "read-shadow", "read-shadow-found", "read-shadow-as-source", "remove", "rename",
-           "mkdir"}
+           "mkdir", "execute"}
 
 
 @functools.cache
