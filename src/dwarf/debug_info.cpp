@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "base/demangle.h"
 #include "base/text.h"
 #include "dwarf/dies.h"
 #include "dwarf/line_table.h"
@@ -388,17 +389,37 @@ std::string_view DebugInfo::keep(std::string text) {
   return *kept;
 }
 
+namespace {
+
+const char* text_of(Dwarf_Die& function, std::initializer_list<unsigned int> names) {
+  Dwarf_Attribute attribute;
+  for (unsigned int name : names)
+    if (const char* text = dwarf_formstring(dwarf_attr_integrate(&function, name, &attribute)))
+      return text;
+  return nullptr;
+}
+
+}  // namespace
+
 // The name that the linker knows the function by, if the compiler noted it; else that in the
-// source, which is the same for C and Go.
+// source, which is the same for C and Go. And where nobody can read the linker's, as those with
+// the constraints of C++20.
 std::string_view DebugInfo::name_of(Dwarf_Die& function) {
-  auto text_of_any = [&](unsigned int name) {
-    Dwarf_Attribute attribute;
-    return dwarf_formstring(dwarf_attr_integrate(&function, name, &attribute));
-  };
-  for (unsigned int name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-    if (const char* text = text_of_any(name))
-      return keep(start_of(text));
-  const char* name = text_of_any(DW_AT_name);
+  const char* linked = text_of(function, {DW_AT_linkage_name, DW_AT_MIPS_linkage_name});
+  if (linked == nullptr)
+    return source_name_of(function);
+  std::string_view name = keep(start_of(linked));
+  if (!name.starts_with("_Z"))
+    return name;
+  auto [known, is_new] = readable_.try_emplace(name, name);
+  if (is_new && !demangle(name, /*is_short=*/false))
+    if (std::string_view in_source = source_name_of(function); !in_source.empty())
+      known.value() = in_source;
+  return known->second;
+}
+
+std::string_view DebugInfo::source_name_of(Dwarf_Die& function) {
+  const char* name = text_of(function, {DW_AT_name});
   return name != nullptr ? keep(scope_of(function) + start_of(name)) : "";
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <elfutils/libdw.h>
+#include <tsl/robin_map.h>
 
 #include <memory>
 #include <optional>
@@ -99,6 +100,7 @@ private:
   std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
   std::string_view name_of(Dwarf_Die& function);
+  std::string_view source_name_of(Dwarf_Die& function);
   std::string scope_of(Dwarf_Die function);
   std::string_view keep(std::string text);
 
@@ -115,6 +117,8 @@ private:
   std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;
   uint64_t texts_size_ = 0;
+  // What functions are called whose linker's names are of C++, by these.
+  tsl::robin_map<std::string_view, std::string_view> readable_;
   uint64_t split_units_ = 0;
   uint64_t missing_units_ = 0;
   std::string first_missing_;

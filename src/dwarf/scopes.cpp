@@ -13,6 +13,17 @@ bool is_call_operator(Dwarf_Die& function) {
   return name != nullptr && std::string_view(name) == "operator()";
 }
 
+// Whether the source's name is asked for: there is none of the linker's, or one that may have
+// constraints of C++20, which demanglers cannot read that are older.
+bool is_named_by_source(Dwarf_Die& function) {
+  Dwarf_Attribute attribute;
+  const char* linked = dwarf_formstring(dwarf_attr(&function, DW_AT_linkage_name, &attribute));
+  if (linked == nullptr)
+    return true;
+  std::string_view name = linked;
+  return name.find('Q') != name.npos || name.find("Tk") != name.npos;
+}
+
 }  // namespace
 
 Scopes Scopes::read(Dwarf_Die unit, Budget& left) {
@@ -29,7 +40,7 @@ char* Scopes::add(DieWalk walk, Dwarf_Die parent, size_t scope, int depth) {
   return for_each_child(walk, parent, [&](Dwarf_Die& child) -> char* {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
-        if (scope != 0 && dwarf_hasattr(&child, DW_AT_linkage_name) == 0)
+        if (scope != 0 && is_named_by_source(child))
           functions_[child.addr] = scope;
         [[fallthrough]];
       case DW_TAG_namespace:

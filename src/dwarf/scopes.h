@@ -12,14 +12,15 @@
 namespace gosym::dwarf {
 
 // The namespaces, classes and functions of a unit that functions are declared in. Compilers
-// note no linker's name of functions that the linker never sees; this tells them apart.
+// note no linker's name of functions that the linker never sees; this tells them apart. And
+// some of the linker's nobody can read.
 class Scopes {
 public:
   static Scopes read(Dwarf_Die unit, Budget& left);
 
   // What is before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty if
-  // it is in no scope, or has a linker's name. g++ gives lambdas no name: the first one in
-  // main() is "main::{lambda#1}::", as c++filt would say without its parameters.
+  // it is in no scope, or has a linker's name that can be read. g++ gives lambdas no name: the
+  // first one in main() is "main::{lambda#1}::", as c++filt would say without its parameters.
   std::string prefix_of(Dwarf_Die function) const;
   // What it takes in memory, about.
   uint64_t memory_size() const;

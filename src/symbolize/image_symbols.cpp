@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/demangle.h"
 #include "base/text.h"
 #include "elf/kind.h"
 #include "symbolize/sources.h"
@@ -219,11 +220,16 @@ bool ImageSymbols::may_guess(ImageAddress address) const {
 }
 
 // Debugging information has the plain names of some constructors and of parts that the compiler
-// split off; the linker's tell them apart.
+// split off; the linker's tell them apart. But not where nobody can read those.
 void ImageSymbols::name_by_symbol(ImageAddress address, Call& call) const {
   std::vector<Call> symbol;
-  if (symtab_ && symtab_->find(address, symbol))
-    call.function = symbol.back().function;
+  if (!symtab_ || !symtab_->find(address, symbol))
+    return;
+  std::string_view name = symbol.back().function;
+  bool is_readable = !name.starts_with("_Z") || call.function.starts_with("_Z") ||
+                     demangle(name, /*is_short=*/false);
+  if (is_readable)
+    call.function = name;
 }
 
 std::vector<FunctionRange> ImageSymbols::functions() const {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/demangle.h"
 #include "base/text.h"
-#include "symbolize/demangle.h"
 
 namespace gosym {
 

@@ -190,12 +190,31 @@ def libc():
     compare(library, debug_file, "--debug-dir", debug_file[:debug_file.index("/.build-id")])
 
 
+def constraints():
+    """Names as Clang 18 mangles what C++20 constrains, which older demanglers do not read: the source's."""
+    source, program = WORK / "constraints.cpp", WORK / "constraints"
+    source.write_text("""namespace my {
+__attribute__((noinline)) int twice(int v) __asm__("_ZN2my5twiceITkSt8integraliEET_S1_");
+int twice(int v) { return v * 2; }
+struct Box { int get(int v) __asm__("_ZN2my3Box3getIdEEDaT_Qsr3stdE14floating_pointIS1_E"); };
+__attribute__((noinline)) int Box::get(int v) { return v / 2; }
+}
+int main(int count, char**) { return my::twice(count) + my::Box().get(count); }
+""")
+    for compiler in ("g++", "clang++"):
+        compiled(compiler, "-g", "-O1", source, output=program)
+        addresses = [int(line.split()[0], 16) for line in call("nm", program).out.splitlines() if " _ZN2my" in line]
+        told = [answer[0][0] for answer in ours(program, addresses)]
+        assert sorted(told) == ["my::Box::get", "my::twice"], told
+
+
 run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
       lambda compiler=compiler, version=version: cpp(compiler, f"-gdwarf-{version}"))
      for compiler in ("g++", "clang++") for version in (4, 5)] +
     [("libc with its debug file: as llvm-symbolizer has it", libc),
      ("C++ stripped, with a separate debug file: as before", stripped),
-     ("lambdas of g++: as the symbol table tells them apart", lambdas)] +
+     ("lambdas of g++: as the symbol table tells them apart", lambdas),
+     ("names with constraints of C++20: as the source has them", constraints)] +
     [("Rust: as llvm-symbolizer has it", rust)] * (shutil.which("rustc") is not None) +
     [(f"Go {version} without its function table: as llvm-symbolizer has it",
       lambda version=version: go_program(version)) for version in ("1.19", "1.27")], root=False)

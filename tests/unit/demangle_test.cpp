@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "symbolize/demangle.h"
+#include "base/demangle.h"
 #include "symbolize/names.h"
 
 namespace gosym::demangle_test {
@@ -33,14 +33,30 @@ TEST_CASE("demangle: Rust of both schemes, and D") {
   CHECK(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE") ==
         "core::fmt::Formatter::pad | core::fmt::Formatter::pad");
   CHECK(shown("_RNvNtCs1234_7mycrate3foo3bar") == "mycrate::foo::bar | mycrate::foo::bar");
-  CHECK(shown("_D3foo3barFiZv") == "foo.bar(int) | foo.bar(int)");
-  CHECK(shown("_D3foo3barFiZv.constprop.0") ==
-        "foo.bar(int) | foo.bar(int) [clone .constprop.0]");
+  CHECK(shown("_D3foo3barFiZv") == "foo.bar | foo.bar(int)");
+  CHECK(shown("_D3foo3barFiZv.constprop.0") == "foo.bar | foo.bar(int) [clone .constprop.0]");
+  CHECK(shown("_D3foo1S3getMxFZi") == "foo.S.get | foo.S.get() const");
+  CHECK(shown("_D3foo3barFiZ3bazMFaZv") == "foo.bar.baz | foo.bar(int).baz(char)");
+  CHECK(shown("_D3std4conv__T2toTiZ__TQjTAxaZQqFNaNfQkZi") ==
+        "std.conv.to!(...).to!(...).to | std.conv.to!(int).to!(const(char)[]).to(const(char))");
+  CHECK(shown("_D4core4sync5mutex5Mutex6__initZ") ==
+        "initializer for core.sync.mutex.Mutex | initializer for core.sync.mutex.Mutex");
   CHECK(shown("_RINvNtCs1234_4core3mem7replacejE") ==
         "core::mem::replace::<...> | core::mem::replace::<usize>");
   CHECK(shown("_RNvXCs1234_7mycrateINtB2_3BoxjENtB2_5Shape4area") ==
         "<mycrate::Box<...> as mycrate::Shape>::area | "
         "<mycrate::Box<usize> as mycrate::Shape>::area");
+}
+
+TEST_CASE("demangle: letters of Rust's older scheme") {
+  CHECK(shown("_ZN1r13gr$uf6$$udf$e17h681a46c05f68c07dE") == "r::größe | r::größe");
+  CHECK(shown("_ZN1r8_$u540d$8_$u524d$17h34452e4a8b051e69E") == "r::名::前 | r::名::前");
+  // A surrogate, a control, and too large a number.
+  for (std::string_view number : {"$ud800$", "$u85$", "$u110000$", "$uffffffff0000f6$"}) {
+    std::string name = fmt::format("r::f{}", number);
+    CHECK(shown(fmt::format("_ZN1r{}f{}17h681a46c05f68c07dE", number.size() + 1, number)) ==
+          name + " | " + name);
+  }
 }
 
 TEST_CASE("demangle: functions of C++ in a Go table") {

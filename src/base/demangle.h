@@ -11,7 +11,8 @@ namespace gosym {
 // no person would read it. With `is_short` without parameters, and for C++ with "<...>" for
 // what templates were given: "std::vector<...>::push_back"; but lambdas stay, as functions that
 // call them differ by nothing else: "std::_Function_handler<...,
-// main::{lambda()#1}>::_M_invoke".
+// main::{lambda()#1}>::_M_invoke". Likewise for D: "std.conv.to!(int).to(char[])" ->
+// "std.conv.to!(...).to".
 std::optional<std::string> demangle(std::string_view name, bool is_short);
 
 // The same of a name that was never mangled, as debugging information has some.

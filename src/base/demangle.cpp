@@ -1,4 +1,4 @@
-#include "symbolize/demangle.h"
+#include "base/demangle.h"
 
 // libiberty.h, which it includes, would declare basename() as no other header does.
 #define HAVE_DECL_BASENAME 1
@@ -10,6 +10,9 @@
 #include <cstdlib>
 #include <memory>
 #include <vector>
+
+#include "base/text.h"
+#include "base/width.h"
 
 namespace gosym {
 
@@ -175,6 +178,47 @@ std::string shorten_templates(std::string_view name, bool is_rust, int nesting =
   return depth == 0 && kept == 0 ? result : std::string(name);
 }
 
+// "foo.to!(int).to(char[]) const" -> "foo.to!(...).to". What stands behind parameters, up to
+// the next name, goes with them; each function around it may have some.
+std::string shorten_d(std::string_view name) {
+  std::string result;
+  int depth = 0;
+  bool is_name = true;  // else it is behind parameters
+  for (char c : name) {
+    if (c == '(' && depth == 0) {
+      is_name &= result.ends_with('!');
+      result += is_name ? "(...)" : "";
+    }
+    if (c == '.' && depth == 0)
+      is_name = true;
+    depth += c == '(' ? 1 : 0;
+    if (depth == 0 && is_name)
+      result += c;
+    depth -= c == ')' ? 1 : 0;
+  }
+  return depth == 0 && !result.empty() ? result : std::string(name);
+}
+
+// The older scheme of Rust has letters beyond ASCII as numbers, which its demangler leaves:
+// "gr$uf6$$udf$e".
+std::string with_letters(std::string_view name) {
+  constexpr std::string_view kBegin = "$u";
+  constexpr uint64_t kFirstLetter = 0xa0;  // controls stay numbers
+  constexpr uint64_t kLastLetter = 0x10ffff;
+  std::string result;
+  for (size_t at = 0; (at = name.find(kBegin)) != name.npos;) {
+    size_t digits = at + kBegin.size();
+    size_t end = std::min(name.find('$', digits), name.size());
+    uint64_t number = parse_hex(name.substr(digits, end - digits)).value_or(0);
+    bool is_letter = end < name.size() && number >= kFirstLetter && number <= kLastLetter;
+    std::string letter = is_letter ? utf8_of(static_cast<char32_t>(number)) : std::string();
+    result += name.substr(0, at);
+    result += letter.empty() ? kBegin : letter;
+    name.remove_prefix(letter.empty() ? digits : end + 1);
+  }
+  return result.append(name);
+}
+
 }  // namespace
 
 std::optional<std::string> demangle(std::string_view name, bool is_short) {
@@ -183,12 +227,16 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
     return std::nullopt;
   std::string text(name);
   // First: the older scheme of Rust is one of C++ with a hash at its end.
-  if (auto rust = run(rust_demangle_callback, text.c_str(), 0))
-    return is_short ? shorten_templates(*rust, /*is_rust=*/true) : rust;
+  if (auto rust = run(rust_demangle_callback, text.c_str(), 0)) {
+    std::string readable = with_letters(*rust);
+    return is_short ? shorten_templates(readable, /*is_rust=*/true) : readable;
+  }
   if (name.starts_with("_D")) {
     std::string_view suffix = clone_suffix(name);
     auto result = demangle_d(text.substr(0, name.size() - suffix.size()));
-    if (result && !is_short && !suffix.empty())
+    if (result && is_short)
+      return shorten_d(*result);
+    if (result && !suffix.empty())
       *result += " [clone " + std::string(suffix) + "]";
     return result;
   }
