@@ -242,7 +242,7 @@ void keep_event(const RecordedEvent& event, Profile& profile) {
 }
 
 // The steps of time that are wanted of a page.
-uint64_t step_of_page(const Profile& page, const Wanted& wanted, const ReportOptions& options) {
+uint64_t wanted_step(const Profile& page, const Wanted& wanted, const ReportOptions& options) {
   if (wanted.is_whole)
     return page.time_step;
   if (options.is_compared && options.side)
@@ -306,7 +306,7 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
     // The only kind that knows when a sample was: times are of no use in a sum, whose parts
     // may lie days apart.
     if (profiles.size() == 1 && one.kind == InputKind::kPage) {
-      widen_steps(profile, step_of_page(profile, wanted, options));
+      widen_steps(profile, wanted_step(profile, wanted, options));
       result.profile = std::move(profile);
       return result;
     }
@@ -346,7 +346,7 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   group_by.has_tids |= options.format == "pprof" || wanted.is_whole;
   group_by.has_wakers |= options.format == "pprof" || wanted.is_whole;
   if (wanted.is_whole)
-    group_by.time_step = gosym::step_of_page(duration);
+    group_by.time_step = step_of_page(duration);
   group_by.has_goids |= options.has_goids;
   group_by.has_creators = options.has_creators;
   auto named = profile_of(recordings, wanted, files);
