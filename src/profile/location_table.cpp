@@ -31,9 +31,10 @@ LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Even
     : kernel_history_(events), processes_(std::move(events)) {
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
+  size_t pieces = 2'000'000;  // a map of 63 MiB has some million
   told_code_.reserve(perf_maps.size());
   for (const RecordedPerfMap& map : perf_maps)
-    told_code_.emplace_back(map);
+    told_code_.emplace_back(map, pieces);
   for (const RecordedPerfMap& map : perf_maps)
     perf_maps_[processes_.address_space(map.pid, map.time).program] =
         static_cast<uint32_t>(&map - perf_maps.data() + 1);

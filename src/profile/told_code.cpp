@@ -20,14 +20,12 @@ std::vector<PerfMapMark> rising(const std::vector<PerfMapMark>& marks) {
 
 }  // namespace
 
-ToldCode::ToldCode(const RecordedPerfMap& map) {
-  // Twice as many as maps of 63 MiB have. What lies beyond is taken for code that stays.
-  constexpr size_t kMaxRanges = 1'000'000;
+ToldCode::ToldCode(const RecordedPerfMap& map, size_t& left) {
   Ranges told;
   std::vector<PerfMapMark> marks = rising(map.marks);
   auto mark = marks.begin();
   std::string_view text = map.text;
-  for (size_t begin = 0; mark != marks.end() && told.size() < kMaxRanges;) {
+  for (size_t begin = 0; mark != marks.end() && told.size() + remade_.size() < left;) {
     size_t end = text.find('\n', begin) + 1;
     if (end == 0)
       break;
@@ -40,6 +38,7 @@ ToldCode::ToldCode(const RecordedPerfMap& map) {
     if (versions_.empty() || versions_.back() != *mark)
       versions_.push_back(*mark);
   }
+  left -= std::min(left, remade_.size());
 }
 
 bool ToldCode::add(Ranges& ranges, uint64_t first, uint64_t last, Ranges* common) {

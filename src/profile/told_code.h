@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -15,7 +16,9 @@ class ToldCode {
 public:
   static constexpr uint64_t kAll = UINT64_MAX;
 
-  explicit ToldCode(const RecordedPerfMap& map);
+  // `left` is how many pieces of code may be told apart, of this map and of others after it.
+  // What lies beyond is taken for code that stays.
+  ToldCode(const RecordedPerfMap& map, size_t& left);
 
   // 0 before there was any.
   uint32_t version_at(uint64_t time) const;
