@@ -245,6 +245,10 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
   return result && is_short ? shorten_templates(*result, /*is_rust=*/false) : result;
 }
 
+bool is_unreadable(std::string_view name) {
+  return name.starts_with("_Z") && !demangle(name, /*is_short=*/false);
+}
+
 std::string shorten_native(std::string_view name) {
   if (name.size() > kMaxOutput || name.find('<') == name.npos)
     return std::string(name);

@@ -15,7 +15,12 @@ namespace gosym {
 // "std.conv.to!(...).to".
 std::optional<std::string> demangle(std::string_view name, bool is_short);
 
-// The same of a name that was never mangled, as debugging information has some.
+// True for a name that a compiler of C++ mangled, and that demangle() does not read: libiberty
+// of Debian 12 does not know the constraints of C++20.
+bool is_unreadable(std::string_view name);
+
+// Shortens a name that was never mangled, as debugging information has some, as demangle()
+// does.
 std::string shorten_native(std::string_view name);
 
 }  // namespace gosym

@@ -179,9 +179,8 @@ std::string DebugInfo::missing_text() const {
       missing_units_ == 1 ? "" : " and others");
 }
 
-// Counts those that were split off, and that are not there.
-bool DebugInfo::has_code(Dwarf_CU* unit) {
-  Dwarf_Die own;
+// Gives the DIE of a unit, and counts those that were split off, and that are not there.
+bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
   uint8_t type = 0;
   uint64_t id = 0;
   if (dwarf_cu_info(unit, nullptr, &type, &own, nullptr, &id, nullptr, nullptr) != 0 ||
@@ -282,10 +281,9 @@ bool DebugInfo::read_unit_ranges() {
   Dwarf_CU* unit = nullptr;
   while (dwarf_get_units(session_->dwarf, unit, &unit, nullptr, nullptr, nullptr, nullptr) ==
          0) {
-    if (!has_code(unit))
-      continue;
     Dwarf_Die own;
-    dwarf_cu_info(unit, nullptr, nullptr, &own, nullptr, nullptr, nullptr, nullptr);
+    if (!has_code(unit, own))
+      continue;
     // The ranges of a split unit are with its skeleton. Those of what the linker has discarded
     // stay, at addresses where no code is.
     for_each_range(nullptr, own, session_->left.ranges, [&](uint64_t begin, uint64_t end) {
@@ -391,7 +389,8 @@ std::string_view DebugInfo::keep(std::string text) {
 
 namespace {
 
-const char* text_of(Dwarf_Die& function, std::initializer_list<unsigned int> names) {
+// An attribute of the function, or of the one that it is a copy of.
+const char* text_of_any(Dwarf_Die& function, std::initializer_list<unsigned int> names) {
   Dwarf_Attribute attribute;
   for (unsigned int name : names)
     if (const char* text = dwarf_formstring(dwarf_attr_integrate(&function, name, &attribute)))
@@ -402,24 +401,23 @@ const char* text_of(Dwarf_Die& function, std::initializer_list<unsigned int> nam
 }  // namespace
 
 // The name that the linker knows the function by, if the compiler noted it; else that in the
-// source, which is the same for C and Go. And where nobody can read the linker's, as those with
-// the constraints of C++20.
+// source, which is the same for C and Go, and is taken for what is_unreadable(), too.
 std::string_view DebugInfo::name_of(Dwarf_Die& function) {
-  const char* linked = text_of(function, {DW_AT_linkage_name, DW_AT_MIPS_linkage_name});
+  const char* linked = text_of_any(function, {DW_AT_linkage_name, DW_AT_MIPS_linkage_name});
   if (linked == nullptr)
     return source_name_of(function);
   std::string_view name = keep(start_of(linked));
   if (!name.starts_with("_Z"))
     return name;
   auto [known, is_new] = readable_.try_emplace(name, name);
-  if (is_new && !demangle(name, /*is_short=*/false))
+  if (is_new && is_unreadable(name))
     if (std::string_view in_source = source_name_of(function); !in_source.empty())
       known.value() = in_source;
   return known->second;
 }
 
 std::string_view DebugInfo::source_name_of(Dwarf_Die& function) {
-  const char* name = text_of(function, {DW_AT_name});
+  const char* name = text_of_any(function, {DW_AT_name});
   return name != nullptr ? keep(scope_of(function) + start_of(name)) : "";
 }
 

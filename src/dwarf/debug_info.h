@@ -86,7 +86,7 @@ private:
   DebugInfo(const elf::Image& image, PlainFile file, PlainFile alternate);
   static ElfHandle open_elf(Bytes file);
   bool is_code(uint64_t address) const;
-  bool has_code(Dwarf_CU* unit);
+  bool has_code(Dwarf_CU* unit, Dwarf_Die& own);
   bool find_code(Dwarf_CU* unit, CodeUnit& found);
   const PackagedUnit* open_packaged(Dwarf_Die& own, uint64_t id);
   Bytes section(std::string_view name) const;
@@ -117,7 +117,7 @@ private:
   std::vector<UnitRange> ranges_;     // by begin
   std::unordered_set<std::string> texts_;
   uint64_t texts_size_ = 0;
-  // What functions are called whose linker's names are of C++, by these.
+  // The names that C++ functions are shown by, for each of their linker's names.
   tsl::robin_map<std::string_view, std::string_view> readable_;
   uint64_t split_units_ = 0;
   uint64_t missing_units_ = 0;

@@ -13,8 +13,8 @@ bool is_call_operator(Dwarf_Die& function) {
   return name != nullptr && std::string_view(name) == "operator()";
 }
 
-// Whether the source's name is asked for: there is none of the linker's, or one that may have
-// constraints of C++20, which demanglers cannot read that are older.
+// True if the source's name is asked for: there is none of the linker's, or that may have
+// constraints of C++20, of which there are signs in it.
 bool is_named_by_source(Dwarf_Die& function) {
   Dwarf_Attribute attribute;
   const char* linked = dwarf_formstring(dwarf_attr(&function, DW_AT_linkage_name, &attribute));

@@ -220,15 +220,13 @@ bool ImageSymbols::may_guess(ImageAddress address) const {
 }
 
 // Debugging information has the plain names of some constructors and of parts that the compiler
-// split off; the linker's tell them apart. But not where nobody can read those.
+// split off; the linker's tell them apart, unless they are unreadable.
 void ImageSymbols::name_by_symbol(ImageAddress address, Call& call) const {
   std::vector<Call> symbol;
   if (!symtab_ || !symtab_->find(address, symbol))
     return;
   std::string_view name = symbol.back().function;
-  bool is_readable = !name.starts_with("_Z") || call.function.starts_with("_Z") ||
-                     demangle(name, /*is_short=*/false);
-  if (is_readable)
+  if (call.function.starts_with("_Z") || !is_unreadable(name))
     call.function = name;
 }
 

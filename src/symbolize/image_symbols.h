@@ -59,7 +59,7 @@ public:
   const std::string& problem() const { return problem_; }
   // What went wrong when addresses were looked for; empty if nothing did.
   std::string search_problem() const;
-  // What would go wrong: reads which units there are of the debugging information.
+  // The problem that its debugging information has, of which this reads the list of units.
   std::string debug_problem() const;
   // Whether there is a Go function table that cannot be used.
   bool has_damaged_table() const { return !binary_->go_problem().empty(); }
