@@ -82,15 +82,4 @@ std::map<PerfMapPlace, std::string_view> find_in_perf_map(
   return names;
 }
 
-std::map<uint64_t, std::string_view> find_in_perf_map(std::string_view text,
-                                                      const std::set<uint64_t>& addresses) {
-  std::set<PerfMapPlace> places;
-  for (uint64_t address : addresses)
-    places.insert({.address = address});
-  std::map<uint64_t, std::string_view> names;
-  for (const auto& [place, name] : find_in_perf_map(text, places))
-    names.emplace(place.address, name);
-  return names;
-}
-
 }  // namespace gosym::proc

@@ -48,8 +48,4 @@ struct PerfMapPlace {
 std::map<PerfMapPlace, std::string_view> find_in_perf_map(std::string_view text,
                                                           const std::set<PerfMapPlace>& places);
 
-// The same with all of the map.
-std::map<uint64_t, std::string_view> find_in_perf_map(std::string_view text,
-                                                      const std::set<uint64_t>& addresses);
-
 }  // namespace gosym::proc

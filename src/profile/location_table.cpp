@@ -89,7 +89,7 @@ LocationId LocationTable::location(Profile& profile, AddressSpace space, Mapping
   uint32_t map = profile.mappings[to_index(mapping)].perf_map;
   if (map != 0 && map == perf_map_of(space.program))
     key.told_size = told_code_[map - 1].size_of(
-        space.told_code, seen.address - (seen.is_return != 0 && seen.address > 0 ? 1 : 0));
+        space.told_code, Location{.is_return = seen.is_return != 0}.call_of(seen.address));
   return location(profile, key);
 }
 

@@ -141,7 +141,7 @@ struct Location {
   MappingId mapping = kNoMapping;
   RuntimeAddress address{};
   // Only where `mapping` is of a file whose segments cover the address, or of the vdso.
-  std::optional<ImageAddress> image_address;
+  std::optional<ImageAddress> image_address{};
   // Of kernel code that came during the recording, a BPF program for one; else empty.
   StringId kernel_name{};
   // The address follows a call: the call itself lies before it.

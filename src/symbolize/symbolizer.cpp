@@ -12,6 +12,7 @@
 #include "proc/kallsyms.h"
 #include "proc/perf_map.h"
 #include "profile/go_stacks.h"
+#include "profile/told_code.h"
 #include "symbolize/sources.h"
 #include "symbolize/symbol_cache.h"
 
@@ -212,7 +213,7 @@ void symbolize_by_perf_map(const std::vector<Location*>& locations, const Record
 }
 
 bool is_remade(const Location& location) {
-  return location.told_size != UINT64_MAX;
+  return location.told_size != ToldCode::kAll;
 }
 
 // Code that no file holds. Each process names its own, if it does.

@@ -135,16 +135,16 @@ uint64_t exercise_program(const std::string& path) {
 
 uint64_t exercise_perf_map(Bytes file) {
   std::string_view text = as_text(file);
-  std::set<uint64_t> addresses;
+  std::set<proc::PerfMapPlace> places;
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (auto entry = proc::parse_perf_map_line(line))
-      addresses.insert({entry->start, entry->last, entry->last + 1});
+      places.insert({{entry->start}, {entry->last}, {entry->last + 1}});
   }
-  auto names = proc::find_in_perf_map(text, addresses);
-  for (const auto& [address, name] : names) {
-    assert(addresses.contains(address) && !name.empty());
+  auto names = proc::find_in_perf_map(text, places);
+  for (const auto& [place, name] : names) {
+    assert(places.contains(place) && !name.empty());
     assert(name.data() >= text.data() &&
            name.data() + name.size() <= text.data() + text.size());
     (void)display_name(name, FrameSource::kPerfMap, NameForm::kShort);

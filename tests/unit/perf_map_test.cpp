@@ -11,8 +11,8 @@ namespace {
 
 // The name at an address, or "-".
 std::string name_at(std::string_view text, uint64_t address) {
-  auto names = proc::find_in_perf_map(text, {address});
-  auto name = names.find(address);
+  auto names = proc::find_in_perf_map(text, {{.address = address}});
+  auto name = names.find({.address = address});
   return name == names.end() ? "-" : std::string(name->second);
 }
 
@@ -55,10 +55,10 @@ TEST_CASE("perf map: an address has the name of the code that it lies in") {
   CHECK(name_at("", 0x1000) == "-");
   CHECK(name_at("\n", 0x1000) == "-");
 
-  auto names = proc::find_in_perf_map(text, {0x1000, 0x1004, 0x1018, 0x2000});
+  auto names = proc::find_in_perf_map(text, {{0x1000}, {0x1004}, {0x1018}, {0x2000}});
   CHECK(names.size() == 3);
-  CHECK(names.at(0x1004) == "first");
-  CHECK(names.at(0x1018) == "second");
+  CHECK(names.at({0x1004}) == "first");
+  CHECK(names.at({0x1018}) == "second");
 }
 
 TEST_CASE("perf map: where code was made anew, the later line counts") {
@@ -96,10 +96,10 @@ TEST_CASE("perf map: every prefix has the names of its whole lines, and no other
     CAPTURE(size);
     std::string_view prefix = std::string_view(text).substr(0, size);
     auto whole = static_cast<size_t>(std::count(prefix.begin(), prefix.end(), '\n'));
-    auto names = proc::find_in_perf_map(prefix, {0x1000, 0x2000, 0x3000});
+    auto names = proc::find_in_perf_map(prefix, {{0x1000}, {0x2000}, {0x3000}});
     CHECK(names.size() == whole);
     for (size_t i = 0; i < whole; i++)
-      CHECK(names[0x1000 * (i + 1)] == kNames[i]);
+      CHECK(names[{0x1000 * (i + 1)}] == kNames[i]);
   }
 }
 

@@ -126,6 +126,15 @@ public:
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
 };
 
+// The same, of which a recorder knows that the process has code that no file holds.
+class NoticedPerfMap : public OwnPerfMap {
+public:
+  NoticedPerfMap() { maps.notice(place, pid, 0); }
+
+  PerfMaps maps;
+  std::optional<PerfMaps::Place> place;
+};
+
 }  // namespace
 
 TEST_CASE("perf maps: that of a process which may have one") {
@@ -159,35 +168,30 @@ TEST_CASE("perf maps: only a regular file of the process's own is used") {
 }
 
 TEST_CASE("perf maps: what was written before an exec is not of the new program") {
-  OwnPerfMap own;
+  NoticedPerfMap own;
   own.write("1000 10 f\n");
-  PerfMaps maps;
-  std::optional<PerfMaps::Place> place;
-  maps.notice(place, own.pid, 0);
-  PerfMaps::renew(*place, monotonic_ns());
-  CHECK_FALSE(maps.read(*place, own.pid, 7));  // it has no code yet
+  PerfMaps::renew(*own.place, monotonic_ns());
+  CHECK_FALSE(own.maps.read(*own.place, own.pid, 7));  // it has no code yet
 
-  PerfMaps::renew(*place, monotonic_ns() + 10'000'000'000);
-  maps.notice(place, own.pid, 0);
-  CHECK(maps.read(*place, own.pid, 7)->problem == "not used: it is older than the process");
+  PerfMaps::renew(*own.place, monotonic_ns() + 10'000'000'000);
+  own.maps.notice(own.place, own.pid, 0);
+  CHECK(own.maps.read(*own.place, own.pid, 7)->problem ==
+        "not used: it is older than the process");
 }
 
 TEST_CASE("perf maps: only lines of a map are kept, and marks go with them") {
-  OwnPerfMap own;
-  PerfMaps maps;
-  std::optional<PerfMaps::Place> place;
-  maps.notice(place, own.pid, 0);
+  NoticedPerfMap own;
   std::ofstream file(own.path, std::ios::binary);
   auto add = [&](std::string_view text) {
     file << text << std::flush;
-    PerfMaps::watch(*place);
+    PerfMaps::watch(*own.place);
   };
   add("");
   add("1000 10 f\nroot:x:0:0:\n");
   add("1000 10 g\n1000");
   add(" 20 h\n");
   file << "1000 10 i\ntorn" << std::flush;
-  auto map = maps.read(*place, own.pid, 7);
+  auto map = own.maps.read(*own.place, own.pid, 7);
   REQUIRE(map);
   CHECK(map->text == "1000 10 f\n1000 10 g\n1000 20 h\n1000 10 i\n");
   std::vector<uint64_t> sizes;
@@ -198,36 +202,30 @@ TEST_CASE("perf maps: only lines of a map are kept, and marks go with them") {
 
   // What is written anew has marks of its own.
   own.write("2000 10 f\n");
-  PerfMaps::watch(*place);
-  map = maps.read(*place, own.pid, 7);
+  PerfMaps::watch(*own.place);
+  map = own.maps.read(*own.place, own.pid, 7);
   REQUIRE(map);
   CHECK(map->marks.size() == 1);
   CHECK(map->text == "2000 10 f\n");
 }
 
 TEST_CASE("perf maps: of a program that was left none is taken that was written since") {
-  OwnPerfMap own;
+  NoticedPerfMap own;
   own.write("1000 10 f\n");
-  PerfMaps maps;
-  std::optional<PerfMaps::Place> place;
-  maps.notice(place, own.pid, 0);
-  CHECK(maps.read_left(*place, own.pid, monotonic_ns())->text == "1000 10 f\n");
-  CHECK_FALSE(maps.read_left(*place, own.pid, monotonic_ns() - 10'000'000'000));
+  CHECK(own.maps.read_left(*own.place, own.pid, monotonic_ns())->text == "1000 10 f\n");
+  CHECK_FALSE(own.maps.read_left(*own.place, own.pid, monotonic_ns() - 10'000'000'000));
 }
 
 TEST_CASE("perf maps: of many marks every second one is left out, and the last kept") {
-  OwnPerfMap own;
-  PerfMaps maps;
-  std::optional<PerfMaps::Place> place;
-  maps.notice(place, own.pid, 0);
+  NoticedPerfMap own;
   std::ofstream file(own.path, std::ios::binary);
   for (int i = 0; i < 5000; i++) {
     file << "1000 10 f\n" << std::flush;
-    PerfMaps::watch(*place);
+    PerfMaps::watch(*own.place);
   }
-  CHECK(place->marks.size() > 500);
-  CHECK(place->marks.size() <= 1024);
-  CHECK(place->marks.back().size == 50'000);
+  CHECK(own.place->marks.size() > 500);
+  CHECK(own.place->marks.size() <= 1024);
+  CHECK(own.place->marks.back().size == 50'000);
 }
 
 TEST_CASE("perf maps: of a large one the end is used, from a whole line on") {

@@ -46,14 +46,15 @@ std::string name_of(const PerfMaps::Place& place) {
   return fmt::format("perf-{}.map", place.own_pid);
 }
 
-// Whether it is the initial user namespace, which has the same number everywhere.
+// True for the initial user namespace, which has the same number everywhere.
 bool is_initial(const UniqueFd& user_namespace) {
   constexpr ino_t kInitial = 0xeffffffd;
   struct stat status {};
   return fstat(user_namespace.get(), &status) == 0 && status.st_ino == kInitial;
 }
 
-// Of a process that began as root. A link could be another file of root, by its name.
+// True for a map that root wrote before it became another user. A second link could be another
+// file of root.
 bool is_of_root(const struct stat& status, const PerfMaps::Place& place) {
   return status.st_uid == 0 && status.st_nlink == 1 && place.has_root_mounts;
 }
@@ -84,8 +85,8 @@ void note_size(PerfMaps::Place& place, const struct stat& status) {
   place.watched_at = now;
 }
 
-// Of a text that begins at an offset of its file. The marks are those of the file, and become
-// those of what is kept.
+// Removes lines that are none of a map from a text that begins at an offset of its file. The
+// marks are those of the file, and become those of the lines that are kept.
 void keep_lines(std::string& text, uint64_t offset, std::vector<PerfMapMark>& marks) {
   auto mark = marks.begin();
   size_t kept = 0;
@@ -211,8 +212,7 @@ void PerfMaps::read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& 
 
 std::optional<RecordedPerfMap> PerfMaps::read(const Place& place, uint32_t pid, uint64_t time) {
   UniqueFd found = place.has_code ? find_map(place, pid) : UniqueFd();
-  return read_found(place, found,
-                    {.time = time, .pid = pid, .path = {}, .text = {}, .problem = {}});
+  return read_found(place, found, pid, time);
 }
 
 std::optional<RecordedPerfMap> PerfMaps::read_left(const Place& place, uint32_t pid,
@@ -221,17 +221,19 @@ std::optional<RecordedPerfMap> PerfMaps::read_left(const Place& place, uint32_t 
   struct stat status {};
   if (!found || fstat(found.get(), &status) != 0 || change_time(status, monotonic_ns()) > time)
     return std::nullopt;
-  return read_found(place, found,
-                    {.time = time, .pid = pid, .path = {}, .text = {}, .problem = {}});
+  return read_found(place, found, pid, time);
 }
 
 std::optional<RecordedPerfMap> PerfMaps::read_found(const Place& place, const UniqueFd& found,
-                                                    RecordedPerfMap map) {
+                                                    uint32_t pid, uint64_t time) {
   struct stat status {};
   if (!found || fstat(found.get(), &status) != 0)
     return std::nullopt;
-  map.path = "/tmp/" + name_of(place);
-  map.problem = distrust(status, place);
+  RecordedPerfMap map = {.time = time,
+                         .pid = pid,
+                         .path = "/tmp/" + name_of(place),
+                         .text = {},
+                         .problem = distrust(status, place)};
   if (map.problem.empty()) {
     Place last = place;
     if (!last.marks.empty())

@@ -39,7 +39,7 @@ public:
     bool has_code;                 // that no file holds
     bool has_root_mounts = false;  // what it sees can be mounted by nobody but root
 
-    // How its map has grown, as far as it was watched.
+    // The growth of its map, as far as it was watched.
     std::vector<PerfMapMark> marks = {};
     uint64_t inode = 0;
     uint64_t watched_at = 0;
@@ -69,7 +69,7 @@ private:
   const UniqueFd* keep_directory_of(uint32_t pid);
   UniqueFd find_map(const Place& place, uint32_t pid) const;
   std::optional<RecordedPerfMap> read_found(const Place& place, const UniqueFd& found,
-                                            RecordedPerfMap map);
+                                            uint32_t pid, uint64_t time);
   UniqueFd find_directory_of(uint32_t pid) const;
   void read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& map) const;
 
