@@ -96,6 +96,13 @@ def build_demo(which, *flags):
                     cwd=FIXTURES / "demo", env=GO_ENVIRONMENT)
 
 
+def build_demo_for_others(which):
+    """The same, where other users may run it."""
+    program = build_demo(which)
+    program.parent.chmod(0o755)
+    return program
+
+
 @functools.cache
 def build_fib(*flags):
     return compiled("gcc", "-Og", *flags, FIXTURES / "fib.c", output=new_place("fib"))

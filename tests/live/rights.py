@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo, call, folded,
-                    go, gosym, is_kernel, is_unnamed, record, run, running, wait_for)
+from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, SLOW, WITHOUT_RIGHTS, WORK, Skip, build_demo_for_others, call,
+                    folded, go, gosym, is_kernel, is_unnamed, record, run, running, wait_for)
 
 NOBODY = 65534
 PARANOID = "kernel.perf_event_paranoid"
@@ -90,11 +90,8 @@ def new_folder():
     return folder
 
 
-@functools.cache
 def demo():
-    program = build_demo("newest")
-    program.parent.chmod(0o755)
-    return program
+    return build_demo_for_others("newest")
 
 
 @contextlib.contextmanager

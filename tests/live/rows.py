@@ -21,7 +21,7 @@ import subprocess
 import threading
 import time
 
-from common import GOSYM, SLOW, WORK, build_demo, call, compiled, run
+from common import GOSYM, SLOW, WORK, build_demo_for_others, call, compiled, run
 
 TAKEN_OVER = pathlib.Path(GOSYM).parent.parent / "tests" / "confine" / "taken_over"
 NOBODY = 65534
@@ -71,11 +71,8 @@ def recorded():
     return file
 
 
-@functools.cache
 def demo():
-    program = build_demo("debian")
-    program.parent.chmod(0o755)
-    return program
+    return build_demo_for_others("debian")
 
 
 @contextlib.contextmanager
