@@ -11,7 +11,7 @@
 
 namespace gosym::dwarf {
 
-// What a package has of one unit: parts of its sections, but for the texts, which all share.
+// One unit of a package: its part of each section, and the texts, which all units share.
 struct PackagedParts {
   Bytes info;
   Bytes abbreviations;

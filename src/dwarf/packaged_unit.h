@@ -13,7 +13,7 @@
 
 namespace gosym::dwarf {
 
-// What a unit of a package leaves to its skeleton in the program.
+// The data of a unit that stays in the program, with its skeleton.
 struct SkeletonParts {
   Bytes addresses;    // .debug_addr from the base of the unit on
   Bytes old_ranges;   // .debug_ranges likewise, of DWARF 4

@@ -15,13 +15,13 @@ namespace gosym::dwarf {
 // header, the sections, their names, the table of sections. libdw reads it.
 class SectionFile {
 public:
-  // Of the class, byte order and machine of another, which must outlive this.
+  // The file has the class, byte order and machine of `like`, which must outlive this.
   explicit SectionFile(const elf::Image& like) : like_(like) {}
 
   void add(std::string_view name, uint64_t size);
   // Once all are added. Their contents are not written.
   void finish();
-  // Of the section that was added as the so manieth, from 0 on.
+  // The bytes of a section, numbered from 0 in the order of add().
   std::byte* contents(size_t section) { return bytes_.get() + sections_[section].offset; }
 
   uint64_t size() const { return size_; }

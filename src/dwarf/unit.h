@@ -31,7 +31,7 @@ struct Unit {
   std::vector<Function> functions;   // by begin
   const LineTable* lines = nullptr;  // null if there is none
   const LineTable* files = nullptr;  // whose numbers the calls have
-  // Of one from a package; else null.
+  // Reads the range lists if the unit is from a package; else null.
   const RangeSource* ranges = nullptr;
   bool lacks_split = false;  // what was split off is not there
   // Of the functions that were asked for.

@@ -34,7 +34,7 @@ MarkedFrame without_mark(std::string_view text) {
   return {.name = text};
 }
 
-// What is a number to flamegraph.pl alone: "12.5".
+// True for "12.5", which flamegraph.pl takes for a count, and this reader does not.
 bool is_fraction(std::string_view text) {
   size_t point = text.find('.');
   return point != text.npos && parse_decimal(text.substr(0, point)) &&

@@ -22,7 +22,7 @@ namespace gosym {
 // An error names the line. It takes no more than about `memory_budget` bytes.
 Result<Profile> read_folded(std::string_view text, uint64_t memory_budget);
 
-// Whether a line, without its end, is nothing.
+// True if a line, without its end, is empty or a comment.
 bool is_no_stack(std::string_view line);
 
 }  // namespace gosym

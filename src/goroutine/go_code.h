@@ -44,7 +44,7 @@ public:
 
   const std::vector<GoFile>& files() const { return files_; }
 
-  // What is wrong with its files, each a clause; of a process, with those that cannot be
+  // The problems of its files, each a clause. A process has only those of files that cannot be
   // opened.
   const std::vector<std::string>& problems() const { return problems_; }
 

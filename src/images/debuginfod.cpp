@@ -173,7 +173,7 @@ CachedFile file_in_cache(const std::string& cache, const FileQuestion& question,
   return {.digits = digits, .folder = fmt::format("{}/{}", cache, digits)};
 }
 
-// What there is of it, or of one that another program fetches: FOLDER/debuginfo.XXXXXX.
+// Files that are being written, by our tool or another program: FOLDER/debuginfo.XXXXXX.
 std::set<std::filesystem::path> partial_files(const CachedFile& file) {
   std::set<std::filesystem::path> found;
   std::error_code failed;
@@ -209,7 +209,7 @@ struct Transfer {
   _exit(kNotStarted);
 }
 
-// How much there is of the file.
+// Bytes of the file that have arrived.
 uint64_t received_of(const Transfer& transfer) {
   uint64_t most = 0;
   for (const auto& path : transfer.partial()) {
@@ -257,7 +257,7 @@ std::string reason_in(std::string_view said) {
   return said.empty() ? "debuginfod-find crashed" : printable(said);
 }
 
-// Of a file that reaches the limit the tool says no more than that no server has it.
+// The tool says of a file that reaches the limit only that no server has it.
 Message answer_of(const Transfer& transfer, int status, const std::string& said) {
   if (status != 0 && reason_in(said) == strerrordesc_np(ENOENT))
     return {.kind = Message::Kind::kMissing};

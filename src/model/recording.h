@@ -149,7 +149,7 @@ struct MapEvent {
   uint64_t limit() const { return length > UINT64_MAX - start ? UINT64_MAX : start + length; }
 };
 
-// How long a perf map was from a time on.
+// The size of a perf map, in bytes, from a time (CLOCK_MONOTONIC, ns) on.
 struct PerfMapMark {
   uint64_t time = 0;
   uint64_t size = 0;

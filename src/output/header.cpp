@@ -319,8 +319,8 @@ uint64_t part_of_load(const Profile& profile, size_t most_parts) {
   return std::max<uint64_t>(1, (least + step - 1) / step) * step;
 }
 
-// How many CPUs were used in each part, of which there are two or more: else empty. What is
-// left at the end counts with the last one.
+// The number of CPUs that were used in each part; empty if there are less than two parts. Time
+// that is left at the end counts with the last one.
 std::vector<double> load_of(const Profile& profile, uint64_t part) {
   size_t count = profile.duration_ns / part;
   if (count < 2)

@@ -22,7 +22,7 @@ namespace gosym {
 // same one each time, but may move, and others may append locations.
 class LocationTable {
 public:
-  // Of the perf maps it only looks which process each is of, and where they name places anew.
+  // Perf maps are read for the process that each is of, and for places that they name anew.
   LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
                 std::span<const RecordedPerfMap> perf_maps);
 

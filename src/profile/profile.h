@@ -146,7 +146,8 @@ struct Location {
   StringId kernel_name{};
   // The address follows a call: the call itself lies before it.
   bool is_return = false;
-  // How much of the perf map was there when the code ran, where that tells it from other code.
+  // Bytes of the perf map that were there when the code ran, where that tells it from other
+  // code.
   uint64_t told_size = UINT64_MAX;
   // It is no frame of the stack whose last location it is, but where the goroutine was created
   // that this is of: the return address of the go statement.

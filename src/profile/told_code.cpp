@@ -9,7 +9,7 @@ namespace gosym {
 
 namespace {
 
-// Those that can be relied on: both numbers rise.
+// The marks that can be relied on: both numbers rise.
 std::vector<PerfMapMark> rising(const std::vector<PerfMapMark>& marks) {
   std::vector<PerfMapMark> kept;
   for (const PerfMapMark& mark : marks)

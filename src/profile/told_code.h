@@ -17,12 +17,12 @@ public:
   static constexpr uint64_t kAll = UINT64_MAX;
 
   // `left` is how many pieces of code may be told apart, of this map and of others after it.
-  // What lies beyond is taken for code that stays.
+  // Code beyond that is taken for code that stays.
   ToldCode(const RecordedPerfMap& map, size_t& left);
 
   // 0 before there was any.
   uint32_t version_at(uint64_t time) const;
-  // How long the map was then, in bytes; kAll for an address of which it does not matter.
+  // The size of the map then, in bytes; kAll for an address of which it does not matter.
   uint64_t size_of(uint32_t version, uint64_t address) const;
 
 private:

@@ -200,7 +200,7 @@ private:
   PerfMaps perf_maps_{&helper_};
   std::vector<std::string> perf_map_problems_;
   uint64_t next_watch_ = 0;  // of perf maps
-  // Of programs that processes have left just now: the time, and where their maps are.
+  // Maps of programs that processes have left just now: the time, and where they are.
   struct LeftPerfMap {
     uint32_t pid;
     uint64_t time;

@@ -23,7 +23,7 @@ constexpr size_t kMaxPlacesOfCopies = 16;
 constexpr size_t kMaxBiases = 8;
 constexpr size_t kMaxCompared = 16;  // parts of memory, at one place
 
-// What is compared of a piece of code: so many pieces of it, evenly spread.
+// Two pieces of code are compared at so many places, evenly spread, each so many bytes.
 constexpr size_t kCompared = 32;
 constexpr size_t kComparedSize = 64;
 
@@ -35,8 +35,8 @@ bool is_code_without_file(const proc::MapsEntry& entry) {
   return entry.is_executable && (entry.path.empty() || is_memory(entry.path));
 }
 
-// Where the address 0 of the file would be, by a mapping of it. A page at which two segments
-// meet is mapped as a part of either.
+// Adds the place where the address 0 of the file would be, by a mapping of it. A page at which
+// two segments meet is mapped as a part of either.
 void add_biases(std::span<const LoadSegment> segments, const RawMapping& mapping,
                 std::set<uint64_t>& biases) {
   constexpr uint64_t kPage = 4096;
