@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/reader.h"
 #include "base/text.h"
 #include "elf/relocations.h"
 #include "go/build_info.h"
@@ -17,7 +18,10 @@ namespace {
 using elf::Image;
 
 constexpr uint32_t kMagics[] = {kMagic120, kMagic118, kMagic116, kMagic12};
-constexpr uint32_t kLeastMagic = kMagic118;
+
+bool is_known(uint32_t magic) {
+  return std::ranges::find(kMagics, magic) != std::end(kMagics);
+}
 
 Result<TablePlace> place_of(const Image& image, const elf::Section& section) {
   auto contents = image.contents(section);
@@ -32,11 +36,26 @@ Result<TablePlace> place_of(const Image& image, const elf::Section& section) {
 // Two were the most seen in one file. Each costs a look at a whole function table.
 constexpr int kMaxCandidates = 16;
 
+// Bytes 4 to 7 of a header, those after the magic: 0, 0, quantum, size of a pointer.
+bool has_shape(uint32_t bytes, uint8_t pointer_size) {
+  return (bytes & 0xffff) == 0 && bytes >> 24 == pointer_size;
+}
+
+// Since Go 1.16 the header has the offset of the names, which lie right behind it.
+bool has_names_behind(Bytes bytes, const Image& image) {
+  uint64_t size = image.pointer_size;
+  Reader in(tail(bytes, 8), image.order);
+  in.bytes(2 * size);
+  uint64_t before_118 = in.word(image.pointer_size);
+  uint64_t names = in.word(image.pointer_size);
+  return in.ok() && (before_118 == 8 + 7 * size || names == 8 + 8 * size);
+}
+
+// An obfuscator (garble) changes the magic.
 bool looks_like_header(Bytes bytes, const Image& image) {
   auto magic = load<uint32_t>(bytes, 0, image.order);
-  return magic && std::ranges::find(kMagics, *magic) != std::end(kMagics) &&
-         bytes.size() >= 8 && load<uint16_t>(bytes, 4) == 0 &&
-         static_cast<uint8_t>(bytes[7]) == image.pointer_size;
+  return magic && has_shape(load<uint32_t>(bytes, 4).value_or(0), image.pointer_size) &&
+         (is_known(*magic) || has_names_behind(bytes, image));
 }
 
 // A Go program has functions of the runtime in it, whatever else matches by chance.
@@ -59,7 +78,7 @@ std::vector<TablePlace> find_by_scan(const Image& image, uint32_t flags) {
     uint64_t first = misalignment == 0 ? 0 : image.pointer_size - misalignment;
     for (uint64_t i = first; i < bytes.size(); i += image.pointer_size) {
       // This alone rules out nearly every word.
-      if (load<uint32_t>(bytes, i, image.order).value_or(0) < kLeastMagic)
+      if (!has_shape(load<uint32_t>(bytes, i + 4).value_or(0), image.pointer_size))
         continue;
       Bytes rest = bytes.subspan(i);
       if (!looks_like_header(rest, image))
@@ -229,7 +248,7 @@ bool has_records_in_a_row(const Pclntab& table) {
 // is taken for what the runtime's own record confirms.
 std::optional<Module> read_unknown_magic(const Image& image, const TablePlace& place) {
   auto magic = load<uint32_t>(place.bytes, 0, image.order);
-  if (!magic || std::ranges::find(kMagics, *magic) != std::end(kMagics))
+  if (!magic || is_known(*magic))
     return std::nullopt;
   // Newest first: a release to come is most like that one.
   for (uint32_t known : kMagics) {
@@ -260,13 +279,11 @@ std::optional<Result<Module>> read_scanned(const Image& image,
                                            const std::vector<TablePlace>& places) {
   std::optional<Result<Module>> best;
   for (const TablePlace& place : places) {
-    auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size);
-    if (!table)
-      continue;
     auto module = read_place(image, place);
     if (module && module->data)
       return module;
-    if (!has_runtime(*table))
+    auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size);
+    if (!table || !has_runtime(*table))
       continue;
     if (!best || (module && !*best))
       best = std::move(module);

@@ -39,7 +39,7 @@ std::string_view remedy_of(Unnamed unnamed) {
     case Unnamed::kStripped:
       return "install its debug package, or see --debug-dir and --debuginfod";
     case Unnamed::kNoSymbol:
-      return "its symbol tables leave this code out";
+      return "its tables leave this code out, or have an empty name for it";
     case Unnamed::kNoKernelSymbols:
       return "record with CAP_SYSLOG, and sysctl kernel.kptr_restrict below 2";
     case Unnamed::kLeftOut:

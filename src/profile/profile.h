@@ -77,8 +77,8 @@ enum class FrameSource : uint8_t {
   kDynsym,
   kPlt,    // a stub that calls a function of another image
   kLabel,  // a symbol without a size, of any of these tables: a guess
-  // No name: call frame information tells the function from others. It is called by the file
-  // and by where it begins in it, "cc1plus!fun_6d6ad0".
+  // No name: call frame information, or Go's table with emptied names, tells the function from
+  // others. It is called by the file and by where it begins in it, "cc1plus!fun_6d6ad0".
   kCallFrames,
   kKallsyms,
   kKernelCode,  // told when it was loaded

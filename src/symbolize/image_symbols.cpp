@@ -185,7 +185,22 @@ FunctionRange ImageSymbols::nameless(const elf::AddressRange& range) const {
           .file = {}};
 }
 
+// An obfuscator (garble -tiny) takes names away, but none of the functions out of the table.
+std::optional<FunctionRange> ImageSymbols::find_nameless_go(const go::Module& module,
+                                                            uint64_t pc) const {
+  auto index = module.table.find(pc);
+  auto function = index ? module.table.function(*index) : std::nullopt;
+  auto begin = function ? module.address_of(function->entry) : std::nullopt;
+  if (!begin || !module.table.name(function->name_offset).empty())
+    return std::nullopt;
+  uint64_t size = go::code_size(module.table, *function);
+  return nameless({to_integer(*begin), to_integer(*begin) + size});
+}
+
 std::optional<FunctionRange> ImageSymbols::find_nameless(ImageAddress address) const {
+  if (const auto& module = go_module())
+    if (auto pc = module->pc_of(address); pc && module->table.find(*pc))
+      return find_nameless_go(*module, *pc);
   if (!may_guess(address) || !image().is_executable_at(address) || !binary_->call_frames())
     return std::nullopt;
   auto range = binary_->call_frames()->function_at(address);
@@ -195,13 +210,18 @@ std::optional<FunctionRange> ImageSymbols::find_nameless(ImageAddress address) c
 
 std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
   std::vector<FunctionRange> result;
-  const dwarf::CallFrames* frames = binary_->call_frames();
-  if (!frames)
-    return result;
   std::vector<Call> calls;
-  for (const elf::AddressRange& range : frames->functions())
-    if (ImageAddress begin{range.begin}; !find(begin, calls) && find_nameless(begin))
-      result.push_back(nameless(range));
+  auto add = [&](ImageAddress begin) {
+    if (auto function = find_nameless(begin); function && !find(begin, calls))
+      result.push_back(*function);
+  };
+  if (const auto& module = go_module())
+    for (uint32_t i = 0; i < module->table.function_count(); i++)
+      if (auto begin = module->address_of(module->table.entry(i)))
+        add(*begin);
+  if (const dwarf::CallFrames* frames = binary_->call_frames())
+    for (const elf::AddressRange& range : frames->functions())
+      add(ImageAddress{range.begin});
   auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
     return one.address == other.address;
   };

@@ -36,9 +36,9 @@ public:
   // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
 
-  // The function around code that nobody has a name for, as call frame information bounds it.
-  // It is called by the file and its begin, "cc1plus!fun_6d6ad0". None if nothing is known, and
-  // for Go's code, stubs and what is no code.
+  // The function around code that nobody has a name for, as call frame information bounds it,
+  // or Go's table, which may have emptied names. It is called by the file and its begin,
+  // "cc1plus!fun_6d6ad0". None if nothing is known, and for stubs and what is no code.
   std::optional<FunctionRange> find_nameless(ImageAddress address) const;
 
   // All functions, by address, each as the best source that knows its start tells it.
@@ -74,6 +74,7 @@ private:
   bool may_guess(ImageAddress address) const;
   bool may_reach(const FunctionRange& label, ImageAddress address) const;
   FunctionRange nameless(const elf::AddressRange& range) const;
+  std::optional<FunctionRange> find_nameless_go(const go::Module& module, uint64_t pc) const;
   bool is_stub(ImageAddress address) const;
   void name_by_symbol(ImageAddress address, Call& call) const;
   void open_minidebuginfo();

@@ -2,11 +2,12 @@
 """Go programs as people build them: every name, line and chain right, whatever was stripped."""
 import functools
 import itertools
+import json
 import re
 import subprocess
 
-from common import (FIXTURES, GO_ENVIRONMENT, SLOW, build_demo, folded, go, is_kernel, is_unnamed, pprof,
-                    record, run, running, user_frames)
+from common import (FIXTURES, GO_ENVIRONMENT, SLOW, build_demo, call, folded, go, gosym, is_kernel, is_unnamed,
+                    new_place, pprof, record, run, running, user_frames)
 
 LEAVES = {"main.fetchData", "main.computeResult"}
 INLINING = {"inlined": [], "not inlined": ["-gcflags=all=-N -l"]}
@@ -85,6 +86,68 @@ def lines(variant):
 CHECKS = {"the busy functions are on top": top_functions, "chains reach runtime.main": chains,
           "files and lines are right": lines, "no frame is without a name": no_hex}
 
-run([(f"{', '.join(variant)}: {title}", functools.partial(check, variant))
+OBFUSCATED = [f"main.{name}" for name in ("fetchData", "computeResult", "processRequest")]
+
+
+@functools.cache
+def obfuscated(magic=None):
+    """As garble -tiny leaves a program: names are empty, and with `magic` that of the table is another and
+    there are no section headers. Gives also where the functions begin, by `go tool nm`."""
+    flags = ["-gcflags=-N -l"]
+    data = bytearray(build_demo("newest", *flags, "-ldflags=-s -w").read_bytes())
+    for name in OBFUSCATED:
+        at = data.index(name.encode() + b"\0")
+        data[at:at + len(name)] = bytes(len(name))
+    if magic:
+        table = data.index(bytes.fromhex("f1ffffff00000108"))
+        data[table:table + 4] = magic
+        for field in (slice(40, 48), slice(60, 64)):  # e_shoff; e_shnum and e_shstrndx
+            data[field] = bytes(len(data[field]))
+    program = new_place("t")
+    program.write_bytes(data)
+    program.chmod(0o755)
+    symbols = call(go("newest"), "tool", "nm", build_demo("newest", *flags), env=GO_ENVIRONMENT).out
+    entries = {words[2]: int(words[0], 16) for words in map(str.split, symbols.splitlines()) if len(words) == 3}
+    return program, entries
+
+
+def emptied_names():
+    program, entries = obfuscated()
+    names = [f"t!fun_{entries[name]:x}" for name in OBFUSCATED]
+    recorded = record("-F", 499, "--", program, 1)
+    stacks = folded(recorded)
+    chain = ["runtime.main", "main.main", names[2]]
+    ours = [stack for stack in stacks if stack.frames[-1] in names[:2]]
+    most_of(0.9, sum(stack.count for stack in ours if stack.frames[-4:-1] == chain),
+            sum(stack.count for stack in ours), "called by " + " ".join(chain))
+    most_of(0.8, sum(stack.count for stack in ours), sum(stack.count for stack in stacks), "in the busy functions")
+    for name in names[:2]:
+        most_of(0.05, sum(s.count for s in ours if s.frames[-1] == name), sum(s.count for s in ours), name)
+        told = gosym("annotate", recorded, name).out
+        assert name in told, told
+        told = gosym("diff", recorded, recorded).out
+        assert name in told, told
+
+
+def table_by_its_shape():
+    """Each function of the table, and many addresses, as in the program with its sections and names."""
+    program, entries = obfuscated(bytes.fromhex("e1a8d7c3"))
+    plain, _ = obfuscated()
+    listed = [[json.loads(line) for line in gosym("inspect", "--functions", "--json", image).out.splitlines()]
+              for image in (program, plain)]
+    assert listed[0] == listed[1] and len(listed[0]) > 1000, [len(functions) for functions in listed]
+    known = {function["address"]: function["name"] for function in listed[0]}
+    for name, entry in entries.items():
+        if name.startswith("main."):
+            wanted = f"t!fun_{entry:x}" if name in OBFUSCATED else name
+            assert known[f"{entry:#x}"] == wanted, (name, known[f"{entry:#x}"])
+    told = json.loads(gosym("resolve", "--json", program, hex(entries[OBFUSCATED[0]] + 3)).out)
+    assert f"t!fun_{entries[OBFUSCATED[0]]:x}" in json.dumps(told), told
+
+
+OBFUSCATION = [("functions whose names are emptied are told by their entries", emptied_names),
+               ("a table of another magic without sections is found by its shape", table_by_its_shape)]
+
+run(OBFUSCATION + [(f"{', '.join(variant)}: {title}", functools.partial(check, variant))
      for variant in itertools.product(("debian", "newest"), INLINING, STRIPPING)
      for title, check in CHECKS.items()])
