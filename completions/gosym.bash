@@ -65,7 +65,8 @@ _gosym() {
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event -c --count
         -f -m -z
         -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
-        --kernel-only --no-inherit --call-graph --off-cpu --archive --sampler --wall -v --verbose -q --quiet"
+        --kernel-only --no-inherit --call-graph --off-cpu --archive --archive-data --sampler --wall
+        -v --verbose -q --quiet"
       ;;
     report)
       options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by
@@ -81,7 +82,8 @@ _gosym() {
         --tree --inverted --callers --callees --lines --by --sort --children --no-children -n --show-nr-samples
         --top --min --percent-limit --depth --focus --ignore --module --hide --show --no-kernel
         --no-inlines --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod
-        --accumulate --interval --window -b --batch -n --iterations -d --duration --save --archive --color
+        --accumulate --interval --window -b --batch -n --iterations -d --duration --save --archive --archive-data
+        --color
         -v --verbose -q --quiet"
       ;;
     diff)
@@ -92,7 +94,7 @@ _gosym() {
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
       ;;
     archive)
-      options="-h --help --symfs -q --quiet"
+      options="-h --help --archive-data --symfs -q --quiet"
       ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
@@ -129,7 +131,7 @@ _gosym() {
     diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
     diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;
     top:-[pFeud] | top:--pid | top:--freq | top:--event | top:--user | top:--comm) command=record ;;
-    top:--cgroup | top:--call-graph | top:--archive | top:--sampler | top:--duration) command=record ;;
+    top:--cgroup | top:--call-graph | top:--archive | top:--archive-data | top:--sampler | top:--duration) command=record ;;
   esac
   case $command:$previous in
     diff:--per) _gosym_words "share second run" ;;
@@ -154,6 +156,7 @@ _gosym() {
     record:--cgroup) _gosym_folders ;;
     record:--call-graph) _gosym_words "auto fp dwarf" ;;
     record:--archive) _gosym_words "auto all none" ;;
+    record:--archive-data | archive:--archive-data) _gosym_words "yes no" ;;
     record:--sampler) _gosym_words "auto bpf perf" ;;
     record:-d | record:--duration) _gosym_words "10s 30s 1m" ;;
     report:-f | report:--format)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/record_options.h"
 #include "confine/parser.h"
 #include "raw/reader.h"
 #include "raw/writer.h"
@@ -22,6 +23,7 @@ namespace {
 struct ArchiveOptions {
   std::string recording = "cpu.raw";
   std::string symfs;
+  ArchivedData data = ArchivedData::kKept;
   bool is_quiet = false;
 };
 
@@ -40,15 +42,15 @@ Result<std::vector<RecordedImage>> missing_files(raw::Recording& recording,
 }
 
 // The file of an image, if it is the one that was recorded.
-Result<ImagePieces> open_pieces(const RecordedImage& image, const std::string& symfs) {
-  UniqueFd found = find_file(image.path, symfs);
+Result<ImagePieces> open_pieces(const RecordedImage& image, const ArchiveOptions& options) {
+  UniqueFd found = find_file(image.path, options.symfs);
   RecordedBinary binary = check_recorded_binary(image, found);
   if (!binary.binary)
     return Error(binary.problem);
   auto file = open_found(found);
   if (!file)
     return std::move(file).error();
-  return ImagePieces::open(image.id, *std::move(file));
+  return ImagePieces::open(image.id, *std::move(file), options.data);
 }
 
 // True if names of its code are in a debug file that lies elsewhere.
@@ -73,7 +75,7 @@ void tell_debug_files(const std::vector<RecordedImage>& files, const DebugFileOp
 // Why the file is not in the recording now; empty if it is.
 Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& options,
                             raw::Writer& writer) {
-  auto pieces = open_pieces(image, options.symfs);
+  auto pieces = open_pieces(image, options);
   if (!pieces)
     return pieces.error().message();
   while (auto piece = pieces->next()) {
@@ -140,6 +142,7 @@ Command make_archive() {
       {.names = "FILE",
        .help = "Recording to add to (default: cpu.raw)",
        .set = into(options->recording)},
+      archive_data_option(options->data),
       symfs_option(options->symfs),
       {.names = "-q,--quiet", .help = "Print errors only", .set = into(options->is_quiet)}};
   return {.name = "archive",

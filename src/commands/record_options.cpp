@@ -324,7 +324,7 @@ Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
 Result<RecordPlan> make_plan(const RecordOptions& options) {
   RecordPlan plan;
   SamplerOptions& sampler = plan.sampler;
-  plan.archive = archive_mode(options.archive);
+  plan.archive = {archive_mode(options.archive), options.archived_data};
   sampler.has_user = !options.is_kernel_only;
   sampler.has_kernel = !options.is_user_only;
   if (auto checked = check_scope(options); !checked)
@@ -460,6 +460,18 @@ Option archive_option(RecordOptions& options) {
           .choices = {"auto", "all", "none"}};
 }
 
+Option archive_data_option(ArchivedData& data) {
+  return {
+      .names = "--archive-data",
+      .value = "yes|no",
+      .help = "Store files with their initial data (.data), which name no code (default: yes)",
+      .set =
+          [&data](const std::string& text) {
+            data = text == "yes" ? ArchivedData::kKept : ArchivedData::kLeftOut;
+          },
+      .choices = {"yes", "no"}};
+}
+
 namespace {
 
 Option wall_option(RecordOptions& options) {
@@ -530,6 +542,7 @@ OptionGroup output_options(RecordOptions& options) {
         .set = [&options](const std::string& text) { options.output = *output_name(text); },
         .check = check_output_name},
        archive_option(options),
+       archive_data_option(options.archived_data),
        {.names = "-v,--verbose",
         .help = "Print more detail",
         .set = into(options.is_verbose),

@@ -36,6 +36,7 @@ struct RecordOptions {
   std::string max_loss;
   std::string call_graph = "auto";
   std::string archive = "auto";
+  ArchivedData archived_data = ArchivedData::kKept;
   std::string sampler = "auto";
   std::string output = kDefaultOutput;
   bool is_user_only = false;
@@ -63,7 +64,7 @@ struct RecordPlan {
   double max_loss = 100;        // percent of the samples
   uint64_t wall_frequency = 0;  // looks a second at goroutines; 0: none
   bool is_wall_only = false;    // nothing else is sampled
-  ArchiveMode archive{};
+  ArchiveChoice archive;
 };
 
 template <class... Args>
@@ -83,5 +84,6 @@ OptionGroup target_options(RecordOptions& options);
 OptionGroup sampling_options(RecordOptions& options);
 Option duration_option(RecordOptions& options);
 Option archive_option(RecordOptions& options);
+Option archive_data_option(ArchivedData& data);
 
 }  // namespace gosym

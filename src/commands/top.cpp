@@ -352,6 +352,7 @@ OptionGroup output_options_of_top(TopOptions& options) {
             .set = into(options.save),
             .check = check_given},
            archive_option(options.record),
+           archive_data_option(options.record.archived_data),
            colour_option(options.colour),
            {.names = "-v,--verbose",
             .help = "Print more detail",

@@ -23,7 +23,7 @@ class LiveRecording {
 public:
   struct Options {
     SamplerOptions sampler;  // with which the sampler was opened
-    ArchiveMode archive{};
+    ArchiveChoice archive;
     uint64_t window = 0;  // in nanoseconds: so long samples are kept
     GroupBy group_by;     // of profiles
     NameForms names;

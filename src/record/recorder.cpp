@@ -79,12 +79,12 @@ RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler) {
 }
 
 Recorder::Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSink& sink,
-                   ArchiveMode archive, uint64_t max_size)
+                   ArchiveChoice archive, uint64_t max_size)
     : options_(options),
       sampler_(sampler),
       sink_(sink),
       live_tids_(options_.scope.tids),
-      archive_(options_.has_user ? archive : ArchiveMode::kNone, helper_),
+      archive_(options_.has_user ? archive : ArchiveChoice{ArchiveMode::kNone}, helper_),
       max_size_(max_size) {
   for (uint32_t pid : target_processes(options_.scope))
     processes_[pid].is_followed = true;

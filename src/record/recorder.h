@@ -66,7 +66,7 @@ public:
   // The sampler was opened with these options; it and the sink must outlive the recorder. Files
   // for which there is no room in `max_size` bytes of the recording are not archived.
   Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSink& sink,
-           ArchiveMode archive = ArchiveMode::kAuto, uint64_t max_size = UINT64_MAX);
+           ArchiveChoice archive = {}, uint64_t max_size = UINT64_MAX);
   ~Recorder();
 
   // Writes what is mapped now, and lets the sampler run.

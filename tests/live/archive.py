@@ -72,6 +72,19 @@ def chunk_types(recording):
     return types
 
 
+def contents_of(recording):
+    """All that it has of files, unpacked."""
+    data, contents, offset = recording.read_bytes(), b"", 64
+    while offset + 32 <= len(data):
+        _, kind, flags, size = struct.unpack_from("<4sHHI", data, offset)
+        if kind == CONTENTS:
+            stored = data[offset + 32:offset + 32 + size]
+            contents += subprocess.run(["zstd", "-dc"], input=stored, stdout=subprocess.PIPE,
+                                       check=True).stdout if flags & 1 else stored
+        offset += (32 + size + 7) // 8 * 8
+    return contents
+
+
 @functools.cache
 def build_cgo():
     program = new_folder() / "cgo"
@@ -272,6 +285,28 @@ def afterwards():
     assert recording.stat().st_size == size
 
 
+def without_data():
+    """Names and callers are those that whole files give; of initial data nothing is there."""
+    secret = b"correct horse battery staple"
+    folder = new_folder()
+    (folder / "secret.c").write_text(f'char secret[] = "{secret.decode()}";\n' + (FIXTURES / "fib.c").read_text())
+    call("gcc", "-Og", folder / "secret.c", "-o", folder / "secret")
+    programs = [[folder / "secret"], [build_cgo(), "callback"],
+                [build_demo(GO, "-buildmode=pie"), 600], [build_demo("newest", "-ldflags=-s -w"), 600]]
+    with contextlib.ExitStack() as running_now:
+        ids = [running_now.enter_context(running(*program)) for program in programs]
+        plain = record("--archive=none", "-p", ",".join(map(str, ids)), samples=500)
+        kept = record("--archive=all", "--archive-data=no", "-p", ids[0], samples=100)
+    copies = [shutil.copy(plain, folder / name) for name in ("whole", "without")]
+    gosym("archive", copies[0])
+    gosym("archive", "--archive-data=no", copies[1])
+    whole, without = (elsewhere(copy, "--folded").out for copy in copies)
+    assert whole == without and "main.main" in whole and "fibNaive" in whole, (whole, without)
+    has_names(kept, "fibNaive")
+    for recording, is_there in [(copies[0], True), (copies[1], False), (kept, False)]:
+        assert (secret in contents_of(pathlib.Path(recording))) == is_there, recording
+
+
 def only_callers():
     """Programs without frame pointers that are at work in a library: samples point into that alone."""
     folder = new_folder()
@@ -380,6 +415,7 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("what is left out is told", what_is_left_out_is_told),
      ("files for which there is no room", archive_without_room),
      ("gosym archive", afterwards),
+     ("files are kept without their initial data", without_data),
      ("gosym archive: files of callers only", only_callers),
      ("one archive for all recordings", one_archive_for_all),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),

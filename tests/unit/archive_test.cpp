@@ -66,9 +66,9 @@ ArchivedParts parts_of(const ImageSpec& spec, uint64_t limit = 1 << 20) {
 }
 
 // What a reader makes of the pieces of a file.
-std::string rebuilt(const std::string& file) {
+std::string rebuilt(const std::string& file, ArchivedData data = ArchivedData::kKept) {
   TemporaryDirectory folder;
-  auto pieces = ImagePieces::open(ImageId{7}, opened(write_file(folder / "file", file)));
+  auto pieces = ImagePieces::open(ImageId{7}, opened(write_file(folder / "file", file)), data);
   REQUIRE(pieces);
   std::string result(file.size(), '\0');
   uint64_t total = 0;
@@ -100,6 +100,47 @@ TEST_CASE("archived parts: what names code is kept, other sections have no conte
   CHECK(sections_of(rebuilt(build_image(some_program()))) ==
         ".text .data .symtab .debug_info .zdebug_str .note.gnu.build-id .gnu_debuglink "
         ".shstrtab");
+}
+
+TEST_CASE("archived parts: initial data are left out, but not the record of Go's runtime") {
+  ImageSpec plain = some_program();
+  plain.parts[1].flags = SHF_WRITE;
+  std::string kept = rebuilt(build_image(plain), ArchivedData::kLeftOut);
+  CHECK(sections_of(kept) ==
+        ".text .symtab .debug_info .zdebug_str .note.gnu.build-id .gnu_debuglink .shstrtab");
+  CHECK(kept.find("dddd") == std::string::npos);
+  ImageSpec spec = some_program();
+  std::string data = "secret  " + std::string("\x00\x30\x40\0\0\0\0\0", 8) +
+                     std::string(95 * 8, 'r') + "secret";
+  spec.parts[1] = {.name = ".noptrdata",
+                   .contents = data,
+                   .address = 0x402000,
+                   .segment_flags = PF_R | PF_W,
+                   .flags = SHF_WRITE};
+  spec.parts.push_back({.name = ".gopclntab",
+                        .contents = std::string(80, 't'),
+                        .address = 0x403000,
+                        .segment_flags = PF_R});
+  std::string file = build_image(spec);
+  kept = rebuilt(file, ArchivedData::kLeftOut);
+  CHECK(kept.find("secret") == std::string::npos);
+  size_t record = file.find("secret  ") + 8;
+  CHECK(kept.substr(record, 96 * 8) == file.substr(record, 96 * 8));
+  CHECK(sections_of(kept).find("noptrdata") == std::string::npos);
+}
+
+TEST_CASE("archived parts: without section headers a file has no parts without data") {
+  TemporaryDirectory folder;
+  std::string file = build_image(some_program());
+  constexpr size_t kSections = offsetof(Elf64_Ehdr, e_shoff);
+  file.replace(kSections, sizeof(Elf64_Off), sizeof(Elf64_Off), '\0');
+  file.replace(offsetof(Elf64_Ehdr, e_shnum), 2 * sizeof(Elf64_Half), 4, '\0');
+  std::string path = write_file(folder / "file", file);
+  CHECK(ImagePieces::open(ImageId{1}, opened(path)));
+  auto pieces = ImagePieces::open(ImageId{1}, opened(path), ArchivedData::kLeftOut);
+  REQUIRE_FALSE(pieces);
+  CHECK(pieces.error().message() ==
+        "without section headers nothing tells its data from the rest");
 }
 
 TEST_CASE("archived parts: debugging information of a Go program is left out") {
@@ -198,7 +239,7 @@ struct Held {
   Archive archive;
   std::map<uint32_t, Archive::Images> images;  // by process
 
-  explicit Held(ArchiveMode mode) : archive(mode, helper) {}
+  explicit Held(ArchiveMode mode) : archive({mode}, helper) {}
 
   void hold(uint32_t id, uint32_t pid) {
     std::string path = write_file(folder / std::to_string(id), build_image(some_program()));

@@ -203,7 +203,7 @@ struct Recording {
   Recorder recorder;
 
   explicit Recording(const Scope& scope = of_process(pid(1)),
-                     ArchiveMode archive = ArchiveMode::kNone)
+                     ArchiveChoice archive = {ArchiveMode::kNone})
       : recorder(user_code_of(scope), sampler, sink, archive) {
     REQUIRE(recorder.start());
     sink.texts.clear();
@@ -375,7 +375,7 @@ TEST_CASE("recorder: exec ends what was known of the program") {
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", go_executable());
   CodeFile next = write_file(folder, "next", some_library());
-  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  Recording recording(of_process(pid(1)), {ArchiveMode::kAll});
   recording.look({program.mapping(1, 10, 0x401000)});
   CHECK(recording.sampler.calls == Texts{"1 runs go1.23.4"});
   recording.look({exec_of(1, 20, "next"), next.mapping(1, 30, 0x500000)},
@@ -390,7 +390,7 @@ TEST_CASE("recorder: exec ends what was known of the program") {
 TEST_CASE("recorder: the program before an exec is archived if it had samples") {
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", some_library());
-  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  Recording recording(of_process(pid(1)), {ArchiveMode::kAll});
   recording.look({program.mapping(1, 10, 0x401000)}, {{20, pid(1), {0x401010}}});
   recording.look({exec_of(1, 30, "next")});
   Texts texts = recording.finish();
@@ -401,7 +401,7 @@ TEST_CASE("recorder: a sample before an exec comes after one behind it") {
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", go_executable());
   CodeFile next = write_file(folder, "next", go_executable());
-  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  Recording recording(of_process(pid(1)), {ArchiveMode::kAll});
   auto two_programs = [&](uint32_t number) -> std::vector<SidebandRecord> {
     return {program.mapping(number, 30, 0x401000), exec_of(number, 40, "next"),
             next.mapping(number, 50, 0x601000)};
@@ -421,7 +421,7 @@ TEST_CASE("recorder: a sample before an exec comes after one behind it") {
 TEST_CASE("recorder: a program whose samples come after its end is archived") {
   TemporaryDirectory folder;
   CodeFile program = write_file(folder, "program", some_library());
-  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  Recording recording(of_process(pid(1)), {ArchiveMode::kAll});
   std::vector<FakeSampler::Sample> samples = {{40, pid(1), {0x9000}}};
   int archived = 0;
   SUBCASE("it has samples") {
@@ -519,7 +519,7 @@ TEST_CASE("recorder: what a process leaves is kept when its number is given to a
   CodeFile program = write_file(folder, "program", some_library());
   std::string map = fmt::format("/tmp/perf-{}.map", pid(2));
   std::ofstream(map) << "1000 10 f\n";
-  Recording recording(of_process(pid(1)), ArchiveMode::kAll);
+  Recording recording(of_process(pid(1)), {ArchiveMode::kAll});
   recording.look(
       {fork_of(1, 2, 10), program.mapping(2, 20, 0x401000), mmap_of(2, 21, 0x1000, "//anon")},
       {{30, pid(2), {0x1010}}, {31, pid(2), {0x9010}}});

@@ -125,7 +125,7 @@ std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
     struct stat status {};
     if (fstat(chosen.file.get(), &status) != 0)
       return system_error("cannot be read", errno);
-    auto opened = ImagePieces::open(chosen.image, std::move(chosen.file));
+    auto opened = ImagePieces::open(chosen.image, std::move(chosen.file), data_);
     if (!opened)
       return std::move(opened).error();
     if (opened->size() > room)

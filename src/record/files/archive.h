@@ -23,6 +23,11 @@ enum class ArchiveMode : uint8_t {
   kAll,
 };
 
+struct ArchiveChoice {
+  ArchiveMode mode = ArchiveMode::kAuto;
+  ArchivedData data = ArchivedData::kKept;
+};
+
 // Chooses which files of a recording are kept in it, and gives their pieces. Kept are those
 // that processes map of which there are samples. By kAuto only if they vanish: if they are
 // deleted, replaced or memfds, now or later, or lie where only the processes see them, as in a
@@ -33,7 +38,8 @@ enum class ArchiveMode : uint8_t {
 class Archive {
 public:
   // What is not open any more is looked for by the helper, which must outlive the archive.
-  Archive(ArchiveMode mode, FileHelper& helper) : mode_(mode), helper_(helper) {}
+  Archive(ArchiveChoice choice, FileHelper& helper)
+      : mode_(choice.mode), data_(choice.data), helper_(helper) {}
 
   // Of an image that is new. `path` is that which its process sees; `is_at_path`: it leads to
   // the file from here, too.
@@ -75,6 +81,7 @@ private:
   UniqueFd find_again(const Held& held) const;
 
   ArchiveMode mode_;
+  ArchivedData data_;
   FileHelper& helper_;
   std::map<ImageId, Held> held_;
   size_t open_count_ = 0;

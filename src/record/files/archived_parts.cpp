@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "base/reader.h"
 #include "base/text.h"
 #include "go/module.h"
 
 namespace gosym {
 
 namespace {
+
+// The longest record of the runtime of a Go program that is known, moduledata, has fewer.
+constexpr uint32_t kMaxRecordWords = 96;
 
 bool is_debug_info(const elf::Section& section) {
   return section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_");
@@ -39,6 +43,59 @@ std::vector<elf::FileExtent> merged(std::vector<elf::FileExtent> extents, uint64
           std::max(end_of(result.back()), end_of(extent)) - result.back().offset;
   }
   return result;
+}
+
+// Those without all that is in the others; both are in order, and none touches another.
+std::vector<elf::FileExtent> without(const std::vector<elf::FileExtent>& extents,
+                                     const std::vector<elf::FileExtent>& left_out) {
+  std::vector<elf::FileExtent> result;
+  auto next = left_out.begin();
+  for (const elf::FileExtent& extent : extents) {
+    uint64_t begin = extent.offset;
+    while (next != left_out.end() && end_of(*next) <= begin)
+      ++next;
+    for (auto gap = next; gap != left_out.end() && gap->offset < end_of(extent); ++gap) {
+      if (gap->offset > begin)
+        result.push_back({begin, gap->offset - begin});
+      begin = end_of(*gap);
+    }
+    if (begin < end_of(extent))
+      result.push_back({begin, end_of(extent) - begin});
+  }
+  return result;
+}
+
+// Of what is loaded and written to, but not what a linker only fills in: .data.rel.ro may have
+// Go's function table.
+bool is_data(const elf::Section& section) {
+  if (section.type != SHT_PROGBITS || (section.flags & SHF_WRITE) == 0 ||
+      section.name.starts_with(".data.rel.ro"))
+    return false;
+  constexpr std::string_view kNames[] = {".data", ".noptrdata", ".tdata", ".ldata", ".sdata"};
+  return std::ranges::any_of(
+      kNames, [&](std::string_view name) { return section.name.starts_with(name); });
+}
+
+// Where a record of the runtime may begin in a section: it has the address of the table.
+std::vector<uint64_t> find_records(const elf::Section& section, const elf::Image& image,
+                                   const elf::Section& table, const SparseCopy& file) {
+  constexpr uint64_t kPieceSize = 256 << 10;
+  constexpr size_t kMaxRecords = 16;
+  std::vector<uint64_t> records;
+  std::vector<std::byte> buffer(kPieceSize);
+  for (uint64_t offset = 0; offset < section.size && records.size() < kMaxRecords;
+       offset += kPieceSize) {
+    Bytes piece = file.look(
+        {section.offset + offset, std::min(kPieceSize, section.size - offset)}, buffer);
+    if (piece.empty())
+      break;
+    Reader in(piece, image.order);
+    for (uint64_t i = 0; i < piece.size() && records.size() < kMaxRecords;
+         i += image.pointer_size)
+      if (in.word(image.pointer_size) == to_integer(table.address) && in.ok())
+        records.push_back(section.offset + offset + i);
+  }
+  return records;
 }
 
 std::vector<elf::FileExtent> extents_of(const elf::Image& image, bool has_debug_info) {
@@ -82,14 +139,15 @@ uint64_t total(const std::vector<elf::FileExtent>& extents) {
 
 }  // namespace
 
-Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit) {
+Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
+                                     const std::vector<elf::FileExtent>& left_out) {
   ArchivedParts parts;
   // C code in a Go program has its names from .symtab.
   bool has_debug_info =
       !go::find_table_section(image) && std::ranges::any_of(image.sections, is_debug_info);
-  parts.extents = extents_of(image, has_debug_info);
+  parts.extents = without(extents_of(image, has_debug_info), left_out);
   if (total(parts.extents) > limit) {
-    parts.extents = extents_of(image, false);
+    parts.extents = without(extents_of(image, false), left_out);
     parts.problem = fmt::format("its debugging information: with it, it has more than {}",
                                 human_size(limit));
   }
@@ -99,6 +157,26 @@ Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit) {
                   human_size(parts.size), human_size(limit));
   parts.hidden_types = hidden_types(image, parts.extents);
   return parts;
+}
+
+Result<std::vector<elf::FileExtent>> data_parts(const elf::Image& image,
+                                                const SparseCopy& file) {
+  if (image.sections.empty())
+    return Error("without section headers nothing tells its data from the rest");
+  uint64_t size = image.file.size();
+  uint64_t record_size = uint64_t{kMaxRecordWords} * image.pointer_size;
+  const elf::Section* table = go::find_table_section(image);
+  std::vector<elf::FileExtent> data;
+  std::vector<elf::FileExtent> records;
+  for (const elf::Section& section : image.sections) {
+    if (!is_data(section))
+      continue;
+    data.push_back({section.offset, section.size});
+    if (table && section.offset < size)
+      for (uint64_t place : find_records(section, image, *table, file))
+        records.push_back({place, record_size});
+  }
+  return without(merged(std::move(data), size), merged(std::move(records), size));
 }
 
 }  // namespace gosym

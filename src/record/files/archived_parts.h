@@ -6,8 +6,12 @@
 
 #include "base/result.h"
 #include "elf/image.h"
+#include "record/files/sparse_copy.h"
 
 namespace gosym {
+
+// Whether a file is kept with its initial data, which names no code and may have secrets.
+enum class ArchivedData : uint8_t { kKept, kLeftOut };
 
 // What of a file is kept in a recording, so that its code is named, and callers are found in
 // it, as with the whole file.
@@ -24,6 +28,15 @@ struct ArchivedParts {
 // tables, notes, what leads to a separate debug file, and debugging information. This is left
 // out of Go programs, whose function table says more, and of files that would be larger than
 // `limit` with it. Fails if they are larger without it.
-Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit);
+//
+// Nothing of `left_out`, which is by offset, is kept.
+Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
+                                     const std::vector<elf::FileExtent>& left_out = {});
+
+// Where the initial data of a file lie, by offset: sections such as .data and .noptrdata. The
+// runtime's own record in a Go program, which leads from its function table to its code, is
+// none of them. Fails if nothing tells data from the rest.
+Result<std::vector<elf::FileExtent>> data_parts(const elf::Image& image,
+                                                const SparseCopy& file);
 
 }  // namespace gosym

@@ -27,14 +27,18 @@ Result<> read_all_at(int file, uint64_t offset, std::string& bytes) {
 
 }  // namespace
 
-Result<ImagePieces> ImagePieces::open(ImageId image, UniqueFd file) {
+Result<ImagePieces> ImagePieces::open(ImageId image, UniqueFd file, ArchivedData data) {
   auto copy = SparseCopy::open(file.get());
   if (!copy)
     return std::move(copy).error();
   auto parsed = copy->read_image();
   if (!parsed)
     return std::move(parsed).error();
-  auto parts = archived_parts(*parsed, kMaxArchived);
+  auto left_out =
+      data == ArchivedData::kKept ? std::vector<elf::FileExtent>() : data_parts(*parsed, *copy);
+  if (!left_out)
+    return std::move(left_out).error();
+  auto parts = archived_parts(*parsed, kMaxArchived, *left_out);
   if (!parts)
     return std::move(parts).error();
   return ImagePieces(image, std::move(file), parsed->order, *std::move(parts));

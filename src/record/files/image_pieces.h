@@ -14,7 +14,9 @@ namespace gosym {
 class ImagePieces {
 public:
   // `file` is that of the image, open for reading. Fails if it is no ELF file or too large.
-  static Result<ImagePieces> open(ImageId image, UniqueFd file);
+  // With data left out also if nothing tells these from the rest.
+  static Result<ImagePieces> open(ImageId image, UniqueFd file,
+                                  ArchivedData data = ArchivedData::kKept);
 
   uint64_t size() const { return parts_.size; }
 
