@@ -73,7 +73,7 @@ _gosym() {
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth -S --focus
         --ignore -d --module --hide --show --no-kernel --no-inlines --creators --charge-gc --json --md --csv --folded
         --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
-        --label --goid --time --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --strict --max-loss -v --verbose -q --quiet"
       ;;
     top)
@@ -89,8 +89,8 @@ _gosym() {
     diff)
       options="-h --help -g --tree --min --percent-limit --depth -s --by --sort --children --top
         --per --confidence --fail-above --event --pid
-        --tid -c --comm --cgroup --label --time -S --focus --ignore -d --module --hide --show
-        --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
+        --tid -c --comm --cgroup --label --time --align -S --focus --ignore -d --module --hide
+        --show --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
       ;;
     archive)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "base/exit_status.h"
 #include "base/text.h"
@@ -66,6 +67,7 @@ struct Wanted {
   const RecordedEvent* event;  // null: all
   bool is_whole;               // as Format has it
   uint64_t memory;             // that may be taken for it
+  bool is_aligned;             // the clocks of hosts do not count
 };
 
 // The filter for a recording that began so many nanoseconds after the first; none: no sample of
@@ -132,9 +134,49 @@ ProfiledRecording profiled(const NamedRecording& one) {
           raw::duration_ns(one.recording)};
 }
 
+// The host by which clocks are told apart: its name may be that of others too.
+std::string clock_of(const RecordingInfo& info) {
+  return info.machine_id.empty() ? info.host : info.machine_id;
+}
+
+// When each began, in nanoseconds from the first. Aligned, the first of each host is taken to
+// have begun with that of all: what their clocks said does not count.
+std::vector<uint64_t> begins_of(const std::vector<NamedRecording>& recordings,
+                                bool is_aligned) {
+  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
+  std::map<std::string, uint64_t> begins;  // of the first of each host
+  std::vector<uint64_t> result;
+  for (const NamedRecording& one : recordings) {
+    uint64_t start = raw::start_realtime_ns(one.recording);
+    auto first = begins.try_emplace(clock_of(one.recording.info), start).first;
+    result.push_back(start - (is_aligned ? first->second : begin));
+  }
+  return result;
+}
+
+// Times of one host are compared with those of another.
+void tell_clocks(const std::vector<NamedRecording>& recordings, const ReportOptions& options) {
+  constexpr uint64_t kUsual = 1'000'000'000;  // of clocks that are kept, and of starts by hand
+  std::vector<uint64_t> begins = begins_of(recordings, /*is_aligned=*/false);
+  std::set<std::string> seen = {clock_of(recordings.front().recording.info)};
+  size_t latest = 0;
+  for (size_t i = 1; i < recordings.size(); i++)
+    if (seen.insert(clock_of(recordings[i].recording.info)).second && begins[i] > kUsual)
+      latest = i;
+  if (latest == 0 || options.is_aligned)
+    return;
+  warn(options,
+       "by their hosts' clocks '{}' of {} began {:.1f} s after '{}' of {}; --align lets them "
+       "begin together",
+       printable(recordings[latest].name), printable(recordings[latest].recording.info.host),
+       static_cast<double>(begins[latest]) / 1e9, printable(recordings.front().name),
+       printable(recordings.front().recording.info.host));
+}
+
 // The profile of several recordings. A file that ran in more than one of them is opened once.
 Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
                                    const Wanted& wanted, const DebugFileOptions& files) {
+  std::vector<uint64_t> begins = begins_of(recordings, wanted.is_aligned);
   SymbolCache cache;
   cache.images.numbers.emplace();
   cache.archives = std::make_unique<OtherArchives>();
@@ -142,11 +184,10 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     cache.archives->add(one.recording);
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
   NamedProfile result;
-  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
   for (NamedRecording& one : recordings) {
     raw::Recording& recording = one.recording;
-    uint64_t offset = raw::start_realtime_ns(recording) - begin;
     auto index = static_cast<uint32_t>(sum.profile().recordings.size());
+    uint64_t offset = begins[index];
     sum.profile().recordings.push_back(profiled(one));
     auto filter = filter_of(wanted, recording.info, offset);
     if (!filter)
@@ -189,12 +230,11 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
 }
 
 // From the begin of the first to the end of the last.
-uint64_t duration_of(const std::vector<NamedRecording>& recordings) {
-  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
+uint64_t duration_of(const std::vector<NamedRecording>& recordings, bool is_aligned) {
+  std::vector<uint64_t> begins = begins_of(recordings, is_aligned);
   uint64_t duration = 0;
-  for (const NamedRecording& one : recordings)
-    duration = std::max(duration, raw::start_realtime_ns(one.recording) - begin +
-                                      raw::duration_ns(one.recording));
+  for (size_t i = 0; i < recordings.size(); i++)
+    duration = std::max(duration, begins[i] + raw::duration_ns(recordings[i].recording));
   return duration;
 }
 
@@ -337,7 +377,8 @@ double keep_first_samples(std::vector<NamedRecording>& recordings, uint64_t size
 Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Wanted wanted,
                                    const ReportOptions& options,
                                    const DebugFileOptions& files) {
-  uint64_t duration = duration_of(recordings);
+  tell_clocks(recordings, options);
+  uint64_t duration = duration_of(recordings, wanted.is_aligned);
   GroupBy& group_by = wanted.group_by;
   group_by =
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
@@ -396,7 +437,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
                    .names = name_forms(options, format),
                    .event = *event,
                    .is_whole = format.is_whole,
-                   .memory = inputs->memory_left()};
+                   .memory = inputs->memory_left(),
+                   .is_aligned = options.is_aligned};
   double share = keep_first_samples(recordings, options.most_samples);
   // Of recordings equal samples are counted first, as far as the output tells them apart, and
   // then named; what others wrote is counted and mostly named.

@@ -303,7 +303,10 @@ OptionGroup filter_options(ReportOptions& options) {
             .value = "A,B",
             .help = "Only from A to B, in seconds from the start; either may be empty",
             .set = into(options.time),
-            .check = check_time}}};
+            .check = check_time},
+           {.names = "--align",
+            .help = "Let the recordings of several hosts begin together",
+            .set = into(options.is_aligned)}}};
 }
 
 OptionGroup naming_options(ReportOptions& options) {

@@ -36,6 +36,8 @@ struct ReportOptions {
   std::optional<Side> side;
   // For a comparison: steps of time are told apart, as view/difference.h wants them.
   bool is_compared = false;
+  // The first recordings of all hosts are taken to have begun together.
+  bool is_aligned = false;
   std::string event;  // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;

@@ -132,8 +132,9 @@ def refused():
     assert rates.status != 0 and "cpu-clock at 499 Hz" in rates.err and "cpu-clock at 99 Hz" in rates.err, rates
 
 
-def machines_of_one_name():
-    """Two machines that call themselves "same": what tells them apart is /etc/machine-id."""
+@functools.cache
+def machines():
+    """Recordings of two that call themselves "same": what tells them apart is /etc/machine-id."""
     place = new_place("machines")
     place.mkdir()
     script = 'mount -t tmpfs none /etc && echo "$1" > /etc/machine-id && hostname same && shift && exec "$@"'
@@ -141,6 +142,11 @@ def machines_of_one_name():
         for digit in "12":
             call("unshare", "--mount", "--uts", "sh", "-c", script, "sh", digit * 32, GOSYM, "record", "-q", "-F", "499",
                  "-p", pid, "-d", "1", "-o", place / f"%h-%t-{digit}-%%.raw")
+    return place
+
+
+def machines_of_one_name():
+    place = machines()
     names = sorted(file.name for file in place.iterdir())
     assert len(names) == 2 and all(re.fullmatch(r"same-\d{8}T\d{6}Z-[12]-%\.raw", name) for name in names), names
     report = json.loads(gosym("report", "-q", place, "--json").out)
@@ -150,6 +156,56 @@ def machines_of_one_name():
     assert all(host in rows for host in hosts), rows
     wrong = gosym("record", "-o", "%x.raw", "-p", "1", check=False)
     assert wrong.status == 2 and "%h is the host" in wrong.err, wrong
+
+
+def xxh32(data):
+    """Of fewer than 16 bytes more than a multiple of 16, and no fewer than 16."""
+    primes = 2654435761, 2246822519, 3266489917, 668265263, 374761393
+    word, mask = (lambda at: int.from_bytes(data[at:at + 4], "little")), 0xffffffff
+    turn = lambda value, by: (value << by | value >> (32 - by)) & mask
+    lanes = [(primes[0] + primes[1]) & mask, primes[1], 0, -primes[0] & mask]
+    at = 0
+    while at + 16 <= len(data):
+        for i in range(4):
+            lanes[i] = turn((lanes[i] + word(at + 4 * i) * primes[1]) & mask, 13) * primes[0] & mask
+        at += 16
+    value = sum(turn(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18))) + len(data) & mask
+    while at + 4 <= len(data):
+        value = turn((value + word(at) * primes[2]) & mask, 17) * primes[3] & mask
+        at += 4
+    assert at == len(data)
+    value = (value ^ value >> 15) * primes[1] & mask
+    value = (value ^ value >> 13) * primes[2] & mask
+    return value ^ value >> 16
+
+
+def with_clock(recording, seconds):
+    """A copy by a host whose clock is so many seconds ahead."""
+    data = bytearray(recording.read_bytes())
+    realtime = int.from_bytes(data[32:40], "little") + round(seconds * 1e9)
+    data[32:40] = realtime.to_bytes(8, "little")
+    data[60:64] = xxh32(data[:60]).to_bytes(4, "little")
+    copy = new_place(recording.name)
+    copy.write_bytes(data)
+    return copy
+
+
+def clocks_that_differ():
+    """Two machines at the same time, of which one is an hour ahead."""
+    first, second = sorted(machines().iterdir())
+    second = with_clock(second, 3600)
+    done = gosym("report", first, second, "--json")
+    assert re.search(r"by their hosts' clocks .* began 36\d\d\.\d s after .*--align", done.err), done.err
+    aligned = gosym("report", first, second, "--by", "time:10s", "--csv", "--align")
+    assert "clocks" not in aligned.err and len(aligned.out.splitlines()) == 2, aligned
+    assert counted("--time", ",100", first, second) == counted(first)
+    assert counted("--time", ",100", "--align", first, second) == counted(first) + counted(second)
+    # The clock of one machine is one clock.
+    assert "clocks" not in gosym("report", first, with_clock(first, 3600)).err
+    for command in (["report", "--html"], ["diff", "--html"]):
+        sides = [first, second] + (["--", first] if command[0] == "diff" else [])
+        assert "--align" in gosym(*command, new_place("page"), *sides).err
+        assert "--align" not in gosym(*command, new_place("page"), "--align", *sides).err
 
 
 def copies_are_refused():
@@ -162,6 +218,7 @@ def copies_are_refused():
 
 
 run([("machines of one name are told apart", machines_of_one_name),
+     ("clocks of hosts that differ are told", clocks_that_differ),
      ("a copy of a recording is refused", copies_are_refused),
      ("sums are those of the single ones", sums),
      ("go tool pprof adds up the same", pprof_adds_up),
