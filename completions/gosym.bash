@@ -74,7 +74,7 @@ _gosym() {
         --ignore -d --module --hide --show --no-kernel --no-inlines --creators --charge-gc --json --md --csv --folded
         --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
-        --wrappers --strict --max-loss -v --verbose -q --quiet"
+        --wrappers --needs --strict --max-loss -v --verbose -q --quiet"
       ;;
     top)
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event

@@ -93,6 +93,7 @@ void add_to(SymbolizerReport& sum, const SymbolizerReport& part) {
   for (const auto& [source, locations] : part.locations_by_source)
     sum.locations_by_source[source] += locations;
   sum.image_problems.insert(part.image_problems.begin(), part.image_problems.end());
+  sum.debug_files.insert(part.debug_files.begin(), part.debug_files.end());
   sum.cut_names += part.cut_names;
   sum.remade_places += part.remade_places;
 }

@@ -16,6 +16,7 @@
 #include "commands/debug_packages.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
+#include "commands/needs.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
@@ -96,6 +97,9 @@ void keep_freed_memory() {
 
 // What cannot be done is told before anything is read.
 Result<> check_options(const ReportOptions& options, const Format& format) {
+  if (options.has_needs && !has_needs(format.name))
+    return errorf("--needs: a list of files is text, csv, md or json, not {}", format.name)
+        .with_exit_status(kUsage);
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
     return errorf("a {} profile is not for a terminal", format.name)
         .with_hint(fmt::format("name a file: gosym report --{0} cpu.{1}", format.name,
@@ -151,11 +155,24 @@ Result<> check_labels(const Profile& profile, const ReportOptions& options) {
   return Ok{};
 }
 
+Result<int> write_needs(const LoadedProfile& loaded, const ReportOptions& options,
+                        const DebugFileOptions& files) {
+  auto needed = find_needed(loaded.profile, files, loaded.held);
+  auto file = OutputFile::open(options.output);
+  if (!file)
+    return std::move(file).error();
+  file->write(
+      make_needs(needed, loaded.profile, loaded.symbols, options.format, screen_of(options)));
+  if (auto written = file->finish(); !written)
+    return std::move(written).error();
+  return is_partial(loaded.recordings, loaded.profile.stats, options) ? kPartial : kSuccess;
+}
+
 // As perf does: on a terminal, unless it is to be text.
 bool opens_browser(const ReportOptions& options) {
   return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
-         !options.is_stdio && !options.is_verbose && options.inputs.front() != "-" &&
-         has_browser_terminal();
+         !options.is_stdio && !options.has_needs && !options.is_verbose &&
+         options.inputs.front() != "-" && has_browser_terminal();
 }
 
 Result<int> run_report(const ReportOptions& options) {
@@ -183,6 +200,8 @@ Result<int> run_report(const ReportOptions& options) {
   if (!loaded)
     return std::move(loaded).error();
   auto& [recordings, profile, symbols, held, share] = *loaded;
+  if (options.has_needs)
+    return write_needs(*loaded, options, *files);
   if (auto checked = check_function(profile, options); !checked)
     return std::move(checked).error();
   if (auto checked = check_labels(profile, options); !checked)

@@ -38,7 +38,8 @@ struct ReportOptions {
   bool is_compared = false;
   // The first recordings of all hosts are taken to have begun together.
   bool is_aligned = false;
-  std::string event;  // empty: all of them, or the first if the format takes but one
+  bool has_needs = false;  // files without names are listed, and nothing else
+  std::string event;       // empty: all of them, or the first if the format takes but one
   std::optional<NameForm> name_form;  // none: as the format needs them
   DebugOptions debug;
   bool keeps_wrappers = false;

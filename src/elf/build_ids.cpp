@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kGnuBuildId = 3;
 constexpr uint32_t kGoBuildId = 4;
+constexpr uint32_t kPackage = 0xcafe1a7e;
 
 // Longer than any id in use: GNU ids have 8 to 64 bytes, Go's up to 83.
 constexpr uint32_t kMaxIdSize = 4096;
@@ -37,6 +38,8 @@ void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
         ids.gnu = description;
       if (type == kGoBuildId && name == "Go" && ids.go.empty())
         ids.go = description;
+      if (type == kPackage && name == "FDO" && ids.package.empty())
+        ids.package = description.substr(0, description.find('\0'));
     }
     // The last note may lack its padding.
     in.bytes(std::min<uint64_t>(padding(description_size), in.remaining()));

@@ -9,6 +9,7 @@ namespace gosym::elf {
 struct BuildIds {
   std::string gnu;  // raw bytes, usually 20; empty if there is none
   std::string go;   // text, four parts between slashes from Go 1.10 on; empty if there is none
+  std::string package;  // JSON of who packaged the file (.note.package); empty if there is none
 };
 
 // The ids that a linker left in notes:
@@ -16,7 +17,8 @@ struct BuildIds {
 //   note := u32 name size, u32 description size, u32 type,
 //           name (NUL at its end, padded to 4), description (padded to 4)
 //
-// GNU's has name "GNU" and type 3, Go's name "Go" and type 4. Notes are looked for in the
+// GNU's has name "GNU" and type 3, Go's name "Go" and type 4, that of packages "FDO" and
+// 0xcafe1a7e. Notes are looked for in the
 // PT_NOTE segments and in the SHT_NOTE sections: the build id of a static binary of Go 1.24 and
 // later lies outside PT_NOTE, where the kernel and perf do not see it.
 BuildIds build_ids(const Image& image);

@@ -70,6 +70,12 @@ RecordedBinary refuse(Unnamed unnamed, const std::string& problem) {
 
 }  // namespace
 
+bool is_told_by_time(const RecordedImage& image) {
+  return image.problem.empty() &&
+         !tells_files_apart(
+             {.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+}
+
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
                                     const HeldFiles& held) {
   if (auto kept = held.find(image.id); kept != held.end())

@@ -21,6 +21,10 @@ struct RecordedBinary {
   std::string problem = {};  // for the user
 };
 
+// Whether nothing but size, segments and time of change tell a file from others: it has no
+// build id, or one that others may have too.
+bool is_told_by_time(const RecordedImage& image);
+
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, where it had none, its size and time of change.
 // Where the file is `held` it counts, and not what has its path.

@@ -493,13 +493,32 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
   return text;
 }
 
+namespace {
+
+// Another file of the same size and time would pass for them.
+std::string make_known_note(const Profile& profile) {
+  std::vector<std::string> names;
+  for (const ProfileImage& image : profile.images)
+    if (image.is_told_by_time)
+      names.push_back(printable(image.file.path.substr(image.file.path.rfind('/') + 1)));
+  if (names.empty())
+    return {};
+  constexpr size_t kShown = 3;
+  size_t rest = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - rest);
+  return fmt::format("known      by size and time of change alone, without a build id: {}{}\n",
+                     joined(names, ", "), rest == 0 ? "" : fmt::format(" and {} more", rest));
+}
+
+}  // namespace
+
 std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
                        const Screen& screen) {
   std::string text;
   for (const std::string& what : profile.damage)
     text += fmt::format("damaged    {}\n", what);
   text += make_few_note(profile) + make_truncated(profile) + make_loss(profile) +
-          make_unsampled(profile) + make_sampler_note(profile);
+          make_unsampled(profile) + make_sampler_note(profile) + make_known_note(profile);
   if (std::string containers = list_containers(profile); !containers.empty())
     text += fmt::format("containers {}\n", containers);
   if (profile.label_sets.size() > 1)

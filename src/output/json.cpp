@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -120,6 +121,20 @@ void JsonWriter::clear() {
 
 std::string_view JsonWriter::text() const {
   return {state_->buffer.GetString(), state_->buffer.GetSize()};
+}
+
+std::map<std::string, std::string> json_texts(std::string_view object) {
+  // Without recursion: whoever wrote it chooses how deep it is.
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(object.data(), object.size());
+  std::map<std::string, std::string> texts;
+  if (document.HasParseError() || !document.IsObject())
+    return texts;
+  for (const auto& member : document.GetObject())
+    if (member.value.IsString())
+      texts[{member.name.GetString(), member.name.GetStringLength()}] = {
+          member.value.GetString(), member.value.GetStringLength()};
+  return texts;
 }
 
 }  // namespace gosym

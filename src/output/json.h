@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace gosym {
@@ -44,5 +46,8 @@ private:
   struct State;  // the library is known to json.cpp alone: to read it takes long
   std::unique_ptr<State> state_;
 };
+
+// The members of an object that are texts; none if that is no JSON object.
+std::map<std::string, std::string> json_texts(std::string_view object);
 
 }  // namespace gosym

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
+#include "base/text.h"
 
 namespace gosym::proc {
 
@@ -13,6 +14,8 @@ namespace {
 
 // Of the packages of Debian 12 the longest has 2 MiB.
 constexpr size_t kMaxList = 16 << 20;
+// The whole of Debian would have 200 MiB.
+constexpr size_t kMaxStatus = 256 << 20;
 
 // "libc6" of "libc6:amd64.list"; empty if it is no list.
 std::string package_of_list(std::string_view file) {
@@ -48,6 +51,24 @@ std::map<std::string, std::string> owners_of(const std::set<std::string>& paths,
           owners[path] = package;
   }
   return owners;
+}
+
+std::map<std::string, std::string> versions_of(const std::set<std::string>& packages,
+                                               const std::string& file) {
+  constexpr std::string_view kPackage = "Package: ";
+  constexpr std::string_view kVersion = "Version: ";
+  std::map<std::string, std::string> versions;
+  auto text = packages.empty() ? Error("none asked for") : read_file(file, kMaxStatus);
+  std::string_view left = text ? std::string_view(*text) : std::string_view();
+  std::string package;
+  while (!left.empty()) {
+    std::string_view line = take_line(left);
+    if (line.starts_with(kPackage))
+      package = line.substr(kPackage.size());
+    else if (line.starts_with(kVersion) && packages.contains(package))
+      versions.emplace(package, line.substr(kVersion.size()));
+  }
+  return versions;
 }
 
 std::string debug_package_of(const std::string& package) {

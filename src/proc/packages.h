@@ -15,6 +15,11 @@ namespace gosym::proc {
 std::map<std::string, std::string> owners_of(
     const std::set<std::string>& paths, const std::string& directory = "/var/lib/dpkg/info");
 
+// The versions of packages, by name, as the file says that dpkg keeps of those that are
+// installed: groups of lines "Package: NAME", "Version: VERSION". Others are left out.
+std::map<std::string, std::string> versions_of(
+    const std::set<std::string>& packages, const std::string& file = "/var/lib/dpkg/status");
+
 // The package that has the debug files of a package.
 std::string debug_package_of(const std::string& package);
 

@@ -48,6 +48,8 @@ struct ProfileImage {
   Kind kind = Kind::kFile;
   RecordedImage file;              // for the others only `path` is set: "[vdso]", "//anon"
   std::string debug_package = {};  // that would name its code, "libc6-dbg"; empty: not known
+  // It has names, and its file was known by size and time of change alone.
+  bool is_told_by_time = false;
 };
 
 // Part of an image at a place in memory: the same for every process that has it there, unless

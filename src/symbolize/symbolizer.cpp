@@ -175,6 +175,16 @@ void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWri
   }
 }
 
+// What the report says of a file beside its names.
+void note_file(const RecordedFile& file, bool is_held, ProfileImage& image,
+               SymbolizerReport& report) {
+  if (!file.symbols)
+    return;
+  image.is_told_by_time = !is_held && is_told_by_time(image.file);
+  if (const auto& debug_file = file.symbols->debug_file())
+    report.debug_files[image.file.path] = debug_file->path;
+}
+
 // A process of 32 bits has another vdso than the one recorded, which is that of the recorder.
 bool is_64_bit(const Location& location) {
   return to_integer(location.address) > UINT32_MAX;
@@ -279,13 +289,14 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
       by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);
   }
   for (size_t i = 0; i < by_image.size(); i++) {
-    const ProfileImage& image = profile.images[i];
+    ProfileImage& image = profile.images[i];
     if (by_image[i].empty())
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile: {
         auto named = open_named(image.file, files, cache);
         symbolize_file(by_image[i], *named, frames);
+        note_file(named->file, named->is_held, image, report);
         std::string problem = problem_of(named->file, image.file, cache.images.file_problems);
         if (!problem.empty())
           report.image_problems[image.file.path] = problem;

@@ -18,6 +18,8 @@ struct SymbolCache;
 struct SymbolizerReport {
   std::map<FrameSource, uint64_t> locations_by_source;
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
+  // Files that have names from a debug file that lies apart: the paths of both.
+  std::map<std::string, std::string> debug_files;
   uint64_t remade_places = 0;  // of made code that had other code in them at other times
   uint64_t cut_names = 0;      // of functions and files: only the beginning is told
 };

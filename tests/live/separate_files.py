@@ -86,6 +86,53 @@ def nameless():
     assert "fib!fun_" in gosym("report", "--callers", re.escape(ours[0]), recording).out
 
 
+def needs():
+    """What is missing, by its ids and its package; names that lie apart are told."""
+    program, recording = stripped()
+    note = json.dumps({"type": "rpm", "name": "fibonacci", "version": "1.2-3"}).encode() + b"\0"
+    note += bytes(-len(note) % 4)
+    section = folder() / "note"
+    section.write_bytes((4).to_bytes(4, "little") + len(note).to_bytes(4, "little") +
+                        (0xcafe1a7e).to_bytes(4, "little") + b"FDO\0" + note)
+    packaged, plain = folder() / "packaged", folder() / "plain"
+    call("objcopy", f"--add-section=.note.package={section}", "--set-section-flags=.note.package=alloc,readonly",
+         program, packaged)
+    call("objcopy", "--remove-section=.note.gnu.build-id", program, plain)
+    with running(packaged) as one, running(plain) as other, running("/bin/dash", "-c", "while :; do :; done") as dash:
+        several = record("-p", f"{one},{other},{dash}", samples=300)
+
+    def files(recording, *options):
+        listed = json.loads(gosym("report", "--needs", "--json", recording, *options).out)
+        return {os.path.basename(file["path"]): file for file in listed["files"]}, listed
+    found = files(several)[0]
+    assert found["packaged"]["package"] == "fibonacci" and found["packaged"]["version"] == "1.2-3", found
+    assert found["packaged"]["build_id"] == build_id(packaged) and found["packaged"]["reason"] == "stripped", found
+    assert not found["packaged"]["is_known_by_time"] and found["plain"]["is_known_by_time"], found
+    assert found["plain"]["package"] == found["plain"]["build_id"] == "", found
+    version = call("dpkg-query", "-W", "-f=${Version}", "dash").out
+    assert found["dash"]["package"] == "dash" and found["dash"]["version"] == version, found
+    counts = collections.Counter()
+    for stack in folded(several):
+        for name in {"packaged", "plain"}:
+            counts[name] += stack.count * any(name in frame for frame in stack.frames)
+    assert {name: found[name]["samples"] for name in counts} == counts, (found, counts)
+    text = gosym("report", "--needs", several).out
+    assert "fibonacci" in text and "known by size and time" in text and "unknown" in text, text
+    assert re.search(r"^known +by size and time of change alone, without a build id: plain$",
+                     gosym("report", several).out, re.M)
+
+    debug = by_debug_file()
+    left, listed = files(recording, "--debug-dir", debug)
+    assert "fib" not in left and listed["debug_files"][0]["debug_file"].startswith(str(debug)), listed
+    gone = folder() / "gone.raw"
+    shutil.copy(recording, gone)
+    program.rename(program.with_suffix(".away"))
+    missing = files(gone)[0]["fib"]
+    program.with_suffix(".away").rename(program)
+    assert missing["reason"] == "missing" and missing["package"] == "", missing
+    assert gosym("report", "--needs", "--folded", recording, check=False).status == 2
+
+
 def package():
     """The one that would name a program of the distribution."""
     awk = shutil.which("mawk")
@@ -218,6 +265,7 @@ def what_is_refused_does_not_stay():
 
 run([("report: names by a debug file", by_debug_file),
      ("report: functions of a stripped program, without names", nameless),
+     ("report: files that lack names, and their packages", needs),
      ("report: the package that would name a program", package),
      ("report: names by the debug file of a program that is gone", by_debug_file_alone),
      ("report: files from below --symfs", below_symfs),
