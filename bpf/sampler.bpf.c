@@ -102,24 +102,30 @@ int follow_child(struct bpf_raw_tracepoint_args* ctx) {
   return 0;
 }
 
-// The number of a process may be given to another one once its last thread is gone.
 SEC("raw_tp/sched_process_exit")
-int forget_process(struct bpf_raw_tracepoint_args* ctx) {
+int note_exit(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (void*)ctx->args[0];
   __u32 pid = BPF_CORE_READ(task, tgid);
   __u32 tid = BPF_CORE_READ(task, pid);
-  bool was_target = bpf_map_delete_elem(&target_tids, &tid) == 0;
-  if (was_target || bpf_map_lookup_elem(&target_pids, &pid))
+  bool is_target_tid = has_target_tids && bpf_map_lookup_elem(&target_tids, &tid);
+  if (is_target_tid || bpf_map_lookup_elem(&target_pids, &pid))
     note_end(task, tid);
-  if (BPF_CORE_READ(task, signal, live.counter) != 0)
-    return 0;
-  bpf_map_delete_elem(&target_pids, &pid);
-  bpf_map_delete_elem(&go_programs, &pid);
+  if (BPF_CORE_READ(task, signal, live.counter) == 0)
+    bpf_map_delete_elem(&go_programs, &pid);
   return 0;
 }
 
+// The last work of a thread is to give back its memory, after the tracepoint above since
+// Linux 6.16. The number of a process may be given to another one once its first thread, which
+// is freed last, is gone.
 SEC("raw_tp/sched_process_free")
-int count_ended_thread(struct bpf_raw_tracepoint_args* ctx) {
-  count_ended((void*)ctx->args[0]);
+int forget_task(struct bpf_raw_tracepoint_args* ctx) {
+  struct task_struct* task = (void*)ctx->args[0];
+  __u32 pid = BPF_CORE_READ(task, tgid);
+  __u32 tid = BPF_CORE_READ(task, pid);
+  bpf_map_delete_elem(&target_tids, &tid);
+  if (tid == pid)
+    bpf_map_delete_elem(&target_pids, &pid);
+  count_ended(task);
   return 0;
 }

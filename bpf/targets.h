@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// SampleOwner code is sampled.
+// Processes, threads and cgroups whose code is sampled.
 
 #include <linux/bpf.h>
 

@@ -16,8 +16,9 @@ import subprocess
 import sys
 import time
 
-from common import (WORK, build_spin, busy_cpus, call, chunk_count, cpu_ticks, facts, folded, gosym,
-                    record, recording, run, running, wait_for)
+from common import (FIXTURES, WORK, build_spin, busy_cpus, call, chunk_count, compiled, cpu_ticks, facts,
+                    folded, gosym, is_kernel, new_place, record, recording, run, running, told_as_cut,
+                    wait_for)
 
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
@@ -140,6 +141,23 @@ def programs_have_time_to_run():
         assert said in gosym("record", *rate, "-o", WORK / "fast.raw", "--", "true").err, rate
 
 
+def ends_are_sampled():
+    """Processes that give back their memory have no user stack any more, and nothing of one is cut."""
+    program = compiled("gcc", "-O1", FIXTURES / "exits.c", output=new_place("exits"))
+    for options in [["--call-graph", "auto"], ["--call-graph", "fp"], ["--call-graph", "dwarf"]]:
+        file = new_place("cpu.raw")
+        gosym("record", "-q", "-F", 999, *options, "-o", file, "--", program, 30)
+        stacks = folded(file)
+        ending = [stack for stack in stacks if any("exit_mm" in frame for frame in stack.frames)]
+        count = sum(stack.count for stack in ending)
+        every = sum(stack.count for stack in stacks)
+        cut = told_as_cut(file)[0]
+        print(f"# {options[1]}: {count} of {every} samples in exit_mm, {cut} cut")
+        assert count > 0.02 * every, count
+        assert all(is_kernel(frame) for stack in ending for frame in stack.frames), ending
+        assert cut <= 0.002 * every, cut
+
+
 def throttling_is_told():
     with busy_cpus(), recording("-q", "-a", "-F", "9999") as (_, file):
         with sysctl("perf_event_max_sample_rate", "1000"):
@@ -195,5 +213,6 @@ run([("at 10 kHz on all CPUs nothing is lost", nothing_is_lost),
      ("ticks that do not come are told", ticks_that_do_not_come),
      ("and those of perf_event", lambda: ticks_that_do_not_come("--sampler", "perf")),
      ("programs have time to run at any rate", programs_have_time_to_run),
+     ("ends of processes are sampled", ends_are_sampled),
      ("throttling is told", throttling_is_told)] +
     [("CPUs come and go", cpus_come_and_go)] * ("hotplug" in sys.argv))

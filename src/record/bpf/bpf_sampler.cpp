@@ -217,8 +217,8 @@ void BpfSampler::configure() {
   gosym::configure(*bpf_->rodata, options_, ring_size_);
   bool follows = scope.follows_children && !scope.pids.empty();
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
-  bpf_program__set_autoload(bpf_->progs.count_ended_thread,
-                            !scope.pids.empty() || !scope.tids.empty());
+  bool has_threads = !scope.pids.empty() || !scope.tids.empty();
+  bpf_program__set_autoload(bpf_->progs.forget_task, has_threads);
   std::array programs = programs_of_events(*bpf_);
   for (size_t i = event_count(); i < programs.size(); i++)
     bpf_program__set_autoload(programs[i], false);
