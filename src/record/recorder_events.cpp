@@ -233,7 +233,8 @@ void Recorder::on_mmap(RawMapping mapping) {
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
   if (is_current) {
-    look_for_copies(process, event);
+    if (event.image == ImageId{} || is_memory(path))
+      look_for_copies(process, event);
     learn_code(process, event, file);
   }
   if (is_new && file)
@@ -243,9 +244,8 @@ void Recorder::on_mmap(RawMapping mapping) {
 }
 
 // Memory that no file holds in the place of a file's code may have a copy of it, now or soon.
+// The kernel has a file of its own for huge pages that are set aside, "/anon_hugepage".
 void Recorder::look_for_copies(ProcessState& process, const MapEvent& event) {
-  if (event.image != ImageId{})
-    return;
   bool is_in_place = contains(process.maybe_copied, event.start) ||
                      std::ranges::any_of(process.places, [&](const CodeRules::Place& place) {
                        return place.start < event.limit() && event.start < place.limit;

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Code that no file holds: made at run time by node and others, or loaded into the kernel."""
 import collections
+import contextlib
 import functools
 import os
 import pathlib
 import re
 import tempfile
 
-from common import (FIXTURES, WORK, build_jit, call, compiled, folded, gosym, is_kernel, leaves, new_place,
+from common import (FIXTURES, WORK, Skip, build_jit, call, compiled, folded, gosym, is_kernel, leaves, new_place,
                     perf_map, record, recording, run, running, running_jit, share, standing_still, wait_for)
 
 FOREVER = 1 << 62
@@ -58,6 +59,37 @@ def copied_code_is_its_files():
             counts = leaves(recording, "--comm", "copied_code")
             # The function goes on behind the copy.
             assert share(counts, leaf) > (0.5 if leaf == "[anonymous]" else 0.9), f"{how}: {counts}"
+
+
+@contextlib.contextmanager
+def huge_pages(count):
+    """So many more are set aside."""
+    setting = pathlib.Path("/proc/sys/vm/nr_hugepages")
+    before = setting.read_text()
+    setting.write_text(str(int(before) + count))
+    try:
+        if int(setting.read_text()) < int(before) + count:
+            raise Skip("no room for huge pages")
+        yield
+    finally:
+        setting.write_text(before)
+
+
+def code_in_huge_pages_set_aside():
+    """For the kernel such memory has a file."""
+    program = compiled("gcc", "-O1", "-DHUGE", "-Wl,-z,max-page-size=2097152", FIXTURES / "copied_code.c",
+                       output=new_place("in_huge_pages"))
+    with huge_pages(2):
+        for how in ["over", "late", "mremap"]:
+            with running(program, how) as pid:
+                wait_for(lambda: "/anon_hugepage" in pathlib.Path(f"/proc/{pid}/maps").read_text()
+                         or how == "mremap", "copy")
+                attached = record("-p", pid, samples=300)
+            begun = new_place("cpu.raw")
+            gosym("record", "-q", "-F", 499, "-o", begun, "--", "sh", "-c", f"timeout 1 {program} {how}; true")
+            for recording in [attached, begun]:
+                counts = leaves(recording, "--comm", "in_huge_pages")
+                assert share(counts, "work_in_copy") > 0.9, f"{how}: {counts}"
 
 
 def node_in_huge_pages_is_named():
@@ -257,6 +289,7 @@ def bpf_program_is_named():
 run([("node's hot function is on top, by its perf map", node_is_named),
      ("node without a perf map: the report says what to do", node_without_perf_map_says_what_to_do),
      ("code that was copied into memory is its file's", copied_code_is_its_files),
+     ("and into huge pages that were set aside", code_in_huge_pages_set_aside),
      ("node, its code in huge pages, is named", node_in_huge_pages_is_named),
      ("python's interpreter is named", python_is_named),
      ("a command that has ended is named", command_that_ended_is_named),
