@@ -242,12 +242,14 @@ struct StackWord {
   uint64_t offset = 0;
   // An address of code; or the offset of a place in the stack, up to kMaxTopSize: Linux maps no
   // code that low (vm.mmap_min_addr). In a register also a number of up to 32 bits, with
-  // kNumber added.
+  // kNumber added. On the stack, where places lie above the word that has them, 0 is a word of
+  // 0 that a function would return to: nothing called it.
   uint64_t value = 0;
 
   static constexpr uint64_t kNumber = uint64_t{1} << 63;
 
   bool is_place() const { return value <= kMaxTopSize; }
+  bool is_zero() const { return value == 0 && !is_register(); }
   bool is_register() const { return offset >= kMaxWordOffset; }
   bool is_number() const { return is_register() && value >= kNumber; }
   bool operator==(const StackWord&) const = default;

@@ -106,6 +106,10 @@ public:
       return false;
     }
     Frame frame = rule.is_evaluated ? evaluated_frame() : simple_frame(rule);
+    if (known && returns_to_nothing(frame)) {
+      returns_to_nothing_ = has_root_ = true;
+      return false;
+    }
     // Callers lie above, but for that of a leaf which has taken its return address from the
     // stack, as vfork does; the limit lets no sum of offsets go round.
     bool is_popped = passed_.empty() && frame.return_word;
@@ -114,6 +118,7 @@ public:
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
     if (!is_above || !take_caller(rule, frame)) {
       is_on_chain_ &= !known || may_go_on(rule);
+      end_place_ = known && !rule.is_signal_frame ? frame.return_place : std::nullopt;
       return false;
     }
     passed_.push_back(passed);
@@ -124,6 +129,9 @@ public:
 
   // Where the stack of its last function begins, from the stack pointer of the leaf.
   uint64_t stack_pointer() const { return stack_pointer_; }
+
+  // The place of what the last function returns to, if that has a rule but no caller.
+  std::optional<uint64_t> end_place() const { return end_place_; }
 
   // From a stack to the next one: its part of the chain, and where its words begin and end, as
   // the recording says. Callers are missing in between unless the one ends in the function that
@@ -253,7 +261,7 @@ private:
     ends_in_gap_ = ends_in_gap;
     taken_ = 1;
     is_on_chain_ = true;
-    has_root_ = false;
+    has_root_ = returns_to_nothing_ = false;
     frame_ = frame;
     if (code_.is_return_address(chain_.front())) {
       stack_.push_back(chain_.front());
@@ -447,6 +455,12 @@ private:
     return !is_place_known && !rule.is_signal_frame;
   }
 
+  // The maker of a fiber leaves 0 for its first function to return to.
+  bool returns_to_nothing(const Frame& frame) const {
+    auto word = frame.return_place ? word_at(*frame.return_place) : std::nullopt;
+    return word && word->number == 0;
+  }
+
   bool take_caller(const UnwindRule& rule, const Frame& frame) {
     has_met_chain_ = is_next_of_chain(frame.return_place);
     if (has_met_chain_) {
@@ -519,7 +533,7 @@ private:
   // The end of a chain proves nothing: a register of 0 may be anything.
   void check_root() {
     std::optional<UnwindRule> rule = code_.rule(stack_.back());
-    bool is_root = rule && rule->return_kind == ReturnAddress::kNone;
+    bool is_root = returns_to_nothing_ || (rule && rule->return_kind == ReturnAddress::kNone);
     // Go functions without a rule are on their way to another stack.
     is_unknown_ = !rule && end_ != StackEnd::kLimit && !code_.is_go(stack_.back());
     if (is_root)
@@ -593,6 +607,8 @@ private:
   bool is_repaired_ = false;
   bool is_unknown_ = false;
   bool has_root_ = false;
+  bool returns_to_nothing_ = false;  // a root that no rule tells
+  std::optional<uint64_t> end_place_{};
 };
 
 }  // namespace gosym

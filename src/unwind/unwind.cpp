@@ -204,6 +204,8 @@ private:
     const StackWord* found = search(offset);
     if (!found || found->offset != offset)
       return std::nullopt;
+    if (found->is_zero())
+      return WalkedWord<LocationId>{.number = 0};
     if (found->is_place())
       return WalkedWord<LocationId>{.place = found->value};
     if (found->is_number())

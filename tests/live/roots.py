@@ -132,6 +132,12 @@ def fiber():
     reach(recorded(program, SECONDS), lambda frames: has_root(frames) or frames[1:2] == ["fiber_main"])
 
 
+def own_fiber():
+    """Makers of fibers leave 0 for the first function to return to. From main to it nothing leads."""
+    program = build("own_fiber.c", "gcc", "-O2")
+    reach(recorded(program, SECONDS), lambda frames: has_root(frames) or frames[0] == "fiber_main")
+
+
 def stub(linker, *flags):
     """A stub of the procedure linkage table has its callers, where a tenth of the samples are."""
     program = build("stub.c", "gcc", "-O2", "-fno-builtin", f"-fuse-ld={linker}", *flags)
@@ -188,8 +194,9 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
       functools.partial(stub, linker, flag))
      for linker in ("bfd", "lld")
      for flag in ("-fomit-frame-pointer", "-fno-omit-frame-pointer")] +
-    [("a frame of 20 KB: stacks reach the root", large_frame)] +
-    [("a coroutine's stack begins with its function", fiber)] +
+    [("a frame of 20 KB: stacks reach the root", large_frame),
+     ("a coroutine's stack begins with its function", fiber),
+     ("and so does that of a fiber without a C library's help", own_fiber)] +
     [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
      for arguments in CIPHERS] +
     [("a large library, from the first instruction on: what is missing is told", large_library)])

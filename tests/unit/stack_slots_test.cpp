@@ -238,6 +238,20 @@ TEST_CASE("needed words: registers are taken if a rule asks for them") {
   CHECK(needed_registers({{leaf(kByRax)}, kNoFrame, top}, {}).empty());
 }
 
+TEST_CASE("needed words: where the first function of a fiber would return to nothing") {
+  std::vector<uint64_t> top = {1, 1, 1, caller(kSized), 1, 1, 1, 0, 1};
+  Words words = needed_registers({{leaf(kSized)}, kNoFrame, top}, {});
+  CHECK(words == Words{{56, 0}});
+  CHECK(unwound({{leaf(kSized)}, kNoFrame, top}, {{24, caller(kSized)}, {56, 0}}) ==
+        "sized sized<, repaired 1, cut 0");
+  top.push_back(caller(kFramed));  // it is amid others
+  CHECK(needed_registers({{leaf(kSized)}, kNoFrame, top}, {}).empty());
+  top = {1, 1, 1, caller(kSized), 1, 1, 1};  // it was not recorded
+  CHECK(needed_registers({{leaf(kSized)}, kNoFrame, top}, {}).empty());
+  top = {1, 1, 1, 0};
+  CHECK(needed_registers({{leaf(kRoot)}, kNoFrame, top}, {}).empty());
+}
+
 TEST_CASE("needed words: one below the stack pointer is taken if a rule asks for it") {
   constexpr uint64_t kTop = kStackPointer + 0x18;
   const StackWord kAlignment = {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18};

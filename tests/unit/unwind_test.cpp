@@ -44,6 +44,16 @@ TEST_CASE("unwind: code without frame pointers is walked by its words to the roo
   CHECK(found.counts.cut == 0);
 }
 
+TEST_CASE("unwind: a function that returns to nothing is a root") {
+  std::vector<StackWord> words = {{24, caller(kSized)}, {56, 0}};
+  Unwound found = unwound({.stack = {leaf(kSized)}, .frame_offset = kNoFrame, .words = words});
+  CHECK(found.stack == "sized sized<");
+  CHECK(found.counts.cut == 0);
+  words.back().offset = 64;
+  found = unwound({.stack = {leaf(kSized)}, .frame_offset = kNoFrame, .words = words});
+  CHECK(found.counts.cut == 1);
+}
+
 TEST_CASE("unwind: a frame pointer that was saved leads on") {
   // The register is used otherwise in the leaf; what it saved is the frame of a caller.
   Unwound found =
@@ -496,7 +506,7 @@ TEST_CASE("unwind: over several stacks, each with its own words") {
 
   // A frame pointer tells where the chain goes on, and words what it leaves out.
   sampled = {.stack = {leaf(kRoot), caller(kFrameless), caller(kRoot)},
-             .words = {{8, caller(kFrameless)}, {16, caller(kFramed)}, {32, 64}, {40, 0}},
+             .words = {{8, caller(kFrameless)}, {16, caller(kFramed)}, {32, 64}, {40, 48}},
              .goroutine_start = 1,
              .switches = {{1, 8, 32}}};
   found = unwound(sampled);

@@ -227,6 +227,18 @@ private:
   std::vector<StackWord>& noted_;
 };
 
+// True if the word there is 0, and the next ones lead to no code: above the first function of a
+// fiber lies nothing that called it. A walk that went wrong ends amid other callers.
+bool is_end_of_fiber(const StackTop& top, const CodeRanges& code, uint64_t offset) {
+  constexpr size_t kNextWords = 128;
+  size_t index = offset / 8;
+  if (offset % 8 != 0 || index >= top.words.size() || top.words[index] != 0)
+    return false;
+  std::span<const uint64_t> above = std::span(top.words).subspan(index + 1);
+  return std::ranges::none_of(above.first(std::min(above.size(), kNextWords)),
+                              [&](uint64_t word) { return contains(code, word); });
+}
+
 void put_in_order(std::vector<StackWord>& words) {
   std::ranges::sort(words, {}, &StackWord::offset);
   words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -237,10 +249,11 @@ void put_in_order(std::vector<StackWord>& words) {
 void find_needed_registers(const RecordedSample& sample, const StackTop& top,
                            const CodeRanges& ranges, SampledCode& code,
                            std::vector<StackWord>& needed) {
-  // A rule that has to be evaluated is not far from where the registers were used.
-  constexpr int kMaxFunctions = 64;
+  // A rule that has to be evaluated is not far from where the registers were used, and the
+  // stack of a fiber is not deep.
+  constexpr int kMaxFunctions = 256;
   std::vector<SampledAddress> chain = chain_of(sample);
-  if (chain.empty() || top.registers.empty())
+  if (chain.empty())
     return;
   UsefulWords words(top, ranges, sample.frame_offset);
   AllCode all(code);
@@ -248,6 +261,8 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
                  std::span<const SampledAddress>(chain), state_of(sample, top));
   for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
   }
+  if (auto end = walk.end_place(); end && is_end_of_fiber(top, ranges, *end))
+    needed.push_back({*end, 0});
   put_in_order(needed);
 }
 

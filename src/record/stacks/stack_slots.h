@@ -62,7 +62,8 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         std::vector<StackWord>& needed);
 
 // Appends what of the registers of a sample the rules of its functions ask for: of native code,
-// whose words are all kept.
+// whose words are all kept. And where its stack ends by the first function of a fiber, the 0
+// that this would return to.
 void find_needed_registers(const RecordedSample& sample, const StackTop& top,
                            const CodeRanges& ranges, SampledCode& code,
                            std::vector<StackWord>& needed);
