@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// What of the stack of a goroutine lies further up than the top that is taken as it is: words
-// that point into the code of its program. In deep stacks of large frames these are one in a
-// hundred.
+// Words of a stack that lie further up than the top which is taken as it is, and point into the
+// code of the Go program, or to where other programs have code. In deep stacks of large
+// frames these are one in a hundred.
 
 #include "goroutine.h"
 #include "sample.h"
@@ -14,10 +14,20 @@ const volatile __u32 max_word_offset = GOSYM_MAX_WORD_OFFSET;
 
 #define GOSYM_PAGE_SIZE 4096
 
+// Libraries lie this far below where the kernel begins to map, and so do other things: which
+// words point into code is left to the reader.
+#define GOSYM_LIBRARIES_SIZE (4ull << 30)
+
+// A thread's own stack may lie among the libraries: so much to either side of it is no code.
+#define GOSYM_NEAR_STACK (1 << 20)
+
 // Of a stack, and where the code lies that its words may point into.
 struct page {
   __u64 code;
   __u64 code_size;
+  __u64 libraries;
+  __u64 libraries_size;  // 0: they are not looked for
+  __u64 near_stack;      // from here on 2 * GOSYM_NEAR_STACK bytes are no libraries
   __u64 words[GOSYM_PAGE_SIZE / 8];
 };
 
@@ -27,6 +37,12 @@ struct {
   __type(key, __u32);
   __type(value, struct page);
 } pages SEC(".maps");
+
+static __always_inline bool may_be_code(const struct page* page, __u64 word) {
+  return word - page->code < page->code_size ||
+         (word - page->libraries < page->libraries_size &&
+          word - page->near_stack >= 2 * GOSYM_NEAR_STACK);
+}
 
 __noinline __u64 append_far_word(__u64 offset, __u64 value) {
   struct gosym_sample* sample = scratch_sample();
@@ -60,7 +76,7 @@ __noinline __u64 take_code_words(__u64 offset, __u64 first, __u64 count) {
     if (index >= count || index >= GOSYM_PAGE_SIZE / 8)
       break;
     __u64 word = page->words[index];
-    if (word - page->code < page->code_size)
+    if (may_be_code(page, word))
       append_far_word(offset + 8 * index, word);
   }
   return 0;
@@ -87,6 +103,15 @@ __noinline __u64 take_page(__u64 stack, __u64 offset, __u64 end) {
   return size;
 }
 
+static __always_inline void set_native_code(struct page* page, __u64 stack) {
+  struct task_struct* task = (void*)bpf_get_current_task();
+  page->code = BPF_CORE_READ(task, mm, start_code);
+  page->code_size = BPF_CORE_READ(task, mm, end_code) - page->code;
+  page->libraries = BPF_CORE_READ(task, mm, mmap_base) - GOSYM_LIBRARIES_SIZE;
+  page->libraries_size = GOSYM_LIBRARIES_SIZE;
+  page->near_stack = stack - GOSYM_NEAR_STACK;
+}
+
 __noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
   struct gosym_sample* sample = scratch_sample();
   __u32 zero = 0;
@@ -95,10 +120,13 @@ __noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
     return 0;
   __u32 pid = sample->pid;
   struct gosym_go_program* program = bpf_map_lookup_elem(&go_programs, &pid);
-  if (!program)
-    return 0;
-  page->code = program->code;
-  page->code_size = program->code_size;
+  if (program) {
+    page->code = program->code;
+    page->code_size = program->code_size;
+    page->libraries_size = 0;
+  } else {
+    set_native_code(page, stack);
+  }
   for (int i = 0; i <= GOSYM_MAX_WORD_OFFSET / GOSYM_PAGE_SIZE; i++) {
     if (stack >= end || offset >= max_word_offset)
       break;

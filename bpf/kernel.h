@@ -27,6 +27,9 @@ struct thread_struct {
 
 struct mm_struct {
   unsigned long start_stack;  // of the process's first thread
+  unsigned long start_code;   // of its program
+  unsigned long end_code;
+  unsigned long mmap_base;  // what is mapped where the kernel likes lies below
 };
 
 struct cfs_rq {

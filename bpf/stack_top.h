@@ -74,14 +74,34 @@ static __always_inline __u64 end_of_callers(const struct goroutine* goroutine) {
   return works_for_goroutine ? goroutine->g0_sp : BPF_CORE_READ(task, mm, start_stack);
 }
 
-// Beyond the top, if all of that was taken: it ends at `end`.
+// The end of a stack that is none of Go's: where that of the first thread begins, or what the C
+// library keeps of another. 0: neither is near.
+static __always_inline __u64 end_of_native_stack(__u64 place) {
+  const __u64 near = 64 << 20;  // the first one has more than that below it
+  struct task_struct* task = (void*)bpf_get_current_task();
+  __u64 start = BPF_CORE_READ(task, mm, start_stack);
+  if (start - place < near)
+    return start;
+#if defined(__TARGET_ARCH_x86)
+  __u64 thread = BPF_CORE_READ(task, thread.fsbase);
+  if (thread - place < near)
+    return thread;
+#endif
+  return 0;
+}
+
+// Beyond the top, if all of that was taken: it ends at `end`. Pages of a buffer that was not
+// touched may end the top of a native stack early.
 static __always_inline void take_beyond_top(struct gosym_sample* sample,
-                                            const struct goroutine* goroutine, __u64 end) {
+                                            const struct goroutine* goroutine, __u64 end,
+                                            bool has_others) {
   __u64 size = sample->top_size;
   if (goroutine->stack_barriers)
     restore_return_addresses(goroutine->stack_barriers, end - size);
   if (size == GOSYM_MAX_TOP_SIZE && !goroutine->has_segments && has_on_stack(goroutine, end))
     take_far_words(end, size, goroutine->high);
+  else if (!trusts_chain && !goroutine->address && !goroutine->has_segments && !has_others)
+    take_far_words(end, size, end_of_native_stack(end));
 }
 
 // Takes another stack's words up to where that is left, or else to where it ends. Gives
@@ -170,7 +190,7 @@ static __always_inline void take_words_of_stacks(struct gosym_sample* sample,
   __u64 own_end = pieces->count ? pieces->own_end : end_of_callers(goroutine);
   take_own_words(sample, goroutine, own_end, pieces->count != 0);
   __u64 end = take_pieces(sample, pieces, goroutine, sample->stack_pointer + sample->top_size);
-  take_beyond_top(sample, goroutine, end);
+  take_beyond_top(sample, goroutine, end, pieces->count != 0);
 }
 
 // Behind the words.

@@ -21,10 +21,10 @@ CIPHERS = ["-evp aes-256-gcm", "-evp chacha20-poly1305", "-evp aes-256-cbc", "rs
            "-evp sha256", "ecdhp256"]
 
 
-def recorded(*command):
+def recorded(*command, options=()):
     """Of a command, from its first instruction on."""
     file = new_place("cpu.raw")
-    gosym("record", "-q", "-F", HERTZ, "-o", file, "--", *command)
+    gosym("record", "-q", "-F", HERTZ, *options, "-o", file, "--", *command)
     return file
 
 
@@ -154,6 +154,12 @@ def large_frame():
     reach(recorded(program, SECONDS), has_root)
 
 
+def larger_frame():
+    """Its callers lie beyond what is looked at of other stacks."""
+    program = build("large_frame.c", "gcc", "-O2", "-DSIZE=200000")
+    reach(recorded(program, SECONDS, options=["--call-graph", "dwarf"]), has_root)
+
+
 def openssl_speed(seconds, arguments):
     if not shutil.which("openssl"):
         raise Skip("no openssl")
@@ -195,6 +201,7 @@ run([(f"{' '.join(flags)}: stacks reach the root", functools.partial(chain, *fla
      for linker in ("bfd", "lld")
      for flag in ("-fomit-frame-pointer", "-fno-omit-frame-pointer")] +
     [("a frame of 20 KB: stacks reach the root", large_frame),
+     ("a frame of 200 KB: with dwarf stacks reach the root", larger_frame),
      ("a coroutine's stack begins with its function", fiber),
      ("and so does that of a fiber without a C library's help", own_fiber)] +
     [(f"openssl speed {arguments}: stacks reach the root", functools.partial(cipher, arguments))
