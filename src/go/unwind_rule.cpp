@@ -37,11 +37,20 @@ bool has(const Pclntab& table, const Function& function, uint8_t flag,
           std::ranges::count(names, table.name(function.name_offset)) > 0);
 }
 
-// Of the function there; empty: there is none.
-std::string_view name_at(const Module& module, ImageAddress address) {
+std::optional<Function> function_at(const Module& module, ImageAddress address) {
   auto pc = module.pc_of(address);
   auto index = pc ? module.table.find(*pc) : std::nullopt;
-  auto function = index ? module.table.function(*index) : std::nullopt;
+  return index ? module.table.function(*index) : std::nullopt;
+}
+
+// Neither of its stack depths nor of its lines.
+bool lacks_tables(const Function& function) {
+  return function.pcsp == 0 && function.pcln == 0;
+}
+
+// Of the function there; empty: there is none.
+std::string_view name_at(const Module& module, ImageAddress address) {
+  auto function = function_at(module, address);
   return function ? module.table.name(function->name_offset) : std::string_view();
 }
 
@@ -287,8 +296,7 @@ std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth, bool is_injec
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address) {
   const Pclntab& table = module.table;
   auto pc = module.pc_of(address);
-  auto index = pc ? table.find(*pc) : std::nullopt;
-  auto function = index ? table.function(*index) : std::nullopt;
+  auto function = function_at(module, address);
   if (!function)
     return std::nullopt;
   if ((has(table, *function, kFlagRoot, kRoots) && !is_handler(module, *function)) ||
@@ -318,11 +326,14 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   return rule;
 }
 
+bool is_native(const Module& module, ImageAddress address) {
+  auto function = function_at(module, address);
+  return function && lacks_tables(*function);
+}
+
 std::optional<Bordering> bordering(const Module& module, ImageAddress address) {
-  auto pc = module.pc_of(address);
-  auto index = pc ? module.table.find(*pc) : std::nullopt;
-  auto function = index ? module.table.function(*index) : std::nullopt;
-  if (!function)
+  auto function = function_at(module, address);
+  if (!function || lacks_tables(*function))
     return std::nullopt;
   std::string_view name = module.table.name(function->name_offset);
   if (name == "crosscall2")

@@ -41,8 +41,12 @@ enum class Bordering : uint8_t {
   kCalledByC,         // crosscall2
   kCalledByAssembly,  // cgocallback, which that calls
 };
-// None for what is not Go's.
+// None for what is not Go's, or C code in its table.
 std::optional<Bordering> bordering(const Module& module, ImageAddress address);
+
+// True if Go's table has it as a function without tables of its own: C code that Go's
+// linker took in, of the race detector. It has no unwind tables at all.
+bool is_native(const Module& module, ImageAddress address);
 
 // Whether a deferred function may return there though no call lies before: up to Go 1.17
 // runtime.jmpdefer has it return to the call of runtime.deferreturn itself, which so calls the

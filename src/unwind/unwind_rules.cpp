@@ -56,7 +56,7 @@ bool is_root_returned_to(Binary& binary, ImageAddress address) {
 bool is_of_go(Binary& binary, ImageAddress address) {
   const std::optional<go::Module>& module = binary.go_module();
   auto pc = module ? module->pc_of(address) : std::nullopt;
-  return pc && module->table.find(*pc);
+  return pc && module->table.find(*pc) && !go::is_native(*module, address);
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 """C code that Go called, with frame pointers and without, and Go code that C called back: the stacks
 go on to the Go code that began it. Those of a Go library go on to the start of the C program.
 """
+import collections
 import functools
 import itertools
 import json
 
 from common import (FIXTURES, GO_ENVIRONMENT, WORK, compiled, folded, go, go_versions, gosym,
-                    host_of, is_kernel, new_place, record, run, running)
+                    host_of, is_kernel, new_place, record, run, running, told_as_cut)
 
 VERSIONS = go_versions("1.15", "1.19", "1.23", "1.25", "1.27")
 CALLERS = ["main.main", "main.work", "main.step"]
@@ -123,6 +124,24 @@ def is_told(version, way, levels):
         assert lacking > 0.3 * total, f"{lacking} of {total}"
 
 
+def race_detector_is_called(version):
+    """Its code has no unwind tables; what calls it is assembly without a frame, which the runtime's own
+    profiles lack as well."""
+    program = compiled(go(version), "build", "-buildvcs=false", "-race", output=new_place("raced"),
+                       cwd=FIXTURES / "raced", env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    with running(program) as pid:
+        file = record("-p", pid, samples=2000)
+    callers = collections.Counter()
+    for stack in folded(file):
+        frames = user_part(stack)
+        if native := [i for i, frame in enumerate(frames) if frame.startswith("__tsan")]:
+            callers[tuple(frames[max(native[0] - 2, 0):native[0]])] += stack.count
+    good = sum(count for frames, count in callers.items() if len(frames) == 2 and frames[1] == "racecall")
+    print(f"# Go {version}: {good} of {callers.total()} called by racecall, {told_as_cut(file)[0]} cut")
+    assert callers.total() > 400 and good >= 0.99 * callers.total(), callers
+    assert told_as_cut(file)[0] < 40
+
+
 def library_reaches_start(version):
     """Of the samples in Go code that the program or a thread of it called, nearly all. The runtime
     takes the thread for its own first, and gives it back at last: there up to Go 1.21 some end."""
@@ -152,5 +171,7 @@ run([(f"Go {version}, {way}: stacks reach main.main", functools.partial(reaches_
       functools.partial(is_told, version, way, levels))
      for version, (way, levels) in itertools.product(
          VERSIONS, [("nested", 1), ("nested", MAX_CALLBACKS), ("nested", MAX_CALLBACKS + 2), ("threads", 3)])] +
+    [(f"Go {version}: the race detector has its callers", functools.partial(race_detector_is_called, version))
+     for version in ["1.26", "1.27"]] +
     [(f"Go {version}: a library's stacks reach the C program's start",
       functools.partial(library_reaches_start, version)) for version in VERSIONS])
