@@ -27,17 +27,35 @@ struct ArchiveOptions {
   bool is_quiet = false;
 };
 
-// The files that a report asks for names or callers and that the recording does not have.
-Result<std::vector<RecordedImage>> missing_files(raw::Recording& recording,
-                                                 const DebugFileOptions& where) {
+// True if names of its code are in a debug file that lies elsewhere.
+bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where,
+                    const HeldFiles& held) {
+  RecordedBinary binary = open_recorded_binary(image, where, held);
+  if (!binary.binary)
+    return false;
+  auto found = open_debug_file(binary.binary->image(), image.path, where);
+  return found && *found;
+}
+
+// What a report asks for names or callers.
+struct AskedFiles {
+  std::vector<RecordedImage> missing;  // that the recording does not have
+  size_t with_debug_file = 0;          // of all of them
+};
+
+Result<AskedFiles> asked_files(raw::Recording& recording, const DebugFileOptions& where) {
   ImageCache cache;
   auto profile = profile_with_callers(recording, {}, {}, where, cache);
   if (!profile)
     return std::move(profile).error();
-  std::vector<RecordedImage> files;
-  for (ProfileImage& image : profile->images)
-    if (image.kind == ProfileImage::Kind::kFile && !cache.held.contains(image.file.id))
-      files.push_back(std::move(image.file));
+  AskedFiles files;
+  for (ProfileImage& image : profile->images) {
+    if (image.kind != ProfileImage::Kind::kFile)
+      continue;
+    files.with_debug_file += has_debug_file(image.file, where, cache.held);
+    if (!cache.held.contains(image.file.id))
+      files.missing.push_back(std::move(image.file));
+  }
   return files;
 }
 
@@ -53,18 +71,7 @@ Result<ImagePieces> open_pieces(const RecordedImage& image, const ArchiveOptions
   return ImagePieces::open(image.id, *std::move(file), options.data);
 }
 
-// True if names of its code are in a debug file that lies elsewhere.
-bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where) {
-  RecordedBinary binary = check_recorded_binary(image, find_file(image.path, where.symfs));
-  if (!binary.binary)
-    return false;
-  auto found = open_debug_file(binary.binary->image(), image.path, where);
-  return found && *found;
-}
-
-void tell_debug_files(const std::vector<RecordedImage>& files, const DebugFileOptions& where) {
-  auto count = std::ranges::count_if(
-      files, [&](const RecordedImage& file) { return has_debug_file(file, where); });
+void tell_debug_files(size_t count) {
   if (count > 0)
     print(stderr,
           "note: debug files that lie apart from their binaries are not kept, {} of them here: "
@@ -104,13 +111,15 @@ Result<int> run_archive(const ArchiveOptions& options) {
     print(stderr, "gosym: warning: '{}': damaged or cut short\n", options.recording);
   DebugFileOptions where;
   where.symfs = options.symfs;
-  auto files = missing_files(*recording, where);
+  auto files = asked_files(*recording, where);
   if (!files)
     return std::move(files).error().context(fmt::format("'{}'", options.recording));
-  if (files->empty()) {
+  if (files->missing.empty()) {
     if (!options.is_quiet)
       print(stderr, "nothing to add: '{}' has all the files that it needs\n",
             options.recording);
+    if (!options.is_quiet)
+      tell_debug_files(files->with_debug_file);
     return kSuccess;
   }
   auto writer = raw::Writer::append_to(options.recording, *recording);
@@ -118,7 +127,7 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return std::move(writer).error();
 
   size_t count = 0;
-  for (const RecordedImage& file : *files) {
+  for (const RecordedImage& file : files->missing) {
     auto problem = archive(file, options, **writer);
     if (!problem)
       return std::move(problem).error();
@@ -130,8 +139,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
     print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",
           human_size((*writer)->bytes_written()), options.recording);
   if (!options.is_quiet)
-    tell_debug_files(*files, where);
-  return count == files->size() ? kSuccess : kPartial;
+    tell_debug_files(files->with_debug_file);
+  return count == files->missing.size() ? kSuccess : kPartial;
 }
 
 }  // namespace

@@ -81,8 +81,9 @@ void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
       human_size(summary.file_size),
       options.output == "-" ? "standard output" : printable(options.output));
   if (summary.archived > 0)
-    print(stderr, "archived {} {} in it\n", summary.archived,
-          summary.archived == 1 ? "file" : "files");
+    print(stderr, "archived {} {} in it{}\n", summary.archived,
+          summary.archived == 1 ? "file" : "files",
+          options.archive == "all" ? "; debug files that lie apart are not kept" : "");
   if (summary.samples > 0 && options.output != "-")
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));

@@ -266,6 +266,7 @@ def what_is_left_out_is_told():
     call("objcopy", "--add-section", f".debug_large={folder}/zeros", build_fib(), folder / "large")
     with running(folder / "large") as pid:
         done = gosym("record", "--archive=all", "-p", pid, "-d", "1s", "-o", folder / "cpu.raw")
+    assert re.search(r"^archived \d+ files in it; debug files that lie apart are not kept$", done.err, re.M), done.err
     assert (f"gosym: warning: 1 file not archived, or not whole: '{folder}/large': its debugging "
             "information: with it, it has more than 128.0 MiB\n") in done.err, done.err
     has_names(folder / "cpu.raw", "fibNaive")
@@ -305,6 +306,31 @@ def without_data():
     has_names(kept, "fibNaive")
     for recording, is_there in [(copies[0], True), (copies[1], False), (kept, False)]:
         assert (secret in contents_of(pathlib.Path(recording))) == is_there, recording
+
+
+def debug_files_that_stay_behind():
+    """They are told also where the recording has all the files that it needs."""
+    folder = new_folder()
+    program = folder / "fib"
+    call("objcopy", "--only-keep-debug", build_fib("-g"), folder / "fib.debug")
+    call("strip", "-o", program, build_fib("-g"))
+    call("objcopy", f"--add-gnu-debuglink={folder}/fib.debug", program)
+    with running(program) as pid:
+        recording = record("--archive=none", "-p", pid, samples=300)
+    for _ in range(2):
+        told = gosym("archive", recording).err
+        assert re.search("^note: debug files that lie apart from their binaries are not kept, [12] of them", told, re.M), told
+    assert "nothing to add" in told, told
+    assert "fibNaive" in gosym("report", "--folded", recording).out and "fibNaive" not in frames(recording)
+
+
+def c_code_in_go():
+    """Its inlined calls, which debugging information alone knows."""
+    with running(build_cgo(), "callback") as pid:
+        recording = record("--archive=none", "-p", pid, samples=500)
+    home = gosym("report", "--folded", recording).out
+    gosym("archive", recording)
+    assert "call_back;churn" in home and home == elsewhere(recording, "--folded").out, home
 
 
 def only_callers():
@@ -415,6 +441,8 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("what is left out is told", what_is_left_out_is_told),
      ("files for which there is no room", archive_without_room),
      ("gosym archive", afterwards),
+     ("debug files that stay behind are told", debug_files_that_stay_behind),
+     ("inlined calls of C code in a Go program", c_code_in_go),
      ("files are kept without their initial data", without_data),
      ("gosym archive: files of callers only", only_callers),
      ("one archive for all recordings", one_archive_for_all),

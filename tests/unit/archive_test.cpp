@@ -149,6 +149,12 @@ TEST_CASE("archived parts: debugging information of a Go program is left out") {
   CHECK(parts_of(some_go_program()).problem.empty());
 }
 
+TEST_CASE("archived parts: debugging information of C code in a Go program is kept") {
+  ImageSpec spec = some_go_program();
+  spec.parts.push_back({.name = ".eh_frame", .contents = "frames"});
+  CHECK(sections_of(rebuilt(build_image(spec))).find("debug_info") != std::string::npos);
+}
+
 TEST_CASE("archived parts: sections are hidden in files of any class and byte order") {
   for (uint8_t size : {uint8_t{4}, uint8_t{8}})
     for (ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {

@@ -142,9 +142,10 @@ uint64_t total(const std::vector<elf::FileExtent>& extents) {
 Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
                                      const std::vector<elf::FileExtent>& left_out) {
   ArchivedParts parts;
-  // C code in a Go program has its names from .symtab.
-  bool has_debug_info =
-      !go::find_table_section(image) && std::ranges::any_of(image.sections, is_debug_info);
+  // Only that of C code in a Go program says more than its function table; Go itself makes no
+  // .eh_frame.
+  bool is_all_go = go::find_table_section(image) && !image.find_section(".eh_frame");
+  bool has_debug_info = !is_all_go && std::ranges::any_of(image.sections, is_debug_info);
   parts.extents = without(extents_of(image, has_debug_info), left_out);
   if (total(parts.extents) > limit) {
     parts.extents = without(extents_of(image, false), left_out);

@@ -26,8 +26,8 @@ struct ArchivedParts {
 
 // Kept are the headers, what is loaded (code, the tables of Go, .eh_frame, .dynsym), symbol
 // tables, notes, what leads to a separate debug file, and debugging information. This is left
-// out of Go programs, whose function table says more, and of files that would be larger than
-// `limit` with it. Fails if they are larger without it.
+// out of Go programs without C code, whose function table says more, and of files that would be
+// larger than `limit` with it. Fails if they are larger without it.
 //
 // Nothing of `left_out`, which is by offset, is kept.
 Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
