@@ -121,14 +121,9 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, const OtherF
   std::unique_ptr<DebugInfo> info(
       new DebugInfo(image, *std::move(file), plain ? *std::move(plain) : PlainFile()));
   info->follows_split_ = others.follows_split;
-  if (auto packed = elf::parse(others.package); packed) {
-    auto package = Package::read(*packed);
-    if (!package)
-      tell(package.error());
-    else
-      info->package_ = *std::move(package);
-    info->package_size_ = others.package.size();
-  }
+  if (auto packed = elf::parse(others.package); packed)
+    if (auto done = info->read_package(*packed); !done)
+      tell(done.error());
   bool is_open = info->open_session() && info->read_unit_ranges();
   if (info->missing_units_ > 0 && problem && problem->empty())
     *problem = info->missing_text();
@@ -199,6 +194,20 @@ bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
 
 Bytes DebugInfo::section(std::string_view name) const {
   return debug_section(elf_.get(), name);
+}
+
+Result<> DebugInfo::read_package(const elf::Image& file) {
+  auto made = PlainFile::make(file);
+  if (!made)
+    return std::move(made).error();
+  package_file_ = *std::move(made);
+  package_size_ = package_file_.debug_size();
+  auto image = elf::parse(package_file_.bytes());
+  auto package = image ? Package::read(*image) : Result<Package>(std::move(image).error());
+  if (!package)
+    return std::move(package).error();
+  package_ = *std::move(package);
+  return Ok{};
 }
 
 // Null if it is in no package.

@@ -88,6 +88,7 @@ private:
   bool is_code(uint64_t address) const;
   bool has_code(Dwarf_CU* unit, Dwarf_Die& own);
   bool find_code(Dwarf_CU* unit, CodeUnit& found);
+  Result<> read_package(const elf::Image& file);
   const PackagedUnit* open_packaged(Dwarf_Die& own, uint64_t id);
   Bytes section(std::string_view name) const;
   std::string missing_text() const;
@@ -107,6 +108,7 @@ private:
   const elf::Image& image_;
   PlainFile file_;
   PlainFile alternate_;  // empty: there is none
+  PlainFile package_file_;
   std::optional<Package> package_;
   uint64_t package_size_ = 0;
   bool follows_split_ = false;

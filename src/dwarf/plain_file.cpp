@@ -25,10 +25,11 @@ constexpr uint64_t kMaxRatio = 64;
 constexpr uint32_t kZlib = 1;  // ELFCOMPRESS_ZLIB
 constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, which glibc 2.36 does not know
 
-// The sections .debug_* that are read, by what libdw asks of them.
-constexpr auto kRead =
-    std::to_array<std::string_view>({"abbrev", "addr", "info", "line", "line_str", "ranges",
-                                     "rnglists", "str", "str_offsets", "types"});
+// The sections .debug_* that are read, by what libdw asks of them, and those of packages.
+constexpr auto kRead = std::to_array<std::string_view>(
+    {"abbrev", "abbrev.dwo", "addr", "cu_index", "info", "info.dwo", "line", "line.dwo",
+     "line_str", "ranges", "rnglists", "rnglists.dwo", "str", "str.dwo", "str_offsets",
+     "str_offsets.dwo", "types"});
 
 constexpr std::string_view kPlain = ".debug_";
 constexpr std::string_view kPacked = ".zdebug_";
@@ -137,7 +138,7 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
   });
   // libdw takes no file that has only texts, as dwz makes them; one with call frames it does.
   bool has_units = std::ranges::any_of(
-      *sections, [](const Stored& section) { return section.name == ".debug_info"; });
+      *sections, [](const Stored& section) { return section.name.starts_with(".debug_info"); });
   if (!has_packed && (has_units || sections->empty()))
     return file;
   SectionFile made(image);

@@ -94,6 +94,11 @@ void ImageSymbols::open_minidebuginfo() {
 
 void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
                               const std::string& debug_path, const DebugFileOptions& options) {
+  // libdw takes references to the other file for some to this one.
+  if (image.find_section(".debug_sup"))
+    return add_problem(
+        "parts of its debugging information are in a file that .debug_sup names "
+        "(dwz --dwarf-5): none of it is read");
   auto alternate = open_alternate_file(image, debug_path, options);
   if (!alternate)
     add_problem(alternate.error().message());

@@ -188,6 +188,18 @@ def by_dwz():
     assert "alternate debug file 'common.debug': not found" in told, told
 
 
+def by_dwz_5():
+    """As DWARF 5 has it, by a section .debug_sup: told, and nothing of it is read."""
+    place = folder()
+    program, debug_file = strip_into(place, whole())
+    _, other = strip_into(place / "other", whole("-DOTHER", "-O1"))
+    add_link(program, debug_file)
+    call("dwz", "--dwarf-5", "-m", place / "common.debug", "-r", debug_file, other)
+    answers, told = ask(program, whole())
+    assert "(dwz --dwarf-5): none of it is read" in told and '"dwarf"' not in answers, (told, answers[:1000])
+    assert '"symtab"' in answers, answers[:1000]
+
+
 def by_package(*flags):
     """Units that were split off are found in files .dwo, or in the package beside the program."""
     place = folder()
@@ -209,6 +221,11 @@ def by_package(*flags):
     move(package, place / "program.dwp")
     is_whole(program, program)
     is_whole("/program", program, "--symfs", place)
+    whole_package = shutil.move(place / "program.dwp", place / "whole.dwp")
+    for kind in ("zlib", "zstd"):
+        call("objcopy", f"--compress-debug-sections={kind}", whole_package, place / "program.dwp")
+        assert (place / "program.dwp").stat().st_size < os.path.getsize(whole_package)
+        is_whole(program, program)
 
 
 def below_symfs():
@@ -383,6 +400,7 @@ run([("by build id", by_build_id),
      ("by debug link and CRC", functools.partial(by_debug_link, without_id())),
      ("by debug link of elfutils", by_elfutils),
      ("by build id of dwz's alternate file", by_dwz),
+     ("with a supplementary file of DWARF 5, which is told", by_dwz_5),
      *((f"packed, {how}", functools.partial(packed, how)) for how in ("zlib", "zlib-gnu", "zstd")),
      ("packed, zstd, DWARF 4", functools.partial(packed, "zstd", "-gdwarf-4")),
      *((f"split, in a package, DWARF {version}", functools.partial(by_package, f"-gdwarf-{version}"))
