@@ -34,12 +34,16 @@ MarkedFrame without_mark(std::string_view text) {
   return {.name = text};
 }
 
-// True for "12.5", which flamegraph.pl takes for a count, and this reader does not.
-bool is_fraction(std::string_view text) {
-  size_t point = text.find('.');
-  return point != text.npos && parse_decimal(text.substr(0, point)) &&
-         std::ranges::all_of(text.substr(point + 1),
-                             [](char c) { return c >= '0' && c <= '9'; });
+// Of digits, as many as there are.
+size_t skip_digits(std::string_view text, size_t at) {
+  return std::min(text.find_first_not_of("0123456789", at), text.size());
+}
+
+// Why a number that other tools take for a count is none.
+std::string_view what_is_wrong_with(std::string_view number) {
+  if (number.starts_with('-'))
+    return "negative";
+  return number.find_first_of(".eE") == number.npos ? "too large" : "a fraction";
 }
 
 class FoldedReader {
@@ -78,10 +82,16 @@ private:
   Result<> add_line(std::string_view line) {
     size_t space = line.rfind(' ');
     auto count = space == line.npos ? std::nullopt : parse_decimal(line.substr(space + 1));
-    if (!count && space != line.npos && is_fraction(line.substr(space + 1)))
-      return errorf("its count is a fraction: '{}'", printable(line.substr(space + 1, 80)));
-    if (!count)
+    std::string_view last = space == line.npos ? "" : line.substr(space + 1);
+    if (!count && !looks_like_number(last))
       return errorf("it does not end in a number: '{}'", printable(line.substr(0, 80)));
+    size_t other = space == line.npos ? space : line.substr(0, space).rfind(' ');
+    if (!count && other != line.npos &&
+        looks_like_number(line.substr(other + 1, space - other - 1)))
+      return Error("it ends in two numbers: this is a difference of two profiles");
+    if (!count)
+      return errorf("its count is {}: '{}'", what_is_wrong_with(last),
+                    printable(last.substr(0, 80)));
     if (*count > INT64_MAX - total_)
       return Error("the counts have no sum of 63 bits");
     total_ += *count;
@@ -182,6 +192,23 @@ private:
 };
 
 }  // namespace
+
+bool looks_like_number(std::string_view text) {
+  size_t begin = text.starts_with('-') ? 1 : 0;
+  size_t at = skip_digits(text, begin);
+  size_t digits = at - begin;
+  if (at < text.size() && text[at] == '.') {
+    size_t end = skip_digits(text, at + 1);
+    digits += end - at - 1;
+    at = end;
+  }
+  if (digits > 0 && at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    size_t sign = at + 1 < text.size() && (text[at + 1] == '-' || text[at + 1] == '+') ? 1 : 0;
+    size_t end = skip_digits(text, at + 1 + sign);
+    at = end > at + 1 + sign ? end : at;
+  }
+  return digits > 0 && at == text.size();
+}
 
 bool is_no_stack(std::string_view line) {
   return line.empty() || line.starts_with("# ");

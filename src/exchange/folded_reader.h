@@ -22,6 +22,10 @@ namespace gosym {
 // An error names the line. It takes no more than about `memory_budget` bytes.
 Result<Profile> read_folded(std::string_view text, uint64_t memory_budget);
 
+// "12", "12.5", "-3", "1e-05": also those that are no counts, of which the reader says what is
+// wrong.
+bool looks_like_number(std::string_view text);
+
 // True if a line, without its end, is empty or a comment.
 bool is_no_stack(std::string_view line);
 

@@ -36,11 +36,9 @@ bool has_folded_line(std::string_view begin) {
       line.remove_suffix(1);
     if (is_no_stack(line))
       continue;
-    // Also a fraction, of which the reader says what is wrong.
     size_t space = line.rfind(' ');
     std::string_view last = space == line.npos ? "" : line.substr(space + 1);
-    bool ends_in_number = parse_decimal(last.substr(0, last.find('.'))).has_value();
-    return ends_in_number || (begin.empty() && line.size() >= kKindBytes / 2);
+    return looks_like_number(last) || (begin.empty() && line.size() >= kKindBytes / 2);
   }
   return false;
 }

@@ -109,7 +109,8 @@ TEST_CASE("input kind: told by content") {
   CHECK(detect_input_kind("\n\nmain;f 12") == InputKind::kFolded);
   CHECK(detect_input_kind("main;f 12\r\n") == InputKind::kFolded);
   CHECK(detect_input_kind("# austin: 3.6.0\n# mode: wall\n\nP1;f 12\n") == InputKind::kFolded);
-  CHECK(detect_input_kind("main;f 12.5\n") == InputKind::kFolded);
+  for (std::string_view number : {"12.5", ".5", "1e-05", "-3", "1.5 -2"})
+    CHECK(detect_input_kind(fmt::format("main;f {}\n", number)) == InputKind::kFolded);
   CHECK(detect_input_kind("# a heading\na text of words\n") == InputKind::kRecording);
   CHECK(detect_input_kind("main " + std::string(10'000, 'f')) == InputKind::kFolded);
   CHECK(detect_input_kind("a text of words\n") == InputKind::kRecording);
@@ -159,10 +160,17 @@ TEST_CASE("folded reader: functions are Go's where its runtime is") {
 
 TEST_CASE("folded reader: what is wrong is named with its line") {
   CHECK(folded_again("main 1\nmain;f\n") == "line 2: it does not end in a number: 'main;f'");
-  CHECK(folded_again("main 1\nmain;f 0.25\n") == "line 2: its count is a fraction: '0.25'");
-  CHECK(folded_again("main -1\n") == "line 1: it does not end in a number: 'main -1'");
+  for (std::string number : {"0.25", ".5", "1e-05", "2.5E+3", "3."})
+    CHECK(folded_again("main 1\nmain;f " + number + "\n") ==
+          "line 2: its count is a fraction: '" + number + "'");
+  CHECK(folded_again("main -1\n") == "line 1: its count is negative: '-1'");
+  CHECK(folded_again("main 1.5 2.5\n") ==
+        "line 1: it ends in two numbers: this is a difference of two profiles");
+  for (std::string text : {"1e", ".", "-", "e5", "1.2.3", "--1", "1e+"})
+    CHECK(folded_again("main " + text + "\n") ==
+          "line 1: it does not end in a number: 'main " + text + "'");
   CHECK(folded_again("main 99999999999999999999\n") ==
-        "line 1: it does not end in a number: 'main 99999999999999999999'");
+        "line 1: its count is too large: '99999999999999999999'");
   CHECK(folded_again("a 9223372036854775807\nb 1\n") ==
         "line 2: the counts have no sum of 63 bits");
   CHECK(folded_again("a 1 2\nb 0 3\n") ==
