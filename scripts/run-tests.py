@@ -46,7 +46,7 @@ SUITES = ["unit", "golden", "fuzz", "checks", "tidy", "conformance", "releases",
 SANITIZED = ["unit", "golden", "fuzz"]
 QUICK = ["unit", "golden", "checks", "features"]
 WITHOUT_ROOT = ["unit", "golden", "fuzz", "checks"]
-WITH_ALL = {"releases", "static"}
+WITH_ALL = {"conformance", "releases", "static"}
 ALONE = "alone"  # a suite that those are in besides theirs that nothing may run beside
 SIDE_BY_SIDE = 2 * os.cpu_count()  # half of them wait for something
 BOTH_BUILDS = (6 << 30) * os.cpu_count()  # bytes: on two CPUs their compilers have 10 GB at most
@@ -325,7 +325,7 @@ def main():
     options.add_argument("name", nargs="*", help="a suite or a test")
     options.add_argument("--quick", action="store_true", help="only what a change needs")
     options.add_argument("--no-root", action="store_true", help="only without root and Go")
-    options.add_argument("--all", action="store_true", help="all releases of Go, and roots of Debian")
+    options.add_argument("--all", action="store_true", help="all releases of Go, roots of Debian, and builds of compilers")
     options.add_argument("--list", action="store_true", help="list the tests")
     given = options.parse_args()
     default = QUICK if given.quick else WITHOUT_ROOT if given.no_root else SUITES
@@ -333,7 +333,7 @@ def main():
 
     plain = Build("g++", "build-test", "g++", [f"-Dgo={'false' if given.no_root else 'true'}"])
     if given.all and not WITH_ALL & set(wanted):
-        options.error("--all is for releases and static: scripts/test releases static --all")
+        options.error("--all is for conformance, releases and static: scripts/test releases static --all")
     if given.all:
         plain.environment["GOSYM_TEST_ALL"] = "1"
     if given.list:

@@ -2,8 +2,10 @@
 """What debugging information says of native code, against another reader: llvm-symbolizer.
 
 Random code addresses of real programs are asked of both; function, file and line of the whole
-chain of inlined calls must be equal.
+chain of inlined calls must be equal. With GOSYM_TEST_ALL also each instruction of some sixty builds,
+of which none may be wrong, by the newest LLVM that Debian has for its stable release.
 """
+import bisect
 import functools
 import json
 import os
@@ -16,7 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "live"))
-from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, WORK, build_templates, call, compiled,  # noqa: E402
+from common import (FIXTURES, GOSYM, GO_ENVIRONMENT, WORK, Skip, build_templates, call, compiled,  # noqa: E402
                     fetched, go, run)
 
 ADDRESSES = 20000
@@ -208,6 +210,142 @@ int main(int count, char**) { return my::twice(count) + my::Box().get(count); }
         assert sorted(told) == ["my::Box::get", "my::twice"], told
 
 
+LLVM = "usr/lib/llvm-19"
+
+
+@functools.cache
+def newer_llvm():
+    """What starts a program of an LLVM that is not installed."""
+    if os.uname().machine != "x86_64":
+        raise Skip("its libraries are fetched for x86-64")
+    libraries = [pathlib.Path(fetched("debian", package, f"usr/lib/x86_64-linux-gnu/{name}")).parent
+                 for package, name in [("libllvm19", "libLLVM.so.19.1"), ("libclang-cpp19", "libclang-cpp.so.19.1")]]
+    return ["env", f"LD_LIBRARY_PATH={':'.join(map(str, libraries))}"]
+
+
+@functools.cache
+def newer_clang():
+    """It looks for the linker of its own release beside itself."""
+    include = pathlib.Path(fetched("debian", "libclang-common-19-dev", f"{LLVM}/lib/clang/19/include"))
+    linker = WORK / "ld.lld"
+    linker.symlink_to(fetched("debian", "lld-19", f"{LLVM}/bin/lld"))
+    return [*newer_llvm(), fetched("debian", "clang-19", f"{LLVM}/bin/clang"), "--driver-mode=g++",
+            f"-resource-dir={include.parent}"], f"--ld-path={linker}"
+
+
+COMPILERS = {"gcc": lambda: (["g++"], "-fuse-ld=bfd"), "clang 14": lambda: (["clang++-14"], "-fuse-ld=lld"),
+             "clang 19": newer_clang}
+# What the compiler is told, what the linker is told beside it, and what is made of the program then.
+KINDS = {"-O2": ("-O2", "", None), "-O0": ("-O0", "", None), "-g1": ("-O2 -g1", "", None),
+         "split": ("-O2 -gsplit-dwarf", "", None), "packed": ("-O2 -gsplit-dwarf", "", "llvm-dwp"),
+         "LTO": ("-O2 -flto", "-flto -O2", None), "zlib": ("-O2 -gz=zlib", "", None), "zstd": ("-O2", "", "objcopy"),
+         "dwz": ("-O2", "", "dwz"), "simple template names": ("-O2 -gsimple-template-names", "", None)}
+RUST_KINDS = {"-O": "-O -g", "debug": "-g", "split": "-O -g -Csplit-debuginfo=unpacked",
+              "packed": "-O -g -Csplit-debuginfo=packed", "LTO": "-O -g -Clto=fat",
+              "lines": "-O -Cdebuginfo=1", "zstd": "-O -g"}
+
+
+def after_linking(program, tool):
+    """The program that the other reader is asked of: it does not read what dwz makes of all versions."""
+    whole = program.with_name("whole")
+    shutil.copy(program, whole)
+    if tool == "llvm-dwp":
+        call("llvm-dwp-14", "-e", program, "-o", f"{program}.dwp", cwd=program.parent)
+        for split in program.parent.glob("*.dwo"):
+            split.unlink()
+        return program
+    call(*(["dwz", program] if tool == "dwz" else ["objcopy", "--compress-debug-sections=zstd", program]))
+    return whole
+
+
+def instructions(program):
+    """Those in functions of the symbol table: elsewhere the other reader names the nearest before."""
+    ranges = sorted({(int(line.split()[0], 16), int(line.split()[1], 16))
+                     for line in call("nm", "-S", "--defined-only", program).out.splitlines()
+                     if len(line.split()) >= 4 and line.split()[2] in "tTwWi"})
+
+    def is_in_function(address):
+        index = bisect.bisect_right(ranges, (address, 1 << 64))
+        return any(begin <= address < begin + size for begin, size in ranges[max(0, index - 4):index])
+    code = call("objdump", "-d", "--no-show-raw-insn", program).out
+    return [address for address in (int(found, 16) for found in re.findall(r"(?m)^ +([0-9a-f]+):\t", code))
+            if is_in_function(address)]
+
+
+def demangled(names, command):
+    names = sorted(names)
+    return dict(zip(names, subprocess.run([*map(str, command)], input="\n".join(names), text=True,
+                                          capture_output=True, check=True).stdout.splitlines()))
+
+
+def without_parameters(name):
+    """`std::tuple::tuple` of `std::tuple<int>::tuple<true>(int)`."""
+    name = name.replace("(anonymous namespace)", "anonymous")
+    while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
+        name = shorter
+    return name.partition("(")[0].rpartition(" ")[2]
+
+
+def by_source(mine, other, readable):
+    """Where a name is one that older demanglers do not read, and ours is the source's: see constraints()."""
+    if len(mine) != len(other):
+        return mine, other
+    pairs = [((without_parameters(ours[0]), *ours[1:]), (without_parameters(readable[theirs[0]]), *theirs[1:]))
+             if theirs[0] in readable else (ours, theirs) for ours, theirs in zip(mine, other)]
+    return [one for one, _ in pairs], [one for _, one in pairs]
+
+
+def none_is_wrong(program, judged):
+    addresses = instructions(judged)
+    symbolizer = [*newer_llvm(), fetched("debian", "llvm-19", f"{LLVM}/bin/llvm-symbolizer")]
+    lines = ask([*symbolizer, f"--obj={judged}", "--inlines", "--no-demangle", "--output-style=JSON"], addresses)
+    others = [[(f["FunctionName"], f["FileName"], f["Line"]) for f in json.loads(line)["Symbol"]] for line in lines]
+    mangled = {name for frames in others for name, *_ in frames if name.startswith("_Z")}
+    unread = {name for name, shown in demangled(mangled, ["c++filt"]).items() if shown == name}
+    readable = demangled(unread, [*newer_llvm(), fetched("debian", "llvm-19", f"{LLVM}/bin/llvm-cxxfilt")])
+    same = aliases(judged)
+    wrong = [(hex(address), mine, other) for address, mine, other in zip(addresses, ours(program, addresses), others)
+             if not is_equal(*by_source(mine, other, readable), same)]
+    print(f"# {len(addresses)} instructions, {len(wrong)} wrong")
+    assert addresses and not wrong, wrong[0]
+
+
+def build(compiler, version, kind):
+    command, link = COMPILERS[compiler]()
+    flags, link_flags, tool = KINDS[kind]
+    place = WORK / f"{compiler}-{version}-{kind}".replace(" ", "-")
+    place.mkdir()
+    call(*command, "-std=c++17", f"-gdwarf-{version}", *flags.split(), "-c", FIXTURES / "inlined.cpp", "-o",
+         "inlined.o", cwd=place)
+    link = [link] if "-flto" in flags and compiler != "gcc" else []
+    call(*command, *link_flags.split(), *link, "inlined.o", "-o", "program", cwd=place)
+    judged = after_linking(place / "program", tool) if tool else place / "program"
+    none_is_wrong(place / "program", judged)
+
+
+def build_rust(version, kind):
+    place = WORK / f"rust-{version}-{kind}"
+    place.mkdir()
+    done = call("rustc", "--edition", "2021", *RUST_KINDS[kind].split(), f"-Cllvm-args=-dwarf-version={version}",
+                FIXTURES / "shapes.rs", "-o", "program", cwd=place, check=False)
+    if "unstable on this platform" in done.err:
+        raise Skip("older than Rust 1.65")
+    assert done.status == 0, done.err
+    judged = after_linking(place / "program", "objcopy") if kind == "zstd" else place / "program"
+    none_is_wrong(place / "program", judged)
+
+
+def builds():
+    for version in (4, 5):
+        for compiler in COMPILERS:
+            for kind in KINDS:
+                # dwz does not know the section .debug_addr of clang's DWARF 5.
+                if (kind != "simple template names" if compiler == "gcc" else version == 4 or kind != "dwz"):
+                    yield f"{compiler}, DWARF {version}, {kind}", functools.partial(build, compiler, version, kind)
+        for kind in RUST_KINDS if shutil.which("rustc") else []:
+            yield f"rustc, DWARF {version}, {kind}", functools.partial(build_rust, version, kind)
+
+
 run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
       lambda compiler=compiler, version=version: cpp(compiler, f"-gdwarf-{version}"))
      for compiler in ("g++", "clang++") for version in (4, 5)] +
@@ -217,4 +355,5 @@ run([(f"C++ by {compiler}, DWARF {version}: as llvm-symbolizer has it",
      ("names with constraints of C++20: as the source has them", constraints)] +
     [("Rust: as llvm-symbolizer has it", rust)] * (shutil.which("rustc") is not None) +
     [(f"Go {version} without its function table: as llvm-symbolizer has it",
-      lambda version=version: go_program(version)) for version in ("1.19", "1.27")], root=False)
+      lambda version=version: go_program(version)) for version in ("1.19", "1.27")] +
+    (list(builds()) if "GOSYM_TEST_ALL" in os.environ else []), root=False)
