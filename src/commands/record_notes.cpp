@@ -81,7 +81,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
          with_commas(summary.untracked));
   if (summary.unreadable > 0)
     warn(options,
-         "no permission to read the mappings of {} sampled {}: their functions will be unnamed",
+         "the mappings of {} sampled {} cannot be read: their functions will be unnamed",
          summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
   if (summary.shortened_stacks > 0)
     warn(options, "{} samples have stacks of more than {} frames: their middle is left out",

@@ -28,6 +28,10 @@ namespace {
 constexpr uint64_t kPatience = 100'000'000;
 constexpr uint64_t kPatienceForTurn = 1'000'000'000;
 
+// To start takes milliseconds. Only a machine that swaps, or starves its processes, takes
+// longer.
+constexpr uint64_t kPatienceForStart = 10'000'000'000;
+
 uint32_t only_process = 0;  // 0: any
 
 // A child with one end of a channel and nothing else. -1: there can be none.
@@ -137,6 +141,7 @@ bool HelperProcess::start() {
   if (pid <= 0 || !channel_)
     return false;
   pid_ = pid;
+  is_ready_ = false;
   return true;
 }
 
@@ -172,7 +177,21 @@ bool HelperProcess::wait_until(uint64_t end) {
   }
 }
 
+bool HelperProcess::tell_ready(int channel) {
+  char signal = 0;
+  return send(channel, &signal, sizeof(signal), MSG_NOSIGNAL) == sizeof(signal);
+}
+
+bool HelperProcess::wait_until_ready() {
+  char signal = 0;
+  if (!is_ready_ && wait_until(monotonic_ns() + kPatienceForStart))
+    is_ready_ = recv(channel_.get(), &signal, sizeof(signal), 0) == sizeof(signal);
+  return is_ready_;
+}
+
 bool HelperProcess::wait_for_answer() {
+  if (!wait_until_ready())
+    return false;
   uint64_t begin = monotonic_ns();
   if (wait_until(begin + kPatience))
     return true;

@@ -32,21 +32,27 @@ public:
   void stop();
   int channel() const { return channel_.get(); }
 
-  // True once there is an answer, or the process has ended.
+  // True once there is an answer, or the process has ended. The first waits until the process
+  // is ready: before that it has looked at nothing that could keep it waiting.
   bool wait_for_answer();
 
   // Waits for answers from now on have so many nanoseconds together.
   void hurry(uint64_t nanoseconds);
   bool is_time_over() const;
 
+  // By the helper: it has given up its rights, and answers from now on.
+  static bool tell_ready(int channel);
+
 private:
   bool wait_until(uint64_t end);
+  bool wait_until_ready();
 
   HelperKind kind_;
   uint64_t kernel_patience_;
   uint64_t end_ = UINT64_MAX;  // of all waits
   int pid_ = 0;                // 0: none runs
   bool is_child_ = false;      // else the starter's
+  bool is_ready_ = false;
   UniqueFd channel_;
 };
 

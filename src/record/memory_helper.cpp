@@ -86,6 +86,8 @@ void MemoryHelper::serve(int channel) {
   if (memory == MAP_FAILED)
     return;
   enter(ProcessKind::kReader);
+  if (!HelperProcess::tell_ready(channel))
+    return;
   while (recv(channel, &signal, sizeof(signal), 0) == sizeof(signal)) {
     answer(*static_cast<Arena*>(memory));
     if (send(channel, &signal, sizeof(signal), MSG_NOSIGNAL) != sizeof(signal))

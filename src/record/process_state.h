@@ -27,6 +27,7 @@ struct ProcessState {
 
   // When the mappings of its program might not be read. Of the next program events tell.
   std::optional<uint64_t> unreadable_at;
+  uint32_t unread_count = 0;  // how often
 
   // Where it has code, as of all events that were drained. The rest is as of those that were
   // handled.

@@ -42,6 +42,10 @@ constexpr uint64_t kSnapshotTime = 1'000'000'000;
 constexpr uint64_t kLastEventsTime = 300'000'000;
 constexpr uint64_t kLastLooksTime = 400'000'000;
 
+// A busy machine may make a look take too long, but hardly thrice; a stranger who keeps looks
+// at his processes waiting gains no more by it.
+constexpr uint32_t kReadAgainTries = 2;
+
 // Those named, and those of the threads that are.
 std::vector<uint32_t> target_processes(const Scope& scope) {
   std::vector<uint32_t> pids = scope.pids;
@@ -143,10 +147,14 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
   auto maps = helper_.read_maps(pid);
   auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
+  ProcessState& process = processes_[pid];
   if (!entries) {
-    processes_[pid].unreadable_at = time;
+    process.unreadable_at = time;
+    if (process.unread_count++ < kReadAgainTries)
+      read_later(pid, process, time);
     return handle_given();
   }
+  process.unreadable_at.reset();
   for (RawMapping& mapping : code_mappings_in(*entries, pid, time)) {
     note_code(mapping);
     held_.add(std::move(mapping), given_);

@@ -262,6 +262,7 @@ def record(*arguments, until=(), samples=1500, seconds=None, hertz=None):
     with standing_still(pids):
         told = recorder.communicate()[1]
     assert recorder.returncode == 0, f"the recorder gave {recorder.returncode}: {told}"
+    print(*(f"# {line}\n" for line in told.splitlines()), sep="", end="")
     return file
 
 

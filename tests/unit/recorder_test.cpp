@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <bit>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <ostream>
@@ -278,6 +279,15 @@ uint64_t map_code() {
       mmap(nullptr, page_size(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(code != MAP_FAILED);
   return std::bit_cast<uint64_t>(code);
+}
+
+// The newest process that this thread has started.
+pid_t last_child() {
+  std::ifstream children("/proc/thread-self/children");
+  pid_t last = 0;
+  for (pid_t child = 0; children >> child;)
+    last = child;
+  return last;
 }
 
 void unmap_code(uint64_t address) {
@@ -584,6 +594,25 @@ TEST_CASE("recorder: what was mapped unseen is read again when events were lost"
   Texts texts = recording.finish();
   CHECK(std::ranges::count_if(texts, [&](const std::string& text) { return text == mapped; }) ==
         1);
+}
+
+TEST_CASE("recorder: mappings that a helper did not read in time are read again") {
+  Recording recording(of_process(own_pid()));
+  recording.look({}, {{20, own_pid(), {std::bit_cast<uint64_t>(&own_pid)}}});
+  uint64_t address = map_code();
+  pid_t helper = last_child();
+  REQUIRE(kill(helper, SIGSTOP) == 0);
+  recording.sampler.lost = 1;
+  recording.look({}, {{30, own_pid(), {address}}});
+  CHECK(recording.recorder.summary().hung_looks == 1);
+  while (recording.recorder.summary().unplaced > 0) {
+    usleep(10'000);
+    recording.look({});
+  }
+  CHECK(recording.recorder.summary().unreadable == 0);
+  unmap_code(address);
+  Texts texts = recording.finish();
+  CHECK(std::ranges::count(texts, fmt::format("own maps //anon at {:x}", address)) == 1);
 }
 
 TEST_CASE("recorder: code that no event told of is looked for after a few samples of it") {

@@ -150,6 +150,8 @@ void FileHelper::serve(int channel) {
   static Reply reply;
   UniqueFd parser = start_parser();
   enter(ProcessKind::kFinder);
+  if (!HelperProcess::tell_ready(channel))
+    return;
   UniqueFd given;
   while (receive_message(channel, request, offsetof(Request, path), given)) {
     memset(&reply, 0, sizeof(reply));
