@@ -231,6 +231,9 @@ std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
                         : fmt::format("{:.2f} to {:.2f} s", seconds(query.time.begin),
                                       seconds(query.time.end)));
   }
+  if (selection.is_mine && selection.mine.empty())
+    words.emplace_back("own code");
+  add("own code", selection.mine);
   if (!selection.has_kernel)
     words.emplace_back("no kernel");
   if (!selection.has_inlines)

@@ -31,6 +31,7 @@ std::vector<std::string> help_lines(bool is_live) {
       "  F X                  the same for a regular expression",
       "  d D                  leave what has the cursor, or matches, out of stacks",
       "  M                    only stacks with code of a file whose name matches",
+      "  o                    only the program's own code, or all",
       "  K I                  kernel, inlined calls: off and on",
       "  t p L C B            threads, processes, labels, containers, categories: a list",
       "                       to choose from; there Enter only that one, x without it,",

@@ -894,6 +894,11 @@ bool change_view(State& state, char32_t character, const Answer& answer) {
       remember(state);
       state.query.selection.has_inlines = !state.query.selection.has_inlines;
       return true;
+    case 'o':
+      remember(state);
+      state.query.selection.is_mine = !state.query.selection.is_mine;
+      state.query.selection.mine.clear();
+      return true;
     case 'K':
       remember(state);
       state.query.selection.has_kernel = !state.query.selection.has_kernel;

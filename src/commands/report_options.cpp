@@ -193,6 +193,17 @@ OptionGroup selection_options(Selection& selection) {
                       selection.modules),
        pattern_option("--hide", "Remove functions that match RE from stacks", selection.hide),
        pattern_option("--show", "Remove all other functions from stacks", selection.show),
+       {.names = "--mine",
+        .value = "RE",
+        .help = "Remove functions that are not the program's own, or do not match RE",
+        .set =
+            [&](const std::string& text) {
+              selection.is_mine = true;
+              if (!text.empty())
+                into_patterns(selection.mine)(text);
+            },
+        .check = check_pattern,
+        .values = Values::kOptional},
        {.names = "--no-kernel",
         .help = "Remove kernel functions from stacks",
         .set = [&](const std::string& /*none*/) { selection.has_kernel = false; }},

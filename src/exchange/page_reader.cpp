@@ -236,6 +236,11 @@ private:
       image.file.gnu_build_id = module.gnu_build_id;
       image.file.go_build_id = module.go_build_id;
       image.debug_package = module.debug_package;
+      for (std::string_view own : split(module.own_modules, ' '))
+        if (!own.empty() && image.own.modules.size() < OwnCode::kMaxModules)
+          image.own.modules.emplace_back(own);
+      image.own.is_executable = module.is_executable != 0;
+      image.own.has_sources = module.has_sources != 0;
       Mapping mapping;
       mapping.image = builder_.add_image(std::move(image));
       mappings_.push_back(builder_.add_mapping(mapping));

@@ -17,6 +17,7 @@
 #include "model/container.h"
 #include "output/unnamed.h"
 #include "profile/collector_cost.h"
+#include "profile/own_code.h"
 #include "view/processes.h"
 
 namespace gosym {
@@ -359,6 +360,23 @@ std::string make_load(const Profile& profile, const Screen& screen) {
                      std::min(all_cpus, std::ranges::min(load)), std::min(all_cpus, most));
 }
 
+// "own code   12.3 %, and 71.0 % with what it calls, see --mine: module example.com/shop".
+// Empty where that tells nothing: there is none, or hardly anything else.
+std::string make_own_code(const Profile& profile) {
+  constexpr double kNearlyAll = 95;
+  if (profile.own_code)
+    return fmt::format("own code   {}", profile.own_code->empty()
+                                            ? "none is known"
+                                            : printable(*profile.own_code));
+  OwnAmounts own = own_amounts(profile);
+  uint64_t total = profile.total_amount();
+  if (own.total == 0 || percent(own.self, total) >= kNearlyAll || !profile.filter.empty())
+    return {};
+  return fmt::format("own code   {:.1f} %, and {:.1f} % with what it calls, see --mine: {}",
+                     percent(own.self, total), percent(own.total, total),
+                     own_code_text(profile));
+}
+
 // The command without the folder that gosym was in.
 std::string_view without_folder(std::string_view command_line) {
   size_t slash = command_line.substr(0, command_line.find(' ')).rfind('/');
@@ -485,6 +503,8 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
                         ? ""
                         : fmt::format(": {:.1f} % of all",
                                       percent(amounts.total(), profile.recorded_amounts[0]))));
+  if (std::string own = make_own_code(profile); !own.empty())
+    lines.push_back(std::move(own));
   if (std::string_view estimate = estimate_of(profile); !estimate.empty())
     lines.push_back(fmt::format("estimate   {}", estimate));
   std::string text;

@@ -205,7 +205,10 @@ private:
                              .kind = static_cast<uint32_t>(of.kind),
                              .gnu_build_id = of.file.gnu_build_id,
                              .go_build_id = printable(of.file.go_build_id),
-                             .debug_package = printable(of.debug_package)});
+                             .debug_package = printable(of.debug_package),
+                             .own_modules = printable(joined(of.own.modules, " ")),
+                             .is_executable = of.own.is_executable,
+                             .has_sources = of.own.has_sources});
     number = static_cast<uint32_t>(page_.modules.size());
     return number;
   }

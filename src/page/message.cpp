@@ -80,6 +80,9 @@ struct Fields {
     field(3, module.gnu_build_id);
     field(4, module.go_build_id);
     field(5, module.debug_package);
+    field(6, module.own_modules);
+    field(7, module.is_executable);
+    field(8, module.has_sources);
   }
 
   static void visit(auto& field, Either<Functions> auto& functions) {

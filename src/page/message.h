@@ -87,6 +87,9 @@ struct Module {
   std::string gnu_build_id;
   std::string go_build_id;
   std::string debug_package;
+  std::string own_modules;
+  uint32_t is_executable = 0;
+  uint32_t has_sources = 0;
 };
 
 struct Functions {

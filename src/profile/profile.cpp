@@ -17,6 +17,11 @@ constexpr uint64_t kKernelLimit = UINT64_MAX;
 
 }  // namespace
 
+bool is_go(FrameSource source) {
+  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived ||
+         source == FrameSource::kGivenGo;
+}
+
 std::string_view to_string(FrameSource source) {
   switch (source) {
     case FrameSource::kPclntab:

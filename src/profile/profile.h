@@ -37,6 +37,18 @@ constexpr size_t to_index(StackId id) {
   return static_cast<size_t>(id);
 }
 
+// What a file says of which code of it is its program's own, as is_own() has it.
+struct OwnCode {
+  // All are compared with each function, and a stranger's file may name any number.
+  static constexpr size_t kMaxModules = 64;
+
+  std::vector<std::string> modules = {};  // of Go; none: they are not known
+  bool is_executable = false;
+  bool has_sources = false;  // it tells of which source files its functions are
+
+  bool operator==(const OwnCode&) const = default;
+};
+
 // What code was mapped from.
 struct ProfileImage {
   enum class Kind : uint8_t {
@@ -50,6 +62,7 @@ struct ProfileImage {
   std::string debug_package = {};  // that would name its code, "libc6-dbg"; empty: not known
   // It has names, and its file was known by size and time of change alone.
   bool is_told_by_time = false;
+  OwnCode own = {};  // set by the symbolizer, if there are samples of it
 };
 
 // Part of an image at a place in memory: the same for every process that has it there, unless
@@ -90,6 +103,7 @@ enum class FrameSource : uint8_t {
   kGivenGo,  // the same, of a Go function
 };
 std::string_view to_string(FrameSource source);
+bool is_go(FrameSource source);
 
 struct Function {
   StringId name{};
@@ -240,6 +254,7 @@ struct Profile {
   std::vector<Timeline> timelines;             // of each event; what `filter` left
   uint64_t time_step = 0;                      // of SampleCount::step, in ns; 0: not asked for
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
+  std::optional<std::string> own_code;  // by what it is told, if only that is shown
   // Of each event, of all samples before some stacks were selected; empty: none were.
   std::vector<uint64_t> recorded_amounts;
   uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take

@@ -77,15 +77,6 @@ bool is_shown_as_is(std::string_view name, bool is_short) {
          (!is_short || name.find('[') == std::string_view::npos);
 }
 
-}  // namespace
-
-bool is_go(FrameSource source) {
-  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived ||
-         source == FrameSource::kGivenGo;
-}
-
-namespace {
-
 // Mangled by either scheme of Rust's compiler: "_RNv...", "_ZN...17h0123456789abcdefE".
 bool is_mangled_rust(std::string_view name) {
   constexpr size_t kHashSize = std::string_view("17h0123456789abcdefE").size();

@@ -36,6 +36,5 @@ std::string package_of(std::string_view name, std::string_view shown, FrameSourc
 // Of a function of Go whose name has no package, as many of assembly: the folder of its file
 // below the root of Go's or of the modules' sources; empty if it has none.
 std::string package_of_assembly(std::string_view file);
-bool is_go(FrameSource source);
 
 }  // namespace gosym

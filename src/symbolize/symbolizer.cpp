@@ -13,6 +13,7 @@
 #include "proc/perf_map.h"
 #include "profile/go_stacks.h"
 #include "profile/told_code.h"
+#include "symbolize/own_code.h"
 #include "symbolize/sources.h"
 #include "symbolize/symbol_cache.h"
 
@@ -181,6 +182,7 @@ void note_file(const RecordedFile& file, bool is_held, ProfileImage& image,
   if (!file.symbols)
     return;
   image.is_told_by_time = !is_held && is_told_by_time(image.file);
+  image.own = own_code_of(*file.symbols, image.file.path);
   if (const auto& debug_file = file.symbols->debug_file())
     report.debug_files[image.file.path] = debug_file->path;
 }

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <span>
 
 #include "base/shell.h"
 #include "base/text.h"
+#include "profile/own_code.h"
 #include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
@@ -35,17 +38,21 @@ public:
     size_t count = profile.locations.size();
     if (!selection_.modules.empty())
       find_modules();
+    if (selection_.is_mine)
+      categories_.emplace(profile, Dimension::Kind::kCategory);
     for (size_t i = 0; i < count; i++)
       shown_.push_back(filtered(static_cast<LocationId>(i)));
   }
 
   // Appends what is left of a stack; nothing if its samples are dropped.
-  void append(StackId stack, std::vector<LocationId>& locations) const {
+  void append(StackId stack, std::vector<LocationId>& locations) {
     if (!is_selected(profile_.stack(stack)))
       return;
     for (LocationId location : profile_.stack(stack))
       if (shown_[to_index(location)] != kNothing)
         locations.push_back(shown_[to_index(location)]);
+    if (selection_.is_mine && locations.empty() && !has_own(profile_.stack(stack)))
+      locations.push_back(location_without_own(profile_.stack(stack)));
   }
 
 private:
@@ -88,16 +95,60 @@ private:
     return selection_.has_inlines || keys.empty() ? keys : keys.last(1);
   }
 
+  bool is_mine(const Location& location, size_t frame, const ViewKey& key) const {
+    if (!selection_.is_mine)
+      return true;
+    if (!selection_.mine.empty())
+      return matches_any(selection_.mine, key.text);
+    return location.frame_count == 0
+               ? is_own(profile_, location)
+               : is_own(profile_, location, profile_.frames[location.first_frame + frame]);
+  }
+
+  bool has_own(std::span<const LocationId> stack) const {
+    return std::ranges::any_of(stack, [&](LocationId id) {
+      const Location& location = profile_.locations[to_index(id)];
+      std::span<const KeyId> keys = keys_.of(id);
+      for (size_t i = keys.size() - frames_of(id).size(); i < keys.size(); i++)
+        if (is_mine(location, i, keys_[keys[i]]))
+          return true;
+      return false;
+    });
+  }
+
+  // What stands for a stack without own code: the kind of work of what ran.
+  LocationId location_without_own(std::span<const LocationId> stack) {
+    std::vector<KeyId> keys;
+    categories_->append(stack, keys);
+    std::string name = fmt::format("[not in own code: {}]", (*categories_)[keys.front()].text);
+    auto next = static_cast<LocationId>(profile_.locations.size());
+    auto [known, is_new] = without_own_.try_emplace(profile_.strings.intern(name), next);
+    if (!is_new)
+      return known->second;
+    Location location;
+    location.first_frame = static_cast<uint32_t>(profile_.frames.size());
+    location.frame_count = 1;
+    profile_.locations.push_back(location);
+    profile_.frames.push_back({.function = static_cast<FunctionId>(profile_.functions.size()),
+                               .source = FrameSource::kGiven});
+    profile_.functions.push_back({.name = known->first, .system_name = known->first});
+    return next;
+  }
+
   // The location with those of its frames that are shown.
   LocationId filtered(LocationId id) {
     Location location = profile_.locations[to_index(id)];
     std::span<const KeyId> keys = keys_.of(id);
-    if (location.frame_count == 0)
-      return keys.empty() || verdicts_[to_index(keys.front())].is_shown ? id : kNothing;
+    if (location.frame_count == 0) {
+      bool is_shown = keys.empty() ? !selection_.is_mine
+                                   : verdicts_[to_index(keys.front())].is_shown &&
+                                         is_mine(location, 0, keys_[keys.front()]);
+      return is_shown ? id : kNothing;
+    }
     size_t first = selection_.has_inlines ? 0 : location.frame_count - 1;
     std::vector<Frame> shown;
     for (size_t i = first; i < location.frame_count; i++)
-      if (verdicts_[to_index(keys[i])].is_shown)
+      if (verdicts_[to_index(keys[i])].is_shown && is_mine(location, i, keys_[keys[i]]))
         shown.push_back(profile_.frames[location.first_frame + i]);
     if (shown.size() == location.frame_count)
       return id;
@@ -113,9 +164,11 @@ private:
   Profile& profile_;
   const Selection& selection_;
   FrameKeys keys_;
-  std::vector<Verdict> verdicts_;   // of each key
-  std::vector<bool> is_of_module_;  // each location; empty: no module is asked for
-  std::vector<LocationId> shown_;   // what is left of each location
+  std::optional<FrameKeys> categories_;         // if only own code is shown
+  std::map<StringId, LocationId> without_own_;  // by the name of what stands for such stacks
+  std::vector<Verdict> verdicts_;               // of each key
+  std::vector<bool> is_of_module_;              // each location; empty: no module is asked for
+  std::vector<LocationId> shown_;               // what is left of each location
 };
 
 void append_options(std::string_view option, const std::vector<Pattern>& patterns,
@@ -137,6 +190,10 @@ std::string Selection::to_string() const {
   append_options("--module", modules, options);
   append_options("--hide", hide, options);
   append_options("--show", show, options);
+  if (is_mine && mine.empty())
+    options.emplace_back("--mine");
+  for (const Pattern& pattern : mine)
+    options.push_back(fmt::format("--mine={}", shell_quoted(pattern.text())));
   if (!has_kernel)
     options.emplace_back("--no-kernel");
   if (!has_inlines)
@@ -150,6 +207,9 @@ void select(Profile& profile, const Selection& selection) {
   profile.recorded_amounts.assign(profile.info.events.size(), 0);
   for (const SampleCount& sample : profile.samples)
     profile.recorded_amounts[sample.event] += profile.amount(sample);
+  if (selection.is_mine)
+    profile.own_code = selection.mine.empty() ? own_code_text(profile)
+                                              : std::string("functions that --mine matches");
   Selector selector(profile, selection);
   rewrite_stacks(profile, [&](StackId stack, std::vector<LocationId>& locations) {
     selector.append(stack, locations);

@@ -19,6 +19,10 @@ struct Selection {
   std::vector<Pattern> hide = {};     // frames that are left out
   std::vector<Pattern> show = {};     // the only frames that are not
   bool has_kernel = true;             // its frames are shown
+  // Only frames of own code are shown: by is_own(), or, if there are patterns, functions that
+  // match one. Of a stack without any its kind of work stays.
+  bool is_mine = false;
+  std::vector<Pattern> mine = {};
   // Inlined calls are frames of their own; if not, they are part of the function that has their
   // code.
   bool has_inlines = true;
@@ -29,7 +33,9 @@ struct Selection {
 };
 
 // Leaves in the profile what is selected: samples, and frames of their stacks. Those of which
-// no frame is left are dropped. Stacks that have become equal become one.
+// no frame is left are dropped, but for those without own code where only that is shown: these
+// become one frame, "[not in own code: garbage collection]". Stacks that have become equal
+// become one.
 void select(Profile& profile, const Selection& selection);
 
 }  // namespace gosym

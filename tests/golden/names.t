@@ -75,6 +75,7 @@ Views of it: trees, tables by what samples or frames have in common, selections.
   $ gosym report names.raw -q --tree --min 0 | grep -v ^recorded
   8 samples of cpu-clock at 100 Hz: 80.0 ms of CPU time in 0.00 s
   processes  names (1) 100.0 %
+  own code   75.0 %, and 100.0 % with what it calls, see --mine: packages of names that are not Go's
 
   total %  self %  function
     87.50   12.50  ├─ main.main
@@ -91,7 +92,7 @@ Views of it: trees, tables by what samples or frames have in common, selections.
   few        8 samples: shares are rough; record longer, or at a higher rate
   truncated  100.0 % of the stacks are incomplete: total % is a lower bound
 
-  $ gosym report names.raw -q --callers Get-fm | sed 1,4d
+  $ gosym report names.raw -q --callers Get-fm | sed 1,5d
   callers of main.T.Get-fm: 12.50 % of the total, 10.0 ms
 
   total %  function
@@ -101,7 +102,7 @@ Views of it: trees, tables by what samples or frames have in common, selections.
   few        8 samples: shares are rough; record longer, or at a higher rate
   truncated  100.0 % of the stacks are incomplete: total % is a lower bound
 
-  $ gosym report names.raw -q --by module,function --top 3 | sed 1,4d
+  $ gosym report names.raw -q --by module,function --top 3 | sed 1,5d
   self %  self ms  total %  total ms  module / function             hottest line
   100.00     80.0   100.00      80.0  names
    25.00     20.0    25.00      20.0    gopkg.in/sort.v2.Sort[...]  names/main.go:51

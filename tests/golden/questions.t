@@ -47,7 +47,7 @@ Where do page faults come from, in prometheus: what of it makes the runtime touc
     14.71    1.03  │     github.com/prometheus/prometheus/promql.(*evaluator).eval
     12.23    0.00  └─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
   the largest paths; --tree shows all calls
-  $ gosym report --callers '^runtime.memclrNoHeapPointers$' --depth 4 --min 8 faults.html | tail -n +5
+  $ gosym report --callers '^runtime.memclrNoHeapPointers$' --depth 4 --min 8 faults.html | tail -n +6
   callers of runtime.memclrNoHeapPointers: 78.84 % of the total, 6,288 events
 
   total %  function
@@ -189,7 +189,7 @@ Which program of a busy machine, and what in it?
 
 Who makes the garbage collector work, in prometheus?
 
-  $ gosym report --charge-gc --callers '^runtime.gc .estimated' --depth 3 --min 10 prometheus.html | sed -n '5,$p'
+  $ gosym report --charge-gc --callers '^runtime.gc .estimated' --depth 3 --min 10 prometheus.html | sed -n '6,$p'
   estimate   garbage collection is charged to stacks that allocate, by their time in runtime.mallocgc
 
   callers of runtime.gc (estimated share): 11.95 % of the total, 0.74 s

@@ -6,16 +6,16 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Lin…
   processes  prometheus (25343) 100.0 %
   load       ▅▇▆▆▇▅▇▆▆▇▆▇█▇▅█▇▇▅▅▆▇█▆▆▆▅▆▅  each 340 ms, 0.44 to 0.86 CPUs
+  own code   14.2 %, and 76.1 % with what it calls, see --mine: packages of prome…
 
-  self %  self s  total %  total s  function                     hottest line
-    4.09    0.25     7.53     0.46  runtime.scanobject           mgcmark.go:1324
-    2.95    0.18     3.11     0.19  runtime.memmove              memmo…amd64.s:168
-    2.62    0.16     2.78     0.17  runtime.step                 symtab.go:1121
-    2.45    0.15    18.00     1.11  runtime.mallocgc             malloc.go:1009
-    2.13    0.13     2.29     0.14  runtime.lock2                lock_futex.go:61
-    1.80    0.11     6.71     0.41  runtime.heapBitsSetType      mbitmap.go:879
-    1.80    0.11     1.80     0.11  _raw_spin_unlock_irqrestore  [kernel.kallsyms]
-  7 of 978 functions; --top 0 shows all
+  self %  self s  total %  total s  function                 hottest line
+    4.09    0.25     7.53     0.46  runtime.scanobject       mgcmark.go:1324
+    2.95    0.18     3.11     0.19  runtime.memmove          memmove_amd64.s:168
+    2.62    0.16     2.78     0.17  runtime.step             symtab.go:1121
+    2.45    0.15    18.00     1.11  runtime.mallocgc         malloc.go:1009
+    2.13    0.13     2.29     0.14  runtime.lock2            lock_futex.go:61
+    1.80    0.11     6.71     0.41  runtime.heapBitsSetType  mbitmap.go:879
+  6 of 978 functions; --top 0 shows all
 
   total %  self %  function
     97.05    0.00  runtime.goexit
@@ -30,6 +30,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
   processes  prometheus (25343) 100.0 %
   load       ▄▄▇▅▅▅▄▆▅▅▄▅▆▆▅▆▅▇▄▆▄▆▆▇█▄▆▄▆█▆▅▅▆▄▅▄▄▅▅▆▆▇▆▅▅▅▆▅▃▆▅▆▂▅  each 180 ms, 0.22 to 1.01 CPUs
+  own code   14.2 %, and 76.1 % with what it calls, see --mine: packages of prometheus that are not Go's
 
   self %  self s  total %  total s  function                                             hottest line
     4.09    0.25     7.53     0.46  runtime.scanobject                                   runtime/mgcmark.go:1324
@@ -61,7 +62,6 @@ compiler without its debug package, and a whole machine that is busy with both.
     20.29    0.33  │     http.HandlerFunc.ServeHTTP > … > v1.(*API).Register.func1.1
     18.17    0.00  │     v1.(*API).Register.func2.1 > v1.(*API).query
     13.26    0.00  │     github.com/prometheus/prometheus/promql.(*query).Exec
-    11.62    0.16  │     github.com/prometheus/prometheus/promql.(*Engine).exec
     16.86    0.00  └─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
   the largest paths; --tree shows all calls
 
@@ -70,6 +70,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T13:47:47Z on build-1 by gosym record -p 25343 -d 10s, Linux 6.18.44-fc-v669 x86_64
   processes  prometheus (25343) 100.0 %
   load       ▄▄▇▅▅▅▄▆▅▅▄▅▆▆▅▆▅▇▄▆▄▆▆▇█▄▆▄▆█▆▅▅▆▄▅▄▄▅▅▆▆▇▆▅▅▅▆▅▃▆▅▆▂▅  each 180 ms, 0.22 to 1.01 CPUs
+  own code   14.2 %, and 76.1 % with what it calls, see --mine: packages of prometheus that are not Go's
 
   self %  self s  total %  total s  function                                                      hottest line
     4.09    0.25     7.53     0.46  runtime.scanobject                                            runtime/mgcmark.go:1324
@@ -109,7 +110,6 @@ compiler without its debug package, and a whole machine that is busy with both.
     11.62    0.16  │     github.com/prometheus/prometheus/promql.(*Engine).exec
      9.82    0.00  │     github.com/prometheus/prometheus/promql.(*Engine).execEvalStmt
      8.51    0.00  │     promql.(*evaluator).Eval > promql.(*evaluator).eval > promql.(*evaluator).rangeEval
-     8.02    0.16  │     github.com/prometheus/prometheus/promql.(*evaluator).eval
     16.86    0.00  ├─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
     10.80    0.00  │  prometheus.(*processCollector).Collect > prometheus.(*processCollector).processCollect
      8.51    0.00  └─ runtime.gcBgMarkWorker
@@ -237,6 +237,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18…
   processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27…
   load       ██████████████████████████████  each 200 ms, 1.87 to 2.00 CPUs
+  own code   4.8 %, and 23.7 % with what it calls, see --mine: packages of promet…
 
   self %  self s  total %  total s  function                     hottest line
     4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault     python3.11
@@ -244,8 +245,7 @@ compiler without its debug package, and a whole machine that is busy with both.
     1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore  [kernel.kallsyms]
     1.44    0.17     1.44     0.17  gzip!fun_4290                gzip
     1.18    0.14     5.57     0.67  runtime.mallocgc             malloc.go:1087
-    1.10    0.13     1.35     0.16  runtime.step                 symtab.go:1121
-  6 of 2,464 functions; --top 0 shows all
+  5 of 2,464 functions; --top 0 shows all
 
   total %  self %  function
     32.43    0.00  ├─ cc1plus > … > cc1plus!fun_d801c0
@@ -262,6 +262,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
   processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, …
   load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
+  own code   4.8 %, and 23.7 % with what it calls, see --mine: packages of prometheus that are not Go's
 
   self %  self s  total %  total s  function                                             hottest line
     4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                             python3.11
@@ -279,8 +280,7 @@ compiler without its debug package, and a whole machine that is busy with both.
     0.76    0.09     2.03     0.24  runtime.scanobject                                   runtime/mgcmark.go:1324
     0.68    0.08     3.46     0.41  gzip!fun_4710                                        gzip
     0.68    0.08     0.76     0.09  bitmap_set_bit                                       cc1plus
-    0.68    0.08     0.68     0.08  _raw_spin_lock                                       [kernel.kallsyms]
-  16 of 2,464 functions; --top 0 shows all
+  15 of 2,464 functions; --top 0 shows all
 
   total %  self %  function
     32.43    0.00  ├─ cc1plus > _start > … 3 calls … > toplev::main > cc1plus!fun_d801c0
@@ -303,6 +303,7 @@ compiler without its debug package, and a whole machine that is busy with both.
   recorded   2026-11-25T14:36:16Z on build-1 by gosym record -a -d 6s, Linux 6.18.44-fc-v669 x86_64
   processes  cc1plus (2 processes) 32.4 %, prometheus (27764) 31.7 %, python3 (27757) 18.2 %, find (96 processes) 9.7 %, gzip (46 processes) 4.5 %, and 7 more
   load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
+  own code   4.8 %, and 23.7 % with what it calls, see --mine: packages of prometheus that are not Go's
 
   self %  self s  total %  total s  function                                                hottest line
     4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                                python3.11
@@ -344,7 +345,6 @@ compiler without its debug package, and a whole machine that is busy with both.
     12.50    1.86  │  python3.11!fun_583ab0 > python3.11!fun_584960 > _PyEval_EvalFrameDefault
      9.71    0.00  └─ find
      8.70    0.00     find!fun_6bc0 > __libc_start_main > … 2 calls … > find!fun_7890 > find!fun_7610
-     7.26    0.00     find!fun_190c0
   the largest paths; --tree shows all calls
 
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 
 from common import FIXTURES, GO_ENVIRONMENT, compiled, folded, go, go_versions, gosym, new_place, pprof_file
-from common import call, record, run
+from common import call, record, run, running
 
 VERSIONS = go_versions("1.15", "1.19", "1.24", "1.27")
 ESTIMATE = "runtime.gc (estimated share)"
@@ -142,10 +142,90 @@ def nothing_to_say():
     assert "estimate " not in done.out, done
 
 
+def own_code(version):
+    """All samples stay, and what others do for a function is its own time."""
+    mine = collections.Counter()
+    shown = collections.Counter(dict(stacks_by_text(version, "--show", r"^main\.")))
+    others = 0
+    for stack, count in stacks_by_text(version, "--mine"):
+        if stack.startswith("[not in own code: "):
+            others += count
+        else:
+            mine[stack] += count
+    assert mine == shown and mine, (mine, shown)
+    assert others and others + mine.total() == samples(stacks(version, "cpu-clock")), others
+
+
+def stacks_by_text(version, *options):
+    found = collections.Counter()
+    for stack, count in stacks(version, "cpu-clock", *options):
+        found[";".join(stack)] += count
+    return found.items()
+
+
+MODULES = {
+    "go.work": "go 1.24\n\nuse (\n\t./shop\n\t./tax\n)\n",
+    "shop/go.mod": "module example.com/shop\n\ngo 1.24\n\nrequire example.com/money v1.0.0\n\n"
+                   "replace example.com/money => ../money\n",
+    "shop/main.go": 'package main\n\nimport "example.com/shop/cart"\n\n'
+                    "func main() {\n\tfor {\n\t\tcart.Fill()\n\t}\n}\n",
+    "shop/cart/cart.go": 'package cart\n\nimport (\n\t"example.com/money"\n\t"example.com/tax"\n)\n\n'
+                         "//go:noinline\nfunc Fill() { money.Add(); tax.Add() }\n",
+    "tax/go.mod": "module example.com/tax\n\ngo 1.24\n",
+    "money/go.mod": "module example.com/money\n\ngo 1.24\n",
+}
+SORTS = ('package {0}\n\nimport "sort"\n\n//go:noinline\nfunc Add() {{\n\tn := make([]int, 300)\n'
+         "\tfor i := range n {{\n\t\tn[i] = i * 7 % 300\n\t}}\n\tsort.Ints(n)\n}}\n")
+
+
+def own_modules():
+    folder = new_place("modules").parent
+    for name, text in MODULES.items() | {f"{name}/{name}.go": SORTS.format(name) for name in ("tax", "money")}.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    program = compiled(go("1.24"), "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w",
+                       output=new_place("shop"), cwd=folder / "shop",
+                       env=GO_ENVIRONMENT | {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": str(folder / "go.work")})
+    with running(program) as pid:
+        file = record("-p", pid, seconds=1)
+    found = {frame for stack in folded(file, "--mine") for frame in stack.frames
+             if not frame.startswith("[not in own code: ")}
+    assert found == {"main.main", "example.com/shop/cart.Fill", "example.com/money.Add",
+                     "example.com/tax.Add"}, found
+    header = gosym("report", "--stdio", file).out
+    assert " % with what it calls, see --mine: module" in header and "example.com/shop" in header, header
+    page = new_place("shop.html")
+    gosym("report", file, "--html", page)
+    assert folded(page, "--mine") == folded(file, "--mine")
+
+
+def own_sources():
+    program = new_place("sorts")
+    program.with_suffix(".c").write_text("""
+        #include <stdlib.h>
+        int numbers[300];
+        __attribute__((noinline)) int compare(const void *a, const void *b) { return *(int *)a - *(int *)b; }
+        __attribute__((noinline)) void fill(void) {
+            for (int i = 0; i < 300; i++) numbers[i] = i * 7 % 300;
+            qsort(numbers, 300, sizeof(int), compare);
+        }
+        int main(void) { for (;;) fill(); }""")
+    call("gcc", "-O1", "-g", program.with_suffix(".c"), "-o", program)
+    with running(program) as pid:
+        file = record("-p", pid, seconds=1)
+    found = {frame for stack in folded(file, "--mine") for frame in stack.frames
+             if not frame.startswith("[not in own code: ")}
+    assert found == {"main", "fill", "compare"}, found
+
+
 run([(f"Go {version}, {event}: where goroutines were created", functools.partial(creators, version, event))
      for version in VERSIONS for event in ("cpu-clock", "wall")] +
     [(f"Go {version}: the collector is charged to who allocates", functools.partial(collector, version))
      for version in VERSIONS] +
     [(f"Go {version}: creators are no callers where names come later", functools.partial(named_later, version))
      for version in VERSIONS[::3]] +
-    [("that it is an estimate is said", said), ("without Go", nothing_to_say)])
+    [(f"Go {version}: own code is what --show of its packages leaves", functools.partial(own_code, version))
+     for version in VERSIONS] +
+    [("that it is an estimate is said", said), ("without Go", nothing_to_say),
+     ("own code: modules of a workspace, and replaced by folders", own_modules),
+     ("own code of C is that of its source files", own_sources)])

@@ -317,6 +317,31 @@ TEST_CASE("selection: frames are hidden, and samples of which none is left go") 
   CHECK(no_inlines.to_string() == "--focus compute --no-inlines");
 }
 
+TEST_CASE("selection: own code alone, with what it calls") {
+  Profile profile = make_demo_profile();
+  profile.images[3].own.modules = {"example.com/shop"};
+  StringId shop = profile.strings.intern("example.com/shop");
+  for (Function& function : profile.functions)
+    if (std::string_view name = profile.strings[function.name];
+        name == "main.main" || name == "main.process")
+      function.package = shop;
+  Selection mine;
+  mine.is_mine = true;
+  Profile own = profile;
+  select(own, mine);
+  CHECK(text_of(tree_of(own)) ==
+        "all 0/8 [main.main 0/7 [main.process 7/7], [not in own code: demo] 1/1]");
+  CHECK(own.filter == "--mine");
+  CHECK(*own.own_code == "module example.com/shop");
+  CHECK(make_text(profile, {})
+            .find("own code   0.0 %, and 87.5 % with what it calls, see --mine: module "
+                  "example.com/shop\n") != std::string::npos);
+  mine.mine.push_back(*Pattern::parse("compute|write"));
+  CHECK(text_of(tree_of(selected(mine))) ==
+        "all 0/8 [main.compute 5/5, write 2/2, [not in own code: demo] 1/1]");
+  CHECK(mine.to_string() == "--mine='compute|write'");
+}
+
 TEST_CASE("selection: all outputs are of what is left") {
   Profile profile = selected(selection(&Selection::focus, "compute"));
   CHECK(make_text(profile, {}).find("only       --focus compute: 62.5 % of all\n") !=

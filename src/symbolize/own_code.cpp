@@ -1,0 +1,50 @@
+#include "symbolize/own_code.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "go/build_info.h"
+
+namespace gosym {
+
+namespace {
+
+// Code of a workspace has no version, or none but "(devel)", and a folder in the place of a
+// module none at all.
+bool is_of_folder(const go::BuildModule& module) {
+  const go::ModuleVersion& code = module.replacement.value_or(module.required);
+  return code.version.empty() || code.version == "(devel)";
+}
+
+std::vector<std::string> own_modules(const elf::Image& image) {
+  auto info = go::read_build_info(image);
+  if (!info)
+    return {};
+  std::vector<std::string> modules;
+  // Of a command of Go itself, which has no module.
+  std::string_view main =
+      info->main.required.path.empty() ? info->path : info->main.required.path;
+  if (!main.empty() && main != "command-line-arguments")
+    modules.emplace_back(main);
+  for (const go::BuildModule& module : info->dependencies)
+    if (is_of_folder(module) && !module.required.path.empty() &&
+        modules.size() < OwnCode::kMaxModules)
+      modules.emplace_back(module.required.path);
+  return modules;
+}
+
+}  // namespace
+
+OwnCode own_code_of(const ImageSymbols& symbols, std::string_view path) {
+  const elf::Image& image = symbols.image();
+  // The C library has an interpreter as well.
+  bool is_library = base_name(path).find(".so") != path.npos;
+  bool has_interpreter = std::ranges::find(image.segments, uint32_t{PT_INTERP},
+                                           &elf::Segment::type) != image.segments.end();
+  bool is_go = symbols.go_module().has_value();
+  return {.modules = is_go ? own_modules(image) : std::vector<std::string>(),
+          .is_executable = image.type == ET_EXEC || (has_interpreter && !is_library),
+          .has_sources = is_go || symbols.has_debug_info()};
+}
+
+}  // namespace gosym
