@@ -130,8 +130,10 @@ std::map<std::string, std::string> json_texts(std::string_view object) {
   std::map<std::string, std::string> texts;
   if (document.HasParseError() || !document.IsObject())
     return texts;
-  for (const auto& member : document.GetObject())
-    if (member.value.IsString())
+  // By numbers: its iterators have a comparison that C++20 calls ambiguous.
+  for (rapidjson::SizeType i = 0; i < document.MemberCount(); i++)
+    if (const auto& member = document.MemberBegin()[static_cast<ptrdiff_t>(i)];
+        member.value.IsString())
       texts[{member.name.GetString(), member.name.GetStringLength()}] = {
           member.value.GetString(), member.value.GetStringLength()};
   return texts;
