@@ -455,10 +455,11 @@ private:
     return !is_place_known && !rule.is_signal_frame;
   }
 
-  // The maker of a fiber leaves 0 for its first function to return to.
-  bool returns_to_nothing(const Frame& frame) const {
+  // The maker of a fiber leaves 0 for its first function to return to. Go's runtime makes none:
+  // there a 0 lies where a function is on its way to another stack.
+  bool returns_to_nothing(const Frame& frame) {
     auto word = frame.return_place ? word_at(*frame.return_place) : std::nullopt;
-    return word && word->number == 0;
+    return word && word->number == 0 && !code_.is_go(stack_.back());
   }
 
   bool take_caller(const UnwindRule& rule, const Frame& frame) {

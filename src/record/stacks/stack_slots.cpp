@@ -36,6 +36,7 @@ public:
   bool is_return_address(Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
+  bool is_go(Address) const { return true; }
   // No rule of Go's has to be evaluated.
   std::optional<CallerFrame> evaluate(Address, MachineState&) const { return std::nullopt; }
   CallerRegister caller_register(Address, uint64_t, uint64_t, MachineState&) const {
@@ -173,6 +174,8 @@ public:
   bool is_return_address(Address) const { return true; }
   Address returned_to(Address address) const { return address; }
   Address interrupted(Address address) const { return {address.value, false}; }
+  // It does not matter here: no word that is given is 0.
+  bool is_go(Address) const { return false; }
   std::optional<CallerFrame> evaluate(Address address, MachineState& state) {
     return code_.evaluate(place_of(address), state);
   }
