@@ -368,9 +368,12 @@ std::string make_own_code(const Profile& profile) {
     return fmt::format("own code   {}", profile.own_code->empty()
                                             ? "none is known"
                                             : printable(*profile.own_code));
+  // All waits end in the kernel, whoever waits.
+  if (has_intervals(profile.event()) || !profile.filter.empty())
+    return {};
   OwnAmounts own = own_amounts(profile);
   uint64_t total = profile.total_amount();
-  if (own.total == 0 || percent(own.self, total) >= kNearlyAll || !profile.filter.empty())
+  if (own.total == 0 || percent(own.self, total) >= kNearlyAll)
     return {};
   return fmt::format("own code   {:.1f} %, and {:.1f} % with what it calls, see --mine: {}",
                      percent(own.self, total), percent(own.total, total),
