@@ -37,7 +37,7 @@ bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where,
   return found && *found;
 }
 
-// What a report asks for names or callers.
+// Files that a report asks for names or callers.
 struct AskedFiles {
   std::vector<RecordedImage> missing;  // that the recording does not have
   size_t with_debug_file = 0;          // of all of them

@@ -37,7 +37,7 @@ Missing find_missing(const Profile& profile) {
   return missing;
 }
 
-// What the file says of itself: a distribution's note, or a Go program's record.
+// The package by what the file says of itself: a distribution's note, or a Go program's record.
 void set_package_of_file(const elf::Image& image, NeededFile& file) {
   auto note = json_texts(elf::build_ids(image).package);
   file.package = note["name"];

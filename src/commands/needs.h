@@ -19,8 +19,8 @@ struct NeededFile {
   std::string version = {};
 };
 
-// Those with the most samples first. Packages are those of the files that are here, by what
-// they say of themselves, or else by dpkg.
+// The files with the most samples first. Packages are known of files that are here, by what
+// these say of themselves, or else by dpkg.
 std::vector<NeededFile> find_needed(const Profile& profile, const DebugFileOptions& where,
                                     const HeldFiles& held);
 

@@ -34,7 +34,7 @@ MarkedFrame without_mark(std::string_view text) {
   return {.name = text};
 }
 
-// Of digits, as many as there are.
+// The end of the digits that begin there.
 size_t skip_digits(std::string_view text, size_t at) {
   return std::min(text.find_first_not_of("0123456789", at), text.size());
 }

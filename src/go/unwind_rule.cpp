@@ -48,7 +48,7 @@ bool lacks_tables(const Function& function) {
   return function.pcsp == 0 && function.pcln == 0;
 }
 
-// Of the function there; empty: there is none.
+// The function's name; empty: there is none.
 std::string_view name_at(const Module& module, ImageAddress address) {
   auto function = function_at(module, address);
   return function ? module.table.name(function->name_offset) : std::string_view();

@@ -21,7 +21,7 @@ struct RecordedBinary {
   std::string problem = {};  // for the user
 };
 
-// Whether nothing but size, segments and time of change tell a file from others: it has no
+// True if nothing but size, segments and time of change tell a file from others: it has no
 // build id, or one that others may have too.
 bool is_told_by_time(const RecordedImage& image);
 

@@ -95,7 +95,7 @@ std::string own_rule_of(const Profile& profile, const Location& location) {
   return fmt::format("{} of {}", is_own_without_source(image) ? "all" : "source files", file);
 }
 
-// Of each location whether it is own.
+// One answer a location: true if any of its frames is own.
 std::vector<bool> find_own(const Profile& profile) {
   std::vector<bool> is_of_own;
   is_of_own.reserve(profile.locations.size());

@@ -19,7 +19,7 @@ namespace gosym {
 //               package manager. Without debugging information: all code of the executable
 //   of scripts  of which a perf map tells, by the file that the name has: likewise
 bool is_own(const Profile& profile, const Location& location, const Frame& frame);
-// Of a location without a name for its code.
+// The same of a location without a name for its code.
 bool is_own(const Profile& profile, const Location& location);
 
 // By what the own code of a profile is told, for people: "module example.com/shop". Empty: it

@@ -37,7 +37,7 @@ constexpr size_t to_index(StackId id) {
   return static_cast<size_t>(id);
 }
 
-// What a file says of which code of it is its program's own, as is_own() has it.
+// A file's answer to which code of it is its program's own, as is_own() takes it.
 struct OwnCode {
   // All are compared with each function, and a stranger's file may name any number.
   static constexpr size_t kMaxModules = 64;

@@ -55,7 +55,7 @@ public:
   // Whether it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
   bool has_code_names() const;
-  // Whether it tells of which source files the functions of native code are.
+  // True if it tells of which source files the functions of native code are.
   bool has_debug_info() const { return dwarf_ != nullptr; }
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }

@@ -21,7 +21,7 @@ std::vector<std::string> own_modules(const elf::Image& image) {
   if (!info)
     return {};
   std::vector<std::string> modules;
-  // Of a command of Go itself, which has no module.
+  // A command of Go itself has no module.
   std::string_view main =
       info->main.required.path.empty() ? info->path : info->main.required.path;
   if (!main.empty() && main != "command-line-arguments")

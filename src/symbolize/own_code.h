@@ -5,7 +5,7 @@
 
 namespace gosym {
 
-// What the file at a path says of which code of it is own, as is_own() takes it.
+// The answer of the file at a path.
 OwnCode own_code_of(const ImageSymbols& symbols, std::string_view path);
 
 }  // namespace gosym

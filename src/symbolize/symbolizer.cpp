@@ -176,7 +176,7 @@ void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWri
   }
 }
 
-// What the report says of a file beside its names.
+// Notes what the report says of a file beside its names.
 void note_file(const RecordedFile& file, bool is_held, ProfileImage& image,
                SymbolizerReport& report) {
   if (!file.symbols)

@@ -116,7 +116,7 @@ private:
     });
   }
 
-  // What stands for a stack without own code: the kind of work of what ran.
+  // Stands for a stack without own code: the kind of work of what ran.
   LocationId location_without_own(std::span<const LocationId> stack) {
     std::vector<KeyId> keys;
     categories_->append(stack, keys);

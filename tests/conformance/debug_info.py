@@ -215,7 +215,7 @@ LLVM = "usr/lib/llvm-19"
 
 @functools.cache
 def newer_llvm():
-    """What starts a program of an LLVM that is not installed."""
+    """The words that start a program of an LLVM that is not installed."""
     if os.uname().machine != "x86_64":
         raise Skip("its libraries are fetched for x86-64")
     libraries = [pathlib.Path(fetched("debian", package, f"usr/lib/x86_64-linux-gnu/{name}")).parent
@@ -235,7 +235,7 @@ def newer_clang():
 
 COMPILERS = {"gcc": lambda: (["g++"], "-fuse-ld=bfd"), "clang 14": lambda: (["clang++-14"], "-fuse-ld=lld"),
              "clang 19": newer_clang}
-# What the compiler is told, what the linker is told beside it, and what is made of the program then.
+# Options of the compiler, those that the linker has beside them, and the tool that changes the program then.
 KINDS = {"-O2": ("-O2", "", None), "-O0": ("-O0", "", None), "-g1": ("-O2 -g1", "", None),
          "split": ("-O2 -gsplit-dwarf", "", None), "packed": ("-O2 -gsplit-dwarf", "", "llvm-dwp"),
          "LTO": ("-O2 -flto", "-flto -O2", None), "zlib": ("-O2 -gz=zlib", "", None), "zstd": ("-O2", "", "objcopy"),
@@ -259,7 +259,7 @@ def after_linking(program, tool):
 
 
 def instructions(program):
-    """Those in functions of the symbol table: elsewhere the other reader names the nearest before."""
+    """Instructions in functions of the symbol table: elsewhere the other reader names the nearest before."""
     ranges = sorted({(int(line.split()[0], 16), int(line.split()[1], 16))
                      for line in call("nm", "-S", "--defined-only", program).out.splitlines()
                      if len(line.split()) >= 4 and line.split()[2] in "tTwWi"})
@@ -287,7 +287,7 @@ def without_parameters(name):
 
 
 def by_source(mine, other, readable):
-    """Where a name is one that older demanglers do not read, and ours is the source's: see constraints()."""
+    """Names that older demanglers do not read are the source's on both sides: see constraints()."""
     if len(mine) != len(other):
         return mine, other
     pairs = [((without_parameters(ours[0]), *ours[1:]), (without_parameters(readable[theirs[0]]), *theirs[1:]))

@@ -87,7 +87,7 @@ def nameless():
 
 
 def needs():
-    """What is missing, by its ids and its package; names that lie apart are told."""
+    """Missing files are listed by ids and package; names that lie apart are told."""
     program, recording = stripped()
     note = json.dumps({"type": "rpm", "name": "fibonacci", "version": "1.2-3"}).encode() + b"\0"
     note += bytes(-len(note) % 4)

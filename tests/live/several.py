@@ -159,7 +159,7 @@ def machines_of_one_name():
 
 
 def xxh32(data):
-    """Of fewer than 16 bytes more than a multiple of 16, and no fewer than 16."""
+    """The hash of a text of fewer than 16 bytes more than a multiple of 16, and no fewer than 16."""
     primes = 2654435761, 2246822519, 3266489917, 668265263, 374761393
     word, mask = (lambda at: int.from_bytes(data[at:at + 4], "little")), 0xffffffff
     turn = lambda value, by: (value << by | value >> (32 - by)) & mask

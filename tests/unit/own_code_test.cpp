@@ -15,7 +15,7 @@ struct Code {
   std::string_view name = "f";
 };
 
-// Of a program of the demo whose file says this.
+// True if code of the demo's program is own where the file says this.
 bool is_own_in(const OwnCode& own, const Code& code, std::string path = "/srv/demo") {
   Profile profile = make_demo_profile();
   profile.images[3].own = own;

@@ -45,7 +45,7 @@ std::vector<elf::FileExtent> merged(std::vector<elf::FileExtent> extents, uint64
   return result;
 }
 
-// Those without all that is in the others; both are in order, and none touches another.
+// The extents without what is in the others; both are in order, and none touches another.
 std::vector<elf::FileExtent> without(const std::vector<elf::FileExtent>& extents,
                                      const std::vector<elf::FileExtent>& left_out) {
   std::vector<elf::FileExtent> result;
@@ -65,7 +65,7 @@ std::vector<elf::FileExtent> without(const std::vector<elf::FileExtent>& extents
   return result;
 }
 
-// Of what is loaded and written to, but not what a linker only fills in: .data.rel.ro may have
+// Data is loaded and written to. What a linker only fills in is none: .data.rel.ro may have
 // Go's function table.
 bool is_data(const elf::Section& section) {
   if (section.type != SHT_PROGBITS || (section.flags & SHF_WRITE) == 0 ||
@@ -76,7 +76,7 @@ bool is_data(const elf::Section& section) {
       kNames, [&](std::string_view name) { return section.name.starts_with(name); });
 }
 
-// Where a record of the runtime may begin in a section: it has the address of the table.
+// Places in a section where a record of the runtime may begin: it has the address of the table.
 std::vector<uint64_t> find_records(const elf::Section& section, const elf::Image& image,
                                    const elf::Section& table, const SparseCopy& file) {
   constexpr uint64_t kPieceSize = 256 << 10;

@@ -10,7 +10,7 @@
 
 namespace gosym {
 
-// Whether a file is kept with its initial data, which names no code and may have secrets.
+// A file may be kept with its initial data, which names no code and may have secrets.
 enum class ArchivedData : uint8_t { kKept, kLeftOut };
 
 // What of a file is kept in a recording, so that its code is named, and callers are found in
@@ -33,7 +33,7 @@ struct ArchivedParts {
 Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
                                      const std::vector<elf::FileExtent>& left_out = {});
 
-// Where the initial data of a file lie, by offset: sections such as .data and .noptrdata. The
+// The places of a file's initial data, by offset: sections such as .data and .noptrdata. The
 // runtime's own record in a Go program, which leads from its function table to its code, is
 // none of them. Fails if nothing tells data from the rest.
 Result<std::vector<elf::FileExtent>> data_parts(const elf::Image& image,
