@@ -371,13 +371,14 @@ std::string make_own_code(const Profile& profile) {
   // All waits end in the kernel, whoever waits.
   if (has_intervals(profile.event()) || !profile.filter.empty())
     return {};
-  OwnAmounts own = own_amounts(profile);
+  std::vector<bool> is_of_own = find_own(profile);
+  OwnAmounts own = own_amounts(profile, is_of_own);
   uint64_t total = profile.total_amount();
   if (own.total == 0 || percent(own.self, total) >= kNearlyAll)
     return {};
   return fmt::format("own code   {:.1f} %, and {:.1f} % with what it calls, see --mine: {}",
                      percent(own.self, total), percent(own.total, total),
-                     own_code_text(profile));
+                     own_code_text(profile, is_of_own));
 }
 
 // The command without the folder that gosym was in.
@@ -523,7 +524,7 @@ std::string make_known_note(const Profile& profile) {
   std::vector<std::string> names;
   for (const ProfileImage& image : profile.images)
     if (image.is_told_by_time)
-      names.push_back(printable(image.file.path.substr(image.file.path.rfind('/') + 1)));
+      names.push_back(printable(base_name(image.file.path)));
   if (names.empty())
     return {};
   constexpr size_t kShown = 3;

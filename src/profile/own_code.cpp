@@ -95,20 +95,6 @@ std::string own_rule_of(const Profile& profile, const Location& location) {
   return fmt::format("{} of {}", is_own_without_source(image) ? "all" : "source files", file);
 }
 
-// One answer a location: true if any of its frames is own.
-std::vector<bool> find_own(const Profile& profile) {
-  std::vector<bool> is_of_own;
-  is_of_own.reserve(profile.locations.size());
-  for (const Location& location : profile.locations) {
-    std::span<const Frame> frames = profile.frames_of(location);
-    is_of_own.push_back(frames.empty() ? is_own(profile, location)
-                                       : std::ranges::any_of(frames, [&](const Frame& frame) {
-                                           return is_own(profile, location, frame);
-                                         }));
-  }
-  return is_of_own;
-}
-
 }  // namespace
 
 bool is_own(const Profile& profile, const Location& location, const Frame& frame) {
@@ -135,9 +121,21 @@ bool is_own(const Profile& profile, const Location& location) {
          is_own_without_source(profile.image_of(location.mapping));
 }
 
-std::string own_code_text(const Profile& profile) {
+std::vector<bool> find_own(const Profile& profile) {
+  std::vector<bool> is_of_own;
+  is_of_own.reserve(profile.locations.size());
+  for (const Location& location : profile.locations) {
+    std::span<const Frame> frames = profile.frames_of(location);
+    is_of_own.push_back(frames.empty() ? is_own(profile, location)
+                                       : std::ranges::any_of(frames, [&](const Frame& frame) {
+                                           return is_own(profile, location, frame);
+                                         }));
+  }
+  return is_of_own;
+}
+
+std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of_own) {
   constexpr size_t kMaxRules = 3;
-  std::vector<bool> is_of_own = find_own(profile);
   std::vector<std::string> rules;
   for (size_t i = 0; i < is_of_own.size(); i++) {
     if (!is_of_own[i])
@@ -153,8 +151,7 @@ std::string own_code_text(const Profile& profile) {
   return joined(rules, ", ");
 }
 
-OwnAmounts own_amounts(const Profile& profile) {
-  std::vector<bool> is_of_own = find_own(profile);
+OwnAmounts own_amounts(const Profile& profile, const std::vector<bool>& is_of_own) {
   OwnAmounts amounts;
   for (const SampleCount& sample : profile.samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "profile/profile.h"
 
@@ -19,18 +20,21 @@ namespace gosym {
 //               package manager. Without debugging information: all code of the executable
 //   of scripts  of which a perf map tells, by the file that the name has: likewise
 bool is_own(const Profile& profile, const Location& location, const Frame& frame);
-// The same of a location without a name for its code.
+// Code without a name is own where all code of its executable is.
 bool is_own(const Profile& profile, const Location& location);
 
+// One answer a location: true if any of its frames is own.
+std::vector<bool> find_own(const Profile& profile);
+
 // By what the own code of a profile is told, for people: "module example.com/shop". Empty: it
-// has none.
-std::string own_code_text(const Profile& profile);
+// has none. `is_of_own` is what find_own() gave, here and below.
+std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of_own);
 
 // Events of samples of own code: which ran itself, and with all that it called.
 struct OwnAmounts {
   uint64_t self = 0;
   uint64_t total = 0;
 };
-OwnAmounts own_amounts(const Profile& profile);
+OwnAmounts own_amounts(const Profile& profile, const std::vector<bool>& is_of_own);
 
 }  // namespace gosym

@@ -39,7 +39,7 @@ public:
     if (!selection_.modules.empty())
       find_modules();
     if (selection_.is_mine)
-      categories_.emplace(profile, Dimension::Kind::kCategory);
+      find_mine();
     for (size_t i = 0; i < count; i++)
       shown_.push_back(filtered(static_cast<LocationId>(i)));
   }
@@ -51,7 +51,7 @@ public:
     for (LocationId location : profile_.stack(stack))
       if (shown_[to_index(location)] != kNothing)
         locations.push_back(shown_[to_index(location)]);
-    if (selection_.is_mine && locations.empty() && !has_own(profile_.stack(stack)))
+    if (selection_.is_mine && locations.empty() && !has_mine(profile_.stack(stack)))
       locations.push_back(location_without_own(profile_.stack(stack)));
   }
 
@@ -65,6 +65,12 @@ private:
       is_of_module_.push_back(!module.empty() &&
                               matches_any(selection_.modules, modules[module.front()].text));
     }
+  }
+
+  void find_mine() {
+    categories_.emplace(profile_, Dimension::Kind::kCategory);
+    for (size_t i = 0; i < profile_.locations.size(); i++)
+      has_mine_.push_back(has_mine(static_cast<LocationId>(i)));
   }
 
   Verdict verdict_of(const ViewKey& key) const {
@@ -105,15 +111,17 @@ private:
                : is_own(profile_, location, profile_.frames[location.first_frame + frame]);
   }
 
-  bool has_own(std::span<const LocationId> stack) const {
-    return std::ranges::any_of(stack, [&](LocationId id) {
-      const Location& location = profile_.locations[to_index(id)];
-      std::span<const KeyId> keys = keys_.of(id);
-      for (size_t i = keys.size() - frames_of(id).size(); i < keys.size(); i++)
-        if (is_mine(location, i, keys_[keys[i]]))
-          return true;
-      return false;
-    });
+  bool has_mine(std::span<const LocationId> stack) const {
+    return std::ranges::any_of(stack, [&](LocationId id) { return has_mine_[to_index(id)]; });
+  }
+
+  bool has_mine(LocationId id) const {
+    const Location& location = profile_.locations[to_index(id)];
+    std::span<const KeyId> keys = keys_.of(id);
+    for (size_t i = keys.size() - frames_of(id).size(); i < keys.size(); i++)
+      if (is_mine(location, i, keys_[keys[i]]))
+        return true;
+    return false;
   }
 
   // Stands for a stack without own code: the kind of work of what ran.
@@ -165,6 +173,7 @@ private:
   const Selection& selection_;
   FrameKeys keys_;
   std::optional<FrameKeys> categories_;         // if only own code is shown
+  std::vector<bool> has_mine_;                  // each location; likewise
   std::map<StringId, LocationId> without_own_;  // by the name of what stands for such stacks
   std::vector<Verdict> verdicts_;               // of each key
   std::vector<bool> is_of_module_;              // each location; empty: no module is asked for
@@ -208,7 +217,7 @@ void select(Profile& profile, const Selection& selection) {
   for (const SampleCount& sample : profile.samples)
     profile.recorded_amounts[sample.event] += profile.amount(sample);
   if (selection.is_mine)
-    profile.own_code = selection.mine.empty() ? own_code_text(profile)
+    profile.own_code = selection.mine.empty() ? own_code_text(profile, find_own(profile))
                                               : std::string("functions that --mine matches");
   Selector selector(profile, selection);
   rewrite_stacks(profile, [&](StackId stack, std::vector<LocationId>& locations) {
