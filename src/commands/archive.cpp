@@ -115,11 +115,11 @@ Result<int> run_archive(const ArchiveOptions& options) {
   if (!files)
     return std::move(files).error().context(fmt::format("'{}'", options.recording));
   if (files->missing.empty()) {
-    if (!options.is_quiet)
+    if (!options.is_quiet) {
       print(stderr, "nothing to add: '{}' has all the files that it needs\n",
             options.recording);
-    if (!options.is_quiet)
       tell_debug_files(files->with_debug_file);
+    }
     return kSuccess;
   }
   auto writer = raw::Writer::append_to(options.recording, *recording);

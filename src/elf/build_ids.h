@@ -18,9 +18,9 @@ struct BuildIds {
 //           name (NUL at its end, padded to 4), description (padded to 4)
 //
 // GNU's has name "GNU" and type 3, Go's name "Go" and type 4, that of packages "FDO" and
-// 0xcafe1a7e. Notes are looked for in the
-// PT_NOTE segments and in the SHT_NOTE sections: the build id of a static binary of Go 1.24 and
-// later lies outside PT_NOTE, where the kernel and perf do not see it.
+// 0xcafe1a7e. Notes are looked for in the PT_NOTE segments and in the SHT_NOTE sections: the
+// build id of a static binary of Go 1.24 and later lies outside PT_NOTE, where the kernel and
+// perf do not see it.
 BuildIds build_ids(const Image& image);
 
 // What build_ids looks at: 1 MiB at most, in all.
