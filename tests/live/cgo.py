@@ -126,7 +126,7 @@ def is_told(version, way, levels):
 
 def race_detector_is_called(version):
     """Its code has no unwind tables; what calls it is assembly without a frame, which the runtime's own
-    profiles lack as well."""
+    profiles lack as well. About one stack of a hundred ends there, and is told as cut."""
     program = compiled(go(version), "build", "-buildvcs=false", "-race", output=new_place("raced"),
                        cwd=FIXTURES / "raced", env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
     with running(program) as pid:
@@ -137,9 +137,11 @@ def race_detector_is_called(version):
         if native := [i for i, frame in enumerate(frames) if frame.startswith("__tsan")]:
             callers[tuple(frames[max(native[0] - 2, 0):native[0]])] += stack.count
     good = sum(count for frames, count in callers.items() if len(frames) == 2 and frames[1] == "racecall")
-    print(f"# Go {version}: {good} of {callers.total()} called by racecall, {told_as_cut(file)[0]} cut")
-    assert callers.total() > 400 and good >= 0.99 * callers.total(), callers
-    assert told_as_cut(file)[0] < 40
+    told = told_as_cut(file)[0]
+    lacking = callers.total() - good
+    print(f"# Go {version}: {good} of {callers.total()} called by racecall, {told} cut")
+    assert callers.total() > 400 and lacking <= 0.03 * callers.total(), callers
+    assert lacking <= told + max(2, callers.total() / 250) and told < 40, callers
 
 
 def library_reaches_start(version):

@@ -21,11 +21,11 @@ def measured():
     return compiled("gcc", "-O1", "-g", "-pthread", FIXTURES / "measured.c", output=new_place("measured"))
 
 
-def record(way, seconds, hertz, *options, before=()):
+def record(way, seconds, hertz, *options, before=(), turn_us=100):
     """What the program says of itself, the report in JSON and as text, and what was said while it ran."""
     file = new_place("cpu.raw")
     done = call(*before, GOSYM, "record", "-e", "cpu-clock", "-F", hertz, *options, "-o", file, "--",
-                measured(), way, seconds)
+                measured(), way, seconds, turn_us)
     report = json.loads(gosym("report", "--format", "json", "--top", 0, file).out)
     return json.loads(done.out), report, gosym("report", file).out, done.err
 
@@ -38,10 +38,10 @@ def is_within(found, truth, samples, promised):
     return abs(error) <= bound
 
 
-def function_has_its_time(way, hertz, seconds=2):
+def function_has_its_time(way, hertz, seconds=2, turn_us=100):
     if SLOW:
         raise Skip("an emulated processor has no clock to rely on")
-    truth, report, _, _ = record(way, seconds, hertz)
+    truth, report, _, _ = record(way, seconds, hertz, turn_us=turn_us)
     found = {function["name"]: function["total"] for function in report["functions"]}
     promised = 0.03 if hertz < 4999 else 0.08
     for names in [PARTS, PARTS[:1]]:
@@ -97,7 +97,10 @@ def few_files_leave_few_timers():
 
 run([("a program that sleeps for a nanosecond at a time", lambda: function_has_its_time("nap1ns", 1999)),
      ("and for 50 us", lambda: function_has_its_time("nap50us", 1999)),
-     ("and at 5 kHz", lambda: function_has_its_time("nap1ns", 4999)),
+     # The kernel's timers tick late in a virtual machine, whoever asks for them: at this rate the first
+     # 20 us after a sleep lose up to a tenth, a quarter at 10 kHz. This asks for what a program has that
+     # works for longer.
+     ("and at 5 kHz", lambda: function_has_its_time("nap1ns", 4999, turn_us=400)),
      ("threads that wake each other", lambda: function_has_its_time("pipe", 1999)),
      ("what the kernel charged is told", charged_is_what_the_kernel_charged),
      ("the start of a recording has its samples", start_has_samples),
