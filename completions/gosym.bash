@@ -64,7 +64,7 @@ _gosym() {
     record)
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event -c --count
         -f -m -z
-        -F --freq -d --duration --max-size --max-loss -o --output -U --user-only -g -K
+        -F --freq -d --duration --max-size --max-loss -o --output --runs -U --user-only -g -K
         --kernel-only --no-inherit --call-graph --off-cpu --archive --archive-data --sampler --wall
         -v --verbose -q --quiet"
       ;;
@@ -91,7 +91,7 @@ _gosym() {
         --per --confidence --fail-above --event --pid
         --tid -c --comm --cgroup --label --time --align -S --focus --ignore -d --module --hide
         --show --mine --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
-        --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -q --quiet"
+        --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -v --verbose -q --quiet"
       ;;
     archive)
       options="-h --help --archive-data --symfs -q --quiet"

@@ -28,7 +28,7 @@ namespace {
 struct DiffOptions {
   ReportOptions report;
   std::vector<std::string> after = {};
-  std::string per = "share";
+  std::string per = {};  // empty: share, and run where amounts are counts
   std::string confidence = "95";
   std::string fail_above = {};  // percent; empty: no change fails
   bool is_page = false;         // one file has both sides
@@ -154,15 +154,17 @@ Result<> check_comparable(const Profile& before, const Profile& after, Per per) 
       .with_exit_status(kPartial);
 }
 
-DifferenceOptions difference_options(const DiffOptions& options) {
+// `is_exact` if both sides are counted.
+DifferenceOptions difference_options(const DiffOptions& options, bool is_exact) {
   const ViewOptions& view = options.report.view;
   constexpr double kPercent = 100;
   return {.by = view.by.empty() ? Dimension() : view.by.front(),
-          .per = options.per == "second" ? Per::kSecond
-                 : options.per == "run"  ? Per::kRun
-                                         : Per::kShare,
+          .per = options.per == "second"                                     ? Per::kSecond
+                 : options.per == "run" || (options.per.empty() && is_exact) ? Per::kRun
+                                                                             : Per::kShare,
           .is_of_totals = view.sort == SortBy::kTotal,
-          .confidence = std::stod(options.confidence) / kPercent};
+          .confidence = std::stod(options.confidence) / kPercent,
+          .is_exact = is_exact};
 }
 
 Difference compare(const ComparedProfile& before, const ComparedProfile& after,
@@ -182,7 +184,7 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
     return Error("--fail-above: one file of a side does not tell what is more than noise")
         .with_hint("give several files of each side, with '--' between the sides")
         .with_exit_status(kUsage);
-  if (!is_of_programs(difference))
+  if (!difference.options.is_exact && !is_of_programs(difference))
     return errorf(
                "--fail-above needs at least {} recordings of each side, to know how much runs "
                "vary",
@@ -192,7 +194,7 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
   double limit = std::stod(fail_above) / 100;
   constexpr double kLeastPart = 0.01;
   auto is_too_dear = [&](const DifferenceRow& row) {
-    return row.verdict == Verdict::kDearer && row.relative() > limit;
+    return row.is_more() && row.relative() > limit;
   };
   if (difference.whole && is_too_dear(*difference.whole))
     return true;
@@ -270,14 +272,13 @@ Result<int> run_diff(DiffOptions& options) {
   auto after = load_side(options, options.after, Side::kAfter, *files);
   if (!after)
     return std::move(after).error();
-  if (auto checked =
-          check_comparable(before->profile, after->profile, difference_options(options).per);
-      !checked)
+  DifferenceOptions compared = difference_options(
+      options, is_counted(before->profile.event()) && is_counted(after->profile.event()));
+  if (auto checked = check_comparable(before->profile, after->profile, compared.per); !checked)
     return std::move(checked).error();
 
   const ComparedProfile sides[] = {{before->profile, report.filter.time},
                                    {after->profile, report.filter.time}};
-  DifferenceOptions compared = difference_options(options);
   Difference found = compare(sides[0], sides[1], compared, report.view);
   bool is_of_stacks =
       report.format == "folded" || report.format == "pprof" || report.format == "html";
@@ -340,7 +341,8 @@ OptionGroup comparison_options(DiffOptions& options) {
       {.names = "--per",
        .value = "WHAT",
        .help = "Compare shares of the whole (share, the default), time per second recorded "
-               "(second: for equal load), or time per recording (run: for equal work)",
+               "(second: for equal load), or time per recording (run: for equal work, and of "
+               "dumps of goroutines)",
        .set = into(options.per),
        .choices = {"share", "second", "run"}});
   group.options.push_back({.names = "--confidence",
@@ -387,6 +389,10 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
          .help = "The second side; the same as --",
          .set = into(options.after),
          .values = Values::kFiles},
+        {.names = "-v,--verbose",
+         .help = "Tell how it was compared, and how sure that is",
+         .set = into(report.view.is_verbose),
+         .excludes = {"--quiet"}},
         {.names = "-q,--quiet",
          .help = "Print no warnings and no notes",
          .set = into(report.is_quiet)}}}};

@@ -14,6 +14,7 @@
 #include "commands/loss_option.h"
 #include "commands/record_notes.h"
 #include "commands/record_options.h"
+#include "commands/record_runs.h"
 #include "commands/record_targets.h"
 #include "proc/cgroups.h"
 #include "record/recorder.h"
@@ -84,7 +85,7 @@ void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
     print(stderr, "archived {} {} in it{}\n", summary.archived,
           summary.archived == 1 ? "file" : "files",
           options.archive == "all" ? "; debug files that lie apart are not kept" : "");
-  if (summary.samples > 0 && options.output != "-")
+  if (summary.samples > 0 && options.output != "-" && !options.runs)
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));
 }
@@ -190,6 +191,7 @@ Command make_record() {
           "  gosym record -p nginx                all that run nginx, until Ctrl-C\n"
           "  gosym record -p 4242 sleep 10        as with perf: until 'sleep 10' has ended\n"
           "  gosym record -- ./server --dev       a command, from start to end\n"
+          "  gosym record --runs 5 -o old -- ./x.test -test.bench .   each run for itself\n"
           "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
           "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
@@ -200,7 +202,10 @@ Command make_record() {
           "without names. A command's own status, if it is not 0, is given instead of 0.\n",
       .words = &options->command,
       .foreign_words = words_for_record(),
-      .run = [options] { return record(*options); }};
+      .run = [options] {
+        auto ended = record_runs(*options);
+        return ended ? *std::move(ended) : record(*options);
+      }};
 }
 
 }  // namespace gosym

@@ -525,6 +525,20 @@ std::string check_output_name(const std::string& text) {
       printable(text));
 }
 
+std::optional<uint32_t> parse_runs(const std::string& text) {
+  constexpr uint32_t kMaxRuns = 10'000;
+  auto runs = parse_decimal(text);
+  if (!runs || *runs == 0 || *runs > kMaxRuns)
+    return {};
+  return static_cast<uint32_t>(*runs);
+}
+
+std::string check_runs_given(const std::string& text) {
+  return parse_runs(text)
+             ? std::string()
+             : fmt::format("'{}' is not a number from 1 to 10,000", printable(text));
+}
+
 OptionGroup output_options(RecordOptions& options) {
   return {
       "When to stop, and what to write",
@@ -539,8 +553,18 @@ OptionGroup output_options(RecordOptions& options) {
         .value = "FILE",
         .help = "Write to FILE, and keep an old one as FILE.old; %h in it is the host's name, "
                 "%t the time; - is standard output (default: cpu.raw)",
-        .set = [&options](const std::string& text) { options.output = *output_name(text); },
+        .set =
+            [&options](const std::string& text) {
+              options.output = *output_name(text);
+              options.has_output = true;
+            },
         .check = check_output_name},
+       {.names = "--runs",
+        .value = "N",
+        .help = "Run the command N times, and record each into a file of its own of the "
+                "directory that -o names",
+        .set = [&options](const std::string& text) { options.runs = *parse_runs(text); },
+        .check = check_runs_given},
        archive_option(options),
        archive_data_option(options.archived_data),
        {.names = "-v,--verbose",

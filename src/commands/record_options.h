@@ -39,6 +39,8 @@ struct RecordOptions {
   ArchivedData archived_data = ArchivedData::kKept;
   std::string sampler = "auto";
   std::string output = kDefaultOutput;
+  bool has_output = false;       // it was named
+  std::optional<uint32_t> runs;  // of the command, each with a recording of its own
   bool is_user_only = false;
   bool is_kernel_only = false;
   bool leaves_children = false;

@@ -32,6 +32,7 @@ struct RecordedEvent {
 inline constexpr std::string_view kNanoseconds = "nanoseconds";
 inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 inline constexpr std::string_view kWallEvent = "wall";
+inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
 
 // Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
 // as long as not their distance was set but their frequency.
@@ -54,6 +55,10 @@ inline bool is_weighted(const RecordedEvent& event) {
 // True if samples are of intervals, each of which ends at the sample's time: see is_interval.
 inline bool has_intervals(const RecordedEvent& event) {
   return event.name == kOffCpuEvent && event.unit == kNanoseconds && event.period != 0;
+}
+// Each of what there was is counted once; other events have samples of it.
+inline bool is_counted(const RecordedEvent& event) {
+  return event.name == kGoroutineEvent;
 }
 
 // How and where it was made. Text may be empty, numbers 0, where nothing is known.

@@ -54,23 +54,31 @@ std::string relative_text(const DifferenceRow& row) {
   return fmt::format(", {}{}", row.relative() < 0 ? '-' : '+', percent_text(row.relative()));
 }
 
-// "dearer, +5.2 %", "dearer in this run, +5.2 %", "no difference seen; 3.1 % would be".
+// Another run may differ by more.
+bool is_of_these_only(const Difference& difference) {
+  return !difference.options.is_exact && !is_of_programs(difference);
+}
+
+// "dearer, +5.2 %", "dearer in this run, +5.2 %", "no difference seen (would see 3.1 %)".
 std::string verdict_text(const DifferenceRow& row, const Difference& difference) {
   std::string text(to_string(row.verdict));
   if (row.is_significant())
-    return text + (is_of_programs(difference) ? "" : " in this run") + relative_text(row);
+    return text + (is_of_these_only(difference) ? " in this run" : "") + relative_text(row);
   // In a tree these are on the way to what changed, and names need the room.
   if (row.verdict == Verdict::kSame && row.least_seen > 0 && !difference.tree)
-    return fmt::format("{}; {} would be", text, percent_text(row.least_seen));
+    return fmt::format("{} (would see {})", text, percent_text(row.least_seen));
   return text;
 }
 
 Style style_of_verdict(const DifferenceRow& row) {
   switch (row.verdict) {
     case Verdict::kDearer:
+    case Verdict::kMore:
       return Style::kHot;
     case Verdict::kCheaper:
+    case Verdict::kFewer:
       return Style::kWarm;
+    case Verdict::kAsMany:
     case Verdict::kSame:
       return Style::kPlain;
     case Verdict::kUntold:
@@ -88,23 +96,36 @@ double half_interval(const DifferenceRow& row, double confidence) {
              : 0;
 }
 
+// Counts have none.
+bool has_intervals(const Difference& difference) {
+  return !difference.options.is_exact;
+}
+
+// Counts of one dump a side.
+bool is_whole_numbers(const Difference& difference) {
+  return difference.options.is_exact && difference.options.per == Per::kRun &&
+         difference.blocks_before <= 1 && difference.blocks_after <= 1;
+}
+
 bool has_places(const Difference& difference) {
   return difference.options.by.kind == Dimension::Kind::kFunction && !difference.tree;
 }
 
 Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
                      const Difference& difference, std::string_view branches = {}) {
-  auto rate = [&](double value) { return fmt::format("{:.2f}", value / unit.size); };
+  int digits = is_whole_numbers(difference) ? 0 : 2;
+  auto rate = [&](double value) { return fmt::format("{:.{}f}", value / unit.size, digits); };
   std::string note = row.note.empty() ? "" : fmt::format(" ({})", row.note);
   std::string name = fmt::format("{}{}{}", branches, row.name, note);
   double interval = half_interval(row, difference.options.confidence);
   Style style = style_of_verdict(row);
   Table::Row cells = {{rate(row.before.value)},
                       {rate(row.after.value)},
-                      {fmt::format("{:+.2f}", row.change.value / unit.size), style},
-                      {row.verdict == Verdict::kUntold ? "?" : rate(interval)},
-                      {verdict_text(row, difference), style},
-                      {std::move(name), row.is_named ? Style::kPlain : Style::kFaint}};
+                      {fmt::format("{:+.{}f}", row.change.value / unit.size, digits), style}};
+  if (has_intervals(difference))
+    cells.push_back({row.verdict == Verdict::kUntold ? "?" : rate(interval)});
+  cells.push_back({verdict_text(row, difference), style});
+  cells.push_back({std::move(name), row.is_named ? Style::kPlain : Style::kFaint});
   if (has_places(difference))
     cells.push_back({row.place});
   return cells;
@@ -116,13 +137,11 @@ Table titled_table(const Difference& difference) {
   auto titled = [&](std::string_view what) {
     return unit.name.empty() ? std::string(what) : fmt::format("{} {}", what, unit.name);
   };
-  Table table = {.columns = {{titled("before")},
-                             {titled("after")},
-                             {"change"},
-                             {"+-"},
-                             {"verdict"},
-                             {to_string(difference.options.by), Table::Kind::kName}},
-                 .rows = {}};
+  Table table = {.columns = {{titled("before")}, {titled("after")}, {"change"}}, .rows = {}};
+  if (has_intervals(difference))
+    table.columns.push_back({"+-"});
+  table.columns.push_back({"verdict"});
+  table.columns.push_back({to_string(difference.options.by), Table::Kind::kName});
   if (has_places(difference))
     table.columns.push_back({"hottest line", Table::Kind::kPath});
   return table;
@@ -160,8 +179,10 @@ Table table_of(const Difference& difference, size_t limit, const Screen& screen)
   return difference.tree ? tree_table(difference, screen) : difference_table(difference, limit);
 }
 
-std::string_view per_text(Per per) {
-  switch (per) {
+std::string_view per_text(const DifferenceOptions& options) {
+  if (options.is_exact && options.per == Per::kRun)
+    return "per dump";
+  switch (options.per) {
     case Per::kShare:
       return "share of the whole";
     case Per::kSecond:
@@ -178,7 +199,7 @@ std::string blocks_text(size_t count, bool are_runs) {
 
 // What the intervals do not know of.
 std::string runs_text(const Difference& difference) {
-  if (!has_verdicts(difference))
+  if (!has_verdicts(difference) || difference.options.is_exact)
     return {};
   if (!is_of_programs(difference))
     return fmt::format(
@@ -199,18 +220,23 @@ std::string method_text(const Difference& difference) {
                         : !options.by.is_of_frames() ? "of samples"
                         : options.is_of_totals       ? "with all that it calls"
                                                      : "by itself";
+  if (options.is_exact)
+    return fmt::format(
+        "compared: {} {}, {}\n"
+        "verdicts: counted, not sampled: any change is one\n",
+        to_string(options.by), of_what, per_text(options));
   if (!has_verdicts(difference))
     return fmt::format(
         "compared: {} {}, {}\n"
         "verdicts: none: nothing in one file tells how much is noise; give several files of "
         "each side\n",
-        to_string(options.by), of_what, per_text(options.per));
+        to_string(options.by), of_what, per_text(options));
   return fmt::format(
       "compared: {} {}, {}; +-: {:.4g} % interval of a row, by how {} and {} vary\n"
       "verdicts: of two equal {} any of the {} rows is called dearer or cheaper in "
       "{:.4g} "
       "% of comparisons (Holm)\n",
-      to_string(options.by), of_what, per_text(options.per), percent,
+      to_string(options.by), of_what, per_text(options), percent,
       blocks_text(difference.blocks_before, difference.has_runs_before),
       blocks_text(difference.blocks_after, difference.has_runs_after),
       is_of_programs(difference) ? "programs" : "runs", with_commas(difference.compared),
@@ -222,6 +248,10 @@ std::string whole_text(const Difference& difference) {
     return {};
   const DifferenceRow& whole = *difference.whole;
   RateUnit unit = unit_of(difference);
+  if (difference.options.is_exact)
+    return fmt::format("whole:    {:+.{}f}{}: {}\n", whole.change.value / unit.size,
+                       is_whole_numbers(difference) ? 0 : 2, unit.name,
+                       verdict_text(whole, difference));
   double interval = half_interval(whole, difference.options.confidence) / unit.size;
   return fmt::format("whole:    {:.2f} {} before, {:.2f} after, {:+.2f} +- {}: {}\n",
                      whole.before.value / unit.size, unit.name, whole.after.value / unit.size,
@@ -230,28 +260,38 @@ std::string whole_text(const Difference& difference) {
                      verdict_text(whole, difference));
 }
 
-std::string difference_header(const Difference& difference, const Profile& before,
-                              const Profile& after) {
-  return fmt::format("before:   {}\nafter:    {}\n", make_headline(before, Amounts(before)),
-                     make_headline(after, Amounts(after))) +
-         whole_text(difference) + method_text(difference) + runs_text(difference);
+// "2 dearer, 1 cheaper, of 140 compared by function; most: main.hash, dearer, +45 %".
+std::string summary_text(const Difference& difference) {
+  if (!has_verdicts(difference))
+    return "none: one file of a side does not tell what is more than noise";
+  size_t more = 0;
+  size_t less = 0;
+  for (const DifferenceRow& row : difference.rows)
+    if (row.is_significant() && !row.is_as_caller)
+      (row.is_more() ? more : less)++;
+  std::string compared = fmt::format("of {} compared by {}", with_commas(difference.compared),
+                                     to_string(difference.options.by));
+  if (more + less == 0)
+    return difference.options.is_exact
+               ? fmt::format("nothing changed, {}", compared)
+               : fmt::format("nothing changed by more than noise, {}", compared);
+  bool is_exact = difference.options.is_exact;
+  const DifferenceRow& most = *std::ranges::find_if(
+      difference.rows, [](const DifferenceRow& row) { return row.is_significant(); });
+  return fmt::format("{} {}, {} {}, {}; {}: {}, {}", more,
+                     to_string(is_exact ? Verdict::kMore : Verdict::kDearer), less,
+                     to_string(is_exact ? Verdict::kFewer : Verdict::kCheaper), compared,
+                     difference.tree ? "such as" : "most", most.name,
+                     verdict_text(most, difference));
 }
 
-// "3 rows changed: 2 dearer, 1 cheaper".
-std::string summary_text(const Difference& difference) {
-  auto count = [&](Verdict verdict) {
-    return std::ranges::count_if(difference.rows, [&](const DifferenceRow& row) {
-      return row.verdict == verdict && !row.is_as_caller;
-    });
-  };
-  auto dearer = count(Verdict::kDearer);
-  auto cheaper = count(Verdict::kCheaper);
-  if (!has_verdicts(difference))
-    return "whether any of this is more than noise cannot be told\n";
-  if (dearer + cheaper == 0)
-    return "no row changed by more than noise\n";
-  return fmt::format("{} dearer, {} cheaper, of {} compared\n", dearer, cheaper,
-                     with_commas(difference.compared));
+std::string difference_header(const Difference& difference, const Profile& before,
+                              const Profile& after, bool is_verbose) {
+  return fmt::format("verdict:  {}\nbefore:   {}\nafter:    {}\n", summary_text(difference),
+                     make_headline(before, Amounts(before)),
+                     make_headline(after, Amounts(after))) +
+         whole_text(difference) + (is_verbose ? method_text(difference) : "") +
+         runs_text(difference);
 }
 
 void write_rate(JsonWriter& json, std::string_view name, const Rate& rate) {
@@ -332,26 +372,27 @@ std::string difference_text(const Difference& difference, const Profile& before,
                             const Profile& after, const ViewOptions& options) {
   size_t limit = limit_of(options, kDefaultDifferences);
   Table table = table_of(difference, limit, options.screen);
-  std::string text = difference_header(difference, before, after) + '\n';
+  std::string text = difference_header(difference, before, after, options.is_verbose);
   if (!table.rows.empty())
-    text += text_of(table, options.screen);
+    text += '\n' + text_of(table, options.screen);
   if (limit < difference.rows.size() && !difference.tree)
     text += fmt::format("{} of {} rows; --top 0 shows all\n", limit,
                         with_commas(difference.rows.size()));
-  return text + summary_text(difference);
+  return text;
 }
 
 std::string difference_markdown(const Difference& difference, const Profile& before,
                                 const Profile& after, const ViewOptions& options) {
   Table table = table_of(difference, limit_of(options, kMarkdownDifferences), {});
-  return fmt::format("```\n{}```\n\n{}\n{}", difference_header(difference, before, after),
-                     table.rows.empty() ? "" : markdown_of(table), summary_text(difference));
+  return fmt::format(
+      "```\n{}```\n{}{}", difference_header(difference, before, after, options.is_verbose),
+      table.rows.empty() ? "" : "\n", table.rows.empty() ? "" : markdown_of(table));
 }
 
 std::string difference_notes(const Difference& difference, const Profile& before,
                              const Profile& after) {
   RateUnit unit = unit_of(difference);
-  std::string text = difference_header(difference, before, after) + summary_text(difference);
+  std::string text = difference_header(difference, before, after, /*is_verbose=*/true);
   for (const DifferenceRow& row : difference.rows)
     if (row.is_significant())
       text += fmt::format("{}  {}: {:.2f} {} before, {:.2f} after{}{}\n",
@@ -376,7 +417,8 @@ std::string difference_json(const Difference& difference, const Profile& before,
   json.field("per", to_string(difference.options.per));
   json.field("unit", difference.measures_time ? "nanoseconds" : "events");
   json.field("confidence", difference.options.confidence);
-  json.field("verdicts_are_of", !has_verdicts(difference)    ? "nothing"
+  json.field("verdicts_are_of", difference.options.is_exact  ? "counts"
+                                : !has_verdicts(difference)  ? "nothing"
                                 : is_of_programs(difference) ? "programs"
                                                              : "recordings");
   json.field("compared", uint64_t{difference.compared});

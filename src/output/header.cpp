@@ -453,15 +453,23 @@ std::string given_amount(const Profile& profile, const Amounts& amounts) {
   return profile.info.has_counts ? fmt::format("{}: {}", counted, amount) : amount;
 }
 
+// "610 goroutines", which are counted, not sampled.
+std::string counted_amount(const Profile& profile) {
+  uint64_t total = profile.total_amount();
+  return fmt::format("{} {}{}", with_commas(total), printable(profile.event().name),
+                     total == 1 ? "" : "s");
+}
+
 std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {
   const RecordingInfo& info = profile.info;
-  std::string text = info.source.empty() ? recorded_amount(profile, amounts, has_event)
-                                         : given_amount(profile, amounts);
+  std::string text = is_counted(profile.event()) ? counted_amount(profile)
+                     : info.source.empty()       ? recorded_amount(profile, amounts, has_event)
+                                                 : given_amount(profile, amounts);
   // Between recordings may lie any time.
   if (profile.recordings.size() > 1)
     return text + fmt::format(" in {} {}", profile.recordings.size(),
                               info.source.empty() ? "recordings" : "files");
-  if (!info.source.empty() && profile.duration_ns == 0)
+  if (profile.duration_ns == 0 && (!info.source.empty() || is_counted(profile.event())))
     return text;
   text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
   if (profile.measures_cpu_time() && profile.duration_ns > 0)

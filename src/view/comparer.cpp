@@ -14,6 +14,16 @@ constexpr double kLeastSamples = 10;   // of a row that is compared
 constexpr double kUneven = 2;          // standard errors of samples drawn at random
 constexpr double kPowerLimit = 0.842;  // what a normal variable is below, four times of five
 
+// A count has no error.
+DifferenceRow with_exact_verdict(DifferenceRow row) {
+  row.change.value = row.after.value - row.before.value;
+  row.before.variance = row.after.variance = 0;
+  row.verdict = row.change.value > 0   ? Verdict::kMore
+                : row.change.value < 0 ? Verdict::kFewer
+                                       : Verdict::kAsMany;
+  return row;
+}
+
 std::vector<double> bases_of(const Counts& counts, Per per) {
   if (per == Per::kShare)
     return counts.whole;
@@ -63,6 +73,8 @@ DifferenceRow Comparer::whole() const {
 }
 
 size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
+  if (options_.is_exact)
+    return rows.size();
   std::vector<DifferenceRow*> compared;
   std::vector<double> chances;
   std::vector<double> sizes;
@@ -110,6 +122,8 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
                                 DifferenceRow row) const {
   row.before = rate_of(before, bases_before_);
   row.after = rate_of(after, bases_after_);
+  if (options_.is_exact)
+    return with_exact_verdict(std::move(row));
   double base_before = sum_of(bases_before_);
   double base_after = sum_of(bases_after_);
   double amount_before = sum_of(before);

@@ -44,6 +44,12 @@ std::string_view to_string(Verdict verdict) {
       return "dearer";
     case Verdict::kCheaper:
       return "cheaper";
+    case Verdict::kMore:
+      return "more";
+    case Verdict::kFewer:
+      return "fewer";
+    case Verdict::kAsMany:
+      return "as many";
     case Verdict::kSame:
       return "no difference seen";
     case Verdict::kUntold:

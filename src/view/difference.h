@@ -52,6 +52,9 @@ std::string_view to_string(Per per);
 enum class Verdict : uint8_t {
   kDearer,
   kCheaper,
+  kMore,  // these three where amounts are counted, not sampled
+  kFewer,
+  kAsMany,
   kSame,
   kTooFew,
   kTooUneven,
@@ -79,8 +82,9 @@ struct DifferenceRow {
   // Of `before`; infinity if that is 0.
   double relative() const;
   bool is_significant() const {
-    return verdict == Verdict::kDearer || verdict == Verdict::kCheaper;
+    return is_more() || verdict == Verdict::kCheaper || verdict == Verdict::kFewer;
   }
+  bool is_more() const { return verdict == Verdict::kDearer || verdict == Verdict::kMore; }
 };
 
 struct DifferenceOptions {
@@ -88,6 +92,7 @@ struct DifferenceOptions {
   Per per = Per::kShare;
   bool is_of_totals = false;  // what a function has with all that it calls, and not by itself
   double confidence = 0.95;
+  bool is_exact = false;  // amounts are counts, such as goroutines: each change is one
 };
 
 // A profile, with the time of it that was asked for, since its first recording began. It has
@@ -118,9 +123,10 @@ struct Difference {
 inline bool is_of_programs(const Difference& difference) {
   return difference.has_runs_before && difference.has_runs_after;
 }
-// Whether anything tells how much rates vary, so that there are verdicts.
+// Whether anything tells how much rates vary, or they are exact, so that there are verdicts.
 inline bool has_verdicts(const Difference& difference) {
-  return difference.blocks_before > 1 && difference.blocks_after > 1;
+  return difference.options.is_exact ||
+         (difference.blocks_before > 1 && difference.blocks_after > 1);
 }
 inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themselves
 

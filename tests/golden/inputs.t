@@ -62,28 +62,24 @@ Numbers are compared; what is noise nothing tells in one file of a side.
 
   $ printf 'server;main;parse 50\nserver;main;idle 50\n' > b.folded
   $ gosym diff a.folded b.folded
+  verdict:  none: one file of a side does not tell what is more than noise
   before:   100 samples
   after:    100 samples
-  compared: function by itself, share of the whole
-  verdicts: none: nothing in one file tells how much is noise; give several files of each side
 
   before %  after %  change  +-      verdict  function               hottest line
      30.00    50.00  +20.00   ?  cannot tell  parse
      10.00     0.00  -10.00   ?  cannot tell  sys_read (none after)
      60.00    50.00  -10.00   ?  cannot tell  idle
-  whether any of this is more than noise cannot be told
 
   $ gosym diff --fail-above 5 a.folded b.folded; gosym diff --per second a.folded b.folded
+  verdict:  none: one file of a side does not tell what is more than noise
   before:   100 samples
   after:    100 samples
-  compared: function by itself, share of the whole
-  verdicts: none: nothing in one file tells how much is noise; give several files of each side
 
   before %  after %  change  +-      verdict  function               hottest line
      30.00    50.00  +20.00   ?  cannot tell  parse
      10.00     0.00  -10.00   ?  cannot tell  sys_read (none after)
      60.00    50.00  -10.00   ?  cannot tell  idle
-  whether any of this is more than noise cannot be told
   gosym: error: --fail-above: one file of a side does not tell what is more than noise
   gosym: hint: give several files of each side, with '--' between the sides
   gosym: error: --per second: folded text does not tell how long it took
@@ -97,17 +93,15 @@ Numbers are compared; what is noise nothing tells in one file of a side.
 The same by paths of calls.
 
   $ gosym diff --tree a.folded b.folded
+  verdict:  none: one file of a side does not tell what is more than noise
   before:   100 samples
   after:    100 samples
-  compared: function on its path of calls, with all that it calls, share of the whole
-  verdicts: none: nothing in one file tells how much is noise; give several files of each side
 
   before %  after %  change  +-      verdict  function
     100.00   100.00   +0.00   ?  cannot tell  server > main
      60.00    50.00  -10.00   ?  cannot tell  ├─ idle
      40.00    50.00  +10.00   ?  cannot tell  └─ parse
      10.00     0.00  -10.00   ?  cannot tell     sys_read (none after)
-  whether any of this is more than noise cannot be told
 
   $ gosym diff --tree --by comm a.folded b.folded; gosym diff --tree --top 5 a.folded b.folded
   gosym: error: --tree: calls have no comm: compare them by function, package, module or the like
@@ -122,15 +116,13 @@ Several files of a side tell how much they vary.
   >   printf "f $((600 + i))\ng $((500 - i))\n" > after$i
   > done
   $ gosym diff before? -- after?; gosym diff -q --fail-above 5 before? -- after? > text; echo $?
+  verdict:  1 dearer, 1 cheaper, of 2 compared by function; most: f, dearer, +9.0 %
   before:   5,000 samples in 5 files
   after:    5,500 samples in 5 files
-  compared: function by itself, share of the whole; +-: 95 % interval of a row, by how 5 recordings and 5 recordings vary
-  verdicts: of two equal programs any of the 2 rows is called dearer or cheaper in 5 % of comparisons (Holm)
 
   before %  after %  change    +-          verdict  function  hottest line
      50.30    54.82   +4.52  2.25   dearer, +9.0 %  f
      49.70    45.18   -4.52  2.25  cheaper, -9.1 %  g
-  1 dearer, 1 cheaper, of 2 compared
   1
 
 Of a tree, the paths to what changed; of what has not changed, nothing.
@@ -140,44 +132,39 @@ Of a tree, the paths to what changed; of what has not changed, nothing.
   >   printf "main;serve;parse $((200 + i))\nmain;load;parse $((100 + i))\nmain;load 300\n" > new$i
   > done
   $ gosym diff --tree old? -- new?; gosym diff --tree old1 old2 -- old3 old4 old5
+  verdict:  1 dearer, 2 cheaper, of 3 compared by function; such as: load, cheaper, -17 %
   before:   2,530 samples in 5 files
   after:    3,030 samples in 5 files
-  compared: function on its path of calls, with all that it calls, share of the whole; +-: 95 % interval of a row, by how 5 recordings and 5 recordings vary
-  verdicts: of two equal programs any of the 3 rows is called dearer or cheaper in 5 % of comparisons (Holm)
 
   before %  after %  change    +-             verdict  function
     100.00   100.00   +0.00  0.00  no difference seen  main
      79.64    66.50  -13.14  2.78      cheaper, -17 %  ├─ load
      20.36    17.00   -3.36  2.42      cheaper, -17 %  │  parse
      20.36    33.50  +13.14  2.78       dearer, +65 %  └─ serve > parse
-  1 dearer, 2 cheaper, of 3 compared
+  verdict:  nothing changed by more than noise, of 3 compared by function
   before:   1,006 samples in 2 files
   after:    1,524 samples in 3 files
-  compared: function on its path of calls, with all that it calls, share of the whole; +-: 95 % interval of a row, by how 2 recordings and 3 recordings vary
-  verdicts: of two equal programs any of the 3 rows is called dearer or cheaper in 5 % of comparisons (Holm)
   note: few recordings hardly tell how runs vary: 5 of each do
-
-  no row changed by more than noise
 
   $ for i in 1 2 3 4 5; do
   >   printf "main;serve $((100 + i))\nmain;load $((400 + i))\n" > was$i
   >   printf "main;serve $((200 + i))\nmain;load $((300 + i))\n" > is$i
   > done
   $ gosym diff -q --tree --per run was? -- is? | tail -n 5
+
   before   after   change     +-             verdict  function
   506.00  506.00    +0.00  32.81  no difference seen  main
   403.00  303.00  -100.00  27.40      cheaper, -25 %  ├─ load
   103.00  203.00  +100.00  18.04       dearer, +97 %  └─ serve
-  1 dearer, 1 cheaper, of 3 compared
 
   $ gosym diff --tree --md old? -- new? | tail -n 7; gosym diff --tree --json old? -- new? | grep -o '"name":"[^v]*verdict":"[^"]*"'
+
+  | before % | after % | change | +- | verdict | function |
   |--:|--:|--:|--:|--:|---|
   | 100.00 | 100.00 | +0.00 | 0.00 | no difference seen | `main` |
   | 79.64 | 66.50 | -13.14 | 2.78 | cheaper, -17 % | `├─ load` |
   | 20.36 | 17.00 | -3.36 | 2.42 | cheaper, -17 % | `│  parse` |
   | 20.36 | 33.50 | +13.14 | 2.78 | dearer, +65 % | `└─ serve > parse` |
-
-  1 dearer, 2 cheaper, of 3 compared
   "name":"main","verdict":"no difference seen"
   "name":"load","parent":0,"verdict":"cheaper"
   "name":"parse","parent":1,"verdict":"cheaper"

@@ -32,7 +32,7 @@ A page that compares two profiles has both.
   1
 
   $ gosym diff a.folded b.folded > of-both; gosym diff d.html | diff of-both - && wc -l < of-both
-  10
+  8
 
   $ gosym report d.html --side before --folded; gosym report d.html --side after --folded
   server;main;idle 60

@@ -5,8 +5,11 @@ import functools
 import json
 import re
 import shutil
+import signal
+import subprocess
 
-from common import FIXTURES, call, fetched, folded, gosym, new_place, record, run, running
+from common import (FIXTURES, GOSYM, call, fetched, folded, gosym, new_place, record, run, running,
+                    wait_for)
 
 SURE = ["--confidence", "99.99"]  # equal programs are called different once in ten thousand times
 
@@ -160,10 +163,42 @@ def several_of_each():
     assert "cannot tell" in alone and "too few samples" not in alone, alone
 
 
+def runs_of_a_command():
+    """Each run has a recording; the first that fails is the last."""
+    place = new_place("series")
+    work = ["--", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"]
+    done = gosym("record", "-F", "1999", "--runs", "3", "-o", place, *work)
+    assert sorted(file.name for file in place.iterdir()) == ["1.raw", "2.raw", "3.raw"], done
+    assert "run 3 of 3\n" in done.err and "next: gosym report" not in done.err, done.err
+    document, _ = rows("--per", "run", place, place)
+    assert len(document["before"]["files"]) == 3, document
+    series = lambda where, *command: gosym("record", "-q", "--runs", "3", *where, *command, check=False)
+    again = series(["-o", place], *work)
+    assert again.status == 1 and "not empty" in again.err, again
+    for where, command in [([], work), (["-o", "-"], work), (["-o", new_place("none")], ["-p", "1"])]:
+        assert series(where, *command).status == 2, (where, command)
+    failed = new_place("failed")
+    assert series(["-o", failed], "--", "sh", "-c", "exit 7").status == 7
+    assert [file.name for file in failed.iterdir()] == ["1.raw"]
+
+
+def series_is_ended():
+    """A signal to the series ends the run, and no other begins."""
+    place = new_place("ended")
+    with subprocess.Popen([GOSYM, "record", "-q", "--runs", "3", "-o", place, "--", "sleep", "600"]) as process:
+        wait_for(lambda: (place / "1.raw").exists() and
+                 call("pgrep", "-P", process.pid, check=False).out, "the first run")
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+    assert [file.name for file in place.iterdir()] == ["1.raw"]
+
+
 run([("equal programs are not told apart", equal_programs),
      ("a known change is found, and its size", known_change),
      ("by module, in total, per second", other_keys),
      ("paths of calls have what folded stacks have", paths_of_calls),
      ("folded stacks with two counts", folded_with_two_counts),
      ("the exit status", exit_status),
-     ("several recordings of each", several_of_each)])
+     ("several recordings of each", several_of_each),
+     ("--runs records each run of a command", runs_of_a_command),
+     ("a signal ends a series of runs", series_is_ended)])

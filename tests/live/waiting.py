@@ -266,7 +266,7 @@ def growth():
 
 
 def difference():
-    """Of two profiles the numbers of goroutines are compared."""
+    """Goroutines of two dumps are counted, and so each change is one."""
     with subprocess.Popen([build("1.27", fixture="stuck"), "drip"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -277,10 +277,14 @@ def difference():
             process.stdin.flush()
             wait_for(lambda: len(parse(gosym("goroutines", "--all", process.pid).out)) == 31, "leak")
             gosym("goroutines", "--pprof", after, process.pid)
-            text = gosym("diff", "--per", "run", before, after).out
-            assert re.search(r"^ +0\.00 +30\.00 +\+30\.00 .* main\.ask ", text, re.M), text
-            states = gosym("diff", "--per", "run", "--by", "state", before, after).out
-            assert re.search(r"^ +0\.00 +30\.00 +\+30\.00 .* chan send", states, re.M), states
+            text = gosym("diff", before, after).out
+            assert re.search(r"^ +0 +30 +\+30 +more +main\.ask ", text, re.M), text
+            assert re.search(r"^verdict:  \d+ more, 0 fewer, .*; most: main\.ask, more$", text, re.M), text
+            states = gosym("diff", "--by", "state", before, after).out
+            assert re.search(r"^ +0 +30 +\+30 +more +chan send", states, re.M), states
+            back = gosym("diff", "--fail-above", "5", after, before)
+            assert re.search(r"^ +30 +0 +-30 +fewer +main\.ask ", back.out, re.M), back
+            assert gosym("diff", "--fail-above", "5", before, after, check=False).status == 1
         finally:
             process.kill()
 

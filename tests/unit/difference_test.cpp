@@ -210,6 +210,17 @@ TEST_CASE("difference: few samples tell nothing, however their blocks agree") {
   CHECK(found.compared == 2);
 }
 
+TEST_CASE("difference: each change of counts is one") {
+  Profile before = profile_of({{"main.a", {1}}, {"main.b", {3}}, {"main.gone", {2}}}, "a");
+  Profile after = profile_of({{"main.a", {2}}, {"main.b", {3}}}, "a");
+  Difference found = difference({before}, {after}, {.per = Per::kRun, .is_exact = true});
+  CHECK(row_of(found, "main.a").verdict == Verdict::kMore);
+  CHECK(row_of(found, "main.b").verdict == Verdict::kAsMany);
+  CHECK(row_of(found, "main.gone").verdict == Verdict::kFewer);
+  CHECK(found.compared == 3);
+  CHECK(has_verdicts(found));
+}
+
 TEST_CASE("difference: rates of a run need several of each side") {
   Profile before = profile_of({{"main.a", each_step(100)}}, "a");
   Profile after = profile_of({{"main.a", each_step(200)}}, "a");
@@ -331,7 +342,8 @@ TEST_CASE("difference: the same as text, Markdown and JSON") {
   Difference found = difference({before}, {after}, {});
   std::string text = difference_text(found, before, after, {});
   CHECK(text.find("dearer in this run, +100 %  main.a") != text.npos);
-  CHECK(text.find("1 dearer, 1 cheaper, of 2 compared\n") != text.npos);
+  CHECK(text.find("verdict:  1 dearer, 1 cheaper, of 2 compared by function; most: ") !=
+        text.npos);
   CHECK(difference_markdown(found, before, after, {}).find("| `main.a` |") != text.npos);
   std::string json = difference_json(found, before, after);
   CHECK(json.find(R"("verdict":"dearer")") != json.npos);

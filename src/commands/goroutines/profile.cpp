@@ -22,7 +22,7 @@ public:
       profile_.info.kernel_release = system.release;
       profile_.info.machine = system.machine;
     }
-    profile_.info.events = {{"goroutine", 0, 1}};
+    profile_.info.events = {{std::string(kGoroutineEvent), 0, 1}};
     profile_.info.command_line = fmt::format("gosym goroutines {}", pid_);
     profile_.images.resize(2);
     profile_.images[0].kind = ProfileImage::Kind::kAnonymous;
