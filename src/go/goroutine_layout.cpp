@@ -296,6 +296,12 @@ constexpr Version kVersions[] = {
     {24, kReasons24}, {25, kReasons25}, {26, kReasons26},
 };
 constexpr uint32_t kFirstParent = 21;  // the first release with a parent
+// Bytes from the wait reason to the count of switches, from a release on.
+struct SwitchCount {
+  uint32_t first_minor;
+  uint16_t distance;
+};
+constexpr SwitchCount kSwitchCounts[] = {{17, 13}, {21, 12}, {22, 15}};
 constexpr uint32_t kFirstSmallG = 26;  // with a word more between lockedm and labels
 
 // The other offsets follow from those of the runtime layout.
@@ -314,6 +320,9 @@ GoroutineLayout layout_of(uint32_t minor, const RuntimeLayout& runtime) {
   layout.locked_thread = at(runtime.g_labels - before_labels);
   if (minor >= kFirstParent)
     layout.parent = at(layout.created_at - 8);
+  for (const SwitchCount& count : kSwitchCounts)
+    if (minor >= count.first_minor)
+      layout.switch_count = at(layout.wait_reason + count.distance);
   for (const Version& version : kVersions)
     if (minor >= version.first_minor)
       layout.wait_reasons = version.reasons;

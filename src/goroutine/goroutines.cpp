@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "goroutine/moving_goroutines.h"
 #include "record/stacks/time_budget.h"
 
 namespace gosym {
@@ -27,6 +28,16 @@ constexpr uint64_t kMaxLookBytes = 4 << 20;
 constexpr uint64_t kFewLookBytes = 256 << 10;
 constexpr uint64_t kMaxLookTime = 20'000'000;  // nanoseconds of CPU time
 constexpr uint64_t kShareOfLooks = 10;         // one in so many nanoseconds
+// So many g are read at a look at some, half a KiB each. It takes a tenth of a millisecond, and
+// the kernel twice as much to read them.
+constexpr uint64_t kMaxChecked = 512;
+constexpr uint64_t kFewChecked = 128;  // if looks, or these checks of them, took too much time
+constexpr uint64_t kShareOfChecks = 40;  // one in so many nanoseconds
+// At first nothing is known, and who moves is known once he was checked twice.
+constexpr uint32_t kFirstLooks = 32;
+constexpr uint64_t kMaxFirstChecked = 2048;
+// Goroutines that rest are one in so many of those that are looked at, or more.
+constexpr size_t kLeastShareOfResting = 8;
 // Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
 // few thousand stacks.
 constexpr uint64_t kMaxStackAddresses = 32 << 20;
@@ -343,8 +354,8 @@ public:
     return true;
   }
 
-  // Some of it, anew: those in places that `random` gives out of [0, 1), one for each part of
-  // the list, within so much CPU time. None: it is no list of goroutines.
+  // Some of it, anew, within so much CPU time: `random`, out of [0, 1), tells who is checked,
+  // and behind its first who of these is looked at. None: it is no list of goroutines.
   Result<std::optional<uint64_t>> read_some(uint64_t allgs, std::span<const double> random,
                                             uint64_t cpu_ns) {
     all_.clear();
@@ -353,13 +364,30 @@ public:
     bool has_time = cpu_ns >= kMaxLookTime;
     stack_bytes_left_ = has_time ? kMaxLookBytes : kFewLookBytes;
     walker_.allow(std::min(cpu_ns, kMaxLookTime));
-    auto list = choose(allgs, random);
-    if (!list)
-      return std::move(list).error();
-    if (auto done = read_these(*list); !done)
+    Result<std::vector<Checked>> checked = std::vector<Checked>();
+    uint64_t most = !has_time || !checks_.has_left() ? kFewChecked
+                    : is_new()                       ? kMaxFirstChecked
+                                                     : kMaxChecked;
+    checks_.spend([&] { checked = check(allgs, most, random.front()); });
+    if (!checked)
+      return std::move(checked).error();
+    looked_at_ = choose_among(*checked, random.subspan(1));
+    if (auto done = look_at_chosen(); !done)
       return std::move(done).error();
-    bool is_empty = list->empty() || odd_ > all_.size() / 2;
-    return is_empty ? std::optional<uint64_t>() : std::optional(list_size_);
+    bool is_none = checked->empty() || odd_ > all_.size() / 2;
+    if (is_none)
+      moves_.forget();
+    return is_none ? std::optional<uint64_t>() : std::optional(list_size_);
+  }
+
+  // How many goroutines each of these stands for.
+  std::vector<double> counts_of(std::span<const Goroutine> some) const {
+    std::vector<double> counts;
+    for (const Goroutine& goroutine : some) {
+      auto at = std::ranges::find(looked_at_, goroutine.address, &Checked::address);
+      counts.push_back(at == looked_at_.end() ? 0 : at->stands_for);
+    }
+    return counts;
   }
 
   std::vector<Goroutine> take_all() { return std::exchange(all_, {}); }
@@ -371,6 +399,15 @@ private:
   struct Look {
     uint64_t address = 0;
     GoroutinePosition at;  // as it was at the last look
+  };
+
+  // A goroutine of which no more than its g was read.
+  struct Checked {
+    uint64_t address = 0;
+    size_t copy = 0;        // the number of what was read
+    double stands_for = 1;  // so many of all
+    bool is_moving = false;
+    bool is_alive = false;
   };
 
   Result<std::optional<Bytes>> read_at(uint64_t address, std::span<std::byte> room) {
@@ -398,43 +435,125 @@ private:
     return Ok{};
   }
 
-  // Pointers to some g: all, if there are no more than are wanted. Of the list, which may be
-  // very long, these alone are read; the runtime may give it a new place meanwhile, and use the
-  // old one for something else.
-  Result<std::vector<uint64_t>> choose(uint64_t allgs, std::span<const double> random) {
+  // Reads some g of the list, and tells who of them has moved. Of the list, which may be very
+  // long, pointers to these alone are read; the runtime may give it a new place meanwhile, and
+  // use the old one for something else.
+  Result<std::vector<Checked>> check(uint64_t allgs, uint64_t most, double random) {
     for (int look = 0; look < kMaxLooks; look++) {
       uint64_t slice[3] = {};
       uint64_t after = 0;
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
-        return read ? Result(std::vector<uint64_t>()) : std::move(read).error();
+        return read ? Result(std::vector<Checked>()) : std::move(read).error();
       auto [address, length, capacity] = slice;
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
           length > kMaxGoroutines)
         break;
       list_size_ = length;
-      std::vector<uint64_t> list(std::min<uint64_t>(length, random.size()));
+      std::vector<Chosen> places = moves_.choose(length, most, random);
+      std::vector<uint64_t> list(places.size());
       pieces_.clear();
       for (size_t i = 0; i < list.size(); i++)
-        pieces_.push_back({address + kGoWord * place_of(i, list.size(), length, random[i]),
+        pieces_.push_back({address + kGoWord * places[i].index,
                            std::as_writable_bytes(std::span(&list[i], 1))});
       pieces_.push_back({allgs, std::as_writable_bytes(std::span(&after, 1))});
       if (auto done = read_memory_(pieces_); !done)
         return std::move(done).error();
-      if (after != address)
-        continue;
-      std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
-      return list;
+      if (after == address)
+        return check_these(places, list);
     }
-    return std::vector<uint64_t>();
+    return std::vector<Checked>();
   }
 
-  // The place in the i-th of `count` parts of a list of that length.
-  static uint64_t place_of(size_t i, size_t count, uint64_t length, double random) {
-    if (count == length)
-      return i;
-    double part = static_cast<double>(length) / static_cast<double>(count);
-    return std::min(static_cast<uint64_t>((static_cast<double>(i) + random) * part),
-                    length - 1);
+  Result<std::vector<Checked>> check_these(std::span<const Chosen> places,
+                                           std::span<const uint64_t> list) {
+    checked_copies_.resize(list.size() * layout_.size());
+    pieces_.clear();
+    for (size_t i = 0; i < list.size(); i++)
+      pieces_.push_back({list[i], checked_copy(i)});
+    if (auto done = read_memory_(pieces_); !done)
+      return std::move(done).error();
+    std::vector<Checked> checked;
+    for (size_t i = 0; i < list.size(); i++) {
+      if (!pieces_[i].is_read || list[i] == 0 || list[i] % kGoWord != 0)
+        continue;
+      GoroutinePosition at = position_of(checked_copy(i), layout_);
+      bool is_moving =
+          moves_.note(places[i].index, mark_of(checked_copy(i), at), may_rest(at.status));
+      checked.push_back({.address = list[i],
+                         .copy = i,
+                         .stands_for = places[i].stands_for,
+                         .is_moving = is_moving,
+                         .is_alive = !is_dead(at.status)});
+    }
+    return checked;
+  }
+
+  // Changes each time that the goroutine runs, but for one of Go before 1.17 that comes to wait
+  // where it waited before. The collector may give a stack another place.
+  uint32_t mark_of(Bytes g, const GoroutinePosition& at) const {
+    uint64_t mark = 0;
+    for (uint64_t part : {at.number, at.high - at.stack_pointer, at.pc, uint64_t{at.status},
+                          uint64_t{at.wait_reason}, switch_count(g)})
+      mark = (mark ^ part) * 0x9e3779b97f4a7c15 ^ mark >> 29;
+    return static_cast<uint32_t>(mark >> 32);
+  }
+
+  uint64_t switch_count(Bytes g) const {
+    return layout_.switch_count == 0 ? 0 : load<uint8_t>(g, layout_.switch_count).value_or(0);
+  }
+
+  bool is_new() {
+    looks_ += looks_ <= kFirstLooks ? 1 : 0;
+    return looks_ <= kFirstLooks;
+  }
+
+  // Whether one with that status may have been as it is for long. Calls of the same function
+  // that ends soon look alike where nothing counts them.
+  bool may_rest(uint32_t status) const {
+    bool is_away = status == to_underlying(GoroutineStatus::kSyscall);
+    return is_dead(status) || status == to_underlying(GoroutineStatus::kWaiting) ||
+           status == to_underlying(GoroutineStatus::kLeaked) ||
+           (is_away && layout_.switch_count != 0);
+  }
+
+  // Those that move have most of the room, and those that rest as much of it as is left, but a
+  // part at least.
+  static std::vector<Checked> choose_among(std::span<const Checked> checked,
+                                           std::span<const double> random) {
+    std::vector<Chosen> moving;
+    std::vector<Chosen> resting;
+    for (size_t i = 0; i < checked.size(); i++)
+      if (checked[i].is_alive)
+        (checked[i].is_moving ? moving : resting).push_back({i, checked[i].stands_for});
+    size_t room = random.size();
+    size_t left = room - std::min(moving.size(), room);
+    size_t of_resting =
+        std::min(resting.size(), std::max({left, room / kLeastShareOfResting, size_t{1}}));
+    size_t of_moving = std::max<size_t>(room - std::min(of_resting, room), 1);
+    std::vector<Checked> chosen;
+    for (const auto& [some, numbers] :
+         {std::pair(std::span(moving), random.first(std::min(of_moving, room))),
+          std::pair(std::span(resting), random.last(of_resting))})
+      for (const Chosen& one : choose_by_weight(some, numbers)) {
+        chosen.push_back(checked[one.index]);
+        chosen.back().stands_for = one.stands_for;
+      }
+    return chosen;
+  }
+
+  // One that has ended since it was checked is as it was then, without its stack.
+  Result<> look_at_chosen() {
+    std::vector<Look> pending;
+    for (const Checked& one : looked_at_)
+      sort_out(one.address, checked_copy(one.copy), pending);
+    if (auto done = look_at_all(pending); !done)
+      return done;
+    for (const Checked& one : looked_at_)
+      if (std::ranges::find(all_, one.address, &Goroutine::address) == all_.end()) {
+        all_.push_back(make_goroutine(one.address, checked_copy(one.copy), layout_));
+        all_.back().stack_state = GoroutineStack::kMoving;
+      }
+    return read_threads();
   }
 
   // Whether they are there. What is not there takes no memory, however much it says it is.
@@ -492,17 +611,24 @@ private:
     if (auto done = read_memory_(pieces_); !done)
       return done;
     std::vector<Look> pending;
-    for (size_t i = 0; i < addresses.size(); i++) {
-      if (!pieces_[i].is_read) {
-        unreadable_++;
-        continue;
-      }
-      GoroutinePosition at = position_of(copy(i), layout_);
-      if (has_left(at.status) && is_on_stack(at))
-        pending.push_back({addresses[i], at});
+    for (size_t i = 0; i < addresses.size(); i++)
+      if (pieces_[i].is_read)
+        sort_out(addresses[i], copy(i), pending);
       else
-        add(addresses[i], copy(i), GoroutineStack::kRunning, {});
-    }
+        unreadable_++;
+    return look_at_all(pending);
+  }
+
+  // Adds one that has no stack to be looked at.
+  void sort_out(uint64_t address, Bytes g, std::vector<Look>& pending) {
+    GoroutinePosition at = position_of(g, layout_);
+    if (has_left(at.status) && is_on_stack(at))
+      pending.push_back({address, at});
+    else
+      add(address, g, GoroutineStack::kRunning, {});
+  }
+
+  Result<> look_at_all(std::vector<Look>& pending) {
     for (int look = 0; look < kMaxLooks && !pending.empty(); look++)
       if (auto done = look_at(pending, look + 1 == kMaxLooks); !done)
         return done;
@@ -740,6 +866,10 @@ private:
     return std::span(copies_).subspan(i * layout_.size(), layout_.size());
   }
 
+  std::span<std::byte> checked_copy(size_t i) {
+    return std::span(checked_copies_).subspan(i * layout_.size(), layout_.size());
+  }
+
   const GoroutineLayout& layout_;
   const std::map<uint32_t, ThreadRegisters>& threads_;
   const proc::ReadMemory& read_memory_;
@@ -753,9 +883,15 @@ private:
   uint64_t odd_ = 0;        // goroutines that hold what none holds
   uint64_t left_out_ = 0;   // stacks that could not be kept
   uint64_t stack_bytes_left_ = kMaxStackBytes;
+  // Of looks at some:
+  MovingGoroutines moves_;
+  uint32_t looks_ = 0;  // up to kFirstLooks and one more
+  TimeBudget checks_ = TimeBudget(kShareOfChecks);
+  std::vector<Checked> looked_at_;  // by the last look
 
   // Room for what is read.
   std::vector<MemoryPiece> pieces_;
+  std::vector<std::byte> checked_copies_;
   std::vector<std::byte> copies_;
   std::vector<std::vector<std::byte>> stacks_;
   std::vector<StackCall> calls_;
@@ -822,12 +958,13 @@ struct Reading {
       auto size = reader.read_some(place, random, cpu_ns);
       if (!size)
         return std::move(size).error();
-      if (!*size)
+      std::vector<Goroutine> all = reader.take_all();
+      if (!*size || (!allgs && all.empty()))
         continue;
       allgs = place;
       return SomeGoroutines{.list_size = **size,
-                            .looked_at = std::min<uint64_t>(**size, random.size()),
-                            .all = reader.take_all(),
+                            .counts = reader.counts_of(all),
+                            .all = std::move(all),
                             .shortened = reader.shortened(),
                             .stacks = stacks};
     }

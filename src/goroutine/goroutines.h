@@ -98,15 +98,17 @@ Result<Goroutines> read_goroutines(const GoRuntime& runtime,
 // Some of the goroutines of a program.
 struct SomeGoroutines {
   uint64_t list_size = 0;      // of all, those that have ended included; 0: there is no list
-  uint64_t looked_at = 0;      // how many of them; the others are as many times as many
+  std::vector<double> counts;  // how many each of them stands for, itself included
   std::vector<Goroutine> all;  // those of them that live
   uint64_t shortened = 0;      // of them: more of their stacks would take too much
   std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
 };
 
 // Looks at some goroutines time and again, as a profiler does: at as many as there are numbers
-// in `random`, out of [0, 1). The list is divided in as many parts, and each number tells which
-// of its part is looked at. Of a shorter list, all.
+// in `random`, out of [0, 1), behind the first. At as many more it looks no further than at
+// their g, of as many as that is enough to tell, look after look, which have moved of late
+// (moving_goroutines.h): these are looked at as often as there is room, and those that rest
+// rarely, and each stands for all that are as likely to be. Of a short list all are looked at.
 //
 // A look reads 4 MiB of stacks at most and works for 20 ms, all looks together for a tenth of
 // the time: as long as they have worked for more, a look reads 256 KiB. Beyond that stacks are

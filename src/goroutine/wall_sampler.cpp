@@ -180,7 +180,7 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
   events_.push_back(wall);
   for (uint32_t pid : options.pids)
     processes_.push_back(std::make_unique<Process>(pid, memory_, files_));
-  for (size_t i = 0; i < options.most; i++)
+  for (size_t i = 0; i < options.most + 1; i++)  // and who is checked
     random_.push_back(std::uniform_real_distribution<double>(0, 1)(generator_));
 }
 

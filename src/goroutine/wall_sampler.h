@@ -24,16 +24,17 @@ struct WallOptions {
 
 // Samples goroutines beside what another sampler samples, which may be none.
 //
-// At each look some goroutines of a process are read, chosen by chance, and each stands for as
-// many: where 10,000 goroutines live and 32 are read, each sample weighs the time since the
-// last look times 10,000 / 32. So the weights of all samples come to what is to be known,
-// goroutines times elapsed time, whenever the looks came and however many goroutines there
-// were. The program runs on meanwhile: see read_goroutines(). The runtime's own goroutines are
-// left out.
+// At each look some goroutines of a process are read, and each stands for as many as were as
+// likely to be: where 20 have moved of late and 10,000 have not, each of the 20 weighs the time
+// since the last look, and each of 12 others that time times 10,000 / 12. So the weights of all
+// samples come to what is to be known, goroutines times elapsed time, whenever the looks came
+// and however many goroutines there were. The program runs on meanwhile: see read_goroutines().
+// The runtime's own goroutines are left out.
 //
 // The choice is spread evenly over the list of goroutines, and over time: of each of its parts
 // one place is looked at, the next time one that lies the golden section of the part further
-// on. So each goroutine is looked at as often as any other, but for a look or two.
+// on. So each goroutine is looked at as often as any other that rests, or moves, as it does,
+// but for a look or two.
 //
 // A goroutine that was running has no stack to be read: the sample has the function that it
 // began with. A process that starts to run Go code, or another program, is noticed within a

@@ -16,10 +16,9 @@ constexpr LabelLimits kLabelsOfLook = {.text = 512, .all_texts = 1 << 20, .bucke
 // None of the runtime's own goroutines has so many calls.
 constexpr size_t kMaxOfRuntime = 256;
 
-// The time that a sample stands for, if so many goroutines were looked at of a list.
-uint64_t weight_of(uint64_t elapsed_ns, const SomeGoroutines& look) {
-  double share = static_cast<double>(look.list_size) / static_cast<double>(look.looked_at);
-  return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * share));
+// The time that a sample of one stands for.
+uint64_t weight_of(uint64_t elapsed_ns, double goroutines) {
+  return static_cast<uint64_t>(std::llround(static_cast<double>(elapsed_ns) * goroutines));
 }
 
 }  // namespace
@@ -33,17 +32,16 @@ WallSamples::WallSamples(GoRuntime runtime, proc::ReadMemory read_memory, FindOw
 bool WallSamples::look(std::span<const double> random, const RecordedSample& base,
                        const Take& take) {
   auto look = look_(random);
-  if (!look || look->all.empty())
+  if (!look || look->list_size == 0)
     return false;
-  RecordedSample sample = base;
-  sample.weight = weight_of(base.weight, *look);
   shortened_ += look->shortened;
-  hand_over(*look, sample, take);
+  hand_over(*look, base, take);
   return true;
 }
 
 void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
                             const Take& take) {
+  uint64_t elapsed_ns = sample.weight;
   auto labels = read_labels(look.all, layout_.runtime, read_memory_, kLabelsOfLook);
   for (size_t i = 0; i < look.all.size(); i++) {
     const Goroutine& goroutine = look.all[i];
@@ -56,6 +54,7 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     set_stack(stack.empty() ? std::span(&start, is_call_from_c ? 0 : 1)
                             : std::span<const StackCall>(stack));
     set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
+    sample.weight = weight_of(elapsed_ns, look.counts[i]);
     std::string state = state_text(goroutine, layout_.wait_reasons);
     sample.tid = goroutine.thread != 0 ? goroutine.thread : sample.pid;
     sample.goid = goroutine.number;

@@ -107,6 +107,23 @@ std::string list_states(const Profile& profile) {
   return list_shares(amounts, profile.total_amount());
 }
 
+// "10,012 on average, 31.8 looked at each time": how many a sample stands for; empty where they
+// were not sampled, or not all samples are there.
+std::string goroutine_counts(const Profile& profile) {
+  constexpr double kAll = 0.95;  // looks come a little late
+  double seconds_in_all = seconds(profile.duration_ns);
+  double looks = seconds_in_all * static_cast<double>(profile.event().frequency);
+  if (profile.event().name != kWallEvent || looks < 1 || !profile.filter.empty() ||
+      profile.recordings.size() > 1)
+    return {};
+  double goroutines = seconds(profile.total_amount()) / seconds_in_all;
+  double looked_at = static_cast<double>(profile.total_count()) / looks;
+  auto average = with_commas(static_cast<uint64_t>(std::llround(goroutines)));
+  return looked_at >= kAll * goroutines
+             ? fmt::format("{} on average, all looked at each time", average)
+             : fmt::format("{} on average, {:.1f} looked at each time", average, looked_at);
+}
+
 // "80 ms for demo (4242), 20 ms for nginx (77)": processes whose waits were too many for the
 // threshold of the event; empty if none's were.
 std::string list_thresholds(const Profile& profile) {
@@ -503,6 +520,8 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
     lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
   if (std::string states = list_states(profile); !states.empty())
     lines.push_back(fmt::format("states     {}", states));
+  if (std::string counts = goroutine_counts(profile); !counts.empty())
+    lines.push_back(fmt::format("goroutines {}", counts));
   if (std::string thresholds = list_thresholds(profile); !thresholds.empty())
     lines.push_back(fmt::format("threshold  up to {}, which waited more often than is sampled",
                                 thresholds));

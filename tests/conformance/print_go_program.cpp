@@ -39,11 +39,11 @@ int main(int count, char** files) {
         layout.g_stack_barriers, layout.m_gsignal, layout.m_curg);
     if (auto waits = go::goroutine_layout(program->version)) {
       fmt::print(
-          "g.atomicstatus={} g.waitsince={} g.waitreason={} g.syscallsp={} g.lockedm={} "
-          "g.parentGoid={} g.gopc={} g.startpc={} m.procid={} ",
-          waits->status, waits->wait_since, waits->wait_reason, waits->syscall_sp,
-          waits->locked_thread, waits->parent, waits->created_at, waits->start,
-          waits->thread_id);
+          "g.atomicstatus={} g.waitsince={} g.waitreason={} g.trackingSeq={} g.syscallsp={} "
+          "g.lockedm={} g.parentGoid={} g.gopc={} g.startpc={} m.procid={} ",
+          waits->status, waits->wait_since, waits->wait_reason, waits->switch_count,
+          waits->syscall_sp, waits->locked_thread, waits->parent, waits->created_at,
+          waits->start, waits->thread_id);
       std::string reasons;
       for (std::string_view reason : waits->wait_reasons)
         reasons += fmt::format("{}|", reason);

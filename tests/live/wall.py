@@ -6,6 +6,7 @@
 import collections
 import ctypes
 import functools
+import json
 import os
 import pathlib
 import re
@@ -19,6 +20,7 @@ from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folde
 
 VERSIONS = go_versions("1.15", "1.27")
 WITH_C = go_versions("1.15", "1.19", "1.27")
+DUMP = pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures" / "dump_recording"
 
 
 @functools.cache
@@ -108,6 +110,59 @@ def as_the_program_samples(version):
         print(f"# {name}: {share:.2%}, by the program itself {own_share:.2%}")
         assert abs(share - own_share) < 0.03, (name, share, own_share)
     assert own["lock"] > 0 and own["receive"] > 0, own
+
+
+WORK = {"main.ask": "query", "main.change": "lock", "main.compute": "compute", "main.handle": "handle",
+        "main.client.gowrap1": "handle", "main.client": "wait", "main.main.gowrap1": "wait", "main.leak": "leak"}
+REQUESTS = ("query", "lock", "compute")
+KINDS = (*REQUESTS, "wait")
+
+
+def requests_beside(leaked):
+    """What a server says of the time of each kind of work, and what samples of its goroutines have: for
+    each kind how many there are, what they stand for, and the sum of squares of that."""
+    process = subprocess.Popen([build("1.27", "requests"), str(leaked)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    file, *_ = recorded(process.pid, "-e", "wall", seconds=5)
+    out, _ = process.communicate()
+    own = {name: int(time) for name, time in map(str.split, out.splitlines())}
+    counts, sums, squares = (collections.Counter() for _ in range(3))
+    profile = pprof(file, "--goid")
+    for sample in profile.samples:
+        functions = {line.function for location in sample.locations for line in profile.locations[location].lines}
+        work = next((name for function, name in WORK.items() if function in functions), None)
+        if work == "handle":  # its stack is not known: it computes, or has not begun
+            work = "query" if sample.labels["state"] == "runnable" else "compute"
+        counts[work] += sample.count
+        sums[work] += sample.nanoseconds
+        squares[work] += sample.nanoseconds ** 2 / sample.count
+    return file, own, counts, sums, squares
+
+
+def beside_goroutines_that_rest(leaked):
+    """Each request that is served is sampled at each look, however many goroutines wait for ever, and shares
+    are those of the program's clocks. Looks come late on a busy machine, when who ran begins to wait."""
+    file, own, counts, sums, squares = requests_beside(leaked)
+    looks = len({json.loads(line)["time"] for line in call(DUMP, file).out.splitlines() if '"sample"' in line})
+    served_at_once = sum(own[kind] for kind in REQUESTS) / (own["wait"] / 4)  # clients
+    requests, expected = sum(counts[kind] for kind in REQUESTS), looks * served_at_once
+    print(f"# {requests} samples of requests at {looks} looks, {expected:.0f} expected")
+    assert abs(requests - expected) < 0.2 * expected, (requests, expected)
+    whole, own_whole = (sum(of[kind] for kind in KINDS) for of in (sums, own))
+    sigma = sum(squares[kind] for kind in KINDS) ** 0.5 / (sums["leak"] + whole)
+    shares = [("leak", sums["leak"] / (sums["leak"] + whole), own["leak"] / (own["leak"] + own_whole), sigma, 0)]
+    for kind in KINDS:
+        share = own[kind] / own_whole
+        others = sum(squares[other] for other in KINDS if other != kind)
+        sigma = (squares[kind] * (1 - share) ** 2 + others * share ** 2) ** 0.5 / whole
+        shares.append((kind, sums[kind] / whole, share, sigma, 0.02))
+    for kind, share, own_share, sigma, late in shares:
+        print(f"# {kind}: {share:.3%}, by the program's clocks {own_share:.3%}, sigma {sigma:.3%}")
+        assert abs(share - own_share) <= 3 * sigma + late, (kind, share, own_share, sigma)
+    header = re.search(r"^goroutines ([\d,]+) on average, (.+) looked at each time$", gosym("report", file).out, re.M)
+    assert 0.98 * leaked <= int(header[1].replace(",", "")) < 1.02 * leaked + 20, header
+    assert header[2] == "all" if leaked == 0 else 20 < float(header[2]) <= 32, header
 
 
 def called_back(version):
@@ -262,6 +317,8 @@ run([(f"Go {version}: few goroutines", functools.partial(each_for_itself, versio
     [(f"Go {version}: many goroutines", functools.partial(each_for_others, version)) for version in VERSIONS] +
     [(f"Go {version}: as the program samples itself", functools.partial(as_the_program_samples, version))
      for version in VERSIONS] +
+    [(f"requests beside {leaked:,} goroutines that rest", functools.partial(beside_goroutines_that_rest, leaked))
+     for leaked in (0, 1000, 10_000)] +
     [(f"Go {version}: called back from C", functools.partial(called_back, version)) for version in WITH_C] +
     [(f"Go {version}: running, called from C", functools.partial(running_for_c, version)) for version in VERSIONS] +
     [("a recorder in a time namespace", in_time_namespace),

@@ -45,7 +45,8 @@ def members(program, name):
 def by_debug_info(program, has_frame_pointers, has_waits):
     g, m, buffer = (members(program, name) for name in ("g", "m", "gobuf"))
     assert buffer["pc"] == buffer["sp"] + 8 and m["g0"] == 0 and g["stack"] == 0
-    waits = {"m.procid": m["procid"], "g.parentGoid": g.get("parentGoid", 0)} | {
+    waits = {"m.procid": m["procid"], "g.parentGoid": g.get("parentGoid", 0),
+             "g.trackingSeq": g.get("trackingSeq", 0)} | {
         f"g.{name}": g[name] for name in ("atomicstatus", "waitsince", "waitreason", "syscallsp", "lockedm",
                                           "gopc", "startpc")} if has_waits else {}
     return waits | {"g.m": g["m"], "g.sched.sp": g["sched"] + buffer["sp"],

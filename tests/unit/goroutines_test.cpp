@@ -8,6 +8,7 @@
 #include "commands/goroutines/named_goroutines.h"
 #include "go/allgs.h"
 #include "goroutine/labels.h"
+#include "goroutine/moving_goroutines.h"
 
 namespace gosym::goroutines_test {
 
@@ -424,27 +425,140 @@ TEST_CASE("allgs: three words in a row that code of arm64 names") {
     CHECK(find(code.substr(0, size)).empty());
 }
 
-TEST_CASE("goroutines: some are looked at, one of each part of the list") {
+// Who is looked at, by number, and how many each stands for. `random` is without its first,
+// which tells who is checked.
+std::vector<std::pair<uint64_t, double>> look_at_numbers(const LookAtSome& look_at,
+                                                         std::vector<double> random) {
+  random.insert(random.begin(), 0.5);
+  auto look = look_at(random);
+  REQUIRE(look);
+  REQUIRE(look->counts.size() == look->all.size());
+  std::vector<std::pair<uint64_t, double>> found;
+  for (size_t i = 0; i < look->all.size(); i++)
+    found.emplace_back(look->all[i].number - 100, look->counts[i]);
+  return found;
+}
+
+TEST_CASE("goroutines: of those that rest one of each part is looked at") {
   Program program;
   for (int i = 0; i < 40; i++)
     program.add(GoroutineStatus::kWaiting);
   LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
-  auto numbers = [&](std::vector<double> random) {
-    auto look = look_at(random);
-    REQUIRE(look);
-    CHECK(look->list_size == program.count);
-    CHECK(look->looked_at == look->all.size());
-    std::vector<uint64_t> found;
-    for (const Goroutine& goroutine : look->all)
-      found.push_back(goroutine.number - 100);
-    return found;
+  using Found = std::vector<std::pair<uint64_t, double>>;
+  CHECK(look_at_numbers(look_at, {0, 0, 0, 0}) == Found{{0, 10}, {10, 10}, {20, 10}, {30, 10}});
+  CHECK(look_at_numbers(look_at, {0.99, 0.5, 0, 0.25}) ==
+        Found{{9, 10}, {15, 10}, {20, 10}, {32, 10}});
+  CHECK(look_at_numbers(look_at, std::vector<double>(40, 0.9)).size() == 40);
+  CHECK(look_at_numbers(look_at, std::vector<double>(50, 0.9)) ==
+        look_at_numbers(look_at, std::vector<double>(41, 0)));
+}
+
+TEST_CASE("goroutines: those that move are looked at always, whatever many rest") {
+  Program program;
+  for (int i = 0; i < 90; i++)
+    program.add(i % 30 == 7 ? GoroutineStatus::kRunnable : GoroutineStatus::kWaiting);
+  for (int i = 0; i < 30; i++)
+    program.add(GoroutineStatus::kDead);
+  uint64_t counted = kFirst + 0x1000 * 25 + kLayout.switch_count / 8 * 8;
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  std::map<uint64_t, int> looks;
+  double all = 0;
+  constexpr int kLooks = 100;
+  for (int i = 0; i < kLooks; i++) {
+    // It comes back to where it waits time and again.
+    program.memory.set(counted, static_cast<uint64_t>(i) << 8 * (kLayout.switch_count % 8));
+    std::vector<double> random;
+    for (int j = 0; j < 12; j++)
+      random.push_back(0.618 * (i + 5 * j) - static_cast<int>(0.618 * (i + 5 * j)));
+    for (auto [number, count] : look_at_numbers(look_at, random)) {
+      bool is_moving = number % 30 == 7 || (number == 25 && i > 0);
+      CHECK(number < 90);
+      CHECK((count == 1) == is_moving);
+      looks[number]++;
+      all += count;
+    }
+  }
+  for (uint64_t number : {7, 37, 67, 25})
+    CHECK(looks[number] >= kLooks - 1);
+  CHECK(looks.size() == 90);
+  CHECK(std::abs(all / kLooks - 90) < 1e-6);
+}
+
+TEST_CASE("goroutines: one that was about to run when it was checked counts, though it ended") {
+  Program program;
+  uint64_t g = program.add(GoroutineStatus::kWaiting);
+  program.add(GoroutineStatus::kWaiting);
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  program.memory.before_read = [&] {
+    if (program.memory.reads > 6)  // the list, both pointers, both g
+      program.memory.set(g + kLayout.status, static_cast<uint64_t>(GoroutineStatus::kDead));
   };
-  CHECK(numbers({0, 0, 0, 0}) == std::vector<uint64_t>{0, 10, 20, 30});
-  CHECK(numbers({0.99, 0.5, 0, 0.25}) == std::vector<uint64_t>{9, 15, 20, 32});
-  program.add(GoroutineStatus::kWaiting);  // the list grows
-  CHECK(numbers({0.5}) == std::vector<uint64_t>{20});
-  CHECK(numbers(std::vector<double>(41, 0.9)).size() == 41);
-  CHECK(numbers(std::vector<double>(50, 0.9)).size() == 41);
+  auto look = look_at(std::vector<double>{0.5, 0.5, 0.5});
+  REQUIRE(look);
+  REQUIRE(look->all.size() == 2);
+  CHECK(look->all[1].number == 100);
+  CHECK(look->all[1].stack_state == GoroutineStack::kMoving);
+  CHECK(look->counts == std::vector<double>{1, 1});
+}
+
+TEST_CASE("moving goroutines: each is chosen as often as the others of its part stand for") {
+  MovingGoroutines moves;
+  std::vector<double> stood_for(5000);
+  constexpr int kLooks = 2000;
+  for (int look = 0; look < kLooks; look++) {
+    double random = 0.618034 * look - static_cast<int>(0.618034 * look);
+    double all = 0;
+    for (const Chosen& one : moves.choose(stood_for.size(), 100, random)) {
+      stood_for[one.index] += one.stands_for;
+      all += one.stands_for;
+      moves.note(one.index, 1 + static_cast<uint32_t>(one.index % 50 == 0 ? look : 0), true);
+    }
+    CHECK(std::abs(all - 5000) < 1e-6);
+  }
+  for (double count : stood_for)
+    CHECK(std::abs(count / kLooks - 1) < 0.5);
+}
+
+TEST_CASE("moving goroutines: what is not seen to move for some looks rests again") {
+  MovingGoroutines moves;
+  auto mark_all = [&](uint32_t mark) {
+    size_t moving = 0;
+    for (const Chosen& one : moves.choose(10, 10, 0))
+      moving += moves.note(one.index, one.index < 5 ? mark : 1, true) ? 1 : 0;
+    return moving;
+  };
+  CHECK(mark_all(1) == 0);
+  CHECK(mark_all(2) == 5);
+  for (int look = 0; look < 97; look++)
+    CHECK(mark_all(2) == 5);
+  CHECK(mark_all(2) == 0);
+}
+
+TEST_CASE("moving goroutines: of a list that is none nothing is remembered") {
+  for (uint64_t next : {uint64_t{9}, uint64_t{1} << 40}) {
+    MovingGoroutines moves;
+    for (const Chosen& one : moves.choose(10, 10, 0))
+      moves.note(one.index, 1, false);
+    auto chosen = moves.choose(next, 4, 0.999);
+    REQUIRE(chosen.size() == 4);
+    CHECK(chosen.back().index < next);
+    CHECK(chosen.back().stands_for == static_cast<double>(next) / 4);
+    CHECK(moves.note(chosen.back().index, 1, false));
+    CHECK_FALSE(moves.note(chosen.back().index, 2, true));
+  }
+}
+
+TEST_CASE("moving goroutines: by weight those that stand for many are chosen more often") {
+  const Chosen some[] = {{0, 1}, {1, 8}, {2, 1}};
+  auto chosen = choose_by_weight(some, std::vector<double>{0.1, 0.1});
+  REQUIRE(chosen.size() == 2);
+  CHECK(chosen[0].index == 0);
+  CHECK(chosen[1].index == 1);
+  chosen = choose_by_weight(some, std::vector<double>{0.5, 0.5});
+  REQUIRE(chosen.size() == 1);  // twice
+  CHECK(chosen[0].stands_for == 10);
+  CHECK(choose_by_weight(some, std::vector<double>(3, 0.5)).size() == 3);
+  CHECK(choose_by_weight({}, {}).empty());
 }
 
 // A program that says it has so many goroutines, each with as much of a stack as is asked for.
@@ -497,14 +611,13 @@ TEST_CASE("goroutines: a look at some reads no more than it may, of any list and
   for (int i = 0; i < 4; i++) {
     program.bytes = 0;
     program.count -= 1000;  // a list that is another at each look
-    auto look = look_at(std::vector<double>(32, 0.5));
+    auto look = look_at(std::vector<double>(33, 0.5));
     REQUIRE(look);
     CHECK(look->list_size == program.count);
-    CHECK(look->looked_at == 32);
     REQUIRE(look->all.size() == 32);
     CHECK(look->all.back().stack_state == GoroutineStack::kCut);
     CHECK(look->shortened > 0);
-    CHECK(program.bytes < (4 << 20) + (256 << 10));
+    CHECK(program.bytes < (4 << 20) + (256 << 10) + (1 << 20));
   }
 }
 
@@ -512,7 +625,7 @@ TEST_CASE("goroutines: of some the words are told that lead from call to call") 
   Program program;
   program.add(GoroutineStatus::kWaiting);
   LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
-  auto look = look_at(std::vector<double>{0});
+  auto look = look_at(std::vector<double>{0, 0});
   REQUIRE(look);
   REQUIRE(look->all.size() == 1);
   const std::vector<StackCall>& stack = look->stacks[look->all[0].stack];

@@ -124,6 +124,31 @@ TEST_CASE("text: CPU time without a sample is told, and time that was not charge
   CHECK(told(126'500'000'000).empty());
 }
 
+TEST_CASE("text: of goroutines is told how many there were, and were looked at") {
+  Profile profile = make_demo_profile();
+  profile.info.events = {{.name = "wall", .frequency = 100, .unit = "nanoseconds"}};
+  profile.duration_ns = 1'000'000'000;
+  uint64_t count = profile.total_count();
+  REQUIRE(count > 0);
+  auto told = [&](uint64_t goroutines) {
+    profile.samples[0].weight += goroutines * profile.duration_ns - profile.total_amount();
+    std::string text = make_text(profile, {});
+    size_t begin = text.find("\ngoroutines ");
+    return begin == text.npos ? ""
+                              : text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
+  };
+  std::string looked_at = fmt::format("{:.1f}", static_cast<double>(count) / 100);
+  CHECK(told(10'012) ==
+        fmt::format("goroutines 10,012 on average, {} looked at each time", looked_at));
+  profile.duration_ns = 10'000'000 * count / 4;  // four each time
+  CHECK(told(4) == "goroutines 4 on average, all looked at each time");
+  profile.filter = "--pid 42";
+  CHECK(told(4).empty());
+  profile.filter.clear();
+  profile.info.events[0].name = "off-cpu";
+  CHECK(told(4).empty());
+}
+
 TEST_CASE("text: the first N, the filter and the loss are told") {
   Profile profile = make_demo_profile();
   profile.filter = "--pid 42";
