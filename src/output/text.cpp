@@ -33,7 +33,8 @@ struct Line {
   uint64_t total = 0;
   uint64_t samples = 0;  // that are its own
   Style style = Style::kPlain;
-  KeyId key = {};  // of rows that others are within
+  KeyId key = {};     // of rows that others are within
+  uint32_t node = 0;  // likewise, of nested totals
 };
 
 // The line where it is hottest; without lines, the image, of which readers need no directories;
@@ -201,9 +202,89 @@ struct Nesting {
   const ViewOptions& options;
   const Amounts& amounts;
   Limits limits;
-  bool is_flat;                   // only innermost rows, with all keys that they are within
-  std::vector<SampleKeys> outer;  // of all dimensions but the last
-  DimensionRows inner;            // of the last
+  bool is_flat;  // only innermost rows, with all keys that they are within
+  std::vector<SampleKeys> outer = {};  // of the first dimensions, that samples are grouped by
+  // Of the others: the last one, or several that all are of frames.
+  std::optional<DimensionRows> inner = {};
+  std::vector<FrameKeys> frames = {};
+};
+
+// The last dimensions that are of frames, such as package and function, say of each frame what
+// it is; those before them, whose samples these are.
+size_t first_of_frames(const std::vector<Dimension>& by) {
+  size_t first = by.size();
+  while (first > 0 && by[first - 1].is_of_frames())
+    first--;
+  return by.size() - first > 1 ? first : by.size() - 1;
+}
+
+// Rows within each other of nested totals.
+class FrameRows {
+public:
+  FrameRows(const Nesting& nesting, const std::vector<uint32_t>& samples) : nesting_(nesting) {
+    std::vector<SampleCount> some;
+    for (uint32_t sample : samples)
+      some.push_back(nesting.profile.samples[sample]);
+    totals_ = nested_totals(nesting.profile, some, nesting.frames);
+    within_.resize(totals_.size() + 1);
+    for (uint32_t i = 0; i < totals_.size(); i++)
+      within_[totals_[i].parent + 1].push_back(i);  // NestedTotal::kNoParent + 1 is 0
+    const FrameKeys& innermost = nesting.frames.back();
+    if (innermost.has_places())
+      for (const Total& total : frame_totals(nesting.profile, some, innermost))
+        places_[total.key] =
+            place_of(nesting.profile, innermost[total.key], total, nesting.is_flat);
+  }
+
+  size_t append(uint32_t parent, size_t depth, std::vector<std::string>& path,
+                Table& table) const {
+    std::vector<Line> lines = lines_of(parent, depth);
+    size_t limit = path.empty() ? nesting_.limits.outer : nesting_.limits.inner;
+    bool is_last = depth + 1 == nesting_.frames.size();
+    for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+      if (nesting_.is_flat && is_last) {
+        append_row(line, nesting_.amounts, table, path);
+        continue;
+      }
+      std::string name = line.name;
+      line.name.insert(0, 2 * path.size(), ' ');
+      if (!nesting_.is_flat)
+        append_row(line, nesting_.amounts, table);
+      if (is_last)
+        continue;
+      path.push_back(std::move(name));
+      append(line.node, depth + 1, path, table);
+      path.pop_back();
+    }
+    return lines.size();
+  }
+
+private:
+  std::vector<Line> lines_of(uint32_t parent, size_t depth) const {
+    std::vector<Line> lines;
+    bool is_last = depth + 1 == nesting_.frames.size();
+    for (uint32_t i : within_[parent + 1]) {
+      const NestedTotal& total = totals_[i];
+      const ViewKey& key = nesting_.frames[depth][total.key];
+      if (total.total == 0 || key.is_gap)
+        continue;
+      auto place = places_.find(total.key);
+      lines.push_back({.name = key.text,
+                       .place = is_last && place != places_.end() ? place->second : "",
+                       .self = total.self,
+                       .total = total.total,
+                       .samples = total.samples,
+                       .style = is_last ? style_of(key) : Style::kTitle,
+                       .node = i});
+    }
+    sort_lines(lines, nesting_.options.sort);
+    return lines;
+  }
+
+  const Nesting& nesting_;
+  std::vector<NestedTotal> totals_;
+  std::vector<std::vector<uint32_t>> within_;  // of each total, behind those of none
+  std::map<KeyId, std::string> places_;        // of keys of the last dimension
 };
 
 // A row for each key that samples have in the dimension, and below each, indented, those of the
@@ -214,8 +295,10 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   size_t level = path.size();
   const ViewOptions& options = nesting.options;
   size_t limit = level == 0 ? nesting.limits.outer : nesting.limits.inner;
+  if (level == nesting.outer.size() && !nesting.frames.empty())
+    return FrameRows(nesting, samples).append(NestedTotal::kNoParent, 0, path, table);
   if (level == nesting.outer.size()) {
-    std::vector<Line> lines = nesting.inner.of(samples, options.sort);
+    std::vector<Line> lines = nesting.inner->of(samples, options.sort);
     for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
       if (nesting.is_flat) {
         append_row(line, nesting.amounts, table, path);
@@ -261,15 +344,19 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
     titles = {joined(titles, " / ")};
   table = empty_table(amounts, titles, has_places(options), options.has_counts);
   if (options.by.size() > 1) {
-    Nesting nesting = {profile,
-                       options,
-                       amounts,
-                       limits,
-                       is_flat,
-                       {},
-                       DimensionRows(profile, options.by.back(), is_flat)};
-    for (size_t level = 0; level + 1 < options.by.size(); level++)
-      nesting.outer.push_back(sample_keys(profile, profile.samples, options.by[level]));
+    Nesting nesting = {.profile = profile,
+                       .options = options,
+                       .amounts = amounts,
+                       .limits = limits,
+                       .is_flat = is_flat};
+    size_t first = first_of_frames(options.by);
+    for (const Dimension& dimension : std::span(options.by).first(first))
+      nesting.outer.push_back(sample_keys(profile, profile.samples, dimension));
+    if (first + 1 == options.by.size())
+      nesting.inner.emplace(profile, options.by.back(), is_flat);
+    else
+      for (const Dimension& dimension : std::span(options.by).subspan(first))
+        nesting.frames.emplace_back(profile, dimension.kind);
     std::vector<std::string> path;
     return append_nested(nesting, all_samples(profile), path, table);
   }

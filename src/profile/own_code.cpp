@@ -116,6 +116,12 @@ bool is_own(const Profile& profile, const Location& location, const Frame& frame
   return !is_library && !begins_with_any(file, kForeignRoots) && !has_any(file, kForeignParts);
 }
 
+bool is_surely_own(const Profile& profile, const Location& location, const Frame& frame) {
+  const OwnCode& own = profile.image_of(location.mapping).own;
+  bool is_told = is_go(frame.source) ? !own.modules.empty() : own.has_sources;
+  return is_told && is_own(profile, location, frame);
+}
+
 bool is_own(const Profile& profile, const Location& location) {
   return location.mapping != kNoMapping &&
          is_own_without_source(profile.image_of(location.mapping));

@@ -20,6 +20,8 @@ namespace gosym {
 //               package manager. Without debugging information: all code of the executable
 //   of scripts  of which a perf map tells, by the file that the name has: likewise
 bool is_own(const Profile& profile, const Location& location, const Frame& frame);
+// Likewise, and not by a guess: build information or source files tell it.
+bool is_surely_own(const Profile& profile, const Location& location, const Frame& frame);
 // Code without a name is own where all code of its executable is.
 bool is_own(const Profile& profile, const Location& location);
 

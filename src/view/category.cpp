@@ -1,5 +1,7 @@
 #include "view/category.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -19,7 +21,8 @@ constexpr std::string_view kScheduling = "scheduling";
 constexpr std::string_view kLocks = "locks";
 constexpr std::string_view kChannels = "channels";
 constexpr std::string_view kMaps = "maps";
-constexpr std::string_view kText = "strings and copying";
+constexpr std::string_view kText = "strings and memory";
+constexpr std::string_view kCopies = "copying values";  // of structs and arrays
 constexpr std::string_view kInterfaces = "interfaces and reflection";
 constexpr std::string_view kStacks = "stacks, defer, panic";
 constexpr std::string_view kSystemCalls = "system calls";
@@ -34,6 +37,7 @@ constexpr std::string_view kFormatting = "formatting and logging";
 constexpr std::string_view kSorting = "sorting";
 constexpr std::string_view kRegexp = "regular expressions";
 constexpr std::string_view kDatabase = "databases";
+constexpr std::string_view kRoot = "roots of stacks";
 constexpr std::string_view kOtherRuntime = "Go runtime, other";
 
 // By the beginning of a Go function's name, without receivers' "(*": "runtime.mspan).sweep" is
@@ -244,6 +248,8 @@ constexpr CategoryRow kGoFunctions[] = {
     {"runtime.typedslice", kText},
     {"runtime.reflectcopy", kText},
     {"runtime.duff", kText},
+    {"runtime.duffcopy", kCopies},
+    {"runtime.typedmemmove", kCopies},
     {"runtime.concatstring", kText},
     {"runtime.slicebyte", kText},
     {"runtime.slicerune", kText},
@@ -649,6 +655,31 @@ bool is_within(std::string_view package, std::string_view path) {
          package[path.size()] == '.';
 }
 
+// Where programs, threads and goroutines begin, or what calls them on another stack or under
+// labels: all other work is below these, so that they say nothing of its kind.
+constexpr std::string_view kRoots[] = {
+    "runtime.goexit",
+    "runtime.mcall",
+    "runtime.mstart",
+    "runtime.mstart0",
+    "runtime.mstart1",
+    "runtime.main",
+    "runtime.rt0_go",
+    "runtime.systemstack",
+    "runtime.morestack",
+    "runtime/pprof.Do",
+    "runtime.goexit1",
+    "runtime.cgocallback",
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+};
+
 }  // namespace
 
 Category category_of(std::string_view name, std::string_view package, std::string_view module,
@@ -664,6 +695,8 @@ Category category_of(std::string_view name, std::string_view package, std::strin
     const CategoryRow* row = longest(kKernelFunctions, begins(name));
     return row ? of_row(row) : Category{kKernel, Category::Kind::kOther};
   }
+  if (std::ranges::find(kRoots, name) != std::end(kRoots))
+    return {kRoot, Category::Kind::kOther};
   if (package.empty())
     if (const CategoryRow* row = longest(kNative, begins(name)))
       return of_row(row);

@@ -11,6 +11,7 @@
 #include "base/sequence_pool.h"
 #include "base/text.h"
 #include "model/container.h"
+#include "profile/own_code.h"
 #include "view/category.h"
 #include "view/processes.h"
 
@@ -62,7 +63,8 @@ public:
         return number_text(profile_.strings[function.package], key);
       case Kind::kCategory:
         return number_category(profile_.strings[function.name],
-                               profile_.strings[function.package], key);
+                               profile_.strings[function.package],
+                               is_surely_own(profile_, location, frame), key);
       default:
         return of_code(location, key);
     }
@@ -84,7 +86,7 @@ public:
     if (kind_ == Kind::kPackage)
       group = module_text(image);
     if (kind_ == Kind::kCategory)
-      return number_category({}, {}, key);
+      return number_category({}, {}, false, key);
     return number_text(group, key);
   }
 
@@ -124,10 +126,14 @@ private:
     return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
   }
 
-  KeyId number_category(std::string_view name, std::string_view package, ViewKey key) {
+  // A package that the program's authors wrote is named as such.
+  KeyId number_category(std::string_view name, std::string_view package, bool is_of_authors,
+                        ViewKey key) {
     std::string module = module_text(key.image);
     Category category = category_of(name, package, module, key.is_kernel);
     key.category = category.kind;
+    if (category.kind == Category::Kind::kPart && is_of_authors)
+      return number_text(fmt::format("own code: {}", category.text), key);
     return number_text(category.text, key);
   }
 

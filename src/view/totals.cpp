@@ -117,7 +117,102 @@ private:
   std::vector<KeyId> path_;  // scratch of add_self()
 };
 
+// Adds samples up by paths of keys: a tree whose nodes are totals.
+class NestedTotals {
+public:
+  NestedTotals(const Profile& profile, std::span<const FrameKeys> dimensions)
+      : profile_(profile), dimensions_(dimensions) {}
+
+  void add(const SampleCount& sample) {
+    sample_number_++;
+    uint64_t amount = profile_.amount(sample);
+    std::span<const LocationId> stack = profile_.stack(sample.stack);
+    if (stack.empty())
+      return;
+    for (LocationId location : stack)
+      for (uint32_t inner : nodes_of(location))
+        add_total(inner, amount);
+    uint32_t ran = node_that_ran(stack);
+    add_total(ran, amount);
+    for (; ran != NestedTotal::kNoParent; ran = totals_[ran].parent) {
+      totals_[ran].self += amount;
+      totals_[ran].samples += sample.count;
+    }
+  }
+
+  std::vector<NestedTotal> take() && { return std::move(totals_); }
+
+private:
+  // Of a node and all that it is within, once a sample.
+  void add_total(uint32_t node, uint64_t amount) {
+    for (; node != NestedTotal::kNoParent; node = totals_[node].parent)
+      if (std::exchange(last_sample_[node], sample_number_) != sample_number_)
+        totals_[node].total += amount;
+  }
+
+  uint32_t child(uint32_t parent, KeyId key) {
+    auto [slot, is_new] =
+        children_.try_emplace({parent, key}, static_cast<uint32_t>(totals_.size()));
+    if (is_new) {
+      totals_.push_back({.parent = parent, .key = key});
+      last_sample_.push_back(0);
+    }
+    return slot->second;
+  }
+
+  // The innermost node of each frame; none of a gap, which not all dimensions know.
+  const std::vector<uint32_t>& nodes_of(LocationId location) {
+    auto [known, is_new] = nodes_.try_emplace(location);
+    if (!is_new || std::ranges::any_of(dimensions_, [&](const FrameKeys& keys) {
+          return keys.of(location).empty();
+        }))
+      return known.value();
+    for (size_t depth = 0; depth < dimensions_.front().of(location).size(); depth++) {
+      uint32_t node = NestedTotal::kNoParent;
+      for (const FrameKeys& keys : dimensions_)
+        node = child(node, keys.of(location)[depth]);
+      known.value().push_back(node);
+    }
+    return known.value();
+  }
+
+  uint32_t node_that_ran(std::span<const LocationId> stack) {
+    uint32_t node = NestedTotal::kNoParent;
+    for (const FrameKeys& keys : dimensions_) {
+      path_.clear();
+      keys.append(keys.merges_neighbours() ? stack : stack.first(1), path_);
+      if (path_.empty())
+        break;
+      node = child(node, path_.front());
+    }
+    return node;
+  }
+
+  struct Place {
+    uint32_t parent;
+    KeyId key;
+    bool operator==(const Place&) const = default;
+  };
+  const Profile& profile_;
+  std::span<const FrameKeys> dimensions_;
+  std::vector<NestedTotal> totals_;
+  std::vector<uint64_t> last_sample_;  // that counted for the total
+  tsl::robin_map<Place, uint32_t, BytesHash> children_;
+  tsl::robin_map<LocationId, std::vector<uint32_t>> nodes_;
+  uint64_t sample_number_ = 0;
+  std::vector<KeyId> path_;  // scratch of node_that_ran()
+};
+
 }  // namespace
+
+std::vector<NestedTotal> nested_totals(const Profile& profile,
+                                       std::span<const SampleCount> samples,
+                                       std::span<const FrameKeys> dimensions) {
+  NestedTotals totals(profile, dimensions);
+  for (const SampleCount& sample : samples)
+    totals.add(sample);
+  return std::move(totals).take();
+}
 
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
                                 const FrameKeys& keys) {

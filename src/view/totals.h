@@ -21,10 +21,26 @@ struct Total {
   uint32_t line = 0;  // 0 if unknown
 };
 
-// Of all keys that samples have. The most samples of its own first, then the most in total.
-// `samples` are of the profile: all of them, or a group.
+// Of all keys that samples have. The most
+// samples of its own first, then the most in total. `samples` are of the profile: all of them,
+// or a group.
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
                                 const FrameKeys& keys);
+
+// What samples say of a key within those of other dimensions of the same frame: of a function
+// of a package, say.
+struct NestedTotal {
+  static constexpr uint32_t kNoParent = UINT32_MAX;
+  uint32_t parent = kNoParent;  // number of the total that it is within
+  KeyId key{};                  // of the dimension of its depth
+  uint64_t self = 0;            // likewise
+  uint64_t total = 0;
+  uint64_t samples = 0;
+};
+// `dimensions` are of the same profile, the outermost first. A total stands behind its parent.
+std::vector<NestedTotal> nested_totals(const Profile& profile,
+                                       std::span<const SampleCount> samples,
+                                       std::span<const FrameKeys> dimensions);
 
 // Where most samples of a function or line are, "/src/server.go:12"; only the file if no line
 // is known, empty if no file is. Of "./malloc/./malloc.c" and "./string/../sysdeps/memmove.S"

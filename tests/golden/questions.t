@@ -88,7 +88,7 @@ Which category: is it garbage collection, or the network? Nearly all has one.
   self %  self s  total %  total s  category
    13.75    0.85    23.40     1.44  garbage collection
     8.84    0.55    21.44     1.32  allocation
-    8.67    0.54    18.33     1.13  strings and copying
+    8.67    0.54    18.33     1.13  strings and memory
     8.67    0.54     9.17     0.57  stacks, defer, panic
     5.89    0.36     6.87     0.42  locks
     4.58    0.28     7.04     0.43  formatting and logging
@@ -98,7 +98,7 @@ Which category: is it garbage collection, or the network? Nearly all has one.
     3.60    0.22     7.53     0.46  maps
     3.44    0.21     7.53     0.46  kernel: files and disks
     2.95    0.18     2.95     0.18  kernel: scheduling
-  12 of 60 rows; --top 0 shows all
+  12 of 61 rows; --top 0 shows all
   $ for service in prometheus nats; do gosym report -q --by category --csv $service.html |
   >   awk -F, -v service=$service '/other"?$/ { other += $2 } { all += $2 }
   >     END { printf "%.1f %% of %s is other\n", 100 * other / all, service }'; done
@@ -134,12 +134,12 @@ Which thread?
     2.13    0.13     5.40     0.33    allocation
    20.46    1.26    20.46     1.26  prometheus (25350)
     2.29    0.14     4.42     0.27    garbage collection
-    2.29    0.14     3.76     0.23    strings and copying
+    2.29    0.14     3.76     0.23    strings and memory
     1.80    0.11     4.26     0.26    allocation
    19.48    1.20    19.48     1.20  prometheus (25369)
     2.78    0.17     4.91     0.30    garbage collection
     2.45    0.15     5.07     0.31    allocation
-    2.13    0.13     3.93     0.24    strings and copying
+    2.13    0.13     3.93     0.24    strings and memory
   3 of 6 rows; --top 0 shows all
 
 Which line?
@@ -177,13 +177,13 @@ Which program of a busy machine, and what in it?
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
   $ gosym report --by module,function --top 2 machine.html | sed -n '/^self/,$p'
   self %  self s  total %  total s  module / function     hottest line
-   27.20    3.25    27.20     3.25  cc1plus
-    0.68    0.08     0.68     0.08    bitmap_set_bit      cc1plus
-    0.59    0.07     0.59     0.07    ggc_internal_alloc  cc1plus
-   25.68    3.07    25.68     3.07  prometheus
-    1.18    0.14     5.32     0.64    runtime.mallocgc    runtime/malloc.go:1087
-    1.10    0.13     1.27     0.15    runtime.step        runtime/symtab.go:1121
-  2 of 13 rows; --top 0 shows all
+   27.20    3.25    32.26     3.86  cc1plus
+    0.68    0.08     0.76     0.09    bitmap_set_bit      cc1plus
+    0.59    0.07     0.68     0.08    ggc_internal_alloc  cc1plus
+   25.68    3.07    31.67     3.79  prometheus
+    1.18    0.14     5.57     0.67    runtime.mallocgc    runtime/malloc.go:1087
+    1.10    0.13     1.35     0.16    runtime.step        runtime/symtab.go:1121
+  2 of 17 rows; --top 0 shows all
 
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The views of report against `go tool pprof` on the same profile, and against each other."""
+import collections
 import csv
 import functools
 import io
@@ -258,6 +259,20 @@ def totals_agree(selection):
         assert sum(amounts[0] for amounts in of_rows.values()) == total, (key, of_rows, total)
 
 
+def nested_frames_have_own_totals():
+    """Of a function within its package, in each process, what it has in all: each is of one package."""
+    def functions(*keys):
+        text = gosym("report", "-q", recording(), "--csv", "--top", 0, "--by", ",".join(keys)).out
+        found = collections.Counter()
+        for row in csv.DictReader(io.StringIO(text)):
+            for column in ("self ns", "total ns"):
+                found[row["function"], column] += int(row[column])
+        return found
+    expected = functions("function")
+    for outer in (["package"], ["module", "package"], ["process", "module"]):
+        assert functions(*outer, "function") == expected, outer
+
+
 def most_has_a_category():
     found = rows("--by", "category")
     total = sum(amounts[0] for amounts in found.values())
@@ -304,6 +319,7 @@ run([("keys within each other are columns of CSV", nested_csv),
      ("lines are those of pprof -list", lines_are_those_of_list),
      ("the tree adds up", tree_adds_up),
      ("the tree has the nodes and calls of pprof -tree", tree_is_that_of_pprof),
+     ("frames within frames have their own totals", nested_frames_have_own_totals),
      ("95 % of the time has a category", most_has_a_category)] +
     [(f"the answer is on the first screen of {width}x{height}",
       functools.partial(answer_is_on_the_first_screen, (width, height)))

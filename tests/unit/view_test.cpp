@@ -470,6 +470,9 @@ TEST_CASE("category: by the longest beginning, then by the package, then by the 
   CHECK(of("main.fib", "main") == "main");
   CHECK(of("malloc", "") == "allocation");
   CHECK(of("png_read_row", "") == "server");
+  CHECK(category_of("runtime.goexit", "runtime", "server", false).text == "roots of stacks");
+  CHECK(category_of("clone3", "", "libc.so.6", false).kind == Category::Kind::kOther);
+  CHECK(category_of("runtime.duffcopy", "runtime", "server", false).text == "copying values");
   CHECK(category_of("tcp_sendmsg", "", "[kernel]", true).text == "kernel: network");
   CHECK(category_of("frobnicate", "", "[kernel]", true).text == "kernel, other");
 }
