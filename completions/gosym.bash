@@ -109,7 +109,7 @@ _gosym() {
         --debuginfod --no-debuginfod"
       ;;
     goroutines)
-      options="-h --help --all --by --folded --html --json --pprof --system --state --focus --label --older --watch -n
+      options="-h --help -p --pid --all --by --folded --html --json --pprof --system --state --focus --label --older --watch -n
         --iterations"
       ;;
     doctor) options="-h --help" ;;
@@ -140,6 +140,7 @@ _gosym() {
       ;;
     diff:--sort) _gosym_words "self total" ;;
     diff:--confidence | diff:--fail-above) ;;
+    goroutines:-p | goroutines:--pid) _gosym_pids ;;
     goroutines:--by) _gosym_words "state function creator label:" ;;
     goroutines:--watch) _gosym_words "1s 10s 1m" ;;
     goroutines:-n | goroutines:--iterations) ;;

@@ -162,6 +162,10 @@ std::string with_commas(uint64_t count) {
   return digits;
 }
 
+std::string count_text(uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", with_commas(count), thing, count == 1 ? "" : "s");
+}
+
 namespace {
 
 std::optional<uint64_t> parse_integer(std::string_view text, int base) {

@@ -35,6 +35,8 @@ std::string human_size(uint64_t bytes);
 
 // 29,412.
 std::string with_commas(uint64_t count);
+// "1 sample", "1,024 samples".
+std::string count_text(uint64_t count, std::string_view thing);
 
 // "4a1b20" or "0x4a1b20"; none for anything else, a sign or white space included.
 std::optional<uint64_t> parse_hex(std::string_view text);

@@ -37,8 +37,8 @@ public:
     if (!is_shown_ || seconds == shown_seconds_)
       return;
     shown_seconds_ = seconds;
-    print(stderr, "\rrecording: {} s, {} samples ", seconds,
-          with_commas(recorder.stats().samples));
+    print(stderr, "\rrecording: {} s, {} ", seconds,
+          count_text(recorder.stats().samples, "sample"));
   }
   void erase() const {
     if (is_shown_)
@@ -67,20 +67,20 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
   }
 }
 
-void print_summary(const Recorder::Summary& summary, const RecordingInfo& info,
+void print_summary(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
                    const RecordOptions& options) {
-  print_warnings(summary, info, options);
+  print_warnings(summary, stop, info, options);
   if (options.is_quiet)
     return;
-  print(
-      stderr, "recorded {} {} of {} {} in {:.1f} s, {} lost{}, {} -> {}\n",
-      with_commas(summary.samples), summary.samples == 1 ? "sample" : "samples",
-      with_commas(summary.process_count), summary.process_count == 1 ? "process" : "processes",
-      static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
-      summary.skipped_percent == 0 ? ""
-                                   : fmt::format(", {} skipped", with_commas(summary.skipped)),
-      human_size(summary.file_size),
-      options.output == "-" ? "standard output" : printable(options.output));
+  print(stderr, "recorded {} of {} {} in {:.1f} s, {} lost{}, {} -> {}\n",
+        count_text(summary.samples, "sample"), with_commas(summary.process_count),
+        summary.process_count == 1 ? "process" : "processes",
+        static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
+        summary.skipped_percent == 0
+            ? ""
+            : fmt::format(", {} skipped", with_commas(summary.skipped)),
+        human_size(summary.file_size),
+        options.output == "-" ? "standard output" : printable(options.output));
   if (summary.archived > 0)
     print(stderr, "archived {} {} in it{}\n", summary.archived,
           summary.archived == 1 ? "file" : "files",
@@ -168,7 +168,7 @@ Result<int> record(const RecordOptions& options) {
   // The status is the command's own, as of perf and time; where that is 0, ours.
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();
-  print_summary(summary, info, options);
+  print_summary(summary, *stop, info, options);
   int status = command ? end_command(*stop, *command, *watch, options) : kSuccess;
   bool has_lost_too_much = loss_percent(recorder.stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);

@@ -18,8 +18,12 @@ bool may_not_be_read(const std::string& command) {
   return file && access(file->c_str(), R_OK) != 0;
 }
 
-std::string why_no_samples(const Recorder::Summary& summary, const RecordingInfo& info,
-                           const RecordOptions& options) {
+std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
+                           const RecordingInfo& info, const RecordOptions& options) {
+  // It takes a tenth of a second to make all ready.
+  if (stop == Stop::kTargetsGone)
+    return fmt::format("what was to be recorded has ended {:.1f} s after the recording began",
+                       static_cast<double>(summary.duration_ns) / 1e9);
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
@@ -46,7 +50,7 @@ bool is_unusable(const Recorder::Summary& summary) {
   return summary.lost_events > 0 && summary.unplaced > summary.samples / 2;
 }
 
-void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
+void print_warnings(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
                     const RecordOptions& options) {
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
@@ -108,7 +112,7 @@ void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
     warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
          why_kernel_symbols_are_hidden());
   if (summary.samples == 0)
-    warn(options, "no samples: {}", why_no_samples(summary, info, options));
+    warn(options, "no samples: {}", why_no_samples(summary, stop, info, options));
 }
 
 void tell_start(const Sampler& sampler, const RecordingInfo& info,

@@ -2,6 +2,7 @@
 
 #include "commands/record_options.h"
 #include "record/recorder.h"
+#include "record/watch.h"
 
 // What commands that record say beside their answer, on standard error.
 
@@ -11,7 +12,7 @@ void tell_start(const Sampler& sampler, const RecordingInfo& info,
                 const RecordOptions& options);
 
 // What was lost or is missing, once the recording is finished.
-void print_warnings(const Recorder::Summary& summary, const RecordingInfo& info,
+void print_warnings(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
                     const RecordOptions& options);
 
 // Most of its samples cannot be named by anybody.

@@ -53,7 +53,9 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
     return no_permission(fmt::format("the processes {}", which));
   if (added.empty())
     return errorf("no process {}", which)
-        .with_hint("to start a program: gosym record -- ./program")
+        .with_hint(options.user.empty()
+                       ? "to start a program: gosym record -- ./program"
+                       : "-u is of processes that run already; -a records those of all users")
         .with_exit_status(kNoTarget);
   if (refused > 0)
     warn(options, "{} of {} processes {} left out: no permission to look into them", refused,

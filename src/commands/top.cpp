@@ -293,7 +293,7 @@ Result<int> top(TopOptions& options) {
   int status = command ? end_command(*stop, *command, *watch, options.record) : kSuccess;
   if (!shown)
     return std::move(shown).error();
-  print_warnings(recording.summary(), recording.info(), options.record);
+  print_warnings(recording.summary(), *stop, recording.info(), options.record);
   if (!options.save.empty()) {
     if (auto saved = recording.save(plan->window_ns, options.save); !saved)
       return std::move(saved).error();

@@ -303,9 +303,8 @@ std::string make_few_note(const Profile& profile) {
   if (profile.total_count() >= kFewSamples || has_intervals(profile.event()) ||
       !profile.info.has_counts)
     return {};
-  return fmt::format(
-      "few        {} samples: shares are rough; record longer, or at a higher rate\n",
-      with_commas(profile.total_count()));
+  return fmt::format("few        {}: shares are rough; record longer, or at a higher rate\n",
+                     count_text(profile.total_count(), "sample"));
 }
 
 }  // namespace
@@ -438,8 +437,8 @@ std::vector<std::string> make_origins(const Profile& profile) {
   for (size_t i = 0; i < std::min(counts.size(), kMaxShown); i++) {
     const ProfiledRecording& one = profile.recordings[i];
     lines.push_back(fmt::format(
-        "{:<11}{}: {} samples{}, {}", is_given ? "read" : "recorded", printable(one.name),
-        with_commas(counts[i]),
+        "{:<11}{}: {}{}, {}", is_given ? "read" : "recorded", printable(one.name),
+        count_text(counts[i], "sample"),
         one.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds(one.duration_ns)),
         when_and_where(one.start_realtime_ns, one.info)));
   }
@@ -452,7 +451,7 @@ std::vector<std::string> make_origins(const Profile& profile) {
 // "610 samples of cpu-clock at 99 Hz: 6.16 s of CPU time"
 std::string recorded_amount(const Profile& profile, const Amounts& amounts, bool has_event) {
   std::string what = printable(amount_text(profile.event()));
-  return fmt::format("{} samples{}: {} {}{}", with_commas(profile.total_count()),
+  return fmt::format("{}{}: {} {}{}", count_text(profile.total_count(), "sample"),
                      has_event ? " of " + printable(event_text(profile.event())) : "",
                      with_unit(amounts, amounts.total()), profile.measures_time() ? "of " : "",
                      what);
@@ -462,7 +461,7 @@ std::string recorded_amount(const Profile& profile, const Amounts& amounts, bool
 // inuse_space".
 std::string given_amount(const Profile& profile, const Amounts& amounts) {
   const RecordedEvent& event = profile.event();
-  std::string counted = fmt::format("{} samples", with_commas(profile.total_count()));
+  std::string counted = count_text(profile.total_count(), "sample");
   if (event.name == "samples")
     return counted;
   std::string amount = fmt::format("{} of {}", with_unit(amounts, amounts.total()),

@@ -262,6 +262,10 @@ std::vector<std::string> outputs_of(const GoroutinesOptions& options) {
 }
 
 Result<int> run_goroutines(const GoroutinesOptions& options) {
+  if (options.process.empty())
+    return Error("of which process?")
+        .with_hint("gosym goroutines 4242, or a name, or a core file")
+        .with_exit_status(kUsage);
   auto filter = make_filter(options);
   if (!filter)
     return std::move(filter).error();
@@ -336,14 +340,19 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
        {{.names = "PID|NAME|CORE",
          .help = "Process of a Go program, by PID or name, or its core file",
          .set = into(options.process),
-         .check = check_process,
-         .is_required = true},
+         .check = check_process},
         {.names = "PROGRAM",
          .help = "Program of the core file, if it is not at its path",
          .set = into(options.program),
          .check = check_given}}},
       {"What to show",
-       {{.names = "--all",
+       {{.names = "-p,--pid",
+         .value = "PID|NAME",
+         .help = "The process, in the words of record",
+         .set = into(options.process),
+         .check = check_process,
+         .excludes = {"PROGRAM"}},
+        {.names = "--all",
          .help = "Show each goroutine by itself, in the form of Go's tracebacks",
          .set = into(options.is_all)},
         {.names = "--by",
