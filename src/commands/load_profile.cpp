@@ -12,6 +12,7 @@
 #include "profile/collector_cost.h"
 #include "profile/creators.h"
 #include "profile/go_stacks.h"
+#include "profile/idle_threads.h"
 #include "profile/scheduler_frames.h"
 #include "symbolize/given_names.h"
 #include "symbolize/make_profile.h"
@@ -452,6 +453,9 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
     return no_samples(options, recordings, profile);
 
   hide_scheduler(profile);
+  label_idle_threads(profile);
+  if (format.is_for_people && !options.has_idle && !options.is_compared)
+    leave_out_idle_threads(profile);
   // What is selected by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);

@@ -384,6 +384,10 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       {.names = "--charge-gc",
        .help = "Charge Go's garbage collection to the stacks that allocate: an estimate",
        .set = into(options.charges_collector)});
+  selection.options.push_back(
+      {.names = "--idle",
+       .help = "Show waits of idle threads of Go's runtime with the others",
+       .set = into(options.has_idle)});
   return {view_options(options.view),
           std::move(filters),
           std::move(selection),

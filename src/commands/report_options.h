@@ -46,6 +46,7 @@ struct ReportOptions {
   bool has_goids = false;
   bool has_creators = false;       // of goroutines, as the roots of their stacks
   bool charges_collector = false;  // to those who allocate
+  bool has_idle = false;           // waits of idle threads, where they would be left out
   bool is_strict = false;
   std::string max_loss;
   bool is_verbose = false;

@@ -25,6 +25,7 @@
 #include "live/live_recording.h"
 #include "profile/accumulated_profile.h"
 #include "profile/go_stacks.h"
+#include "profile/idle_threads.h"
 #include "profile/scheduler_frames.h"
 
 namespace gosym {
@@ -111,6 +112,8 @@ public:
     if (!named)
       return std::move(named).error();
     hide_scheduler(named->profile);
+    label_idle_threads(named->profile);
+    leave_out_idle_threads(named->profile);
     if (!options_.keeps_wrappers)
       hide_wrappers(named->profile);
     if (!is_shown_in_browser(options_))  // which selects itself

@@ -11,6 +11,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
+#include "profile/idle_threads.h"
 #include "view/frame_keys.h"
 
 namespace gosym {
@@ -123,7 +124,9 @@ private:
           sequence.push_back(shown_as_[to_index(location)]);
         number = stacks.number(sequence);
       }
-      uint32_t comm = text_id(safe(profile_.strings[sample.comm]));
+      bool is_idle = profile_.strings[sample.state] == kIdleThread;
+      uint32_t comm = text_id(safe(profile_.strings[sample.comm]) +
+                              (is_idle ? fmt::format(" [{}]", kIdleThread) : ""));
       uint32_t line = lines.number(std::array{comm, number});
       if (line == lines_.size())
         lines_.push_back({comm, sample.stack, 0});

@@ -14,23 +14,25 @@ namespace gosym {
 namespace {
 
 constexpr Format kFormats[] = {
-    {"text", EventsWritten::kEach, false, true, false, false, "",
+    {"text", EventsWritten::kEach, false, true, true, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_text(p, o)); }},
-    {"csv", EventsWritten::kFirst, false, true, false, false, "",
+    {"csv", EventsWritten::kFirst, false, true, false, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) {
        w(csv_of(make_table(p, o)));
      }},
-    {"md", EventsWritten::kEach, false, true, false, false, "",
+    {"md", EventsWritten::kEach, false, true, true, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_markdown(p, o)); }},
-    {"json", EventsWritten::kFirst, false, false, false, false, "",
+    {"json", EventsWritten::kFirst, false, false, false, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_report_json(p, o)); }},
-    {"folded", EventsWritten::kFirst, false, false, false, false, "flamegraph.pl {} > cpu.svg",
+    {"folded", EventsWritten::kFirst, false, false, false, false, false,
+     "flamegraph.pl {} > cpu.svg",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_folded(p, w); }},
-    {"pprof", EventsWritten::kTogether, true, false, true, false, "go tool pprof -http=: {}",
+    {"pprof", EventsWritten::kTogether, true, false, false, true, false,
+     "go tool pprof -http=: {}",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
-    {"html", EventsWritten::kTogether, true, false, false, true, "open it in a browser",
+    {"html", EventsWritten::kTogether, true, false, true, false, true, "open it in a browser",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_html(p, w); }},
-    {"svg", EventsWritten::kFirst, false, false, false, false, "attach it to a ticket",
+    {"svg", EventsWritten::kFirst, false, false, true, false, false, "attach it to a ticket",
      [](const Profile& p, const ViewOptions&, const Write& w) { w(make_svg(p)); }},
 };
 

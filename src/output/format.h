@@ -20,6 +20,7 @@ struct Format {
   EventsWritten events;  // `write` takes several with kTogether only
   bool is_binary;
   bool has_views;                 // writes what ViewOptions::view and `by` ask for
+  bool is_for_people;             // without waits that tell them nothing (idle_threads.h)
   bool is_for_tools;              // that know functions by the names that the linker gave them
   bool is_whole;                  // whose the samples are, when they came, all names: read back
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it

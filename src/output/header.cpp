@@ -519,6 +519,11 @@ std::string make_header(const Profile& profile, const Amounts& amounts, size_t m
     lines.push_back(fmt::format("processes  {}", list_processes(profile, max_processes)));
   if (std::string states = list_states(profile); !states.empty())
     lines.push_back(fmt::format("states     {}", states));
+  if (profile.idle_ns > 0 && has_intervals(profile.event()))
+    lines.push_back(fmt::format(
+        "idle       {:.2f} s more in idle threads of Go's runtime, see --idle; what "
+        "goroutines wait for: record --wall",
+        seconds(profile.idle_ns)));
   if (std::string counts = goroutine_counts(profile); !counts.empty())
     lines.push_back(fmt::format("goroutines {}", counts));
   if (std::string thresholds = list_thresholds(profile); !thresholds.empty())

@@ -6,6 +6,7 @@
 #include "output/amounts.h"
 #include "output/json.h"
 #include "profile/collector_cost.h"
+#include "profile/idle_threads.h"
 #include "view/call_tree.h"
 #include "view/processes.h"
 #include "view/totals.h"
@@ -101,11 +102,21 @@ private:
     json_.begin_object();
     json_.field("samples", profile_.total_count());
     json_.field("value", value(amounts_.total()));
+    if (uint64_t idle = idle_amount(); idle > 0)
+      json_.field("idle_value", value(idle));
     const std::string& unit = profile_.event().unit;
     json_.field("unit", profile_.measures_time() ? "nanoseconds"
                         : unit.empty()           ? "events"
                                                  : std::string_view(unit));
     json_.end_object();
+  }
+
+  // Of the total, what idle threads waited.
+  uint64_t idle_amount() const {
+    uint64_t idle = 0;
+    for (const SampleCount& sample : profile_.samples)
+      idle += profile_.strings[sample.state] == kIdleThread ? profile_.amount(sample) : 0;
+    return idle;
   }
 
   void write_quality() {

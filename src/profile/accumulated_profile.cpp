@@ -105,6 +105,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     sample.recording += first_recording;
     add_sample(sample, is_short);
   }
+  profile_.idle_ns += part.idle_ns;
   for (RaisedThreshold raised : part.raised_thresholds) {
     raised.recording += first_recording;
     raised.process = ids.strings[static_cast<size_t>(raised.process)];

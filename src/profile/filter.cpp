@@ -100,7 +100,8 @@ bool keeps_comm(const std::vector<std::string>& wanted, std::string_view thread,
          });
 }
 
-// Drops the stacks of which there are no samples.
+}  // namespace
+
 void drop_unused_stacks(Profile& profile) {
   SequencePool<LocationId> stacks;
   std::vector<uint32_t> new_stacks(profile.stack_count());
@@ -108,8 +109,6 @@ void drop_unused_stacks(Profile& profile) {
     new_stacks[to_index(sample.stack)] = stacks.intern(profile.stack(sample.stack));
   replace_stacks(profile, std::move(stacks), new_stacks);
 }
-
-}  // namespace
 
 void apply(const Filter& filter, Profile& profile) {
   std::vector<bool> keeps_set;

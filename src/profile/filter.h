@@ -61,6 +61,9 @@ struct Filter {
 // dropped if it is no longer of all of them.
 void apply(const Filter& filter, Profile& profile);
 
+// Leaves out the stacks that no sample has any more.
+void drop_unused_stacks(Profile& profile);
+
 // Makes the steps of time of a profile longer, by the factor that comes next to the length that
 // is asked for, and adds up what has become equal. 0: samples have no time any more.
 void widen_steps(Profile& profile, uint64_t step);

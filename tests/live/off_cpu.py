@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, Skip, call, compiled, folded, go, gosym, new_place,
-                    pprof_file, recording, run, wait_for)
+                    pprof, pprof_file, recording, run, wait_for)
 
 # It fills what is allocated, which takes a helper that is started for the last waits a tenth of a second.
 os.environ.pop("MALLOC_PERTURB_", None)
@@ -277,6 +277,33 @@ func main() {
     assert "main.serve" in text and "futex" in text, text
 
 
+def idle_threads_of_gos_runtime_are_told_apart():
+    """What nothing but the runtime waits for is one line, outside of what is shown; nothing of it is lost."""
+    program = compiled(go("debian"), "build", "-buildvcs=false", "-ldflags=-s -w", output=new_place("requests"),
+                       cwd=FIXTURES / "requests", env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
+    file = new_place("cpu.raw")
+    with subprocess.Popen([program, "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        gosym("record", "-q", "-e", "off-cpu", "-p", process.pid, "-d", "2s", "-o", file)
+        process.stdin.close()
+    text, whole = gosym("report", file).out, gosym("report", "--idle", file).out
+    idle = re.search(r"^idle +([\d.]+) s more in idle threads of Go's runtime, see --idle; .* record --wall$", text, re.M)
+    told, all_told = (float(re.search(r": ([\d.]+) s of waiting in", one)[1]) for one in (text, whole))
+    assert abs(told + float(idle[1]) - all_told) < 0.03, (text, whole)
+    assert float(idle[1]) > 1 and "\nidle " not in whole, (text, whole)  # of the watchman alone two
+    totals = json.loads(gosym("report", "--json", file).out)["totals"]
+    assert abs(totals["idle_value"] / 1e9 - float(idle[1])) < 0.01, (totals, text)
+    of_idle = [stack for stack in folded(file) if stack.comm.endswith(" [idle thread of Go's runtime]")]
+    assert abs(sum(stack.count for stack in of_idle) - totals["idle_value"]) < 1000, (of_idle, totals)
+    profile = pprof(file)
+    for sample in profile.samples:
+        functions = {line.function for location in sample.locations for line in profile.locations[location].lines}
+        if functions & {"runtime.stopm", "runtime.sysmon", "runtime.findRunnable"}:
+            assert sample.labels["state"] != "sleeping", (functions, sample)
+        if sample.labels["state"] == "idle thread of Go's runtime":
+            assert not [function for function in functions if function.startswith("main.")], functions
+
+
 def cgroup_with_a_quota():
     """A cgroup that may use a hundredth of a CPU, whatever there is to be had."""
     for root, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "300000", "cpu.cfs_quota_us": "3000"}),
@@ -441,6 +468,7 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
           one_wait_from_before_to_after_is_a_sample),
          ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
          ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
+         ("idle threads of Go's runtime are told apart", idle_threads_of_gos_runtime_are_told_apart),
          ("the first screen tells of a throttled cgroup", the_first_screen_tells_of_a_throttled_cgroup),
          ("the first screen tells of a throttled Go program",
           the_first_screen_tells_of_a_throttled_go_program)),

@@ -8,6 +8,7 @@
 
 #include "profile/collector_cost.h"
 #include "profile/creators.h"
+#include "profile/idle_threads.h"
 #include "profile/scheduler_frames.h"
 
 namespace gosym::go_stacks_test {
@@ -197,6 +198,46 @@ TEST_CASE(
         "runtime.newobject main.f ");
   CHECK(shown_of({}, {"runtime.gopark", "runtime.bgsweep"}, "GC sweep wait") ==
         "runtime.gopark runtime.bgsweep ");
+}
+
+TEST_CASE("stacks: waits of threads that Go's runtime keeps idle are told apart") {
+  using List = std::vector<std::string_view>;
+  auto make_wait = [](const List& user, std::string_view state, StackBuilder& make) {
+    make.profile.info.events = {{"off-cpu", 0, 10'000'000, "nanoseconds"}};
+    std::vector<LocationId> ids;
+    for (std::string_view name : user)
+      ids.push_back(make.add({{name, kNormal}}));
+    make.sample(ids);
+    make.profile.samples.back().state = make.profile.strings.intern(state);
+    make.profile.samples.back().weight = 1000;
+  };
+  auto state_of = [&](const List& user, std::string_view state) {
+    StackBuilder make;
+    make_wait(user, state, make);
+    label_idle_threads(make.profile);
+    return std::string(make.profile.strings[make.profile.samples[0].state]);
+  };
+  const List stopped = {"runtime.futex", "runtime.mPark", "runtime.stopm", "runtime.schedule"};
+  CHECK(state_of(stopped, "sleeping") == kIdleThread);
+  CHECK(state_of(stopped, "waiting for a CPU") == "waiting for a CPU");
+  CHECK(state_of({"runtime.usleep", "runtime.sysmon", "runtime.mstart"}, "sleeping") ==
+        kIdleThread);
+  CHECK(state_of({"futex_wait", "main.f", "runtime.stopm"}, "sleeping") == "sleeping");
+  CHECK(state_of({"runtime.futex", "main.f"}, "sleeping") == "sleeping");
+  CHECK(state_of({}, "sleeping") == "sleeping");
+
+  StackBuilder make;
+  make_wait(stopped, "sleeping", make);
+  label_idle_threads(make.profile);
+  leave_out_idle_threads(make.profile);
+  CHECK(make.profile.samples.size() == 1);  // there is nothing else
+  CHECK(make.profile.idle_ns == 0);
+  make_wait({"main.f"}, "sleeping", make);
+  label_idle_threads(make.profile);
+  leave_out_idle_threads(make.profile);
+  REQUIRE(make.profile.samples.size() == 1);
+  CHECK(stack_text(make.profile, make.profile.samples[0]) == "main.f ");
+  CHECK(make.profile.idle_ns == 1000);
 }
 
 namespace {
