@@ -243,14 +243,20 @@ static __always_inline __u64 weight_of(__u64 length, __u32 doublings) {
   return length > least ? length : least;
 }
 
+// Who woke it, of the wait for a CPU as well that came of it; nobody if it was preempted.
+static __always_inline void set_waker(struct gosym_sample* sample,
+                                      const struct gosym_wait* wait) {
+  sample->waker = wait->waker;
+  __builtin_memcpy(sample->waker_comm, wait->waker_comm, sizeof(sample->waker_comm));
+}
+
 static __always_inline void set_slept(struct gosym_sample* sample,
                                       const struct gosym_wait* wait, struct parts parts) {
   sample->time = wait->left + parts.slept;
   sample->weight = weight_of(parts.slept, parts.doublings);
   sample->doublings = parts.doublings;
   sample->state = wait->state;
-  sample->waker = wait->waker;
-  __builtin_memcpy(sample->waker_comm, wait->waker_comm, sizeof(sample->waker_comm));
+  set_waker(sample, wait);
 }
 
 static __always_inline void set_waited(struct gosym_sample* sample,
@@ -261,8 +267,7 @@ static __always_inline void set_waited(struct gosym_sample* sample,
   sample->doublings = parts.doublings;
   sample->state =
       wait->state < GOSYM_STATE_WAITING_FOR_CPU ? GOSYM_STATE_WAITING_FOR_CPU : wait->state;
-  sample->waker = 0;
-  sample->waker_comm[0] = 0;
+  set_waker(sample, wait);
 }
 
 static __always_inline void take_wait(void* ctx, const struct gosym_wait* wait,

@@ -145,6 +145,11 @@ def wakers_are_named():
         amounts = wakers(role)
         assert sum(amounts[waker] for waker in known) > 0.9 * amounts.total() > 0, (role, amounts)
     assert re.search(r"  answer \(\d+\)$", gosym("report", file, "--by", "waker").out, re.M)
+    # Who woke a thread is why it waits for a CPU then; of one that was preempted nobody is.
+    woken = {(wait.tid, wait.end): wait.waker for wait in waits if wait.state == "sleeping"}
+    known = [wait for wait in waits if wait.state == "waiting for a CPU" and (wait.tid, wait.begin) in woken]
+    assert len(known) > 100 and all(wait.waker == woken[wait.tid, wait.begin] for wait in known), known[:10]
+    assert any(not wait.waker for wait in waits if wait.tid == tids["spin"]), waits
 
 
 def stacks_end_where_a_thread_waits():
