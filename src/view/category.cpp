@@ -657,7 +657,7 @@ bool is_within(std::string_view package, std::string_view path) {
 
 // Where programs, threads and goroutines begin, or what calls them on another stack or under
 // labels: all other work is below these, so that they say nothing of its kind.
-constexpr std::string_view kRoots[] = {
+constexpr std::string_view kStackRoots[] = {
     "runtime.goexit",
     "runtime.mcall",
     "runtime.mstart",
@@ -695,7 +695,7 @@ Category category_of(std::string_view name, std::string_view package, std::strin
     const CategoryRow* row = longest(kKernelFunctions, begins(name));
     return row ? of_row(row) : Category{kKernel, Category::Kind::kOther};
   }
-  if (std::ranges::find(kRoots, name) != std::end(kRoots))
+  if (std::ranges::find(kStackRoots, name) != std::end(kStackRoots))
     return {kRoot, Category::Kind::kOther};
   if (package.empty())
     if (const CategoryRow* row = longest(kNative, begins(name)))
