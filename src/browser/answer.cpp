@@ -15,7 +15,7 @@ namespace gosym::browser {
 namespace {
 
 bool is_same_selection(const Query& a, const Query& b) {
-  return a.event == b.event && a.selection.to_string() == b.selection.to_string();
+  return a.event == b.event && a.selection == b.selection;
 }
 
 std::shared_ptr<const Profile> profile_of(const Recorded& recorded, const Query& query,
@@ -128,7 +128,7 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
   auto result = std::make_shared<PathTree>();
   std::vector<uint64_t> hashes;
   for (const ViewKey& key : tree.keys)
-    hashes.push_back(std::hash<std::string>()(key.text));
+    hashes.push_back(key.identity != 0 ? key.identity : std::hash<std::string>()(key.text));
   std::vector<uint32_t> open = {0};  // the last node of each depth
   result->paths = {kRootPath};
   result->parents = {0};
@@ -137,7 +137,7 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
     open.resize(node.depth);
     uint32_t parent = open.back();
     open.push_back(i);
-    // An odd factor, so that the order of the names matters.
+    // An odd factor, so that the order of the keys matters.
     uint64_t path = (result->paths[parent] + hashes[to_index(node.key)]) * 0x9e3779b97f4a7c15;
     result->paths.push_back(path ^ (path >> 29));
     result->parents.push_back(parent);
@@ -157,9 +157,9 @@ std::shared_ptr<const PathTree> tree_of(const Selected& selected, const FrameKey
 }
 
 std::shared_ptr<const PathTree> around(const Selected& selected, const FrameKeys& keys,
-                                       Direction direction, const std::string& centre) {
+                                       Direction direction, const ChosenKey& centre) {
   return with_paths(calls_around(*selected.profile, selected.stacks, keys, direction,
-                                 [&](const ViewKey& key) { return key.text == centre; }));
+                                 [&](const ViewKey& key) { return centre.is(key); }));
 }
 
 uint64_t matched_amount(const Selected& selected, const FrameKeys& keys,
@@ -212,8 +212,8 @@ bool selects_same(const Query& a, const Query& b) {
 std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
   std::vector<std::string> words;
   const Selection& selection = query.selection;
-  auto add = [&](std::string_view what, const std::vector<Pattern>& patterns) {
-    for (const Pattern& pattern : patterns)
+  auto add = [&](std::string_view what, const auto& patterns) {
+    for (const auto& pattern : patterns)
       words.push_back(fmt::format("{} {}", what, printable(pattern.text())));
   };
   add("with", selection.focus);

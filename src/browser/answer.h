@@ -40,8 +40,8 @@ struct Entries {
   std::vector<uint32_t> by_name;
 };
 
-// A call tree whose nodes are known again in another one by their path: a hash of all names
-// from the root on.
+// A call tree whose nodes are known again in another one by their path: a hash of what all
+// keys from the root on are.
 inline constexpr uint64_t kRootPath = 1;
 struct PathTree {
   CallTree tree;
@@ -66,9 +66,9 @@ struct Code {
   std::vector<CodeLine> lines = {};
   std::string problem = {};  // why there is none; empty: there is
 };
-// Finds code by the name of its function. May take long: it opens files.
+// Finds the code of a function. May take long: it opens files.
 using FindCode = std::function<Code(
-    const Profile& profile, std::span<const SampleCount> samples, const std::string& function)>;
+    const Profile& profile, std::span<const SampleCount> samples, const ChosenKey& function)>;
 
 // What a query asked for. Parts are shared with the answer before that has them alike.
 struct Answer {

@@ -27,9 +27,8 @@ Evidence evidence_of(const Answer& answer, const ViewKey& key) {
   for (size_t i = 0; i < profile.locations.size(); i++) {
     const Location& location = profile.locations[i];
     std::span<const KeyId> ids = keys.of(static_cast<LocationId>(i));
-    auto found = std::ranges::find_if(ids, [&](KeyId id) {
-      return keys[id].text == key.text && keys[id].image == key.image;
-    });
+    auto found =
+        std::ranges::find_if(ids, [&](KeyId id) { return keys[id].identity == key.identity; });
     if (found == ids.end())
       continue;
     evidence.addresses++;
@@ -53,7 +52,7 @@ std::vector<std::string> details_of(const Answer& answer, const ViewKey& key) {
     lines.push_back(fmt::format("{:<10} {}", what, text));
   };
   auto total = std::ranges::find_if(answer.entries->totals, [&](const Total& one) {
-    return answer.entries->keys[one.key].text == key.text;
+    return answer.entries->keys[one.key].identity == key.identity;
   });
   if (total != answer.entries->totals.end() && total->function != ViewKey::kNoFunction) {
     const Function& function = profile.functions[to_index(total->function)];

@@ -320,8 +320,8 @@ private:
     std::string around = fmt::format("  {} total, {} self; below: what it calls",
                                      with_unit(root.total), with_unit(root.self));
     size_t room = width() - std::min<size_t>(width(), 10);
-    std::string centre =
-        cut_name(answer_.query.centre, room - std::min(room / 2, display_width(around)));
+    std::string centre = cut_name(answer_.query.centre.label(),
+                                  room - std::min(room / 2, display_width(around)));
     size_t x = grid_.write(10, middle, centre, Look::kActive);
     grid_.write(x, middle, around, Look::kBar);
     draw_outline(*answer_.callees, state_.callees, middle + 1, halves.callees, false,
@@ -381,7 +381,7 @@ private:
     }
     const Code& code = *answer_.code;
     if (!code.problem.empty()) {
-      grid_.write(1, layout_.titles, answer_.query.code, Look::kTitle);
+      grid_.write(1, layout_.titles, answer_.query.code.label(), Look::kTitle);
       grid_.write(1, layout_.body, cut_at_end(code.problem, width() - 1), Look::kWarning);
       return;
     }
@@ -395,7 +395,7 @@ private:
       number(layout_.titles, 17, title_of("self", amounts_), Look::kTitle);
       number(layout_.titles, 36, title_of("total", amounts_), Look::kTitle);
     }
-    grid_.write(code_begin, layout_.titles, answer_.query.code, Look::kTitle);
+    grid_.write(code_begin, layout_.titles, answer_.query.code.label(), Look::kTitle);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.code.top + line;
       if (row >= code.lines.size())

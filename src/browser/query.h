@@ -44,8 +44,8 @@ struct Query {
   std::vector<Dimension> groups = {};  // above the tree
   // The entry whose callers and callees are wanted, and the function whose code is; empty:
   // none.
-  std::string centre = {};
-  std::string code = {};
+  ChosenKey centre = {};
+  ChosenKey code = {};
   std::optional<Pattern> search = {};
   std::optional<Dimension> menu = {};  // whose texts are wanted, with what each has
 };

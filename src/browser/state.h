@@ -44,7 +44,7 @@ struct State {
   bool is_share_of_shown = false;  // percentages are of what is shown, not of all
 
   ListState functions;
-  std::string function;  // text of the entry that has the cursor
+  uint64_t function = 0;  // identity of the entry that has the cursor; 0: of the first line
   OutlineState tree;
   OutlineState callers;
   OutlineState callees;
@@ -53,7 +53,7 @@ struct State {
   uint64_t box = kRootPath;     // path of the node that has the cursor
   size_t flame_top = 0;         // its first row on the screen
   ListState code;
-  std::string code_shown;  // the function whose hottest line was gone to
+  ChosenKey code_shown;  // the function whose hottest line was gone to
 
   Overlay overlay = Overlay::kNone;
   ListState menu;

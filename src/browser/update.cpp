@@ -105,16 +105,16 @@ void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
 
 void settle_functions(State& state, const Answer& answer, size_t rows) {
   const std::vector<uint32_t>& order = function_rows(state, answer);
-  auto text = [&](uint32_t row) -> const std::string& {
-    return answer.entries->keys[answer.entries->totals[row].key].text;
+  auto identity = [&](uint32_t row) {
+    return answer.entries->keys[answer.entries->totals[row].key].identity;
   };
-  bool is_there =
-      state.functions.row < order.size() && text(order[state.functions.row]) == state.function;
-  if (!is_there && !state.function.empty())
-    if (auto found = std::ranges::find(order, state.function, text); found != order.end())
+  bool is_there = state.functions.row < order.size() &&
+                  identity(order[state.functions.row]) == state.function;
+  if (!is_there && state.function != 0)
+    if (auto found = std::ranges::find(order, state.function, identity); found != order.end())
       state.functions.row = static_cast<size_t>(found - order.begin());
   keep_on_screen(state.functions, order.size(), rows);
-  state.function = order.empty() ? "" : text(order[state.functions.row]);
+  state.function = order.empty() ? 0 : identity(order[state.functions.row]);
 }
 
 void settle_flame(State& state, const Answer& answer, size_t rows) {
@@ -148,11 +148,9 @@ const ViewKey* key_at(const PathTree* tree, uint32_t node) {
   return tree && node != 0 ? &tree->tree.key_of(tree->tree.nodes[node]) : nullptr;
 }
 
-// Null: there is none of this text.
-const ViewKey* entry_of(const Answer& answer, std::string_view text) {
-  std::span<const ViewKey> all = answer.entries->keys.all();
-  auto found = std::ranges::find(all, text, &ViewKey::text);
-  return found == all.end() ? nullptr : &*found;
+// An entry as what is chosen.
+ChosenKey chosen_of(const Answer& answer, const ViewKey& key) {
+  return answer.entries->keys.choose(answer.profile(), key);
 }
 
 void go_to(State& state, Page page) {
@@ -200,13 +198,18 @@ void show_all(State& state) {
   state.query.time = {};
 }
 
-void select_entry(State& state, const ViewKey* key, std::vector<Pattern> Selection::*patterns) {
+void select_entry(State& state, const Answer& answer, const ViewKey* key,
+                  std::vector<FunctionChoice> Selection::*choices) {
   if (!key || state.query.by != Dimension::Kind::kFunction) {
     state.message = key ? "m goes back to functions, which can be chosen" : "nothing is chosen";
     return;
   }
+  if (key->identity == 0) {
+    state.message = "that is whose the samples are: t, p, L, C choose by it";
+    return;
+  }
   remember(state);
-  (state.query.selection.*patterns).push_back(Pattern::literal(key->text));
+  (state.query.selection.*choices).emplace_back(chosen_of(answer, *key));
 }
 
 void open_prompt(State& state, Ask ask) {
@@ -240,25 +243,30 @@ void open_label_menu(State& state, const Answer& answer) {
   open_menu(state, {.kind = Dimension::Kind::kLabel, .label = key});
 }
 
-void look_at(State& state, const ViewKey* key) {
-  if (!key) {
-    state.message = "nothing is chosen";
+void look_at(State& state, const Answer& answer, const ViewKey* key) {
+  if (!key || key->identity == 0) {
+    state.message = key ? "that is whose the samples are, and no call" : "nothing is chosen";
     return;
   }
-  state.query.centre = key->text;
+  state.query.centre = chosen_of(answer, *key);
   state.callers = {};
   state.callees = {};
   state.part = Part::kCentre;
   go_to(state, Page::kAround);
 }
 
-void look_at_code(State& state, const ViewKey* key) {
+// Of a line it is the code of its function.
+void look_at_code(State& state, const Answer& answer, const ViewKey* key) {
   if (!key || !key->is_named || key->function == ViewKey::kNoFunction) {
     state.message = "no function is chosen";
     return;
   }
-  state.query.code = key->text;
-  state.code_shown.clear();
+  ChosenKey chosen = chosen_of(answer, *key);
+  if (key->identity != key->function_identity)
+    chosen.text = printable(answer.profile().name_of(key->function));
+  chosen.identity = key->function_identity;
+  state.query.code = std::move(chosen);
+  state.code_shown = {};
   go_to(state, Page::kCode);
 }
 
@@ -267,7 +275,7 @@ void change_sort(State& state) {
                : state.sort == SortBy::kTotal ? SortBy::kName
                                               : SortBy::kSelf;
   state.functions = {};
-  state.function.clear();
+  state.function = 0;
   state.message = state.sort == SortBy::kSelf    ? "sorted by self"
                   : state.sort == SortBy::kTotal ? "sorted by total"
                                                  : "sorted by name";
@@ -278,9 +286,9 @@ void change_entries(State& state) {
   constexpr By kOrder[] = {By::kFunction, By::kLine, By::kModule, By::kPackage, By::kCategory};
   const auto* at = std::ranges::find(kOrder, state.query.by);
   state.query.by = at == std::end(kOrder) || at + 1 == std::end(kOrder) ? kOrder[0] : at[1];
-  state.query.centre.clear();
+  state.query.centre = {};
   state.functions = {};
-  state.function.clear();
+  state.function = 0;
   if (state.page == Page::kAround)
     state.page = Page::kFunctions;
   state.message = "by " + to_string(Dimension{.kind = state.query.by});
@@ -318,7 +326,7 @@ void find_function(State& state, const Answer& answer, const Pattern& pattern, b
     if (!is_match(pattern, &key))
       continue;
     state.functions.row = row;
-    state.function = key.text;
+    state.function = key.identity;
     return;
   }
   state.message = "no function matches";
@@ -416,11 +424,12 @@ void answer_prompt(State& state, const Answer& answer) {
   }
   remember(state);
   Selection& selection = state.query.selection;
-  std::vector<Pattern>& patterns = state.ask == Ask::kFocus    ? selection.focus
-                                   : state.ask == Ask::kIgnore ? selection.ignore
-                                   : state.ask == Ask::kHide   ? selection.hide
-                                                               : selection.modules;
-  patterns.push_back(*std::move(pattern));
+  if (state.ask == Ask::kModule)
+    return selection.modules.push_back(*std::move(pattern));
+  std::vector<FunctionChoice>& choices = state.ask == Ask::kFocus    ? selection.focus
+                                         : state.ask == Ask::kIgnore ? selection.ignore
+                                                                     : selection.hide;
+  choices.emplace_back(*std::move(pattern));
 }
 
 void update_prompt(State& state, const Key& key, const Answer& answer) {
@@ -640,7 +649,7 @@ void move_in_functions(State& state, const Key& key, const Answer& answer) {
     return;
   state.functions.row = moved(state.functions.row, *by, rows.size());
   const Total& total = answer.entries->totals[rows[state.functions.row]];
-  state.function = answer.entries->keys[total.key].text;
+  state.function = answer.entries->keys[total.key].identity;
 }
 
 void move_in_code(State& state, const Key& key, const Answer& answer) {
@@ -658,9 +667,9 @@ void move_in_code(State& state, const Key& key, const Answer& answer) {
 void move_around(State& state, const Key& key, const Answer& answer) {
   if (key.kind == Kind::kEnter) {
     if (state.part == Part::kCentre)
-      look_at_code(state, entry_at_cursor(state, answer));
+      look_at_code(state, answer, entry_at_cursor(state, answer));
     else
-      look_at(state, entry_at_cursor(state, answer));
+      look_at(state, answer, entry_at_cursor(state, answer));
     return;
   }
   auto by = lines_of(key, 1);
@@ -683,7 +692,7 @@ void move_in_page(State& state, const Key& key, const Answer& answer) {
   switch (state.page) {
     case Page::kFunctions:
       if (key.kind == Kind::kEnter || key.kind == Kind::kRight)
-        return look_at(state, entry_at_cursor(state, answer));
+        return look_at(state, answer, entry_at_cursor(state, answer));
       return move_in_functions(state, key, answer);
     case Page::kAround:
       return move_around(state, key, answer);
@@ -712,9 +721,9 @@ void go_back(State& state) {
 void choose_page(State& state, Page page, const Answer& answer) {
   // Both are of a function: without one, of that at the cursor.
   if (page == Page::kAround && (state.query.centre.empty() || !answer.callers))
-    return look_at(state, entry_at_cursor(state, answer));
+    return look_at(state, answer, entry_at_cursor(state, answer));
   if (page == Page::kCode && state.query.code.empty())
-    return look_at_code(state, entry_at_cursor(state, answer));
+    return look_at_code(state, answer, entry_at_cursor(state, answer));
   go_to(state, page);
 }
 
@@ -751,7 +760,7 @@ void click(State& state, const Key& key, const Answer& answer) {
     if (row == state.functions.row)
       return move_in_page(state, enter, answer);
     state.functions.row = row;
-    state.function = answer.entries->keys[answer.entries->totals[rows[row]].key].text;
+    state.function = answer.entries->keys[answer.entries->totals[rows[row]].key].identity;
     return;
   }
   if (state.page == Page::kCode) {
@@ -824,22 +833,22 @@ bool open_by_character(State& state, char32_t character) {
 }
 
 // What is done with the entry at the cursor, null for none. False: the character does not.
-bool use_entry(State& state, char32_t character, const ViewKey* key) {
+bool use_entry(State& state, char32_t character, const Answer& answer, const ViewKey* key) {
   switch (character) {
     case 'f':
-      select_entry(state, key, &Selection::focus);
+      select_entry(state, answer, key, &Selection::focus);
       return true;
     case 'x':
-      select_entry(state, key, &Selection::ignore);
+      select_entry(state, answer, key, &Selection::ignore);
       return true;
     case 'd':
-      select_entry(state, key, &Selection::hide);
+      select_entry(state, answer, key, &Selection::hide);
       return true;
     case '#':
-      look_at(state, key);
+      look_at(state, answer, key);
       return true;
     case 'a':
-      look_at_code(state, key);
+      look_at_code(state, answer, key);
       return true;
     case 'w':
       if (key)
@@ -942,7 +951,7 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
     default:
       break;
   }
-  if (!open_by_character(state, character) && !use_entry(state, character, key) &&
+  if (!open_by_character(state, character) && !use_entry(state, character, answer, key) &&
       !change_view(state, character, answer) && !open_menu_of(state, character, answer))
     move_in_page(state, character_key(character), answer);
   return {};
@@ -1004,7 +1013,7 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
       return key_at(answer.tree.get(), node_of(*answer.tree, state.tree.path));
     case Page::kAround: {
       if (state.part == Part::kCentre)
-        return entry_of(answer, answer.query.centre);
+        return answer.entries->keys.find(answer.query.centre);
       bool is_callee = state.part == Part::kCallees;
       const PathTree* tree = (is_callee ? answer.callees : answer.callers).get();
       return tree ? key_at(tree,
@@ -1017,7 +1026,7 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
                                  : key_at(answer.tree.get(), flame.boxes[flame.cursor].node);
     }
     case Page::kCode:
-      return entry_of(answer, answer.query.code);
+      return answer.entries->keys.find(answer.query.code);
   }
   return nullptr;
 }

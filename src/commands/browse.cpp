@@ -26,13 +26,6 @@ namespace gosym {
 
 namespace {
 
-uint64_t amount_of(const SamplesOfCode& code) {
-  uint64_t amount = 0;
-  for (const auto& [address, self] : code.self)
-    amount += self;
-  return amount;
-}
-
 // The code of one image's functions.
 Result<std::vector<browser::CodeLine>> read_code(
     const Profile& profile, std::span<const SampleCount> samples, uint32_t image_index,
@@ -71,21 +64,15 @@ Result<std::vector<browser::CodeLine>> read_code(
 }  // namespace
 
 browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
-                                const std::string& function, const DebugFileOptions& files,
+                                const ChosenKey& function, const DebugFileOptions& files,
                                 const HeldFiles& held) {
-  auto images = find_sampled(profile, samples, function);
-  if (!images)
-    return {.problem = images.error().message()};
-  if (images->empty())
+  SampledImages images = find_sampled(profile, samples, function);
+  if (images.empty())
     return {.problem = "no code of a file"};
-  // Of several files with such a function, the one that ran the most.
-  auto most = images->begin();
-  for (auto at = images->begin(); at != images->end(); ++at)
-    if (amount_of(at->second) > amount_of(most->second))
-      most = at;
-  auto lines = read_code(profile, samples, most->first, most->second, files, held);
+  auto& [image, code] = *images.begin();  // a function is of one file
+  auto lines = read_code(profile, samples, image, code, files, held);
   if (!lines)
-    return {.problem = fmt::format("{}: {}", printable(profile.images[most->first].file.path),
+    return {.problem = fmt::format("{}: {}", printable(profile.images[image].file.path),
                                    lines.error().message())};
   return {.lines = *std::move(lines)};
 }
@@ -182,7 +169,7 @@ public:
 
   // May be called while load() is at work.
   browser::Code find_code(const Profile& profile, std::span<const SampleCount> samples,
-                          const std::string& function) {
+                          const ChosenKey& function) {
     return find_sampled_code(profile, samples, function, files_, *held_.load());
   }
 
@@ -221,7 +208,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
   browser::Source source;
   source.load = [loader] { return loader->load(); };
   source.find_code = [loader](const Profile& profile, std::span<const SampleCount> samples,
-                              const std::string& function) {
+                              const ChosenKey& function) {
     return loader->find_code(profile, samples, function);
   };
   auto status = browser::browse(

@@ -17,10 +17,10 @@ bool is_browsed(View view);
 browser::State initial_state(std::string_view title, const ViewOptions& view,
                              const Selection& selection);
 
-// The code of the functions of this name, as `gosym annotate` finds it. `held` are files that
-// the recording has kept.
+// The code of a function, as `gosym annotate` finds it. `held` are files that the recording has
+// kept.
 browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
-                                const std::string& function, const DebugFileOptions& files,
+                                const ChosenKey& function, const DebugFileOptions& files,
                                 const HeldFiles& held = {});
 
 // The first name in the working directory that is free: "gosym-2.folded".

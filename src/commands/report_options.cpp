@@ -37,7 +37,8 @@ std::string check_pattern(const std::string& text) {
 }
 
 // Of text that check_pattern() has found to be one.
-Setter into_patterns(std::vector<Pattern>& patterns) {
+template <class T>
+Setter into_patterns(std::vector<T>& patterns) {
   return [&patterns](const std::string& text) { patterns.push_back(*Pattern::parse(text)); };
 }
 
@@ -174,8 +175,7 @@ OptionGroup view_options(ViewOptions& options) {
 }
 
 OptionGroup selection_options(Selection& selection) {
-  auto pattern_option = [](std::string names, std::string help,
-                           std::vector<Pattern>& patterns) {
+  auto pattern_option = [](std::string names, std::string help, auto& patterns) {
     return Option{.names = std::move(names),
                   .value = "RE",
                   .help = std::move(help),

@@ -194,7 +194,7 @@ Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOpti
     return browser::Source::Loaded{browser::by_event(**profile), profiles.is_last()};
   };
   source.find_code = [&](const Profile& profile, std::span<const SampleCount> samples,
-                         const std::string& function) {
+                         const ChosenKey& function) {
     return find_sampled_code(profile, samples, function, *files);
   };
   source.reset = [&] {

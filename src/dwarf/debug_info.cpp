@@ -80,6 +80,8 @@ struct DebugInfo::Session {
   // Of this file by offset, and of those that units were split off to. Null if damaged.
   std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
   tsl::robin_map<Dwarf_CU*, Scopes> scopes;
+  // By the number of a file, of each unit that functions are declared in.
+  tsl::robin_map<Dwarf_CU*, tsl::robin_map<uint64_t, std::string_view>> declared;
   std::map<uint64_t, std::unique_ptr<PackagedUnit>> packaged;  // by id; null if damaged
   uint64_t kept = 0;
   Budget left;
@@ -442,6 +444,25 @@ std::string DebugInfo::scope_of(Dwarf_Die function) {
   return known->second.prefix_of(function);
 }
 
+// The file of its declaration. Units of dwz's common part have line tables without lines.
+std::string_view DebugInfo::declared_in(Dwarf_Die& function) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0;
+  if (dwarf_formudata(dwarf_attr_integrate(&function, DW_AT_decl_file, &attribute), &file) != 0)
+    return {};
+  Dwarf_CU* unit = attribute.cu;
+  return path_of(session_->declared[unit], file, [&]() -> std::string_view {
+    Dwarf_Die own;
+    if (dwarf_cu_info(unit, nullptr, nullptr, &own, nullptr, nullptr, nullptr, nullptr) != 0)
+      return {};
+    Dwarf_Word offset = 0;  // where a unit that was split off has its own
+    dwarf_formudata(dwarf_attr(&own, DW_AT_stmt_list, &attribute), &offset);
+    const LineTable* files = line_table(dwarf_cu_getdwarf(unit), offset);
+    const char* directory = text_of(own, DW_AT_comp_dir);
+    return files ? keep(files->path(file, directory ? directory : "")) : std::string_view();
+  });
+}
+
 Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -486,7 +507,7 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
       return false;
     }
     calls.push_back({name, position.file, position.line, number(scopes[i], DW_AT_decl_line),
-                     FunctionKind::kNormal, /*is_inlined=*/i > 0});
+                     FunctionKind::kNormal, /*is_inlined=*/i > 0, declared_in(scopes[i])});
     position = call_position(*unit, scopes[i]);
   }
   return !scopes.empty();

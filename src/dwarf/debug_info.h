@@ -101,6 +101,7 @@ private:
   std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
   std::string_view name_of(Dwarf_Die& function);
+  std::string_view declared_in(Dwarf_Die& function);
   std::string_view source_name_of(Dwarf_Die& function);
   std::string scope_of(Dwarf_Die function);
   std::string_view keep(std::string text);

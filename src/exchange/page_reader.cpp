@@ -251,7 +251,7 @@ private:
   Result<> read_functions() {
     const page::Functions& table = page_.functions;
     auto rows = rows_of("functions", table.name, table.system_name, table.file,
-                        table.start_line, table.package);
+                        table.start_line, table.package, table.declared);
     if (!rows)
       return std::move(rows).error();
     for (size_t i = 0; i < *rows; i++) {
@@ -259,7 +259,8 @@ private:
       auto system_name = text(at(table.system_name, i));
       auto file = text(at(table.file, i));
       auto package = text(at(table.package, i));
-      for (const auto* one : {&name, &system_name, &file, &package})
+      auto declared = text(at(table.declared, i));
+      for (const auto* one : {&name, &system_name, &file, &package, &declared})
         if (!*one)
           return errorf("function {}: {}", i, one->error().message());
       StringId linked = *system_name == StringId{} ? *name : *system_name;
@@ -267,7 +268,8 @@ private:
                              .system_name = linked,
                              .file = *file,
                              .start_line = at(table.start_line, i),
-                             .package = *package});
+                             .package = *package,
+                             .declared = *declared});
     }
     return Ok{};
   }

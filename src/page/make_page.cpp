@@ -191,6 +191,7 @@ private:
     table.file.push_back(texts_.add(strings[function.file]));
     table.start_line.push_back(function.start_line);
     table.package.push_back(texts_.add(strings[function.package]));
+    table.declared.push_back(texts_.add(strings[function.declared]));
     number = static_cast<uint32_t>(table.name.size());
     return number;
   }
@@ -524,9 +525,9 @@ void number_texts(const TextTable& texts, Page& page) {
   for (Module& module : page.modules)
     module.path = numbers[module.path];
   renumber(numbers, {&page.functions.name, &page.functions.system_name, &page.functions.file,
-                     &page.functions.package, &page.frames.text, &page.frames.category,
-                     &page.owners.comm, &page.owners.cgroup, &page.owners.state,
-                     &page.owners.waker, &page.owners.process});
+                     &page.functions.package, &page.functions.declared, &page.frames.text,
+                     &page.frames.category, &page.owners.comm, &page.owners.cgroup,
+                     &page.owners.state, &page.owners.waker, &page.owners.process});
   for (LabelSet& labels : page.label_sets)
     renumber(numbers, {&labels.key, &labels.value});
 }

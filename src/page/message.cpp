@@ -91,6 +91,7 @@ struct Fields {
     field(3, functions.file);
     field(4, functions.start_line);
     field(5, functions.package);
+    field(6, functions.declared);
   }
 
   static void visit(auto& field, Either<Frames> auto& frames) {

@@ -98,6 +98,7 @@ struct Functions {
   Column file;
   Column start_line;
   Column package;
+  Column declared;
 };
 
 struct Frames {

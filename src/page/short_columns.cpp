@@ -125,10 +125,11 @@ void shorten(Page& page) {
   }
   to_differences(frames.line, AsLastOf(frames.function, &functions.start_line));
   to_differences(frames.function, NextNew());
-  to_differences(functions.package, AsLastOf(functions.file));
+  for (Column* column : {&functions.package, &functions.declared})
+    to_differences(*column, AsLastOf(functions.file));
   to_differences(functions.file, AsBefore());
   for (Column* column : {&functions.system_name, &functions.file, &functions.start_line,
-                         &functions.package, &frames.line})
+                         &functions.package, &functions.declared, &frames.line})
     drop_zeros(*column);
   to_differences(page.tree.first, NextNew());
 
@@ -152,7 +153,7 @@ Result<> restore(Page& page) {
   Frames& frames = page.frames;
   Samples& samples = page.samples;
   Result<> filled = fill_table("functions", functions.name, functions.file, functions.package,
-                               functions.start_line);
+                               functions.start_line, functions.declared);
   if (filled)
     filled = fill_table("frames", frames.function, frames.line);
   for (Column* column : common_columns(frames))
@@ -164,7 +165,8 @@ Result<> restore(Page& page) {
     return filled;
 
   from_differences(functions.file, AsBefore());
-  from_differences(functions.package, AsLastOf(functions.file));
+  for (Column* column : {&functions.package, &functions.declared})
+    from_differences(*column, AsLastOf(functions.file));
   from_differences(frames.function, NextNew());
   from_differences(frames.line, AsLastOf(frames.function, &functions.start_line));
   for (Column* column : common_columns(frames))

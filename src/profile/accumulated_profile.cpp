@@ -137,14 +137,14 @@ uint32_t AccumulatedProfile::add_image(const ProfileImage& image) {
 }
 
 FunctionId AccumulatedProfile::add_function(Function function, const NewIds& ids) {
-  for (StringId* id :
-       {&function.name, &function.system_name, &function.file, &function.package})
+  for (StringId* id : {&function.name, &function.system_name, &function.file, &function.package,
+                       &function.declared})
     *id = ids.strings[static_cast<size_t>(*id)];
   auto next = static_cast<FunctionId>(profile_.functions.size());
   auto [known, is_new] = functions_.try_emplace(
       {static_cast<uint32_t>(function.name), static_cast<uint32_t>(function.system_name),
        static_cast<uint32_t>(function.file), static_cast<uint32_t>(function.package),
-       function.start_line},
+       static_cast<uint32_t>(function.declared), function.start_line},
       next);
   if (is_new)
     profile_.functions.push_back(function);

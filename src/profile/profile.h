@@ -111,6 +111,7 @@ struct Function {
   StringId file{};          // "" if unknown
   uint32_t start_line = 0;  // 0 if unknown
   StringId package{};       // import path of Go, crate of Rust; "": not known
+  StringId declared{};      // the file that it is declared in; "": not known
 
   bool operator==(const Function&) const = default;
 };

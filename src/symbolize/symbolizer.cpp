@@ -75,8 +75,8 @@ private:
     Names names = names_of(call.function, source);
     if (names.package == StringId{} && is_go(source))
       names.package = intern(package_of_assembly(call.file));
-    Function function{names.name, names.system_name, intern(call.file), call.start_line,
-                      names.package};
+    Function function{names.name,      names.system_name, intern(call.file),
+                      call.start_line, names.package,     intern(call.declared)};
     auto [known, is_new] =
         ids_.try_emplace(function, static_cast<FunctionId>(profile_.functions.size()));
     if (is_new)

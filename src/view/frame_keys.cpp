@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/sequence_pool.h"
@@ -32,10 +33,58 @@ struct KeyIdentity {
   bool operator==(const KeyIdentity&) const = default;
 };
 
+uint64_t hash_of(std::string_view text, uint64_t before) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), before);
+}
+
+// As ImageNumbers tells files apart.
+uint64_t hash_of(const ProfileImage& image) {
+  const RecordedImage& file = image.file;
+  std::string build_id = file.gnu_build_id + file.go_build_id;
+  std::string numbers = fmt::format("{} {} {} {}", static_cast<int>(image.kind), file.size,
+                                    build_id.empty() ? file.mtime_ns : 0, file.is_deleted);
+  return hash_of(numbers, hash_of(build_id, hash_of(file.path, 0)));
+}
+
+std::string image_text(const Profile& profile, uint32_t image) {
+  const ProfileImage& of = profile.images[image];
+  switch (of.kind) {
+    case ProfileImage::Kind::kKernel:
+      return "[kernel]";
+    case ProfileImage::Kind::kVdso:
+      return "[vdso]";
+    case ProfileImage::Kind::kAnonymous:
+      return image == 0 ? "[no mapping]" : "[anonymous]";
+    case ProfileImage::Kind::kFile:
+      break;
+  }
+  // Of an image that the recording does not describe nothing is known.
+  return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
+}
+
+// What tells a function from others of its name in its file: static ones of several sources.
+// Not the file of its lines, for code of one may come from several, by #include; and only the
+// name of that which declares it, for units that are compiled elsewhere write other paths. Go
+// has one function of a name.
+std::string home_of(const Profile& profile, const Function& function, FrameSource source) {
+  if (is_go(source))
+    return {};
+  if (function.declared != StringId{})
+    return fmt::format("{}:{}", base_name(profile.strings[function.declared]),
+                       function.start_line);
+  if (function.start_line > 0)
+    return fmt::format(":{}", function.start_line);
+  return source == FrameSource::kGiven ? std::string(profile.strings[function.file])
+                                       : std::string();
+}
+
 // Numbers the keys of frames in one dimension.
 class KeyTable {
 public:
-  KeyTable(const Profile& profile, Kind kind) : profile_(profile), kind_(kind) {}
+  KeyTable(const Profile& profile, Kind kind) : profile_(profile), kind_(kind) {
+    for (const ProfileImage& image : profile.images)
+      image_hashes_.push_back(hash_of(image));
+  }
 
   KeyId of(const Location& location, const Frame& frame) {
     bool is_named = frame.source != FrameSource::kCallFrames;
@@ -46,8 +95,9 @@ public:
     ViewKey key = {
         .image = image, .is_named = is_named, .is_kernel = profile_.is_kernel(location)};
     switch (kind_) {
-      case Kind::kFunction:  // not by file: code of one may come from several, by #include
-        return number_function({static_cast<uint32_t>(function.name), image}, frame, key);
+      case Kind::kFunction:
+        return number_function(
+            {static_cast<uint32_t>(function.name), image, 0, home_number(frame)}, frame, key);
       case Kind::kLine:
         key.line = frame.line;
         return number_function({static_cast<uint32_t>(function.name), image, frame.line,
@@ -107,24 +157,11 @@ private:
     named.text = profile_.is_named(location)
                      ? fmt::format("{}+{:#x}", module_text(key.image), address)
                      : printable(profile_.unnamed_text(location));
+    named.identity = hash_of(named.text, image_hashes_[key.image]);
     return number({0, key.image, 0, 0, address}, named);
   }
 
-  std::string module_text(uint32_t image) const {
-    const ProfileImage& of = profile_.images[image];
-    switch (of.kind) {
-      case ProfileImage::Kind::kKernel:
-        return "[kernel]";
-      case ProfileImage::Kind::kVdso:
-        return "[vdso]";
-      case ProfileImage::Kind::kAnonymous:
-        return image == 0 ? "[no mapping]" : "[anonymous]";
-      case ProfileImage::Kind::kFile:
-        break;
-    }
-    // Of an image that the recording does not describe nothing is known.
-    return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
-  }
+  std::string module_text(uint32_t image) const { return image_text(profile_, image); }
 
   // A package that the program's authors wrote is named as such.
   KeyId number_category(std::string_view name, std::string_view package, bool is_of_authors,
@@ -141,6 +178,7 @@ private:
   KeyId number_text(std::string_view text, ViewKey key) {
     key.text = printable(text);
     StringId id = texts_.intern(key.text);
+    key.identity = hash_of(key.text, 0);
     return number({static_cast<uint32_t>(id), UINT32_MAX}, key);
   }
 
@@ -157,8 +195,31 @@ private:
     key.function = frame.function;
     KeyId id = number(identity, key);
     if (keys_.size() > before)
-      keys_.back().text = text_of(key);
+      describe(keys_.back(), frame);
     return id;
+  }
+
+  void describe(ViewKey& key, const Frame& frame) {
+    const Function& function = profile_.functions[to_index(frame.function)];
+    key.text = text_of(key);
+    uint64_t hash = hash_of(profile_.strings[function.name], image_hashes_[key.image]);
+    key.function_identity = hash_of(home_of(profile_, function, frame.source), hash);
+    key.identity = key.function_identity;
+    if (kind_ == Kind::kLine)
+      key.identity =
+          hash_of(fmt::format("{}:{}", profile_.strings[function.file], key.line), hash);
+  }
+
+  // The number of what home_of() says; the same wherever it says nothing.
+  uint32_t home_number(const Frame& frame) {
+    if (is_go(frame.source))
+      return 0;
+    uint64_t key = to_index(frame.function) * 2 + (frame.source == FrameSource::kGiven ? 1 : 0);
+    auto [known, is_new] = home_numbers_.try_emplace(key);
+    if (is_new)
+      known.value() = static_cast<uint32_t>(homes_.intern(
+          home_of(profile_, profile_.functions[to_index(frame.function)], frame.source)));
+    return known->second;
   }
 
   std::string text_of(const ViewKey& key) const {
@@ -173,6 +234,9 @@ private:
   const Profile& profile_;
   Kind kind_;
   StringPool texts_;
+  StringPool homes_;
+  tsl::robin_map<uint64_t, uint32_t> home_numbers_;  // by function, and whether it is given
+  std::vector<uint64_t> image_hashes_;
   std::vector<ViewKey> keys_;
   tsl::robin_map<KeyIdentity, KeyId, BytesHash> known_;
 };
@@ -307,6 +371,35 @@ FrameKeys::FrameKeys(const Profile& profile, Kind kind)
     begins_.push_back(ids_.size());
   }
   keys_ = std::move(table).take();
+}
+
+const ViewKey* FrameKeys::find(const ChosenKey& chosen) const {
+  auto found = std::ranges::find_if(keys_, [&](const ViewKey& key) { return chosen.is(key); });
+  return found == keys_.end() ? nullptr : &*found;
+}
+
+ChosenKey FrameKeys::choose(const Profile& profile, const ViewKey& key) const {
+  ChosenKey chosen{.text = key.text, .identity = key.identity};
+  std::set<uint32_t> images;
+  bool has_namesake_in_file = false;
+  for (const ViewKey& other : keys_) {
+    if (other.text != key.text || other.identity == key.identity)
+      continue;
+    images.insert(other.image);
+    has_namesake_in_file = has_namesake_in_file || other.image == key.image;
+  }
+  if (images.empty())
+    return chosen;
+  if (images.size() > 1 || !has_namesake_in_file)
+    chosen.place = image_text(profile, key.image);
+  if (has_namesake_in_file && key.function != ViewKey::kNoFunction) {
+    const Function& function = profile.functions[to_index(key.function)];
+    StringId file = function.declared != StringId{} ? function.declared : function.file;
+    chosen.place += (chosen.place.empty() ? "" : ", ") +
+                    printable(base_name(profile.strings[file])) +
+                    (function.start_line == 0 ? "" : fmt::format(":{}", function.start_line));
+  }
+  return chosen;
 }
 
 void FrameKeys::append(std::span<const LocationId> stack, std::vector<KeyId>& keys) const {

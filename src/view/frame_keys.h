@@ -28,8 +28,26 @@ struct ViewKey {
   // Of functions and lines: whose name and file it has, and the line, 0 if unknown.
   FunctionId function = kNoFunction;
   uint32_t line = 0;
+  // Of frames: what it is in whatever profile, by names and places and not by numbers of one.
+  // Of two functions of one name, of two files or declared in two sources, each has its own.
+  uint64_t identity = 0;
+  uint64_t function_identity = 0;  // of a function or line: that of the function
 
   static constexpr FunctionId kNoFunction{UINT32_MAX};
+};
+
+// A key that somebody has chosen, to be found again in another profile or view.
+struct ChosenKey {
+  std::string text = {};  // as it is shown
+  std::string place =
+      {};  // what tells it from others of this text, "link"; empty: there are none
+  uint64_t identity = 0;  // 0: nothing is chosen
+
+  bool empty() const { return identity == 0; }
+  // "main.main (link)"
+  std::string label() const { return place.empty() ? text : text + " (" + place + ")"; }
+  bool is(const ViewKey& key) const { return !empty() && key.identity == identity; }
+  bool operator==(const ChosenKey&) const = default;
 };
 
 // "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
@@ -54,6 +72,11 @@ public:
   bool merges_neighbours() const { return merges_neighbours_; }
   // Whether a place in the source tells more of a key than its text.
   bool has_places() const { return !merges_neighbours_; }
+
+  // Null: the profile has no such key.
+  const ViewKey* find(const ChosenKey& chosen) const;
+  // A key of this table as one that is chosen.
+  ChosenKey choose(const Profile& profile, const ViewKey& key) const;
 
   // Appends the keys of a stack, innermost first. A small function of the kernel or of Go's
   // runtime that ran is of the category of the next one that called it.

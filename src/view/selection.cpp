@@ -22,6 +22,11 @@ bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
                              [&](const Pattern& pattern) { return pattern.matches(text); });
 }
 
+bool matches_any(const std::vector<FunctionChoice>& choices, const ViewKey& key) {
+  return std::ranges::any_of(choices,
+                             [&](const FunctionChoice& choice) { return choice.matches(key); });
+}
+
 // What the selection says of frames with one name: each is matched once.
 struct Verdict {
   bool is_focus = false;
@@ -75,10 +80,9 @@ private:
 
   Verdict verdict_of(const ViewKey& key) const {
     bool is_shown = (selection_.show.empty() || matches_any(selection_.show, key.text)) &&
-                    !matches_any(selection_.hide, key.text) &&
+                    !matches_any(selection_.hide, key) &&
                     (selection_.has_kernel || !key.is_kernel);
-    return {matches_any(selection_.focus, key.text), matches_any(selection_.ignore, key.text),
-            is_shown};
+    return {matches_any(selection_.focus, key), matches_any(selection_.ignore, key), is_shown};
   }
 
   bool is_selected(std::span<const LocationId> stack) const {
@@ -185,8 +189,24 @@ void append_options(std::string_view option, const std::vector<Pattern>& pattern
   for (const Pattern& pattern : patterns)
     options.push_back(fmt::format("{} {}", option, shell_quoted(pattern.text())));
 }
+void append_options(std::string_view option, const std::vector<FunctionChoice>& choices,
+                    std::vector<std::string>& options) {
+  for (const FunctionChoice& choice : choices)
+    options.push_back(fmt::format("{} {}", option, choice.option_text()));
+}
 
 }  // namespace
+
+// Of two of one name the option would take both: which one it was is added.
+std::string FunctionChoice::option_text() const {
+  std::string option = shell_quoted(pattern_.text());
+  return chosen_.place.empty() ? option : fmt::format("{} ({})", option, chosen_.place);
+}
+
+bool Selection::operator==(const Selection& other) const {
+  return to_string() == other.to_string() && focus == other.focus && ignore == other.ignore &&
+         hide == other.hide;
+}
 
 bool Selection::keeps_all() const {
   return to_string().empty();

@@ -6,19 +6,43 @@
 
 #include "base/pattern.h"
 #include "profile/profile.h"
+#include "view/frame_keys.h"
 
 namespace gosym {
+
+// Functions that are meant: those whose names an expression matches, or one that was chosen.
+class FunctionChoice {
+public:
+  FunctionChoice(Pattern pattern)  // NOLINT(google-explicit-constructor)
+      : pattern_(std::move(pattern)) {}
+  explicit FunctionChoice(ChosenKey chosen)
+      : pattern_(Pattern::literal(chosen.text)), chosen_(std::move(chosen)) {}
+
+  bool matches(const ViewKey& key) const {
+    return chosen_.empty() ? pattern_.matches(key.text) : chosen_.is(key);
+  }
+  // As the option of report that comes next to it, and for people.
+  std::string option_text() const;
+  std::string text() const { return chosen_.empty() ? pattern_.text() : chosen_.label(); }
+  bool operator==(const FunctionChoice& other) const {
+    return pattern_.text() == other.pattern_.text() && chosen_ == other.chosen_;
+  }
+
+private:
+  Pattern pattern_;
+  ChosenKey chosen_;  // empty: by the expression
+};
 
 // Which stacks of a profile are shown, and which of their frames. Patterns are matched against
 // the names of functions as they are shown, and against "[stripped libc.so.6]" where there is
 // none. Of several of one kind it is enough that one matches.
 struct Selection {
-  std::vector<Pattern> focus = {};    // only samples with such a frame
-  std::vector<Pattern> ignore = {};   // only samples without one
-  std::vector<Pattern> modules = {};  // only samples with a frame of such a file
-  std::vector<Pattern> hide = {};     // frames that are left out
-  std::vector<Pattern> show = {};     // the only frames that are not
-  bool has_kernel = true;             // its frames are shown
+  std::vector<FunctionChoice> focus = {};   // only samples with such a frame
+  std::vector<FunctionChoice> ignore = {};  // only samples without one
+  std::vector<Pattern> modules = {};        // only samples with a frame of such a file
+  std::vector<FunctionChoice> hide = {};    // frames that are left out
+  std::vector<Pattern> show = {};           // the only frames that are not
+  bool has_kernel = true;                   // its frames are shown
   // Only frames of own code are shown: by is_own(), or, if there are patterns, functions that
   // match one. Of a stack without any its kind of work stays.
   bool is_mine = false;
@@ -30,6 +54,7 @@ struct Selection {
   bool keeps_all() const;
   // As the options of report that make it; empty if it keeps everything.
   std::string to_string() const;
+  bool operator==(const Selection& other) const;
 };
 
 // Leaves in the profile what is selected: samples, and frames of their stacks. Those of which

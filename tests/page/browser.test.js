@@ -237,7 +237,7 @@ test("search: what matches has the share that report --focus has", async () => {
   await browser.key("n");
   assert.match((await inPage("gosym.boxes()"))[await inPage("gosym.selected()")].text, /main\.encode/);
   await set({search: "main.("});
-  assert.match(await text("#matched"), /group|Unterminated/i);
+  assert.match(await text("#matched"), /missing closing/);
 });
 
 test("inverted: the first boxes have the self time of functions", async () => {
@@ -441,9 +441,108 @@ test("only stacks with what is chosen, only those without", async () => {
   await browser.mouse("mouseMoved", ...await pointOf(place));
   await browser.key("f");
   await samePage("--focus", "^main\\.encode$");
-  await set({only: ""});
-  await set({without: "^main\\.encode$"});
+  await browser.key("c");
+  await browser.key("x");
   await samePage("--ignore", "^main\\.encode$");
+  // As the command line has them, where case counts.
+  await opened("#only=^main\\.Encode$");
+  assert.equal((await totals()).samples, 0);
+  await opened("#without=^main\\.encode$");
+  await samePage("--ignore", "^main\\.encode$");
+});
+
+test("a filter that cannot be one says that it filters nothing", async () => {
+  for (const [hash, said] of [["only=(", "missing closing )"], ["without=%5C1", "invalid escape"],
+    ["onlyOf=main.nonesuch", "no such function"]]) {
+    await opened(`#${hash}`);
+    assert.ok((await text("#chips")).includes(said), await text("#chips"));
+    assert.match(await text("#chips"), /filters nothing/);
+    await samePage();
+  }
+});
+
+test("of functions of one name the one that was chosen is meant, in all views", async () => {
+  buildGo("other", kProgram);
+  const file = path.join(kWork, "two.raw"), page = path.join(kWork, "two.html");
+  gosym("record", "-q", "-F", "199", "-o", file, "--", "sh", "-c", `cd ${kWork}; ./other & ./work & wait`);
+  gosym("report", "--html", page, file);
+  // Samples of each function of a program, from its folded stacks.
+  const counted = (comm) => {
+    const counts = new Map();
+    for (const line of gosym("report", "-q", "--folded", "--comm", comm, file).toString().trim().split("\n")) {
+      const [, stack, count] = line.match(/^(.*) (\d+)$/);
+      for (const name of new Set(stack.split(";").filter((each) => each.startsWith("main."))))
+        counts.set(name, (counts.get(name) ?? 0) + Number(count));
+    }
+    return counts;
+  };
+  await opened("#view=table", page);
+  const all = (await totals()).samples, labels = await inPage("gosym.labels()");
+  for (const comm of ["work", "other"])
+    for (const [name, count] of counted(comm)) {
+      const label = `${name} (${comm})`;
+      assert.ok(labels.includes(label), label);
+      await set({view: "table", search: `^\\Q${name}\\E$`});
+      const row = (await inPage("gosym.labels()")).indexOf(label);
+      await browser.clickOn(`#table .row:not(.head):nth-child(${row + 1}) .name`);
+      assert.equal(await inPage("gosym.chosen()"), label);
+      await browser.key("#");
+      const [callers, callees] = await inPage("gosym.around()");
+      assert.equal(Math.round(callers[0].total), count, label);
+      assert.equal(Math.round(callees[0].total), count, label);
+      assert.ok((await text("#around-name")).startsWith(label));
+      const hash = await inPage("location.hash");
+      await browser.key("f");
+      assert.equal((await totals()).samples, count, label);
+      assert.ok((await text("#chips")).includes(label));
+      await browser.key("c");
+      await browser.key("x");
+      assert.equal((await totals()).samples, all - count, label);
+      await browser.key("c");
+      assert.equal(await inPage("gosym.chosen()"), label);
+      await opened(hash, page);
+      assert.ok((await text("#around-name")).startsWith(label));
+    }
+});
+
+test("what is chosen in the call tree stays that, through filters, views and Back", async () => {
+  await opened("#view=tree");
+  await set({search: "^main\\.encode$"});
+  await browser.key("n");
+  const path = await inPage("gosym.path()");
+  assert.equal(path.at(-1), "main.encode");
+  const isSame = async (expected) => {
+    assert.equal(await inPage("gosym.chosen()"), "main.encode");
+    assert.deepEqual(await inPage("gosym.path()"), expected);
+    assert.doesNotMatch(await text("#details"), /NaN/);
+    await browser.key("Y");
+    if (expected.length)
+      assert.equal(await inPage("gosym.copied()"), expected.join("\n"));
+  };
+  for (const key of ["f", "c", "4", "2", "x"]) {
+    await browser.key(key);
+    await isSame(key === "x" ? [] : path);
+  }
+  await browser.key("c");
+  await set({filters: {"label:handler": ["read"]}});
+  await isSame(path);
+  const back = async () => {
+    const before = await inPage("location.hash");
+    await inPage("history.back()");
+    await browser.until(`location.hash !== ${JSON.stringify(before)}`);
+    await inPage("new Promise((done) => setTimeout(done, 50)).then(() => true)");
+  };
+  await back();
+  await isSame(path);
+  await browser.key("i");
+  await isSame([]);
+  await browser.key("m");
+  assert.equal(await inPage("gosym.chosen()"), "all");  // nobody has chosen a line
+  await back();
+  await back();
+  await isSame(path);
+  await browser.key("f");
+  await samePage("--focus", "^main\\.encode$");
 });
 
 test("groups: the first boxes are labels", async () => {

@@ -75,7 +75,7 @@ class Table {
 // profile: {origin, events, recordings: [{name, host, command}], sides: [{recordings}], modules: [{path, kind}],
 // labels: [[[key, value]]], notes, samples: [{stack: [frame], owner: {pid, tid, comm, event, cgroup,
 // labelSet, recording, state, process}, step, count, weight}]}.
-// Stacks are outermost first; a frame is {name, module, file, line, package, source, isInlined,
+// Stacks are outermost first; a frame is {name, module, file, startLine, declared, line, package, source, isInlined,
 // unnamed, category, categoryKind, leftOut, text}.
 function encodeMessage(profile) {
   const texts = new Set([""]);
@@ -89,7 +89,7 @@ function encodeMessage(profile) {
     let node = root;
     for (const each of sample.stack) {
       const id = each.name === undefined ? 0 : 1 + functions.of([text(each.name), text(each.file),
-        text(each.package)]);
+        text(each.package), each.startLine ?? 0, text(each.declared)]);
       const frame = frames.of([id, each.line ?? 0, each.module ?? 1, each.source ?? 2, 0,
         each.isInlined ? 1 : 0, each.unnamed ?? 0, text(each.text), each.leftOut ?? 0,
         text(each.category), each.categoryKind ?? 2]);
@@ -173,8 +173,10 @@ function encodeMessage(profile) {
     ...(profile.modules ?? [{path: "/bin/prog"}]).map((each) => message(6,
       numberField(1, id(each.path)), numberField(2, each.kind ?? 0))),
     message(7, column(1, of(functions, 0)), column(3, asBefore(of(functions, 1))),
-      column(5, asLastOf(of(functions, 2), of(functions, 1)))),
-    message(8, column(1, asNext(of(frames, 0))), column(2, asLastOf(of(frames, 1), of(frames, 0), [])),
+      column(4, of(functions, 3)), ...[[5, 2], [6, 4]].map(([number, i]) =>
+        column(number, asLastOf(of(functions, i), of(functions, 1))))),
+    message(8, column(1, asNext(of(frames, 0))),
+      column(2, asLastOf(of(frames, 1), of(frames, 0), of(functions, 3))),
       ...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((i) => column(i + 1, asLastOf(of(frames, i), of(frames, 0))))),
     message(9, column(1, tree.up), column(2, tree.added), column(3, tree.samples), column(4, tree.next),
       column(5, asNext(tree.first)), numberField(6, root.samples.length)),

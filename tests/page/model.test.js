@@ -13,7 +13,7 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "ownerDimensions", "treeFromRoot", "makeStructure", "selectAmounts", "selectOwners",
   "selectStacks", "layOut", "selfOf", "keyTotals", "hottestFrames", "aroundKey", "matchedAmount",
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
-  "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "escapedPattern",
+  "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "keyOfLink", "matchesOf",
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
   "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure");
 
@@ -107,8 +107,15 @@ test("filters by owner, time and stack", () => {
   assert.equal(count({owners: v.selectOwners(profile, dimensions, {"label:handler": ["a", "(none)"]})}), 2);
   assert.equal(count({begin: 5, end: 7}), 1);
   const keys = v.makeKeys(profile, "function");
-  assert.equal(count({stacks: v.selectStacks(profile, keys, /^[ab]$/, null)}), 2);
-  assert.equal(count({stacks: v.selectStacks(profile, keys, /main/, /c/)}), 2);
+  const meant = (pattern) => v.matchesOf(keys.text, pattern);
+  const selected = (onlys, withouts) =>
+    count({stacks: v.selectStacks(profile, keys, onlys.map(meant), withouts.map(meant))});
+  assert.equal(selected([/^[ab]$/], []), 2);
+  assert.equal(selected([/main/], [/c/]), 2);
+  assert.equal(selected([/main/, /^a$/], []), 1);
+  assert.equal(selected([/^a$/, /^b$/], []), 0);
+  assert.equal(selected([], [/^a$/, /^b$/]), 1);
+  assert.equal(v.selectStacks(profile, keys, [], []), null);
 });
 
 test("a small function of the kernel is of the category that called it", () => {
@@ -441,6 +448,41 @@ test("a search that is no regular expression says so", () => {
   assert.equal(v.parsePattern("").pattern, null);
   assert.ok(v.parsePattern("json").pattern.test("JSON"));
   assert.ok(!v.parsePattern("Json").pattern.test("json"));
-  const name = "a.(*b[...]).c+d{1}|e^$ /-\\";
-  assert.ok(v.parsePattern(`^${v.escapedPattern(name)}$`).pattern.test(name));
+});
+
+test("a search is an expression of RE2, as those of the command line", () => {
+  const matched = (text, names, isSearch) => {
+    const {pattern, error} = v.parsePattern(text, isSearch);
+    assert.equal(error, undefined, text);
+    return names.filter((name) => pattern.test(name)).join(" ");
+  };
+  const name = "a.(*b[...]).c+d{1}|e^$/-";
+  assert.equal(matched(`^\\Q${name}\\E$`, [name, "a"]), name);
+  assert.equal(matched("\\Qa.b", ["a.b", "axb"]), "a.b");
+  assert.equal(matched("(?i)RUN", ["run", "Run", "walk"]), "run Run");
+  assert.equal(matched("(?-i)run", ["run", "Run"]), "run");
+  assert.equal(matched("run", ["run", "Run"], false), "run");
+  assert.equal(matched("^(?P<first>[[:alpha:]]+)\\.\\pL+\\z", ["main.é", "main.1"]), "main.é");
+  assert.equal(matched("struct{}|]", ["struct{}", "a]", "b"]), "struct{} a]");
+  assert.equal(matched("\\x{41}b[^]c]", ["Abd", "Abc", "Ab]"]), "Abd");
+  assert.equal(matched("^[a-c-]+\\-$", ["a--", "d-"]), "a--");
+  for (const text of ["(", "a)", "[a", "\\1", "a(?=b)", "a(?<!b)", "a{2000}", "\\Z", "a**", "\\", "[[:x:]]"])
+    assert.ok(v.parsePattern(text).error, text);
+});
+
+test("functions of one name are told apart by module and by where they are declared", () => {
+  const at = (name, module, more) => ({name, module, ...more});
+  const work = (declared, file = declared) => at("work", 2, {declared, file, startLine: 3});
+  const profile = profileOf({modules: [{path: "/tool/compile"}, {path: "/tool/link"}], samples: [
+    {stack: [at("main.main", 1, {source: 0}), at("gc", 1)], count: 5}, {stack: [at("main.main", 2, {source: 0})], count: 2},
+    {stack: [work("/x/a.c")], count: 3}, {stack: [work("/x/b.c")], count: 4},
+    {stack: [work("../x/a.c", "body.inc")], count: 1},  // the same, of other lines and compiled elsewhere
+    {stack: [at("main.main", 1, {source: 0, file: "y.go", startLine: 9})]}]});  // of Go a name is one
+  const {keys, totals} = look(profile);
+  const found = Object.fromEntries(keys.labels.map((label, key) => [label, totals.total[key]]));
+  assert.deepEqual(found, {"main.main (compile)": 6, "main.main (link)": 2, gc: 5, "work (a.c:3)": 4,
+    "work (b.c:3)": 4});
+  keys.links.forEach((link, key) => assert.equal(v.keyOfLink(keys, link, totals.total), key));
+  assert.equal(keys.labels[v.keyOfLink(keys, "main.main", totals.total)], "main.main (compile)");
+  assert.equal(v.keyOfLink(keys, "nonesuch", totals.total), -1);
 });

@@ -580,7 +580,7 @@ TEST_CASE("page: columns of any numbers come back from their differences") {
   for (int round = 0; round < 100; round++) {
     page::Page page;
     page.version = page::kVersion;
-    page.functions = {column(7), column(7), column(7), column(7), column(7)};
+    page.functions = {column(7), column(7), column(7), column(7), column(7), column(7)};
     page.frames = {column(50), column(50), column(50), column(50), column(50), column(50),
                    column(50), column(50), column(50), column(50), column(50)};
     page.tree.first = column(30);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
 #include "base/text.h"
 #include "demo_profile.h"
 #include "output/report_json.h"
@@ -46,7 +48,8 @@ CallTree around(const Profile& profile, Direction direction, std::string_view na
                       [&](const ViewKey& key) { return key.text == name; });
 }
 
-Selection selection(std::vector<Pattern> Selection::*which, std::string_view pattern) {
+template <class Choice>
+Selection selection(std::vector<Choice> Selection::*which, std::string_view pattern) {
   Selection selection;
   (selection.*which).push_back(*Pattern::parse(pattern));
   return selection;
@@ -116,6 +119,87 @@ TEST_CASE("totals: code without a name is told by function, else by its file") {
   profile.images[2].debug_package = "libc6-dbg";
   note = make_unnamed_note(profile, StackPart::kUser, 0);
   CHECK(note.find("[stripped libc.so.6]  install libc6-dbg, or see") != std::string::npos);
+}
+
+// The demo with a program, and a function of C of another source, that have main.main as well.
+Profile profile_of_namesakes() {
+  Profile profile = make_demo_profile();
+  ProfileImage image;
+  image.file.path = "/src/other";
+  profile.images.push_back(image);
+  Mapping mapping = profile.mappings.back();
+  mapping.image = static_cast<uint32_t>(profile.images.size() - 1);
+  profile.mappings.push_back(mapping);
+  auto add = [&](std::string_view declared, MappingId in, FrameSource source, uint64_t count) {
+    StringId name = profile.strings.intern("main.main");
+    profile.functions.push_back({.name = name,
+                                 .system_name = name,
+                                 .file = profile.strings.intern("/src/body.inc"),
+                                 .start_line = 7,
+                                 .declared = profile.strings.intern(declared)});
+    Location location;
+    location.mapping = in;
+    location.first_frame = static_cast<uint32_t>(profile.frames.size());
+    location.frame_count = 1;
+    profile.frames.push_back({.function = static_cast<FunctionId>(profile.functions.size() - 1),
+                              .line = 9,
+                              .source = source});
+    profile.locations.push_back(location);
+    profile.add_stack(std::vector{static_cast<LocationId>(profile.locations.size() - 1)});
+    SampleCount sample = profile.samples[0];
+    sample.stack = static_cast<StackId>(profile.stack_count() - 1);
+    sample.count = count;
+    profile.samples.push_back(sample);
+  };
+  MappingId other{static_cast<uint32_t>(profile.mappings.size() - 1)};
+  add("", other, FrameSource::kPclntab, 1);
+  add("/src/a.c", other, FrameSource::kDwarf, 2);
+  add("/build/other/../src/a.c", other, FrameSource::kDwarf, 4);
+  add("/src/b.c", other, FrameSource::kDwarf, 8);
+  return profile;
+}
+
+TEST_CASE(
+    "totals: functions of one name are told apart by their file, and where they are declared") {
+  Profile profile = profile_of_namesakes();
+  CHECK(rows_of(profile, Kind::kFunction).starts_with("main.main 8/8\nmain.main 6/6\n"));
+  FrameKeys keys(profile, Kind::kFunction);
+  std::set<std::string> labels;
+  for (const ViewKey& key : keys.all()) {
+    ChosenKey chosen = keys.choose(profile, key);
+    if (key.text == "main.main")
+      labels.insert(chosen.label());
+    else
+      CHECK(chosen.label() == key.text);
+    CHECK(keys.find(chosen) == &key);
+  }
+  CHECK(labels == std::set<std::string>{"main.main (demo)", "main.main (other, body.inc:7)",
+                                        "main.main (other, a.c:7)",
+                                        "main.main (other, b.c:7)"});
+}
+
+TEST_CASE(
+    "selection: of functions of one name the one that was chosen, in any order of files") {
+  Profile profile = profile_of_namesakes();
+  FrameKeys keys(profile, Kind::kFunction);
+  Profile turned = profile_of_namesakes();
+  std::swap(turned.images[3], turned.images[4]);
+  std::swap(turned.mappings[3].image, turned.mappings[4].image);
+  std::set<uint64_t> counts;
+  for (const ViewKey& key : keys.all()) {
+    if (key.text != "main.main")
+      continue;
+    Selection only{.focus = {FunctionChoice(keys.choose(profile, key))}};
+    Selection without{.ignore = only.focus};
+    Profile chosen = profile;
+    Profile rest = turned;
+    select(chosen, only);
+    select(rest, without);
+    counts.insert(chosen.total_count());
+    CHECK(chosen.total_count() + rest.total_count() == profile.total_count());
+    CHECK(only.to_string().starts_with("--focus '^main\\.main$' ("));
+  }
+  CHECK(counts == std::set<uint64_t>{1, 6, 7, 8});
 }
 
 TEST_CASE("totals: by what frames have in common") {

@@ -19,20 +19,20 @@ std::optional<uint64_t> code_address(const Profile& profile, const Location& loc
   return location.call_of(to_integer(*location.image_address));
 }
 
-// The code with a frame that `is_wanted` says: of the function that has it, or of an inlined
-// call.
+// The code with a frame that `is_wanted(location, frame)` says: of the function that has it, or
+// of an inlined call.
 enum class Calls : uint8_t { kFunctions, kInlined };
 template <class IsWanted>
 SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted) {
   SampledImages images;
-  for (const Location& location : profile.locations) {
+  for (size_t i = 0; i < profile.locations.size(); i++) {
+    const Location& location = profile.locations[i];
     auto address = code_address(profile, location);
-    auto frames = profile.frames_of(location);
-    if (calls == Calls::kFunctions)
-      frames = frames.last(std::min<size_t>(frames.size(), 1));
-    bool has_wanted = std::ranges::any_of(frames, [&](const Frame& frame) {
-      return is_wanted(profile.functions[to_index(frame.function)]);
-    });
+    size_t frame =
+        calls == Calls::kInlined || location.frame_count == 0 ? 0 : location.frame_count - 1;
+    bool has_wanted = false;
+    for (; frame < location.frame_count; frame++)
+      has_wanted = has_wanted || is_wanted(static_cast<LocationId>(i), frame);
     if (address && has_wanted)
       images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
           ImageAddress{*address});
@@ -48,28 +48,15 @@ uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
   return result;
 }
 
-}  // namespace
+// That of functions, or where none is wanted of what is inlined.
+template <class IsWanted>
+SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
+  SampledImages images = find_code(profile, Calls::kFunctions, is_wanted);
+  return images.empty() ? find_code(profile, Calls::kInlined, is_wanted) : images;
+}
 
-Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
-                                   const std::string& wanted) {
-  auto has_name = [&](const Function& function) {
-    return profile.strings[function.name] == wanted ||
-           profile.strings[function.system_name] == wanted;
-  };
-  SampledImages images = find_code(profile, Calls::kFunctions, has_name);
-  if (images.empty())
-    images = find_code(profile, Calls::kInlined, has_name);
-  if (images.empty()) {
-    auto pattern = Pattern::parse(wanted);
-    if (!pattern)
-      return std::move(pattern).error().with_exit_status(kUsage);
-    auto matches = [&](const Function& function) {
-      return pattern->matches(profile.strings[function.name]);
-    };
-    images = find_code(profile, Calls::kFunctions, matches);
-    if (images.empty())
-      images = find_code(profile, Calls::kInlined, matches);
-  }
+void count_self(const Profile& profile, std::span<const SampleCount> samples,
+                SampledImages& images) {
   for (const SampleCount& sample : samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);
     if (stack.empty())
@@ -80,6 +67,40 @@ Result<SampledImages> find_sampled(const Profile& profile, std::span<const Sampl
     if (address && image != images.end())
       image->second.self[*address] += profile.amount(sample);
   }
+}
+
+}  // namespace
+
+Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                                   const std::string& wanted) {
+  auto function_of = [&](LocationId id, size_t frame) -> const Function& {
+    const Location& location = profile.locations[to_index(id)];
+    return profile.functions[to_index(profile.frames_of(location)[frame].function)];
+  };
+  SampledImages images = find_code(profile, [&](LocationId id, size_t frame) {
+    const Function& function = function_of(id, frame);
+    return profile.strings[function.name] == wanted ||
+           profile.strings[function.system_name] == wanted;
+  });
+  if (images.empty()) {
+    auto pattern = Pattern::parse(wanted);
+    if (!pattern)
+      return std::move(pattern).error().with_exit_status(kUsage);
+    images = find_code(profile, [&](LocationId id, size_t frame) {
+      return pattern->matches(profile.strings[function_of(id, frame).name]);
+    });
+  }
+  count_self(profile, samples, images);
+  return images;
+}
+
+SampledImages find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                           const ChosenKey& wanted) {
+  FrameKeys keys(profile, Dimension::Kind::kFunction);
+  SampledImages images = find_code(profile, [&](LocationId id, size_t frame) {
+    return wanted.is(keys[keys.of(id)[frame]]);
+  });
+  count_self(profile, samples, images);
   return images;
 }
 

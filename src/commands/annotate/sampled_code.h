@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/recorded_file.h"
+#include "view/frame_keys.h"
 
 // What of the code of images was sampled.
 
@@ -33,6 +34,9 @@ using SampledImages = std::map<uint32_t, SamplesOfCode>;  // by index in the pro
 // none. Samples are of the profile.
 Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
                                    const std::string& wanted);
+// The code of one of several functions of a name.
+SampledImages find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                           const ChosenKey& wanted);
 
 // The file whose code was sampled. A debug file would have the names, but not the code.
 struct SampledFile {

@@ -49,7 +49,7 @@ class Page {
     this.profile = profile;
     this.copied = "";
     const box = {
-      hover: (place) => this.describe(place >= 0 ? place : this.flame.selected, this.flame.layout),
+      hover: (place) => this.point(place >= 0 ? this.flame.layout.key[place] : -1, place),
       select: (place) => this.choose(place),
       zoom: (place) => this.zoom(place),
       window: () => this.overview.draw(),
@@ -82,11 +82,9 @@ class Page {
     const rebuilt = ["by", "invert", "group"].some((name) => next[name] !== before[name]);
     if (rebuilt) {
       next.zoom = change.zoom ?? 0;
-      viewer.opened.clear();
-      this.flame.selected = -1;
-      viewer.chosen = {key: -1, place: -1};
     }
     viewer.state = next;
+    viewer.pointed = null;
     const hash = `#${stateToHash(next)}`;
     if (hash !== (location.hash || "#"))
       history[isSmall ? "replaceState" : "pushState"](null, "", hash);
@@ -109,8 +107,7 @@ class Page {
     if (state.range && state.range[0] >= steps)
       state.range = null;
     viewer.state = state;
-    viewer.opened.clear();
-    this.flame.selected = -1;
+    viewer.pointed = null;
     this.render();
   }
 
@@ -159,14 +156,12 @@ class Page {
       const layout = viewer.layout();
       const isNew = flame.layout !== layout || flame.isUpward !== state.up ||
           flame.zoomedNode !== state.zoom;
-      const selected = flame.selected >= 0 && flame.layout ? flame.layout.node[flame.selected] : -1;
+      flame.selected = viewer.resolve(viewer.choice).place;
       flame.style = viewer.flameStyle();
       if (isNew) {
         flame.isUpward = state.up;
         flame.zoomed = Math.max(0, layout.placeOf[state.zoom] ?? 0);
         flame.zoomedNode = state.zoom;
-        flame.selected = selected >= 0 ? layout.placeOf[selected] ?? -1 : -1;
-        viewer.chosen = {...viewer.chosen, place: flame.selected};
         flame.show(layout, flame.style);
       } else {
         flame.draw();
@@ -178,8 +173,10 @@ class Page {
       if (viewer.opened.size === 0)
         viewer.openLargest();
       this.treeRows = viewer.treeRows();
+      this.tree.active = this.treeRows.indexOf(viewer.resolve(viewer.choice).place);
       this.tree.show(this.treeRows.length, (row, cells) => this.fillTreeRow(row, cells));
     } else {
+      this.table.active = viewer.tableRows().indexOf(viewer.resolve(viewer.choice).key);
       this.table.show(viewer.tableRows().length, (row, cells) => this.fillTableRow(row, cells),
         state.sort, state.ascending);
     }
@@ -192,7 +189,7 @@ class Page {
     const amount = (which, of) => after
       ? `${which} ${this.changeText(after[which][key], of[key])}`
       : `${which} ${formatAmount(of[key], event)} (${formatShare(of[key], all)})`;
-    byId("around-name").replaceChildren(foreign(viewer.text(key), "b"),
+    byId("around-name").replaceChildren(foreign(viewer.label(key), "b"),
       make("span", {textContent: `${amount("total", total)} · ${amount("self", self)}`}));
     for (const [which, isInverted] of [["callers", true], ["callees", false]]) {
       const {tree, layout, sumAfter} = viewer.around(isInverted);
@@ -235,8 +232,9 @@ class Page {
   // Filters as buttons that take them away.
   renderChips() {
     const {viewer: {state, dimensions}, profile} = this, chips = [];
-    const chip = (text, change) => {
-      const button = make("button", {title: `take away: ${clipped(text)}`}, foreign(text), " ✕");
+    const chip = (text, change, error = "") => {
+      const button = make("button", {title: `take away: ${clipped(text)}`,
+        className: error ? "error" : ""}, foreign(text), error && `: ${error}, filters nothing`, " ✕");
       button.addEventListener("click", () => this.set(change));
       chips.push(button);
     };
@@ -250,10 +248,11 @@ class Page {
       for (const text of state.filters[id] ?? [])
         chip(`${title}: ${text}`, {filters: {...state.filters,
           [id]: state.filters[id].filter((each) => each !== text)}});
-    if (state.only)
-      chip(`only stacks with ${state.only}`, {only: ""});
-    if (state.without)
-      chip(`without ${state.without}`, {without: ""});
+    for (const [name, text] of Object.entries(kStackFilters)) {
+      const {label, error} = this.viewer.stackFilter(name);
+      if (label)
+        chip(`${text} ${label}`, {[name]: ""}, error);
+    }
     byId("chips").replaceChildren(...chips);
   }
 
@@ -339,18 +338,24 @@ class Page {
 
   // ---- Details
 
-  // Of what the pointer or the keyboard is at: a box of the flame graph.
-  describe(place, layout) {
-    const {viewer} = this;
-    viewer.chosen = place >= 0 && layout ? {key: layout.key[place], place} : {key: -1, place: -1};
+  // Of what the pointer is over; without anything there, of what is chosen.
+  point(key, place = -1) {
+    this.viewer.pointed = this.viewer.reference(key, place);
+    this.renderDetails();
+  }
+  pick(key, place = -1) {
+    this.viewer.pointed = null;
+    this.viewer.choice = this.viewer.reference(key, place);
     this.renderDetails();
   }
 
   describeAround(which, place, isChosen = false) {
     const {layout} = this[which];
     const key = place > 0 ? layout.key[place] : this.viewer.aroundKey();
-    this.viewer.chosen = {key, place: -1};
-    this.renderDetails();
+    if (isChosen)
+      this.pick(key);
+    else
+      this.point(key);
     if (isChosen)
       this.say(`${this.viewer.text(key)}, ${formatAmount(layout.total[Math.max(0, place)],
         this.viewer.event())}`);
@@ -358,7 +363,7 @@ class Page {
 
   choose(place) {
     const {viewer, flame} = this, {layout} = flame;
-    this.describe(place, layout);
+    this.pick(layout.key[place], place);
     this.say(`${clipped(viewer.text(layout.key[place]))}, ${formatShare(layout.total[place],
       layout.total[0])}, depth ${layout.depth[place]}`);
   }
@@ -464,7 +469,7 @@ class Page {
   renderDetails() {
     const {viewer, viewer: {chosen}} = this;
     const title = make("div", {className: "title"}, foreign(chosen.key < 0 ? "All" +
-      (viewer.totals().all !== viewer.all() ? " that is shown" : "") : viewer.text(chosen.key), "b"));
+      (viewer.totals().all !== viewer.all() ? " that is shown" : "") : viewer.label(chosen.key), "b"));
     if (chosen.key >= 0) {
       const button = (text, hint, act) => {
         const made = make("button", {textContent: text, title: hint});
@@ -514,20 +519,14 @@ class Page {
     ];
     this.table = new Grid(byId("table"), "functions", columns("table"), {
       sort: (id) => this.sortBy(id),
-      choose: (row) => this.describeRow(this.viewer.tableRows()[row], -1),
+      choose: (row) => this.pick(this.viewer.tableRows()[row]),
       open: (row) => this.lookAround(this.viewer.tableRows()[row]),
     });
     this.tree = new Grid(byId("tree"), "call tree", columns("tree"), {
-      choose: (row) => this.describeRow(this.viewer.layout().key[this.treeRows[row]],
-        this.treeRows[row]),
+      choose: (row) => this.pick(this.viewer.layout().key[this.treeRows[row]], this.treeRows[row]),
       open: (row) => this.toggle(row),
       toggle: (row, isOpen) => this.toggle(row, isOpen),
     });
-  }
-
-  describeRow(key, place) {
-    this.viewer.chosen = {key, place};
-    this.renderDetails();
   }
 
   sortBy(id) {
@@ -545,7 +544,7 @@ class Page {
     if (!hasChildren || wanted === was) {
       if (wanted && hasChildren)
         tree.choose(row + 1);
-      else if (isOpen === false)
+      else if (isOpen === false && layout.parent[place] > 0)
         tree.choose(this.treeRows.indexOf(layout.parent[place]));
       return;
     }
@@ -638,8 +637,8 @@ class Page {
   lookAround(key) {
     if (key < 0 || key >= this.viewer.keys().count)
       return;
-    this.viewer.chosen = {key, place: -1};
-    this.set({view: "around", around: this.viewer.text(key)});
+    this.viewer.choice = this.viewer.reference(key);
+    this.set({view: "around", around: this.viewer.keys().links[key]});
   }
 
   selectTime(begin, end) {
@@ -647,10 +646,13 @@ class Page {
     this.set({range: begin <= 0 && end >= steps ? null : [begin, Math.min(end, steps)]}, true);
   }
 
+  // Stacks with the function that is chosen, or that the pointer is over, which is chosen by that.
   filterStacks(which) {
-    const {key} = this.viewer.chosen;
-    if (key >= 0 && key < this.viewer.keys().count && this.viewer.state.by === "function")
-      this.set({[which]: `^${escapedPattern(this.viewer.text(key))}$`});
+    const {viewer} = this, {key} = viewer.chosen;
+    if (key < 0 || key >= viewer.keys().count || viewer.state.by !== "function")
+      return;
+    viewer.choice = viewer.pointed ?? viewer.choice;
+    this.set({[`${which}Of`]: viewer.keys().links[key]});
   }
 
   copyName() {

@@ -104,7 +104,8 @@ const kHelp = [
     ["Home", "the root; in tables the first row"],
   ]],
   ["Choose", [
-    ["/", "search by regular expression; case counts if it has capitals"],
+    ["/", "search by regular expression, as report's options take it; case counts if it has capitals, " +
+      "or by (?i), (?-i)"],
     ["n N", "next match, the one before"],
     ["f x", "only stacks with what is chosen, only those without"],
     ["t p L C", "filter by thread, process, label, container"],
@@ -148,7 +149,7 @@ function keyActions(page) {
     "[": () => heat.move(false, 1), "{": () => heat.move(false, -1),
     "]": () => heat.move(true, -1), "}": () => heat.move(true, 1),
     "\\": () => page.set({range: null}, true),
-    c: () => page.set({filters: {}, only: "", without: "", range: null}),
+    c: () => page.set({filters: {}, ...kNoStackFilters, range: null}),
     "#": () => page.lookAround(viewer.chosen.key),
     y: () => page.copyName(), Y: () => page.copyStack(),
     "?": openHelp, w: () => openAbout(page),
@@ -169,8 +170,8 @@ function goBack(page) {
     page.set({search: ""});
   else if (state.range)
     page.set({range: null});
-  else if (state.only || state.without || Object.keys(state.filters).length)
-    page.set({filters: {}, only: "", without: ""});
+  else if (Object.keys(kStackFilters).some((name) => state[name]) || Object.keys(state.filters).length)
+    page.set({filters: {}, ...kNoStackFilters});
 }
 
 function listenToKeys(page) {
@@ -343,7 +344,8 @@ function makeHandle(page) {
       const {all, number, self, total} = viewer.totals(), keys = viewer.keys(), functions = {};
       const unit = viewer.event().unitNs || viewer.event().unitEvents || 1;
       for (const key of viewer.tableRows())
-        functions[keys.text[key]] = [self[key] * unit, total[key] * unit];
+        functions[keys.text[key]] = [self, total].map((of, i) =>
+          (functions[keys.text[key]]?.[i] ?? 0) + of[key] * unit);
       return {samples: number, value: all * unit, functions};
     },
     // Of each function [self, total] before and after, as parts of one side.
@@ -370,7 +372,14 @@ function makeHandle(page) {
     heat: () => ({left: page.heat.left, pixels: page.heat.pixels, perColumn: page.heat.perColumn,
       rows: page.heat.titles, columns: page.heat.columns}),
     selected: () => page.flame.selected,
-    chosen: () => viewer.text(viewer.chosen.key),
+    chosen: () => viewer.label(viewer.chosen.key),
+    path() {
+      const layout = viewer.layout(), path = [];
+      for (let {place} = viewer.chosen; place > 0; place = layout.parent[place])
+        path.unshift(viewer.text(layout.key[place]));
+      return path;
+    },
+    labels: () => viewer.tableRows().map((key) => viewer.label(key)),
     copied: () => page.copied,
     redraw() {
       page.flame.draw();

@@ -20,7 +20,7 @@ const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12, kCallFromC = 13;
 const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
   "dynsym", "plt", "label, guess", "call frames, no name", "kallsyms", "BPF program", "vdso",
   "perf map", "the profile", "the profile"];
-const kCallFrames = 8, kPerfMap = 12, kGoSources = [0, 1, 14];
+const kCallFrames = 8, kPerfMap = 12, kGiven = 13, kGoSources = [0, 1, 14];
 
 const kKernelModule = 1, kVdsoModule = 2, kMemoryModule = 3;
 
@@ -126,7 +126,7 @@ function makeProfile(page) {
   for (const module of page.modules)
     requireThat(module.path < texts.length, "a module has no path");
   const functions = checkedTable(page.functions, "functions",
-      all("name", "systemName", "file", "package"));
+      all("name", "systemName", "file", "package", "declared"));
   const frames = checkedTable(page.frames, "frames", {
     ...all("text", "category"), function: functions.size + 1, module: page.modules.length + 1,
     source: kSources.length, unnamed: kUnnamedWords.length,
@@ -233,6 +233,17 @@ const kDimensions = {
   category: "category",
 };
 
+// As home_of() of frame_keys.cpp has it: what tells a function from others of its name in its module.
+function homeOf({frames, functions, texts}, frame) {
+  const id = frames.function[frame] - 1;
+  if (id < 0 || kGoSources.includes(frames.source[frame]))
+    return "";
+  const line = functions.startLine[id], declared = baseName(texts[functions.declared[id]]);
+  if (declared || line > 0)
+    return `${declared}:${line}`;
+  return frames.source[frame] === kGiven ? texts[functions.file[id]] : "";
+}
+
 // The text of a frame's key, and what else tells it from others.
 function frameKey(profile, frame, dimension) {
   const {frames, functions, texts} = profile;
@@ -254,7 +265,62 @@ function frameKey(profile, frame, dimension) {
   if (dimension === "line" && line > 0)
     return [`${name} ${baseName(texts[functions.file[id]])}:${line}`,
       `${place} ${line} ${functions.file[id]}`];
-  return [name, place];
+  return [name, `${place} ${homeOf(profile, frame)}`];
+}
+
+// What keys are called where others have the same text: `links` in addresses, by which a key is found
+// again, and `labels` for people. Of a text that no other key has both are that.
+function nameKeys(profile, keys) {
+  const {frames, functions, modules, texts} = profile;
+  const more = [
+    (key) => [modules[frames.module[keys.frame[key]] - 1]?.path ?? 0].map((path) => texts[path])[0],
+    (key) => {
+      const id = frames.function[keys.frame[key]] - 1;
+      const file = id < 0 ? "" : texts[functions.declared[id]] || texts[functions.file[id]];
+      return file && `${file}${functions.startLine[id] > 0 ? `:${functions.startLine[id]}` : ""}`;
+    },
+    (key) => `#${key}`,
+  ];
+  keys.links = [...keys.text];
+  keys.labels = [...keys.text];
+  let same = groupsOf(keys.links, keys.text.keys());
+  for (const tell of more) {
+    for (const group of same) {
+      const told = group.map(tell);
+      if (told.every((text) => text === told[0]))
+        continue;
+      group.forEach((key, i) => {
+        const isFirst = keys.labels[key] === keys.text[key];
+        keys.links[key] += `\n${told[i]}`;
+        keys.labels[key] = `${isFirst ? `${keys.text[key]} (` : `${keys.labels[key].slice(0, -1)}, `}` +
+          `${baseName(told[i])})`;
+      });
+    }
+    same = same.flatMap((group) => groupsOf(keys.links, group));
+  }
+  keys.byLink = new Map(keys.links.map((link, key) => [link, key]));
+}
+
+// Lists of those that have the same text, where there are several.
+function groupsOf(texts, of) {
+  const groups = new Map();
+  for (const each of of) {
+    const group = groups.get(texts[each]);
+    if (group)
+      group.push(each);
+    else
+      groups.set(texts[each], [each]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
+// The key that a link is of. A text alone, as people write it, is the one of them that has most. -1: none.
+function keyOfLink(keys, link, total) {
+  const known = keys.byLink.get(link);
+  if (known !== undefined)
+    return known;
+  return keys.text.reduce((best, text, key) =>
+    text === link && (best < 0 || total[key] > total[best]) ? key : best, -1);
 }
 
 // Numbers frames by a dimension: `of` has the key of each frame, -1 where it has none.
@@ -297,6 +363,7 @@ function makeKeys(profile, dimension) {
       quick.set(place, key);
   }
   keys.count = keys.text.length;
+  nameKeys(profile, keys);
   return keys;
 }
 
@@ -580,19 +647,22 @@ function matchesOf(texts, pattern) {
   return result;
 }
 
-// Nodes of the profile's tree whose stack has a frame that matches `only` and none that matches
-// `without`: regular expressions, or null.
-function selectStacks(profile, functionKeys, only, without) {
-  if (!only && !without)
+// Nodes of the profile's tree whose stack has a frame of each of `onlys` and of none of `withouts`:
+// lists that have 1 for each function that is meant. null: all.
+function selectStacks(profile, functionKeys, onlys, withouts) {
+  if (onlys.length + withouts.length === 0)
     return null;
   const {count, parent, frame} = profile.tree;
-  const isOnly = matchesOf(functionKeys.text, only), isWithout = matchesOf(functionKeys.text, without);
+  const bits = new Uint8Array(functionKeys.count), wanted = (1 << onlys.length) - 1;
+  [...onlys, ...withouts].forEach((isMeant, i) => {
+    for (let key = 0; key < bits.length; key++)
+      bits[key] |= isMeant[key] << i;
+  });
   const state = new Uint8Array(count), result = new Uint8Array(count + 1);
-  result[count] = only ? 0 : 1;  // the empty stack
+  result[count] = wanted === 0 ? 1 : 0;  // the empty stack
   for (let i = 0; i < count; i++) {
-    const key = functionKeys.of[frame[i]], above = parent[i] < 0 ? 0 : state[parent[i]];
-    state[i] = above | isOnly[key] | isWithout[key] << 1;
-    result[i] = (!only || state[i] & 1) && !(state[i] & 2) ? 1 : 0;
+    state[i] = bits[functionKeys.of[frame[i]]] | (parent[i] < 0 ? 0 : state[parent[i]]);
+    result[i] = state[i] === wanted ? 1 : 0;
   }
   return result;
 }

@@ -22,9 +22,39 @@ class Viewer {
     this.profile = profile;
     this.dimensions = ownerDimensions(profile);
     this.state = {...kInitialState};
-    this.chosen = {key: -1, place: -1};  // what the details are of
-    this.opened = new Set();             // nodes of the call tree
+    // What is chosen, and what the pointer is over, as reference() has them.
+    this.choice = this.pointed = null;
+    this.openedOf = new Map();  // nodes of the call tree that are open, by its structure
     this.timings = {};
+  }
+
+  // ---- What the details are of, and what keys act on. Places and keys change with what is shown:
+  // what is kept is a key of a dimension, and a node of a structure, which no selection changes.
+
+  reference(key, place = -1) {
+    if (key < 0)
+      return null;
+    const {by, group} = this.state, isGroup = key >= this.keys().count;
+    return {by, key, group: isGroup ? group : null,
+      structure: this.structureName(), node: place > 0 ? this.layout().node[place] : -1};
+  }
+  // {key, place} as things are now; -1 where there is none.
+  resolve(reference) {
+    const {by, group} = this.state;
+    if (!reference || reference.by !== by || (reference.group !== null && reference.group !== group))
+      return {key: -1, place: -1};
+    const {key, node} = reference;
+    const isHere = node > 0 && reference.structure === this.structureName();
+    return {key, place: isHere ? this.layout().placeOf[node] ?? -1 : -1};
+  }
+  get chosen() {
+    return this.resolve(this.pointed ?? this.choice);
+  }
+  get opened() {
+    const name = this.structureName();
+    if (!this.openedOf.has(name))
+      this.openedOf.set(name, new Set());
+    return this.openedOf.get(name);
   }
 
   keys(by = this.state.by) {
@@ -40,22 +70,27 @@ class Viewer {
     return this.profile.events[this.state.event];
   }
 
-  structure() {
+  structureName() {
     const {by, invert, group} = this.state;
-    return cached(`structure ${by} ${invert} ${group}`, () => makeStructure(this.profile,
+    return `structure ${by} ${invert} ${group}`;
+  }
+  structure() {
+    const {invert, group} = this.state;
+    return cached(this.structureName(), () => makeStructure(this.profile,
       this.keys(), this.root(), invert, this.dimension(group)));
   }
 
   // Amounts of samples: of the event; of it what the filters let through; of that the time.
   amounts(how = "shown") {
-    const {event, filters, only, without, range} = this.state;
+    const {event, filters, range, only, without, onlyOf, withoutOf} = this.state;
     if (how === "all")
       return cached(`all ${event}`, () => selectAmounts(this.profile,
         {event, owners: null, stacks: null, begin: 0, end: Infinity}));
-    const filtered = memo("filtered", [event, filters, only, without], () => {
+    const filtered = memo("filtered", [event, filters, only, without, onlyOf, withoutOf], () => {
       const owners = selectOwners(this.profile, this.dimensions, filters);
-      const stacks = selectStacks(this.profile, this.keys("function"),
-        parsePattern(only).pattern, parsePattern(without).pattern);
+      const meant = (...names) => names.map((name) => this.stackFilter(name).isMeant).filter(Boolean);
+      const stacks = selectStacks(this.profile, this.keys("function"), meant("only", "onlyOf"),
+        meant("without", "withoutOf"));
       return owners || stacks ? selectAmounts(this.profile,
         {event, owners, stacks, begin: 0, end: Infinity}) : this.amounts("all");
     });
@@ -68,6 +103,29 @@ class Viewer {
           shown[i] = filtered[i];
       return shown;
     });
+  }
+
+  // A filter of stacks, by its name in the state: {isMeant, label}, or {error, label}, which filters
+  // nothing. isMeant has 1 for each function that is meant; null: there is no such filter.
+  stackFilter(name) {
+    const text = this.state[name], keys = this.keys("function");
+    if (text === "")
+      return {isMeant: null, label: ""};
+    if (!name.endsWith("Of")) {
+      const {pattern, error} = parsePattern(text, false);
+      return error ? {isMeant: null, label: text, error}
+        : {isMeant: matchesOf(keys.text, pattern), label: text};
+    }
+    const key = keyOfLink(keys, text, this.totalsOfAll());
+    if (key < 0)
+      return {isMeant: null, label: text.replaceAll("\n", " "), error: "no such function"};
+    const isMeant = new Uint8Array(keys.count);
+    isMeant[key] = 1;
+    return {isMeant, label: keys.labels[key]};
+  }
+  totalsOfAll(by = "function") {
+    return cached(`totals ${by} ${this.state.event}`, () => keyTotals(this.profile, this.keys(by),
+      this.root(by), this.amounts("all")).total);
   }
 
   layout() {
@@ -168,6 +226,10 @@ class Viewer {
     return key < keys.count ? keys.text[key]
                             : this.dimension(this.state.group)?.values[key - keys.count] ?? "";
   }
+  // The same for where it stands alone: with what tells it from others of its name.
+  label(key) {
+    return key >= 0 && key < this.keys().count ? this.keys().labels[key] : this.text(key);
+  }
   names(key) {
     const names = cached(`names ${this.state.by} ${this.state.group}`, () => []);
     return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
@@ -240,12 +302,10 @@ class Viewer {
         this.opened.add(layout.node[i]);
   }
 
-  // The key that callers and callees are of: of that text, or what has most.
+  // The key that callers and callees are of: the one that was asked for, or what has most.
   aroundKey() {
-    const {around} = this.state, keys = this.keys(), {self, total} = this.totals();
-    const chosen = around === "" ? -1 : keys.text.findIndex((text, key) =>
-      text === around && total[key] > 0);
-    const known = chosen >= 0 || around === "" ? chosen : keys.text.indexOf(around);
+    const {around, by} = this.state, {self} = this.totals();
+    const known = around === "" ? -1 : keyOfLink(this.keys(), around, this.totalsOfAll(by));
     return known >= 0 ? known : self.reduce((best, amount, key) => amount > self[best] ? key : best, 0);
   }
   around(isInverted) {

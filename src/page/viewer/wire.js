@@ -34,7 +34,7 @@ const kSchema = (() => {
   };
   const functions = {
     1: ["name", "numbers"], 2: ["systemName", "numbers"], 3: ["file", "numbers"],
-    4: ["startLine", "numbers"], 5: ["package", "numbers"],
+    4: ["startLine", "numbers"], 5: ["package", "numbers"], 6: ["declared", "numbers"],
   };
   const frames = {
     1: ["function", "numbers"], 2: ["line", "numbers"], 3: ["module", "numbers"],
@@ -288,7 +288,8 @@ function asLastOf(column, same, first) {
 
 function restoreColumns({functions, frames, tree, samples}) {
   functions.file = asBefore(functions.file, functions.name.length);
-  functions.package = asLastOf(functions.package, rowsOfSame(functions.file));
+  for (const name of ["package", "declared"])
+    functions[name] = asLastOf(functions[name], rowsOfSame(functions.file));
   frames.function = asNext(frames.function);
   const same = rowsOfSame(frames.function);
   frames.line = asLastOf(frames.line, same, (row) => functions.startLine[frames.function[row] - 1]);
