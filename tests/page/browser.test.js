@@ -484,6 +484,7 @@ test("of functions of one name the one that was chosen is meant, in all views", 
       assert.ok(labels.includes(label), label);
       await set({view: "table", search: `^\\Q${name}\\E$`});
       const row = (await inPage("gosym.labels()")).indexOf(label);
+      assert.ok(row >= 0 && row < 10, `${label} in row ${row}: ${await text("#matched")} ${await text("#chips")} ${JSON.stringify(await state())} ${(await totals()).samples} of ${all}`);
       await browser.clickOn(`#table .row:not(.head):nth-child(${row + 1}) .name`);
       assert.equal(await inPage("gosym.chosen()"), label);
       await browser.key("#");
@@ -542,6 +543,7 @@ test("what is chosen in the call tree stays that, through filters, views and Bac
   await back();
   await isSame(path);
   await browser.key("f");
+  await set({search: ""});
   await samePage("--focus", "^main\\.encode$");
 });
 
@@ -630,6 +632,41 @@ test("on paper and in the dark it is drawn again", async () => {
   await browser.scheme("light");
   const {data} = await browser.send("Page.printToPDF", {});
   assert.ok(Buffer.from(data, "base64").subarray(0, 5).equals(Buffer.from("%PDF-")));
+});
+
+test("a view is printed on the sheets that it needs, with all of its rows", async () => {
+  const sheets = async () => {
+    const {data} = await browser.send("Page.printToPDF", {});
+    return Buffer.from(data, "base64").toString("latin1").match(/\/Type\s*\/Page\b(?!s)/g).length;
+  };
+  const printed = async (expression) => {
+    await inPage("window.dispatchEvent(new Event('beforeprint'))");
+    const result = await inPage(expression);
+    await inPage("window.dispatchEvent(new Event('afterprint'))");
+    return result;
+  };
+  // 1,200 functions, each called by the one before.
+  const stack = Array.from({length: 1200}, (_, i) => ({name: `main.f${i}`}));
+  const page = profilePage("deep", {samples: stack.map((_, i) => ({stack: stack.slice(0, i + 1)}))});
+  await opened("#view=table", page);
+  const rows = "[...document.querySelectorAll('#table .space .row')].filter((row) => !row.hidden).length";
+  assert.equal(await printed(rows), 1000);
+  assert.equal(await printed("document.querySelector('main').innerText.includes('200 more rows are not printed')"),
+    true);
+  assert.ok(await inPage(rows) < 100);
+  const long = await sheets();
+  assert.ok(long >= 15 && long <= 40, `${long} sheets`);
+  await set({search: "f7$"});
+  const few = await inPage("gosym.rows().length");
+  assert.equal(await printed(rows), few);
+  assert.ok(await sheets() <= 5);
+  await set({search: "", view: "flame"});
+  assert.equal(await printed("document.querySelectorAll('#flame .printed canvas').length"), 20);
+  const deep = await sheets();
+  assert.ok(deep >= 10 && deep <= 22, `${deep} sheets`);
+  assert.equal(await inPage("document.querySelectorAll('.printed').length"), 0);
+  await opened();
+  assert.ok(await sheets() <= 3);
 });
 
 test("firefox shows the same, by mouse and keys", async () => {

@@ -198,17 +198,11 @@ function listenToWindow(page) {
   window.addEventListener("hashchange", () => page.restore());
   new ResizeObserver(redraw).observe(document.querySelector("main"));
   kDark.addEventListener("change", redraw);
-  // On paper a flame graph has all its depth, as far as a page holds it.
-  window.addEventListener("beforeprint", () => {
-    for (const view of [page.flame, page.callers, page.callees]) {
-      view.host.style.height = `${Math.min(4000, (view.layout ? view.visibleDepth() + 1 : 1) * kRow)}px`;
-      view.host.style.flex = "none";
-    }
-    redraw();
-  });
+  // On paper what is shown has all its depth, and its rows.
+  const printed = [page.flame, page.callers, page.callees, page.table, page.tree];
+  window.addEventListener("beforeprint", () => printed.forEach((view) => view.beginPrint()));
   window.addEventListener("afterprint", () => {
-    for (const view of [page.flame, page.callers, page.callees])
-      view.host.style.height = view.host.style.flex = "";
+    printed.forEach((view) => view.endPrint());
     redraw();
   });
 }

@@ -2,6 +2,7 @@
 // are visited, whatever the size of the tree.
 
 const kRow = 18;  // pixels a call
+const kSheetRows = 40, kMostPrinted = 800;  // calls
 const kFont = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const kSmallFont = '10.5px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
@@ -79,6 +80,36 @@ class FlameView {
     if (this.isUpward)
       this.host.scrollTop = this.host.scrollHeight;
     this.draw();
+  }
+
+  // On paper: pieces of the picture, each of which a sheet holds.
+  beginPrint() {
+    const {host, canvas} = this;
+    this.endPrint();
+    if (!this.layout || host.clientWidth === 0)
+      return;
+    const depth = this.visibleDepth() + 1, rows = Math.min(depth, kMostPrinted);
+    host.style.flex = "none";
+    host.style.height = `${rows * kRow}px`;
+    this.resize();
+    this.printed = document.createElement("div");
+    this.printed.className = "printed";
+    const scale = canvas.width / Math.max(1, host.clientWidth);
+    for (let top = 0; top < rows; top += kSheetRows) {
+      const high = Math.min(kSheetRows, rows - top) * kRow, piece = document.createElement("canvas");
+      piece.width = canvas.width;
+      piece.height = Math.round(high * scale);
+      piece.getContext("2d").drawImage(canvas, 0, -Math.round(top * kRow * scale));
+      this.printed.append(piece);
+    }
+    if (depth > rows)
+      this.printed.append(`${formatCount(depth - rows)} more calls in depth are not printed`);
+    host.style.flex = host.style.height = "";
+    host.append(this.printed);
+  }
+  endPrint() {
+    this.printed?.remove();
+    this.printed = null;
   }
 
   // The y of a box of a depth. It asks the browser for the layout: not for each box.

@@ -3,6 +3,7 @@
 // focus, the row that is meant is its active descendant.
 
 const kGridRow = 22;
+const kMostPrintedRows = 1000;
 
 class Grid {
   // columns: [{id, title, hint, isNumber, isSorted}]; `on` has sort(id), choose(row), open(row),
@@ -67,11 +68,31 @@ class Grid {
     this.draw();
   }
 
+  // On paper there is no scrolling: all rows are elements, and where that is too many it is told.
+  beginPrint() {
+    this.endPrint();
+    if (!this.fill || this.host.clientHeight === 0)
+      return;
+    this.isPrinted = true;
+    this.draw();
+    if (this.count <= kMostPrintedRows)
+      return;
+    this.more = document.createElement("p");
+    this.more.textContent = `${formatCount(this.count - kMostPrintedRows)} more rows are not printed`;
+    this.host.after(this.more);
+  }
+  endPrint() {
+    this.isPrinted = false;
+    this.more?.remove();
+    this.more = null;
+  }
+
   draw() {
     if (!this.fill || this.host.clientHeight === 0)
       return;
-    const first = Math.max(0, Math.floor(this.host.scrollTop / kGridRow) - 2);
-    const last = Math.min(this.count, first + Math.ceil(this.host.clientHeight / kGridRow) + 5);
+    const first = this.isPrinted ? 0 : Math.max(0, Math.floor(this.host.scrollTop / kGridRow) - 2);
+    const last = Math.min(this.count, this.isPrinted ? kMostPrintedRows
+      : first + Math.ceil(this.host.clientHeight / kGridRow) + 5);
     while (this.elements.length < last - first)
       this.elements.push(this.rowElement());
     this.elements.forEach((element, i) => this.fillRow(element, first + i, first + i < last));

@@ -3,7 +3,10 @@
 // ---- Numbers
 
 const kCount = new Intl.NumberFormat("en-US");
-const formatCount = (number) => kCount.format(Math.round(number));
+// Beyond 2^53 not all digits are known.
+const kRounded = new Intl.NumberFormat("en-US", {maximumSignificantDigits: 15});
+const formatCount = (number) => Number.isSafeInteger(Math.round(number))
+  ? kCount.format(Math.round(number)) : `≈ ${kRounded.format(number)}`;
 
 function formatTime(ns) {
   const units = [[3600e9, "h"], [60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
