@@ -34,6 +34,32 @@ MarkedFrame without_mark(std::string_view text) {
   return {.name = text};
 }
 
+// The byte that gosym has written as "\x1b" where one cannot stand in a line, or would be read
+// as the end of a mark; none for what it leaves as it is.
+std::optional<char> escaped_byte(std::string_view text) {
+  constexpr size_t kSize = 4;
+  auto digit = [&](size_t i) {
+    char c = text[i];
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  if (text.size() < kSize || !text.starts_with("\\x") || digit(2) < 0 || digit(3) < 0)
+    return std::nullopt;
+  int byte = digit(2) * 16 + digit(3);
+  bool is_written_so = byte < 0x20 || byte >= 0x7f || byte == ']';
+  return is_written_so ? std::optional(static_cast<char>(byte)) : std::nullopt;
+}
+
+// The name that stands in a line as `text`.
+std::string unescaped(std::string_view text) {
+  std::string name;
+  while (!text.empty()) {
+    auto byte = escaped_byte(text);
+    name += byte.value_or(text.front());
+    text.remove_prefix(byte ? 4 : 1);
+  }
+  return name;
+}
+
 // The end of the digits that begin there.
 size_t skip_digits(std::string_view text, size_t at) {
   return std::min(text.find_first_not_of("0123456789", at), text.size());
@@ -93,7 +119,7 @@ private:
       return errorf("its count is {}: '{}'", what_is_wrong_with(last),
                     printable(last.substr(0, 80)));
     if (*count > INT64_MAX - total_)
-      return Error("the counts have no sum of 63 bits");
+      return errorf("its count is too large, the counts have no sum of 63 bits: '{}'", last);
     total_ += *count;
     std::string_view frames = line.substr(0, space);
     size_t before = frames.rfind(' ');
@@ -172,8 +198,9 @@ private:
     }
   }
 
-  FunctionId function_of(std::string_view name) {
-    StringId id = builder_.intern(name);
+  FunctionId function_of(std::string_view text) {
+    bool has_escapes = text.find("\\x") != text.npos;
+    StringId id = builder_.intern(has_escapes ? unescaped(text) : std::string(text));
     auto [known, is_new] = functions_.try_emplace(static_cast<uint32_t>(id));
     if (is_new)
       known.value() = builder_.add_function({.name = id, .system_name = id});

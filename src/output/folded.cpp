@@ -244,7 +244,8 @@ bool write_folded_difference(const Profile& before, const Profile& after, double
     return false;
   bool is_read = true;
   std::string_view left = *text;
-  auto write_line = [&](std::string_view stack, double old, std::string_view now) {
+  // Amounts have 64 bits, all of which a double does not.
+  auto write_line = [&](std::string_view stack, long double old, std::string_view now) {
     is_read = is_read && write(fmt::format("{} {:.0f} {}\n", stack, old, now));
   };
   // Both are sorted: what comes before a stack is in the one alone.
@@ -252,18 +253,18 @@ bool write_folded_difference(const Profile& before, const Profile& after, double
     while (is_read && !left.empty()) {
       FoldedLine line = first_line(left);
       if (stack && line.stack > *stack)
-        return 0.0;
+        return 0.0L;
       left.remove_prefix(line.size);
-      double amount = scale * std::stod(std::string(line.amount));
+      long double amount = scale * std::stold(std::string(line.amount));
       if (stack && line.stack == *stack)
         return amount;
       write_line(line.stack, amount, "0");
     }
-    return 0.0;
+    return 0.0L;
   };
   write_folded(after, [&](std::string_view text_after) {
     FoldedLine line = first_line(text_after);
-    double old = write_until(line.stack);
+    long double old = write_until(line.stack);
     write_line(line.stack, old, line.amount);
     return is_read;
   });

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 
 #include "demo_profile.h"
@@ -131,6 +132,22 @@ TEST_CASE("folded reader: what is written is what was read") {
         "P1;T2;f 5\n");
 }
 
+TEST_CASE("folded reader: what cannot stand in a line is as it was before it was written") {
+  // ESC, a mark of direction, what is no UTF-8, and a name that ends as a mark does.
+  std::string_view text =
+      "main\\x1b[31m;a\\xe2\\x80\\xaeb\\xff;evil_[k\\x5d;\\x41\\x;\\xzz\\x1 3\n";
+  auto profile = read_folded(text, kBudget);
+  REQUIRE(profile);
+  for (std::string_view name : {"main\x1b[31m",
+                                "a\u202e"
+                                "b\xff",
+                                "evil_[k]", "\\x41\\x", "\\xzz\\x1"})
+    CHECK(std::ranges::any_of(profile->functions, [&](const Function& function) {
+      return profile->strings[function.name] == name;
+    }));
+  CHECK(folded_again(std::string(text)) == text);
+}
+
 TEST_CASE("folded reader: marks tell inlined and compiled code") {
   auto profile = read_folded("main;f;g_[i];h_[i] 2\nmain;jit_[j] 1\n_[k];x_[i] 1\n", kBudget);
   REQUIRE(profile);
@@ -172,7 +189,7 @@ TEST_CASE("folded reader: what is wrong is named with its line") {
   CHECK(folded_again("main 99999999999999999999\n") ==
         "line 1: its count is too large: '99999999999999999999'");
   CHECK(folded_again("a 9223372036854775807\nb 1\n") ==
-        "line 2: the counts have no sum of 63 bits");
+        "line 2: its count is too large, the counts have no sum of 63 bits: '1'");
   CHECK(folded_again("a 1 2\nb 0 3\n") ==
         "each line ends in two numbers: this is a difference of two profiles");
   CHECK(folded_again("main 1 2\nmain 3\n") == "main 3\nmain 1 2\n");

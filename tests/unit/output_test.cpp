@@ -452,6 +452,18 @@ TEST_CASE("folded: a difference has every line of both, those before to scale") 
         "demo;main.main;main.process;main.compute 10 0\n");
 }
 
+TEST_CASE("folded: a difference has all digits of a large amount") {
+  Profile large = make_demo_profile();
+  large.samples.resize(1);
+  large.samples[0].count = (uint64_t{1} << 53) + 1;
+  std::string text;
+  REQUIRE(write_folded_difference(large, large, 1, [&](std::string_view part) {
+    text += part;
+    return true;
+  }));
+  CHECK(text.ends_with(" 9007199254740993 9007199254740993\n"));
+}
+
 TEST_CASE("folded: a difference ends where its reader does") {
   Profile profile = make_demo_profile();
   int lines = 0;
