@@ -141,7 +141,9 @@ private:
                         width() / 2),
           Look::kActive);
     if (!selected.shortcomings.empty())
-      x = grid_.write(x + 2, 0, selected.shortcomings, Look::kWarning);
+      x = grid_.write(x + 2, 0,
+                      cut_at_end(selected.shortcomings, width() - std::min(width(), x + 2)),
+                      Look::kWarning);
     std::vector<std::string> words = words_of(answer_.query, profile_.time_step);
     if (!profile_.filter.empty() && answer_.query.selection.keeps_all())
       words.insert(words.begin(), printable(profile_.filter));
@@ -476,7 +478,32 @@ private:
       grid_.write(1, y, cut_at_end(printable(state_.message), width() - 1), Look::kActive);
       return;
     }
-    grid_.write(1, y, cut_at_end(hints(), width() - 1), Look::kBar);
+    std::string place = place_in_list();
+    size_t taken = place.empty() ? 1 : display_width(place) + 3;
+    grid_.write(1, y, cut_at_end(hints(), width() - std::min(width(), taken)), Look::kBar);
+    if (taken < width())
+      grid_.write(width() + 2 - taken, y, place, Look::kBar);
+  }
+
+  // "19 of 1,090": the line with the cursor, of a list that the screen does not hold.
+  std::string place_in_list() const {
+    size_t row = 0;
+    size_t count = 0;
+    size_t rows = layout_.rows;
+    if (state_.overlay != Overlay::kNone)
+      return {};
+    if (state_.page == Page::kFunctions) {
+      row = state_.functions.row;
+      count = function_rows(state_, answer_).size();
+    } else if (state_.page == Page::kTree) {
+      row = state_.tree.row;
+      count = outline_rows(*answer_.tree, state_.tree).size();
+    } else if (state_.page == Page::kCode && answer_.code) {
+      row = state_.code.row;
+      count = answer_.code->lines.size();
+    }
+    return count <= rows ? ""
+                         : fmt::format("{} of {}", with_commas(row + 1), with_commas(count));
   }
 
   std::string hints() const {
@@ -520,7 +547,8 @@ private:
   void draw_overlay() {
     switch (state_.overlay) {
       case Overlay::kHelp:
-        return draw_window("keys", help_lines(state_.is_live), state_.help, false);
+        return draw_window("keys", help_lines(state_.is_live, window_columns(state_.size)),
+                           state_.help, false);
       case Overlay::kDetails:
         if (const ViewKey* key = entry_at_cursor(state_, answer_))
           draw_window("details", details_of(answer_, *key), {}, false);

@@ -1,8 +1,11 @@
 #include "browser/help.h"
 
+#include "base/text.h"
+#include "base/width.h"
+
 namespace gosym::browser {
 
-std::vector<std::string> help_lines(bool is_live) {
+std::vector<std::string> help_lines(bool is_live, size_t width) {
   std::vector<std::string> lines = {
       "Move",
       "  arrows, h j k l      move; in a tree left and right close and open",
@@ -43,7 +46,8 @@ std::vector<std::string> help_lines(bool is_live) {
       "",
       "Take along",
       "  y                    copy the name to the clipboard, if the terminal can",
-      "  e                    export what is shown: text, folded, pprof, JSON, CSV, Markdown",
+      "  e                    export what is shown: text, folded, pprof, HTML, JSON, CSV, "
+      "Markdown",
       "  q                    quit",
   };
   if (is_live) {
@@ -53,13 +57,21 @@ std::vector<std::string> help_lines(bool is_live) {
         "  W                    save what is kept as a recording"};
     lines.insert(lines.end(), std::begin(live), std::end(live));
   }
-  return lines;
+  constexpr size_t kKeys = 23;  // columns that keys have
+  std::vector<std::string> fitting;
+  for (const std::string& line : lines) {
+    std::string broken = wrapped(line, width, std::min(kKeys, width / 2));
+    for (std::string_view part : split(broken, '\n'))
+      fitting.emplace_back(part);
+  }
+  return fitting;
 }
 
 std::span<const ExportChoice> export_choices() {
   static constexpr ExportChoice kChoices[] = {
       {'t', "text", "txt"},  {'f', "folded", "folded"}, {'p', "pprof", "pb.gz"},
-      {'j', "json", "json"}, {'c', "csv", "csv"},       {'m', "md", "md"},
+      {'h', "html", "html"}, {'j', "json", "json"},     {'c', "csv", "csv"},
+      {'m', "md", "md"},
   };
   return kChoices;
 }

@@ -7,8 +7,8 @@
 
 namespace gosym::browser {
 
-// What ? shows: the keys.
-std::vector<std::string> help_lines(bool is_live);
+// What ? shows: the keys, by what they are for, in lines of no more than `width` columns.
+std::vector<std::string> help_lines(bool is_live, size_t width);
 
 // What can be written of what is shown.
 struct ExportChoice {

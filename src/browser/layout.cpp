@@ -23,6 +23,11 @@ size_t window_rows(Size size) {
   return size.height - std::min(size.height, kAround);
 }
 
+size_t window_columns(Size size) {
+  constexpr size_t kAround = 6;
+  return size.width - std::min(size.width, kAround);
+}
+
 Halves halves_of(const Layout& layout) {
   size_t callers = (layout.rows - 1) / 2;
   return {callers, layout.rows - 1 - callers};

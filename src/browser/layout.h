@@ -23,8 +23,9 @@ struct Layout {
   size_t last = 0;      // the last line
 };
 Layout layout_of(Size size);
-// The rows of a window over it.
+// The rows of a window over it, and the columns of its lines.
 size_t window_rows(Size size);
+size_t window_columns(Size size);
 
 // Of Page::kAround the rows of each half; the function itself stands between.
 struct Halves {

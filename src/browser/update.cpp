@@ -1071,11 +1071,13 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       effect = update_page(state, key, answer);
       break;
     case Overlay::kHelp:
-      if (auto by = lines_of(key, window_rows(state.size)))
-        state.help.row = moved(state.help.row, *by,
-                               help_lines(state.is_live).size() - window_rows(state.size) + 1);
-      else
+      if (auto by = lines_of(key, window_rows(state.size))) {
+        size_t count = help_lines(state.is_live, window_columns(state.size)).size();
+        size_t tops = count - std::min(count, window_rows(state.size)) + 1;
+        state.help.row = moved(state.help.row, *by, tops);
+      } else {
         state.overlay = Overlay::kNone;
+      }
       break;
     case Overlay::kDetails:
       state.overlay = Overlay::kNone;
