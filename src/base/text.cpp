@@ -108,6 +108,24 @@ std::string_view printable(std::string_view text, std::string& room) {
   return is_plain(text) ? text : room = printable(text);
 }
 
+char ascii_of(std::string_view character) {
+  struct Pair {
+    std::string_view text;
+    char ascii;
+  };
+  static constexpr Pair kPairs[] = {
+      {"│", '|'}, {"├", '|'}, {"└", '`'}, {"┌", '+'}, {"┐", '+'}, {"┘", '+'}, {"─", '-'},
+      {"▏", '|'}, {"▁", '.'}, {"▂", '.'}, {"▃", ':'}, {"▄", ':'}, {"▅", '+'}, {"▆", '+'},
+      {"▇", '#'}, {"█", '#'}, {"…", '~'}, {"·", '-'}, {"←", '<'}, {"→", '>'}, {"↑", '^'},
+      {"↓", 'v'}, {"×", 'x'}, {"−", '-'}, {"µ", 'u'}, {"±", '~'}, {"≈", '~'}};
+  if (character.empty())
+    return ' ';
+  if (static_cast<uint8_t>(character[0]) < 0x80)
+    return character[0];
+  const auto* found = std::ranges::find(kPairs, character, &Pair::text);
+  return found == std::end(kPairs) ? '?' : found->ascii;
+}
+
 bool is_printable(std::string_view text) {
   while (!text.empty()) {
     auto [code_point, size] = decode_utf8(text);

@@ -55,6 +55,18 @@ size_t display_width(std::string_view text) {
   return width;
 }
 
+std::string in_ascii(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    Glyph next = first_glyph(text);
+    bool is_ascii = static_cast<uint8_t>(text[0]) < 0x80;
+    size_t columns = is_ascii ? 1 : next.width;
+    result.append(columns, ascii_of(text.substr(0, next.size)));
+    text.remove_prefix(next.size);
+  }
+  return result;
+}
+
 std::string cut_in_middle(std::string_view text, size_t width) {
   size_t whole = display_width(text);
   if (whole <= width)

@@ -21,6 +21,9 @@ std::string utf8_of(char32_t character);
 // for one that combines with the one before.
 size_t display_width(std::string_view text);
 
+// Lines of text where there is no UTF-8: as many columns, of ASCII (ascii_of()).
+std::string in_ascii(std::string_view text);
+
 // The beginning and the end of printable text with "…" between, in `width` columns at the most;
 // the text itself if it fits. A third of it is of the beginning.
 std::string cut_in_middle(std::string_view text, size_t width);

@@ -1,6 +1,8 @@
 #include "browser/terminal.h"
 
 #include <langinfo.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +19,14 @@
 #define NCURSES_NOMACROS
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+
+// Of <term.h>, most of which are macros with such names.
+struct term;
+extern "C" {
+int setupterm(const char* name, int file, int* error);
+term* set_curterm(term* terminal);
+int del_curterm(term* terminal);
+}
 
 namespace gosym::browser {
 
@@ -167,24 +177,6 @@ std::optional<Key> of_mouse() {
 
 }  // namespace
 
-char ascii_of(std::string_view text) {
-  struct Pair {
-    std::string_view text;
-    char ascii;
-  };
-  static constexpr Pair kPairs[] = {{"│", '|'}, {"├", '|'}, {"└", '`'}, {"┌", '+'}, {"┐", '+'},
-                                    {"┘", '+'}, {"─", '-'}, {"▏", '|'}, {"▁", '.'}, {"▂", '.'},
-                                    {"▃", ':'}, {"▄", ':'}, {"▅", '+'}, {"▆", '+'}, {"▇", '#'},
-                                    {"█", '#'}, {"…", '~'}, {"·", '-'}, {"←", '<'}, {"→", '>'},
-                                    {"↑", '^'}, {"↓", 'v'}};
-  if (text.empty())
-    return ' ';
-  if (static_cast<uint8_t>(text[0]) < 0x80)
-    return text[0];
-  const auto* found = std::ranges::find(kPairs, text, &Pair::text);
-  return found == std::end(kPairs) ? '?' : found->ascii;
-}
-
 std::string clipboard_sequence(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -201,17 +193,22 @@ std::string clipboard_sequence(std::string_view text) {
 
 namespace {
 
-// By the description in terminfo(5), or else by one of ours that begins with the same word.
-// Null if neither is there.
-SCREEN* open_screen(const char* name) {
-  if (SCREEN* screen = newterm(nullptr, stdout, stdin))
-    return screen;
-  std::string_view wanted = name;
+// The description of ours that has the name, or else one that begins with the same word. Null
+// if there is none.
+const KnownTerminal* find_known(std::string_view wanted) {
   std::string_view family = wanted.substr(0, wanted.find('-'));
   const KnownTerminal* found = nullptr;
   for (const KnownTerminal& known : kKnownTerminals)
     if (known.name == wanted || (!found && std::string_view(known.name).starts_with(family)))
       found = &known;
+  return found;
+}
+
+// By the description in terminfo(5), or else by one of ours. Null if neither is there.
+SCREEN* open_screen(const char* name) {
+  if (SCREEN* screen = newterm(nullptr, stdout, stdin))
+    return screen;
+  const KnownTerminal* found = find_known(name);
   if (!found)
     return nullptr;
   setenv("TERMINFO", found->description, 1);
@@ -220,14 +217,62 @@ SCREEN* open_screen(const char* name) {
   return screen;
 }
 
+bool can_move_cursor() {
+  const char* move = tigetstr("cup");
+  return move && move != reinterpret_cast<char*>(-1);
+}
+
+// What a crash needs to leave the terminal as it was found.
+termios found_settings;
+bool has_found_settings = false;
+std::string leaving;  // sequences
+// SIGSYS is how a parser asks for files, SIGBUS how it is told of one that was cut.
+constexpr int kCrashes[] = {SIGSEGV, SIGABRT, SIGILL, SIGFPE};
+
+void leave_in_crash(int signal) {
+  if (has_found_settings)
+    tcsetattr(STDIN_FILENO, TCSANOW, &found_settings);
+  (void)!write(STDOUT_FILENO, leaving.data(), leaving.size());
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+// After the screen was opened, so that these are its terminal's.
+void prepare_for_crashes() {
+  leaving = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l";  // no mouse
+  for (const char* capability : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
+    const char* sequence = tigetstr(capability);
+    // Without the delays that old terminals need.
+    if (sequence && sequence != reinterpret_cast<char*>(-1))
+      leaving += std::string_view(sequence).substr(0, std::string_view(sequence).find("$<"));
+  }
+  for (int signal : kCrashes)
+    std::signal(signal, leave_in_crash);
+}
+
+void forget_crashes() {
+  for (int signal : kCrashes)
+    std::signal(signal, SIG_DFL);
+}
+
 }  // namespace
+
+bool can_browse_on(const std::string& name) {
+  if (find_known(name))
+    return true;
+  int error = 0;
+  bool is_found = setupterm(name.c_str(), STDOUT_FILENO, &error) == OK && can_move_cursor();
+  if (term* looked_at = set_curterm(nullptr))
+    del_curterm(looked_at);
+  return is_found;
+}
 
 Result<Terminal> Terminal::open(bool has_colour) {
   has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   const char* name = std::getenv("TERM");
+  has_found_settings = tcgetattr(STDIN_FILENO, &found_settings) == 0;
   SCREEN* screen = name && *name != '\0' ? open_screen(name) : nullptr;
-  const char* move = screen ? tigetstr("cup") : nullptr;
-  bool can_move = move && move != reinterpret_cast<char*>(-1);
+  bool can_move = screen && can_move_cursor();
   if (screen && !can_move)
     endwin();
   if (!can_move)
@@ -255,12 +300,15 @@ Result<Terminal> Terminal::open(bool has_colour) {
     use_default_colors();
   }
   set_looks();
+  prepare_for_crashes();
   return Terminal();
 }
 
 Terminal::~Terminal() {
-  if (is_open_)
-    endwin();
+  if (!is_open_)
+    return;
+  endwin();
+  forget_crashes();
 }
 
 Size Terminal::size() const {

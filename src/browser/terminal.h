@@ -11,14 +11,14 @@
 
 namespace gosym::browser {
 
-// What a cell becomes where there is no UTF-8: one ASCII character.
-char ascii_of(std::string_view text);
+// Whether a terminal of this name can be browsed: it is known, and can move its cursor.
+bool can_browse_on(const std::string& name);
 
 // The sequence that asks a terminal to put text onto the clipboard (OSC 52).
 std::string clipboard_sequence(std::string_view text);
 
 // The terminal of standard input and output, with its screen to ourselves. One at a time. It is
-// left as it was found when this ends.
+// left as it was found when this ends, or the program by a crash.
 class Terminal {
 public:
   // Fails if it is no terminal, or one that cannot move its cursor. Without colours it is as

@@ -10,8 +10,10 @@
 
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "browser/help.h"
+#include "browser/terminal.h"
 #include "code/disassembler.h"
 #include "commands/annotate/annotated_code.h"
 #include "commands/annotate/sampled_code.h"
@@ -85,11 +87,20 @@ std::string free_file_name(std::string_view extension) {
   }
 }
 
-bool has_browser_terminal() {
+BrowserTerminal browser_terminal() {
   const char* name = std::getenv("TERM");
-  std::string_view term = name ? name : "";
-  return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !term.empty() &&
-         term != "dumb";
+  std::string term = name ? name : "";
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || term.empty() || term == "dumb")
+    return BrowserTerminal::kNone;
+  return browser::can_browse_on(term) ? BrowserTerminal::kFound : BrowserTerminal::kUnknown;
+}
+
+void tell_unknown_terminal() {
+  const char* name = std::getenv("TERM");
+  print(stderr,
+        "gosym: note: no terminal called '{}' is known here (TERM), so that text is printed; "
+        "most are as xterm-256color\n",
+        printable(name ? name : ""));
 }
 
 bool is_browsed(View view) {

@@ -7,8 +7,10 @@
 namespace gosym {
 
 // Whether `gosym report` can open the browser: standard input and output are a terminal that
-// can move its cursor.
-bool has_browser_terminal();
+// can move its cursor. If it is none that is known it is told, and text is printed.
+enum class BrowserTerminal : uint8_t { kNone, kUnknown, kFound };
+BrowserTerminal browser_terminal();
+void tell_unknown_terminal();
 
 // Whether it can begin with this view. For --callers and the like text is the answer.
 bool is_browsed(View view);

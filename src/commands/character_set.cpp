@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <clocale>
 #include <cstdlib>
 #include <string>
@@ -50,6 +52,14 @@ bool load_from_new_directory(std::string parent, std::string_view text) {
 }
 
 }  // namespace
+
+bool wants_ascii() {
+  std::string locale(wanted_locale());
+  std::ranges::transform(locale, locale.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return !locale.empty() && locale.find("utf-8") == locale.npos &&
+         locale.find("utf8") == locale.npos;
+}
 
 void choose_character_set() {
   if (std::setlocale(LC_CTYPE, ""))

@@ -235,10 +235,11 @@ Result<> write_difference(const Difference& difference, const Profile& before,
   view.screen = options.output == "-"
                     ? standard_output(options.colour)
                     : Screen{.has_colour = options.colour == ColourMode::kAlways};
-  std::string text = options.format == "json" ? difference_json(difference, before, after)
-                     : options.format == "md"
-                         ? difference_markdown(difference, before, after, view)
-                         : difference_text(difference, before, after, view);
+  std::string text =
+      options.format == "json" ? difference_json(difference, before, after)
+      : options.format == "md"
+          ? difference_markdown(difference, before, after, view)
+          : on_screen(difference_text(difference, before, after, view), view.screen);
   if (options.format == "text" && options.output == "-" && view.screen.has_width() &&
       options.has_pager && show_in_pager(text, view.screen))
     return Ok{};

@@ -59,7 +59,7 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
   // A pager is worth it only for what is longer than the screen: all of it is made first.
   if (is_on_terminal) {
     write_events(profile, format, view, [&](std::string_view part) {
-      text += part;
+      text += on_screen(part, view.screen);
       return true;
     });
     if (options.has_pager && show_in_pager(text, view.screen))
@@ -71,8 +71,10 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
   if (is_on_terminal)
     file->write(text);
   else
-    write_events(profile, format, view,
-                 [&](std::string_view data) { return file->write(data); });
+    write_events(profile, format, view, [&](std::string_view data) {
+      return format.name == "text" ? file->write(on_screen(data, view.screen))
+                                   : file->write(data);
+    });
   auto written = file->finish();
   if (!written || options.output == "-" || options.is_quiet)
     return written;
@@ -169,10 +171,10 @@ Result<int> write_needs(const LoadedProfile& loaded, const ReportOptions& option
 }
 
 // As perf does: on a terminal, unless it is to be text.
-bool opens_browser(const ReportOptions& options) {
+bool wants_browser(const ReportOptions& options) {
   return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
          !options.is_stdio && !options.has_needs && !options.is_verbose &&
-         options.inputs.front() != "-" && has_browser_terminal();
+         options.inputs.front() != "-";
 }
 
 Result<int> run_report(const ReportOptions& options) {
@@ -182,19 +184,24 @@ Result<int> run_report(const ReportOptions& options) {
   auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
-  if (opens_browser(options))
+  BrowserTerminal terminal =
+      wants_browser(options) ? browser_terminal() : BrowserTerminal::kNone;
+  bool opens_browser = terminal == BrowserTerminal::kFound;
+  if (terminal == BrowserTerminal::kUnknown && !options.is_quiet)
+    tell_unknown_terminal();
+  if (opens_browser)
     choose_character_set();
   auto confined = become_parser({.inputs = options.inputs,
                                  .roots = roots_of(*files),
                                  .outputs = {options.output},
-                                 .has_exports = opens_browser(options)},
+                                 .has_exports = opens_browser},
                                 pager_command());
   if (!confined)
     return std::move(confined).error();
   if (auto checked = check_options(options, format); !checked)
     return std::move(checked).error();
   // The browser loads the recording itself, so that its screen is there at once.
-  if (opens_browser(options))
+  if (opens_browser)
     return browse_recording(options, *std::move(files));
   auto loaded = load_profile(options, format, *files);
   if (!loaded)

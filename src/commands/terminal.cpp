@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/exit_status.h"
+#include "commands/character_set.h"
 #include "confine/parser.h"
 
 namespace gosym {
@@ -73,6 +74,7 @@ bool wants_colour(ColourMode mode) {
 
 Screen standard_output(ColourMode mode) {
   Screen screen;
+  screen.is_ascii = wants_ascii();
   bool can_colour = isatty(STDOUT_FILENO) != 0 && environment("TERM") != "dumb";
   screen.has_colour = wants_colour(mode) && (can_colour || mode == ColourMode::kAlways);
   winsize size{};

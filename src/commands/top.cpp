@@ -91,7 +91,8 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
 }
 
 bool is_shown_in_browser(const TopOptions& options) {
-  return !options.is_batch && is_browsed(options.view.view) && has_browser_terminal();
+  return !options.is_batch && is_browsed(options.view.view) &&
+         browser_terminal() == BrowserTerminal::kFound;
 }
 
 // One profile after the other while the recording goes on.

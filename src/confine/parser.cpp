@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,10 +65,36 @@ int start_shell(const std::string& command, UniqueFd& input) {
   _exit(127);
 }
 
+// The terminal that a browser has its screen on, as it was before. A browser that was killed
+// could not leave it so.
+class TerminalBefore {
+public:
+  explicit TerminalBefore(bool has_browser)
+      : is_known_(has_browser && tcgetattr(STDIN_FILENO, &settings_) == 0) {}
+
+  void restore() const {
+    // The other screen, the pointer's reports and the hidden cursor: a terminal without these
+    // ignores it.
+    static constexpr char kLeave[] =
+        "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m\x1b[?25h\x1b[?1049l";
+    if (!is_known_)
+      return;
+    tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
+    (void)!write(STDOUT_FILENO, kLeave, sizeof(kLeave) - 1);
+  }
+
+private:
+  termios settings_{};
+  bool is_known_;
+};
+
 class Front {
 public:
-  Front(int parser, UniqueFd channel, std::string pager)
-      : parser_(parser), channel_(std::move(channel)), pager_command_(std::move(pager)) {}
+  Front(int parser, UniqueFd channel, std::string pager, bool has_browser)
+      : parser_(parser),
+        channel_(std::move(channel)),
+        pager_command_(std::move(pager)),
+        terminal_(has_browser) {}
 
   [[noreturn]] void run() {
     sigset_t handled = handled_signals();
@@ -162,21 +189,25 @@ private:
     _exit(128 + signal);
   }
 
-  [[noreturn]] static void end_as(int status) {
-    if (WIFSIGNALED(status))
+  [[noreturn]] void end_as(int status) const {
+    if (WIFSIGNALED(status)) {
+      terminal_.restore();
       end_by(WTERMSIG(status));
+    }
     _exit(WEXITSTATUS(status));
   }
 
   // The parser stays behind where the kernel does not let it end.
   [[noreturn]] void leave() {
     kill(parser_, SIGKILL);
+    terminal_.restore();
     end_by(asked_to_end_);
   }
 
   int parser_;
   UniqueFd channel_;
   std::string pager_command_;
+  TerminalBefore terminal_;
   int pager_ = -1;
   int pager_status_ = 0;
   bool is_pager_awaited_ = false;
@@ -220,7 +251,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
     // Whoever serves the parser by another descriptor of ours is to see when that ends.
     close_all_but(to_parser.get());
     enter(ProcessKind::kFront);
-    Front(pid, std::move(to_parser), pager).run();
+    Front(pid, std::move(to_parser), pager, files.has_exports).run();
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)

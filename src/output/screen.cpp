@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/width.h"
+
 namespace gosym {
 
 namespace {
@@ -39,6 +41,10 @@ Style heat_of(double percent) {
   if (percent >= 5)
     return Style::kHot;
   return percent >= 0.5 ? Style::kWarm : Style::kPlain;
+}
+
+std::string on_screen(std::string_view lines, const Screen& screen) {
+  return screen.is_ascii ? in_ascii(lines) : std::string(lines);
 }
 
 std::string styled(std::string_view text, Style style, const Screen& screen) {

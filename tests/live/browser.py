@@ -237,6 +237,27 @@ def terminal_is_left_as_it_was():
         assert settings() == before
 
 
+def killed_browser_gives_the_terminal_back():
+    def state():
+        return call(*opened.tmux, "display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}").out
+
+    for signal, status in (("SEGV", 139), ("KILL", 137)):
+        with terminal() as opened:
+            opened.run("stty -a > before")
+            before = state()
+            opened.run(f"{GOSYM} report {recording()}; echo st''atus $?")
+            opened.shows(r"\? keys")
+            assert state() != before
+            # The one that draws has threads.
+            found = [pid for pid in call("pgrep", "-f", f"^{GOSYM} report {recording()}").out.split()
+                     if len(os.listdir(f"/proc/{pid}/task")) > 1]
+            call("kill", f"-{signal}", found[0])
+            opened.shows(f"status {status}")
+            assert state() == before, state()
+            opened.run("stty -a | cmp - before && echo as be''fore")
+            opened.shows("as before")
+
+
 def suspended_and_resumed():
     with terminal() as opened:
         opened.run("exec bash --norc -i")
@@ -264,6 +285,17 @@ def printed_where_it_cannot_be_browsed():
     with terminal(TERM="dumb") as opened:
         opened.run(f"{GOSYM} report --top 2 {recording()}")
         opened.shows(shown)
+    with terminal(TERM="nonesuch") as opened:
+        opened.run(f"{GOSYM} report --no-pager --top 2 {recording()}")
+        opened.shows(shown)
+        opened.shows("note: no terminal called 'nonesuch'")
+
+
+def printed_in_ascii():
+    text = gosym("report", "--stdio", "--tree", recording(), env={"LC_ALL": "C"}).out
+    assert text.isascii() and "|- " in text, text
+    assert not gosym("report", "--stdio", "--tree", recording(), env={"LC_ALL": "C.UTF-8"}).out.isascii()
+    assert gosym("report", "--folded", recording(), env={"LC_ALL": "C"}).out == printed("--folded")
 
 
 def other_terminals():
@@ -369,7 +401,9 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("exports are what report writes", exports_are_what_report_writes),
      ("the size changes", size_changes),
      ("the terminal is left as it was", terminal_is_left_as_it_was),
+     ("a killed browser gives the terminal back", killed_browser_gives_the_terminal_back),
      ("suspended and resumed", suspended_and_resumed),
+     ("printed in ASCII", printed_in_ascii),
      ("printed where it cannot be browsed", printed_where_it_cannot_be_browsed),
      ("other terminals", other_terminals),
      ("what is wrong is told afterwards", what_is_wrong_is_told_afterwards),

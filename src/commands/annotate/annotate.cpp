@@ -57,7 +57,7 @@ void write_functions(const Functions& functions, const AnnotateFunctions& annota
     auto next = std::span(functions).subspan(i, std::min(kAtOnce, functions.size() - i));
     for (const AnnotatedFunction& function : annotate_functions(next)) {
       text += std::exchange(is_first, false) ? "" : "\n";
-      text += text_of(function, view);
+      text += on_screen(text_of(function, view), view.screen);
       if (is_paged)
         continue;
       (void)std::fwrite(text.data(), 1, text.size(), stdout);
