@@ -33,9 +33,8 @@ std::string_view to_string(GoroutineStatus status);
 //   status         u32
 //   wait_since     i64: CLOCK_MONOTONIC in nanoseconds when the collector first saw it wait
 //   wait_reason    u8: an index into the texts of the version
-//   switch_count   u8: counts how often it has ceased to run, from Go 1.17 on; else 0 is told
-//   of
-//                  the offset
+//   switch_count   u8: counts how often it has ceased to run, from Go 1.17 on; else 0 is
+//                  told of the offset
 //   syscall_sp     word, and syscall_pc behind it: where it left for the kernel or for C code
 //   locked_thread  word: the m that alone may run it, or 0
 //   parent         u64: the number of the goroutine that made it, from Go 1.21 on; else 0 is
