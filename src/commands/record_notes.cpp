@@ -20,8 +20,9 @@ bool may_not_be_read(const std::string& command) {
 
 std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
                            const RecordingInfo& info, const RecordOptions& options) {
-  // It takes a tenth of a second to make all ready.
-  if (stop == Stop::kTargetsGone)
+  // It takes a tenth of a second to make all ready. One that lived for longer was idle.
+  constexpr uint64_t kAtOnce = 1'000'000'000;
+  if (stop == Stop::kTargetsGone && summary.duration_ns < kAtOnce)
     return fmt::format("what was to be recorded has ended {:.1f} s after the recording began",
                        static_cast<double>(summary.duration_ns) / 1e9);
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
