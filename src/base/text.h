@@ -18,7 +18,7 @@ bool is_plain(std::string_view text);
 std::string printable(std::string_view text);
 // The same without a copy where it would be one: the text itself, or else `room`.
 std::string_view printable(std::string_view text, std::string& room);
-// What one character becomes where there is no UTF-8: one of ASCII. With what combines with it.
+// ASCII for one character, with what combines with it, where there is no UTF-8.
 char ascii_of(std::string_view character);
 // Whether printable() would leave it as it is.
 bool is_printable(std::string_view text);

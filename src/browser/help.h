@@ -7,7 +7,8 @@
 
 namespace gosym::browser {
 
-// What ? shows: the keys, by what they are for, in lines of no more than `width` columns.
+// The text behind the key ?: the keys, by what they are for, in lines of no more than `width`
+// columns.
 std::vector<std::string> help_lines(bool is_live, size_t width);
 
 // What can be written of what is shown.

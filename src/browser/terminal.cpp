@@ -20,7 +20,7 @@
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
-// Of <term.h>, most of which are macros with such names.
+// As <term.h> has them, where most are macros with such names.
 struct term;
 extern "C" {
 int setupterm(const char* name, int file, int* error);
@@ -222,7 +222,7 @@ bool can_move_cursor() {
   return move && move != reinterpret_cast<char*>(-1);
 }
 
-// What a crash needs to leave the terminal as it was found.
+// All that a crash needs to leave the terminal as it was found.
 termios found_settings;
 bool has_found_settings = false;
 std::string leaving;  // sequences

@@ -11,7 +11,7 @@
 
 namespace gosym::browser {
 
-// Whether a terminal of this name can be browsed: it is known, and can move its cursor.
+// True if a terminal of this name can be browsed: it is known, and can move its cursor.
 bool can_browse_on(const std::string& name);
 
 // The sequence that asks a terminal to put text onto the clipboard (OSC 52).

@@ -255,7 +255,7 @@ void look_at(State& state, const Answer& answer, const ViewKey* key) {
   go_to(state, Page::kAround);
 }
 
-// Of a line it is the code of its function.
+// A line has the code of its function.
 void look_at_code(State& state, const Answer& answer, const ViewKey* key) {
   if (!key || !key->is_named || key->function == ViewKey::kNoFunction) {
     state.message = "no function is chosen";

@@ -10,7 +10,7 @@ namespace gosym {
 // made, characters stay ASCII. To be called while files can be opened.
 void choose_character_set();
 
-// Whether the environment names a locale, and one without UTF-8: "C", "de_DE@euro".
+// True if the environment names a locale, and one without UTF-8: "C", "de_DE@euro".
 bool wants_ascii();
 
 // LC_CTYPE of C.UTF-8 as the C library reads it from a file, gzipped. Made by embed_locale.py.

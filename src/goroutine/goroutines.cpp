@@ -380,7 +380,7 @@ public:
     return is_none ? std::optional<uint64_t>() : std::optional(list_size_);
   }
 
-  // How many goroutines each of these stands for.
+  // As many goroutines as each of these stands for.
   std::vector<double> counts_of(std::span<const Goroutine> some) const {
     std::vector<double> counts;
     for (const Goroutine& goroutine : some) {
@@ -507,7 +507,7 @@ private:
     return looks_ <= kFirstLooks;
   }
 
-  // Whether one with that status may have been as it is for long. Calls of the same function
+  // True if one with that status may have been as it is for long. Calls of the same function
   // that ends soon look alike where nothing counts them.
   bool may_rest(uint32_t status) const {
     bool is_away = status == to_underlying(GoroutineStatus::kSyscall);
@@ -516,8 +516,8 @@ private:
            (is_away && layout_.switch_count != 0);
   }
 
-  // Those that move have most of the room, and those that rest as much of it as is left, but a
-  // part at least.
+  // Goroutines that move have most of the room, and those that rest as much of it as is left,
+  // but a part at least.
   static std::vector<Checked> choose_among(std::span<const Checked> checked,
                                            std::span<const double> random) {
     std::vector<Chosen> moving;
@@ -883,7 +883,7 @@ private:
   uint64_t odd_ = 0;        // goroutines that hold what none holds
   uint64_t left_out_ = 0;   // stacks that could not be kept
   uint64_t stack_bytes_left_ = kMaxStackBytes;
-  // Of looks at some:
+  // For looks at some:
   MovingGoroutines moves_;
   uint32_t looks_ = 0;  // up to kFirstLooks and one more
   TimeBudget checks_ = TimeBudget(kShareOfChecks);

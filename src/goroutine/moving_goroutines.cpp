@@ -7,8 +7,8 @@ namespace gosym {
 
 namespace {
 
-// What has not moved for so many looks, a second of them, rests: one that serves a request
-// waits now and then, and on a busy machine nobody runs for a while.
+// A goroutine that has not moved for so many looks, a second of them, rests: one that serves a
+// request waits now and then, and on a busy machine nobody runs for a while.
 constexpr uint32_t kLooksUntilRest = 97;
 
 // A longer list would take too much memory, of what is sixteen bytes a goroutine.

@@ -38,7 +38,7 @@ public:
   // than it stands for.
   std::vector<Chosen> choose(uint64_t length, uint64_t most, double random);
 
-  // What was found at a place; whether what is there moves.
+  // Takes what was found at a place, and tells whether what is there moves.
   bool note(uint64_t place, uint32_t mark, bool may_rest);
 
   void forget() { *this = MovingGoroutines(); }

@@ -471,9 +471,7 @@ std::string given_amount(const Profile& profile, const Amounts& amounts) {
 
 // "610 goroutines", which are counted, not sampled.
 std::string counted_amount(const Profile& profile) {
-  uint64_t total = profile.total_amount();
-  return fmt::format("{} {}{}", with_commas(total), printable(profile.event().name),
-                     total == 1 ? "" : "s");
+  return count_text(profile.total_amount(), printable(profile.event().name));
 }
 
 std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {

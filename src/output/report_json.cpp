@@ -111,7 +111,7 @@ private:
     json_.end_object();
   }
 
-  // Of the total, what idle threads waited.
+  // The part of the total that idle threads waited.
   uint64_t idle_amount() const {
     uint64_t idle = 0;
     for (const SampleCount& sample : profile_.samples)

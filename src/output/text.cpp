@@ -204,7 +204,7 @@ struct Nesting {
   Limits limits;
   bool is_flat;  // only innermost rows, with all keys that they are within
   std::vector<SampleKeys> outer = {};  // of the first dimensions, that samples are grouped by
-  // Of the others: the last one, or several that all are of frames.
+  // The others: the last one, or several that all are of frames.
   std::optional<DimensionRows> inner = {};
   std::vector<FrameKeys> frames = {};
 };

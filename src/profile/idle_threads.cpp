@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 6> kIdleFunctions = {
     "runtime.stopm",          "runtime.sysmon",       "runtime.stoplockedm",
     "runtime.templateThread", "runtime.findRunnable", "runtime.findrunnable"};
 
-// Of the innermost frames, as long as they are the kernel's and the runtime's: what calls a
-// function of the program waits for that.
+// Looks at the innermost frames as long as they are the kernel's and the runtime's: what calls
+// a function of the program waits for that.
 bool is_idle(const Profile& profile, std::span<const LocationId> stack) {
   for (LocationId id : stack) {
     const Location& location = profile.locations[to_index(id)];

@@ -4,7 +4,7 @@
 
 namespace gosym {
 
-// What SampleCount::state says of threads that Go's runtime keeps for work to come, and of its
+// SampleCount::state of threads that Go's runtime keeps for work to come, and of its
 // watchman: they sleep because there is nothing to do, whatever the program waits for.
 inline constexpr std::string_view kIdleThread = "idle thread of Go's runtime";
 

@@ -655,8 +655,8 @@ bool is_within(std::string_view package, std::string_view path) {
          package[path.size()] == '.';
 }
 
-// Where programs, threads and goroutines begin, or what calls them on another stack or under
-// labels: all other work is below these, so that they say nothing of its kind.
+// Functions that programs, threads and goroutines begin with, or that call on another stack or
+// under labels: all other work is below these, so that they say nothing of its kind.
 constexpr std::string_view kStackRoots[] = {
     "runtime.goexit",
     "runtime.mcall",

@@ -123,7 +123,7 @@ struct Difference {
 inline bool is_of_programs(const Difference& difference) {
   return difference.has_runs_before && difference.has_runs_after;
 }
-// Whether anything tells how much rates vary, or they are exact, so that there are verdicts.
+// True if anything tells how much rates vary, or they are exact, so that there are verdicts.
 inline bool has_verdicts(const Difference& difference) {
   return difference.options.is_exact ||
          (difference.blocks_before > 1 && difference.blocks_after > 1);

@@ -62,7 +62,7 @@ std::string image_text(const Profile& profile, uint32_t image) {
   return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
 }
 
-// What tells a function from others of its name in its file: static ones of several sources.
+// Tells a function from others of its name in its file: static ones of several sources.
 // Not the file of its lines, for code of one may come from several, by #include; and only the
 // name of that which declares it, for units that are compiled elsewhere write other paths. Go
 // has one function of a name.

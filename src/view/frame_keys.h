@@ -28,8 +28,8 @@ struct ViewKey {
   // Of functions and lines: whose name and file it has, and the line, 0 if unknown.
   FunctionId function = kNoFunction;
   uint32_t line = 0;
-  // Of frames: what it is in whatever profile, by names and places and not by numbers of one.
-  // Of two functions of one name, of two files or declared in two sources, each has its own.
+  // A frame key in whatever profile: by names and places, and not by numbers of one. Two
+  // functions of one name, of two files or declared in two sources, have each their own.
   uint64_t identity = 0;
   uint64_t function_identity = 0;  // of a function or line: that of the function
 

@@ -197,7 +197,7 @@ void append_options(std::string_view option, const std::vector<FunctionChoice>& 
 
 }  // namespace
 
-// Of two of one name the option would take both: which one it was is added.
+// The option would take all of one name: which one it was is added.
 std::string FunctionChoice::option_text() const {
   std::string option = shell_quoted(pattern_.text());
   return chosen_.place.empty() ? option : fmt::format("{} ({})", option, chosen_.place);

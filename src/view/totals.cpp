@@ -143,7 +143,7 @@ public:
   std::vector<NestedTotal> take() && { return std::move(totals_); }
 
 private:
-  // Of a node and all that it is within, once a sample.
+  // For a node and all that it is within, once a sample.
   void add_total(uint32_t node, uint64_t amount) {
     for (; node != NestedTotal::kNoParent; node = totals_[node].parent)
       if (std::exchange(last_sample_[node], sample_number_) != sample_number_)

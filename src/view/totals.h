@@ -21,13 +21,12 @@ struct Total {
   uint32_t line = 0;  // 0 if unknown
 };
 
-// Of all keys that samples have. The most
-// samples of its own first, then the most in total. `samples` are of the profile: all of them,
-// or a group.
+// Totals of all keys that samples have. The most samples of its own first, then the most in
+// total. `samples` are of the profile: all of them, or a group.
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
                                 const FrameKeys& keys);
 
-// What samples say of a key within those of other dimensions of the same frame: of a function
+// Totals of a key within those of other dimensions of the same frame: of a function
 // of a package, say.
 struct NestedTotal {
   static constexpr uint32_t kNoParent = UINT32_MAX;

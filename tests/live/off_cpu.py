@@ -283,7 +283,7 @@ func main() {
 
 
 def idle_threads_of_gos_runtime_are_told_apart():
-    """What nothing but the runtime waits for is one line, outside of what is shown; nothing of it is lost."""
+    """Waits of the runtime alone are one line, outside of what is shown; nothing of it is lost."""
     program = compiled(go("debian"), "build", "-buildvcs=false", "-ldflags=-s -w", output=new_place("requests"),
                        cwd=FIXTURES / "requests", env=GO_ENVIRONMENT | {"CGO_ENABLED": "0"})
     file = new_place("cpu.raw")

@@ -260,7 +260,7 @@ def totals_agree(selection):
 
 
 def nested_frames_have_own_totals():
-    """Of a function within its package, in each process, what it has in all: each is of one package."""
+    """A function has within its package, in each process, what it has in all: each is of one package."""
     def functions(*keys):
         text = gosym("report", "-q", recording(), "--csv", "--top", 0, "--by", ",".join(keys)).out
         found = collections.Counter()

@@ -119,8 +119,8 @@ KINDS = (*REQUESTS, "wait")
 
 
 def requests_beside(leaked):
-    """What a server says of the time of each kind of work, and what samples of its goroutines have: for
-    each kind how many there are, what they stand for, and the sum of squares of that."""
+    """A server that says how long each kind of its work took, as samples of its goroutines tell it: how many
+    there are of each kind, what they stand for, and the sum of squares of that."""
     process = subprocess.Popen([build("1.27", "requests"), str(leaked)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"

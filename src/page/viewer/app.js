@@ -338,7 +338,7 @@ class Page {
 
   // ---- Details
 
-  // Of what the pointer is over; without anything there, of what is chosen.
+  // For what the pointer is over; without anything there, for what is chosen.
   point(key, place = -1) {
     this.viewer.pointed = this.viewer.reference(key, place);
     this.renderDetails();

@@ -268,7 +268,7 @@ function frameKey(profile, frame, dimension) {
   return [name, `${place} ${homeOf(profile, frame)}`];
 }
 
-// What keys are called where others have the same text: `links` in addresses, by which a key is found
+// Names of keys where others have the same text: `links` in addresses, by which a key is found
 // again, and `labels` for people. Of a text that no other key has both are that.
 function nameKeys(profile, keys) {
   const {frames, functions, modules, texts} = profile;

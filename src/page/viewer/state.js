@@ -23,7 +23,7 @@ const kInitialState = {
   rows: "",          // of the heat map: a dimension of owners, or "within" a second; "": the first
 };
 
-// Those of stacks by their functions, and what is said of them.
+// Filters of stacks by their functions, and what is said of them.
 const kStackFilters = {only: "only stacks with", onlyOf: "only stacks with", without: "without",
   withoutOf: "without"};
 const kNoStackFilters = Object.fromEntries(Object.keys(kStackFilters).map((name) => [name, ""]));
@@ -166,7 +166,7 @@ class Re2Translator {
     }
   }
 
-  // What an escape is; in brackets others are allowed.
+  // Meanings of escapes; in brackets others are allowed.
   escape(isInClass) {
     const quoted = !isInClass && this.take(/^\\Q([^]*?)(\\E|$)/);
     if (quoted) {

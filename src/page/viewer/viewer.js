@@ -22,7 +22,7 @@ class Viewer {
     this.profile = profile;
     this.dimensions = ownerDimensions(profile);
     this.state = {...kInitialState};
-    // What is chosen, and what the pointer is over, as reference() has them.
+    // The chosen one, and the one that the pointer is over, as reference() has them.
     this.choice = this.pointed = null;
     this.openedOf = new Map();  // nodes of the call tree that are open, by its structure
     this.timings = {};
