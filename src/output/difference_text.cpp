@@ -97,7 +97,7 @@ double half_interval(const DifferenceRow& row, double confidence) {
 }
 
 // Counts have none.
-bool has_intervals(const Difference& difference) {
+bool shows_intervals(const Difference& difference) {
   return !difference.options.is_exact;
 }
 
@@ -122,7 +122,7 @@ Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
   Table::Row cells = {{rate(row.before.value)},
                       {rate(row.after.value)},
                       {fmt::format("{:+.{}f}", row.change.value / unit.size, digits), style}};
-  if (has_intervals(difference))
+  if (shows_intervals(difference))
     cells.push_back({row.verdict == Verdict::kUntold ? "?" : rate(interval)});
   cells.push_back({verdict_text(row, difference), style});
   cells.push_back({std::move(name), row.is_named ? Style::kPlain : Style::kFaint});
@@ -138,7 +138,7 @@ Table titled_table(const Difference& difference) {
     return unit.name.empty() ? std::string(what) : fmt::format("{} {}", what, unit.name);
   };
   Table table = {.columns = {{titled("before")}, {titled("after")}, {"change"}}, .rows = {}};
-  if (has_intervals(difference))
+  if (shows_intervals(difference))
     table.columns.push_back({"+-"});
   table.columns.push_back({"verdict"});
   table.columns.push_back({to_string(difference.options.by), Table::Kind::kName});
