@@ -46,8 +46,8 @@ std::vector<std::string> help_lines(bool is_live, size_t width) {
       "",
       "Take along",
       "  y                    copy the name to the clipboard, if the terminal can",
-      "  e                    export what is shown: text, folded, pprof, HTML, JSON, CSV, "
-      "Markdown",
+      ("  e                    export what is shown: text, folded, pprof, HTML, JSON, CSV, "
+       "Markdown"),
       "  q                    quit",
   };
   if (is_live) {

@@ -175,10 +175,10 @@ OptionGroup view_options(ViewOptions& options) {
 }
 
 OptionGroup selection_options(Selection& selection) {
-  auto pattern_option = [](std::string names, std::string help, auto& patterns) {
-    return Option{.names = std::move(names),
+  auto pattern_option = [](std::string_view names, std::string_view help, auto& patterns) {
+    return Option{.names = std::string(names),
                   .value = "RE",
-                  .help = std::move(help),
+                  .help = std::string(help),
                   .set = into_patterns(patterns),
                   .check = check_pattern,
                   .values = Values::kEach};

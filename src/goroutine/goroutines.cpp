@@ -962,8 +962,9 @@ struct Reading {
       if (!*size || (!allgs && all.empty()))
         continue;
       allgs = place;
+      std::vector<double> counts = reader.counts_of(all);
       return SomeGoroutines{.list_size = **size,
-                            .counts = reader.counts_of(all),
+                            .counts = std::move(counts),
                             .all = std::move(all),
                             .shortened = reader.shortened(),
                             .stacks = stacks};
