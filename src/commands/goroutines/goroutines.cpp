@@ -263,7 +263,7 @@ std::vector<std::string> outputs_of(const GoroutinesOptions& options) {
 
 Result<int> run_goroutines(const GoroutinesOptions& options) {
   if (options.process.empty())
-    return Error("of which process?")
+    return Error("PID, NAME or CORE is required: of which process?")
         .with_hint("gosym goroutines 4242, or a name, or a core file")
         .with_exit_status(kUsage);
   auto filter = make_filter(options);
