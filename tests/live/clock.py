@@ -97,9 +97,8 @@ def few_files_leave_few_timers():
 
 run([("a program that sleeps for a nanosecond at a time", lambda: function_has_its_time("nap1ns", 1999)),
      ("and for 50 us", lambda: function_has_its_time("nap50us", 1999)),
-     # The kernel's timers tick late in a virtual machine, whoever asks for them: at this rate the first
-     # 20 us after a sleep lose up to a tenth, a quarter at 10 kHz. This asks for what a program has that
-     # works for longer.
+     # At this rate the first 20 us after a sleep lose about a tenth, a quarter at 10 kHz, as they do with
+     # sixteen such events of perf without BPF. This asks for what a program has that works for longer.
      ("and at 5 kHz", lambda: function_has_its_time("nap1ns", 4999, turn_us=400)),
      ("threads that wake each other", lambda: function_has_its_time("pipe", 1999)),
      ("what the kernel charged is told", charged_is_what_the_kernel_charged),
