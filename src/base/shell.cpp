@@ -1,6 +1,9 @@
 #include "base/shell.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -34,6 +37,15 @@ std::string shell_quoted(std::string_view text) {
 
 std::string as_operand(std::string_view path) {
   return (path.starts_with('-') ? "./" : "") + std::string(path);
+}
+
+int exit_status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
 }
 
 }  // namespace gosym

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
 #include "base/print.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "browser/help.h"
 #include "browser/terminal.h"
@@ -88,19 +88,17 @@ std::string free_file_name(std::string_view extension) {
 }
 
 BrowserTerminal browser_terminal() {
-  const char* name = std::getenv("TERM");
-  std::string term = name ? name : "";
+  std::string term = environment("TERM");
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || term.empty() || term == "dumb")
     return BrowserTerminal::kNone;
   return browser::can_browse_on(term) ? BrowserTerminal::kFound : BrowserTerminal::kUnknown;
 }
 
 void tell_unknown_terminal() {
-  const char* name = std::getenv("TERM");
   print(stderr,
         "gosym: note: no terminal called '{}' is known here (TERM), so that text is printed; "
         "most are as xterm-256color\n",
-        printable(name ? name : ""));
+        printable(environment("TERM")));
 }
 
 bool is_browsed(View view) {

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/exit_status.h"
 #include "base/file_tree.h"
+#include "base/shell.h"
 #include "base/text.h"
 
 namespace gosym {
@@ -34,11 +34,6 @@ std::string urls_of_system() {
   urls.erase(0, urls.find_first_not_of(' '));
   urls.erase(urls.find_last_not_of(' ') + 1);
   return urls;
-}
-
-std::string urls_of_environment() {
-  const char* urls = std::getenv("DEBUGINFOD_URLS");
-  return urls ? urls : "";
 }
 
 std::string check_directory(const std::string& path) {
@@ -68,7 +63,7 @@ Result<std::string> server_urls(const DebugOptions& options) {
     return std::string();
   if (is_asked && !options.debuginfod->empty())
     return *options.debuginfod;
-  std::string urls = urls_of_environment();
+  std::string urls = environment("DEBUGINFOD_URLS");
   if (urls.empty() && is_asked)
     urls = urls_of_system();
   if (urls.empty() && is_asked)

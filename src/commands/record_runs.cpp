@@ -1,6 +1,5 @@
 #include "commands/record_runs.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,8 +104,7 @@ std::optional<Result<int>> record_runs(RecordOptions& options) {
       options.output = fmt::format("{}/{}.raw", directory, run);
       return {};
     }
-    int status = signals.wait_for(pid);
-    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    int code = exit_status_of(signals.wait_for(pid));
     if (signals.ended_by() != 0 && code == kSuccess)
       code = 128 + signals.ended_by();
     if (code == kSuccess)

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/exit_status.h"
+#include "base/shell.h"
 #include "commands/character_set.h"
 #include "confine/parser.h"
 
@@ -18,14 +19,9 @@ namespace gosym {
 
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // 0: not known.
 size_t number_in(const char* name) {
-  return static_cast<size_t>(std::max(0, std::atoi(std::string(environment(name)).c_str())));
+  return static_cast<size_t>(std::max(0, std::atoi(environment(name).c_str())));
 }
 
 // As much of it as is read.
@@ -44,7 +40,7 @@ void write_all(int fd, std::string_view text) {
 std::string pager_command() {
   for (const char* name : {"GOSYM_PAGER", "PAGER"})
     if (std::getenv(name))
-      return std::string(environment(name));
+      return environment(name);
   return "less";
 }
 

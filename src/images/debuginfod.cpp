@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "confine/process_kind.h"
 
@@ -58,21 +59,16 @@ bool send(int socket, const Message& message) {
   return ::send(socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
 }
 
-std::string setting_of_tool(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // As the tool chooses it.
 std::string cache_directory() {
-  if (std::string path = setting_of_tool("DEBUGINFOD_CACHE_PATH"); !path.empty())
+  if (std::string path = environment("DEBUGINFOD_CACHE_PATH"); !path.empty())
     return path;
-  std::string home = setting_of_tool("HOME");
+  std::string home = environment("HOME");
   std::string old = home + "/.debuginfod_client_cache";
   std::error_code failed;
   if (std::filesystem::exists(old, failed))
     return old;
-  std::string caches = setting_of_tool("XDG_CACHE_HOME");
+  std::string caches = environment("XDG_CACHE_HOME");
   return (caches.empty() ? home + "/.cache" : caches) + "/debuginfod_client";
 }
 
@@ -116,7 +112,7 @@ ReachablePaths paths_of_worker(const std::string& cache) {
       .executed = {kDebuginfodTool, "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1",
                    "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}};
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"})
-    if (std::string path = setting_of_tool(name); !path.empty())
+    if (std::string path = environment(name); !path.empty())
       paths.read.push_back(path);
   return paths;
 }

@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "base/exit_status.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"
@@ -244,7 +245,7 @@ int HeldCommand::wait() const {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return exit_status_of(status);
 }
 
 }  // namespace gosym

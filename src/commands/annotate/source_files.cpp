@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/file_tree.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "commands/report_notes.h"
 
@@ -56,11 +56,6 @@ std::string shown_line(std::string_view line) {
     else
       spaced.push_back(c);
   return printable(spaced);
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 }  // namespace
@@ -195,13 +190,13 @@ std::string withheld_note(const SourceFiles& sources) {
 SourceFiles::Places source_places(const std::string& directory, const std::string& root) {
   SourceFiles::Places places{.directory = directory,
                              .root = root,
-                             .go_root = variable("GOROOT"),
+                             .go_root = environment("GOROOT"),
                              .module_directories = {}};
-  if (std::string cache = variable("GOMODCACHE"); !cache.empty())
+  if (std::string cache = environment("GOMODCACHE"); !cache.empty())
     places.module_directories.push_back(cache);
-  std::string go_path = variable("GOPATH");
-  if (go_path.empty() && !variable("HOME").empty())
-    go_path = variable("HOME") + "/go";
+  std::string go_path = environment("GOPATH");
+  if (go_path.empty() && !environment("HOME").empty())
+    go_path = environment("HOME") + "/go";
   for (std::string_view part : split(go_path, ':'))
     if (!part.empty()) {
       places.module_directories.push_back(std::string(part) + "/pkg/mod");
