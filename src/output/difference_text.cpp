@@ -271,11 +271,10 @@ std::string summary_text(const Difference& difference) {
       (row.is_more() ? more : less)++;
   std::string compared = fmt::format("of {} compared by {}", with_commas(difference.compared),
                                      to_string(difference.options.by));
-  if (more + less == 0)
-    return difference.options.is_exact
-               ? fmt::format("nothing changed, {}", compared)
-               : fmt::format("nothing changed by more than noise, {}", compared);
   bool is_exact = difference.options.is_exact;
+  if (more + less == 0)
+    return is_exact ? fmt::format("nothing changed, {}", compared)
+                    : fmt::format("nothing changed by more than noise, {}", compared);
   const DifferenceRow& most = *std::ranges::find_if(
       difference.rows, [](const DifferenceRow& row) { return row.is_significant(); });
   return fmt::format("{} {}, {} {}, {}; {}: {}, {}", more,

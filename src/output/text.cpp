@@ -88,6 +88,15 @@ std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& key
   return lines;
 }
 
+// Samples of these numbers.
+std::vector<SampleCount> these_samples(const Profile& profile,
+                                       const std::vector<uint32_t>& numbers) {
+  std::vector<SampleCount> some;
+  for (uint32_t number : numbers)
+    some.push_back(profile.samples[number]);
+  return some;
+}
+
 // Steps of time and CPUs have an order of their own.
 SortBy order_of(const Dimension& dimension, SortBy sort) {
   using Kind = Dimension::Kind;
@@ -110,10 +119,8 @@ public:
     if (samples_) {
       lines = lines_of_samples(profile_, *samples_, samples);
     } else {
-      std::vector<SampleCount> some;
-      for (uint32_t sample : samples)
-        some.push_back(profile_.samples[sample]);
-      lines = lines_of_frames(profile_, *frames_, some, has_directories_);
+      lines = lines_of_frames(profile_, *frames_, these_samples(profile_, samples),
+                              has_directories_);
     }
     sort_lines(lines, order_of(dimension_, sort));
     return lines;
@@ -218,13 +225,25 @@ size_t first_of_frames(const std::vector<Dimension>& by) {
   return by.size() - first > 1 ? first : by.size() - 1;
 }
 
+// A row within those of `path`: indented below them, or with them in columns of its own, and
+// then only if it is an innermost one.
+void append_row_within(const Nesting& nesting, const Line& line,
+                       std::span<const std::string> path, bool is_innermost, Table& table) {
+  if (nesting.is_flat) {
+    if (is_innermost)
+      append_row(line, nesting.amounts, table, path);
+    return;
+  }
+  Line indented = line;
+  indented.name.insert(0, 2 * path.size(), ' ');
+  append_row(indented, nesting.amounts, table);
+}
+
 // Rows within each other of nested totals.
 class FrameRows {
 public:
   FrameRows(const Nesting& nesting, const std::vector<uint32_t>& samples) : nesting_(nesting) {
-    std::vector<SampleCount> some;
-    for (uint32_t sample : samples)
-      some.push_back(nesting.profile.samples[sample]);
+    std::vector<SampleCount> some = these_samples(nesting.profile, samples);
     totals_ = nested_totals(nesting.profile, some, nesting.frames);
     within_.resize(totals_.size() + 1);
     for (uint32_t i = 0; i < totals_.size(); i++)
@@ -241,18 +260,11 @@ public:
     std::vector<Line> lines = lines_of(parent, depth);
     size_t limit = path.empty() ? nesting_.limits.outer : nesting_.limits.inner;
     bool is_last = depth + 1 == nesting_.frames.size();
-    for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
-      if (nesting_.is_flat && is_last) {
-        append_row(line, nesting_.amounts, table, path);
-        continue;
-      }
-      std::string name = line.name;
-      line.name.insert(0, 2 * path.size(), ' ');
-      if (!nesting_.is_flat)
-        append_row(line, nesting_.amounts, table);
+    for (const Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+      append_row_within(nesting_, line, path, is_last, table);
       if (is_last)
         continue;
-      path.push_back(std::move(name));
+      path.push_back(line.name);
       append(line.node, depth + 1, path, table);
       path.pop_back();
     }
@@ -299,14 +311,8 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
     return FrameRows(nesting, samples).append(NestedTotal::kNoParent, 0, path, table);
   if (level == nesting.outer.size()) {
     std::vector<Line> lines = nesting.inner->of(samples, options.sort);
-    for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
-      if (nesting.is_flat) {
-        append_row(line, nesting.amounts, table, path);
-        continue;
-      }
-      line.name.insert(0, 2 * level, ' ');
-      append_row(line, nesting.amounts, table);
-    }
+    for (const Line& line : std::span(lines).first(std::min(lines.size(), limit)))
+      append_row_within(nesting, line, path, /*is_innermost=*/true, table);
     return lines.size();
   }
 
@@ -325,11 +331,9 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
     line.self = line.total;
   }
   sort_lines(lines, order_of(options.by[level], options.sort));
-  for (Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+  for (const Line& line : std::span(lines).first(std::min(lines.size(), limit))) {
+    append_row_within(nesting, line, path, /*is_innermost=*/false, table);
     path.push_back(line.name);
-    line.name.insert(0, 2 * level, ' ');
-    if (!nesting.is_flat)
-      append_row(line, nesting.amounts, table);
     append_nested(nesting, groups[line.key], path, table);
     path.pop_back();
   }
