@@ -12,6 +12,7 @@
 #include <cwchar>
 
 #include "base/exit_status.h"
+#include "base/terminal_modes.h"
 #include "base/text.h"
 #include "browser/known_terminals.h"
 
@@ -239,7 +240,7 @@ void leave_in_crash(int signal) {
 
 // After the screen was opened, so that these are its terminal's.
 void prepare_for_crashes() {
-  leaving = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l";  // no mouse
+  leaving = kNoPointerReports;
   for (const char* capability : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
     const char* sequence = tigetstr(capability);
     // Without the delays that old terminals need.

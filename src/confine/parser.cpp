@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/terminal_modes.h"
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
@@ -73,14 +74,14 @@ public:
       : is_known_(has_browser && tcgetattr(STDIN_FILENO, &settings_) == 0) {}
 
   void restore() const {
-    // The other screen, the pointer's reports and the hidden cursor: a terminal without these
-    // ignores it.
-    static constexpr char kLeave[] =
-        "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m\x1b[?25h\x1b[?1049l";
+    // The other screen and the hidden cursor: a terminal without these, or the pointer's
+    // reports, ignores it.
+    constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
     if (!is_known_)
       return;
     tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
-    (void)!write(STDOUT_FILENO, kLeave, sizeof(kLeave) - 1);
+    for (std::string_view sequence : {kNoPointerReports, kLeave})
+      (void)!write(STDOUT_FILENO, sequence.data(), sequence.size());
   }
 
 private:
