@@ -43,6 +43,8 @@ bool is_idle(const Profile& profile, std::span<const LocationId> stack) {
 }  // namespace
 
 void label_idle_threads(Profile& profile) {
+  if (std::ranges::none_of(profile.info.events, has_intervals))
+    return;
   std::vector<std::optional<bool>> is_idle_stack(profile.stack_count());
   for (SampleCount& sample : profile.samples) {
     if (!has_intervals(profile.info.events[sample.event]) ||
