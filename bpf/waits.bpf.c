@@ -243,7 +243,8 @@ static __always_inline __u64 weight_of(__u64 length, __u32 doublings) {
   return length > least ? length : least;
 }
 
-// Who woke it, of the wait for a CPU as well that came of it; nobody if it was preempted.
+// Tells who woke the thread, for its sleep and for the wait for a CPU that came of it; a thread
+// that was preempted was woken by nobody.
 static __always_inline void set_waker(struct gosym_sample* sample,
                                       const struct gosym_wait* wait) {
   sample->waker = wait->waker;

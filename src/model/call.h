@@ -38,7 +38,7 @@ struct Call {
   uint32_t start_line = 0;    // of the function; 0 if unknown
   FunctionKind kind = FunctionKind::kNormal;
   bool is_inlined = false;  // into the next
-  // That the function is declared in, whatever file the line is of; empty if unknown.
+  // The file that declares the function, whatever file the line is of; empty if unknown.
   std::string_view declared = {};
 };
 

@@ -58,7 +58,7 @@ std::string image_text(const Profile& profile, uint32_t image) {
     case ProfileImage::Kind::kFile:
       break;
   }
-  // Of an image that the recording does not describe nothing is known.
+  // The recording may not describe the image: then nothing is known of it.
   return of.file.path.empty() ? "[unidentified]" : printable(base_name(of.file.path));
 }
 

@@ -425,8 +425,8 @@ TEST_CASE("allgs: three words in a row that code of arm64 names") {
     CHECK(find(code.substr(0, size)).empty());
 }
 
-// Who is looked at, by number, and how many each stands for. `random` is without its first,
-// which tells who is checked.
+// The goroutines that a look takes, by number, and how many each stands for. `random` is
+// without its first, which tells who is checked.
 std::vector<std::pair<uint64_t, double>> look_at_numbers(const LookAtSome& look_at,
                                                          std::vector<double> random) {
   random.insert(random.begin(), 0.5);

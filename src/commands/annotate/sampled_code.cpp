@@ -48,7 +48,7 @@ uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
   return result;
 }
 
-// That of functions, or where none is wanted of what is inlined.
+// The code of wanted functions, or where there are none, that of wanted inlined calls.
 template <class IsWanted>
 SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
   SampledImages images = find_code(profile, Calls::kFunctions, is_wanted);

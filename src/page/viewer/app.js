@@ -352,13 +352,11 @@ class Page {
   describeAround(which, place, isChosen = false) {
     const {layout} = this[which];
     const key = place > 0 ? layout.key[place] : this.viewer.aroundKey();
-    if (isChosen)
-      this.pick(key);
-    else
-      this.point(key);
-    if (isChosen)
-      this.say(`${this.viewer.text(key)}, ${formatAmount(layout.total[Math.max(0, place)],
-        this.viewer.event())}`);
+    if (!isChosen)
+      return this.point(key);
+    this.pick(key);
+    this.say(`${this.viewer.text(key)}, ${formatAmount(layout.total[Math.max(0, place)],
+      this.viewer.event())}`);
   }
 
   choose(place) {

@@ -273,7 +273,7 @@ function frameKey(profile, frame, dimension) {
 function nameKeys(profile, keys) {
   const {frames, functions, modules, texts} = profile;
   const more = [
-    (key) => [modules[frames.module[keys.frame[key]] - 1]?.path ?? 0].map((path) => texts[path])[0],
+    (key) => texts[modules[frames.module[keys.frame[key]] - 1]?.path ?? 0],
     (key) => {
       const id = frames.function[keys.frame[key]] - 1;
       const file = id < 0 ? "" : texts[functions.declared[id]] || texts[functions.file[id]];

@@ -226,7 +226,7 @@ class Viewer {
     return key < keys.count ? keys.text[key]
                             : this.dimension(this.state.group)?.values[key - keys.count] ?? "";
   }
-  // The same for where it stands alone: with what tells it from others of its name.
+  // The name of a key that stands alone: with what tells it from others of that name.
   label(key) {
     return key >= 0 && key < this.keys().count ? this.keys().labels[key] : this.text(key);
   }
