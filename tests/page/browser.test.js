@@ -608,6 +608,195 @@ test("the address has the state, and restores it", async () => {
   await samePage();
 });
 
+test("the stacks of a thread in order of time, by key, dialog and the titles of rows", async () => {
+  await opened();
+  await browser.key("t");
+  const thread = await inPage(`document.querySelector("#choose li span").textContent`);
+  await browser.clickOn("#choose li button");
+  assert.deepEqual([(await state()).view, (await state()).thread], ["chart", thread]);
+  const step = await inPage("gosym.stepNs()"), busy = reported("--tid", thread.match(/\((\d+)\)/)[1]).value;
+  const boxes = await inPage("gosym.chart()"), outer = boxes.filter(({depth}) => depth === 1);
+  const sum = outer.reduce((all, {total}) => all + total * step, 0);
+  // A step in which it ran is drawn whole.
+  assert.ok(sum > 0.9 * busy && sum <= boxes[0].total * step, `${sum} of ${busy}`);
+  for (let i = 1; i < outer.length; i++)
+    assert.ok(outer[i].start >= outer[i - 1].start + outer[i - 1].total - 1e-6);
+  // One goroutine encodes first, and then hashes.
+  const first = (name) => boxes.find((each) => each.text === name)?.start ?? Infinity;
+  assert.ok(Math.min(first("main.encode"), first("main.nested")) < boxes[0].total);
+  await inPage("document.getElementById('chart').focus()");
+  await browser.key("ArrowDown");
+  await browser.key("ArrowDown");
+  assert.match(await text("#said"), /, [\d.]+ s – [\d.]+ s \(.*\), depth 2/);
+  await browser.key("Enter");
+  const zoomed = (await inPage("gosym.ticks()")).chart;
+  await browser.key("Escape");
+  assert.equal((await state()).view, "chart");
+  assert.match(await text("#spoken"), /Stack chart of .*From.*For/);
+  await browser.key("4");
+  const {left, top} = await inPage("document.querySelector('#heat canvas').getBoundingClientRect().toJSON()");
+  await browser.click(left + 60, top + 26 + 19);
+  const {rows} = await inPage("gosym.heat()");
+  assert.deepEqual([(await state()).view, (await state()).thread], ["chart", rows[1]]);
+  await browser.key("\\");
+  await browser.key("4");
+  await browser.key("5");
+  assert.equal((await state()).view, "chart");
+  assert.match((await inPage("gosym.ticks()")).heat.join(), /^0(\.0+)? m?s,[125](\d*) m?s,|^0\.0 s,0\.[125] s,/);
+  assert.ok(zoomed.every((tick) => / m?s$/.test(tick)));
+  assert.deepEqual(browser.errors(), []);
+});
+
+test("what is shown is exported as report writes it", async () => {
+  await opened();
+  const folded = (...options) => gosym("report", "-q", "--folded", ...options, cpu).toString();
+  assert.equal(await inPage("gosym.folded()"), folded());
+  const inPprof = (file) => execFileSync("go", ["tool", "pprof", "-top", "-nodecount=0", "-nodefraction=0", file],
+    {stdio: ["ignore", "pipe", "ignore"]}).toString().split(/^ *flat .*$/m)[1].trim().split("\n").map((line) => {
+    const [flat, , , cum, , ...name] = line.trim().split(/ +/);
+    return [flat, cum, name.join(" ").replace(" (inline)", "").replace(" (partial-inline)", "")].join();
+  }).sort();
+  for (const options of [[], ["--label", "handler=read"]]) {
+    await set({filters: options.length ? {"label:handler": ["read"]} : {}});
+    assert.equal(await inPage("gosym.folded()"), folded(...options));
+    const [mine, its] = ["mine", "its"].map((name) => path.join(kWork, `${name}.pb.gz`));
+    fs.writeFileSync(mine, Buffer.from(await inPage("gosym.pprof()"), "base64"));
+    gosym("report", "-q", "--pprof", its, ...options, cpu);
+    assert.deepEqual(inPprof(mine), inPprof(its));
+    sameSums({...reportedOf(mine)}, reportedOf(its));
+  }
+  // By a click: a file.
+  await browser.send("Page.setDownloadBehavior", {behavior: "allow", downloadPath: kWork});
+  for (const [i, name] of ["gosym.folded", "gosym.pb.gz"].entries()) {
+    await browser.key("e");
+    await browser.clickOn(`#save p:last-child button:nth-child(${i + 1})`);
+    const file = path.join(kWork, name);
+    for (let turn = 0; !fs.existsSync(file) && turn < 500; turn++)
+      await new Promise((done) => setTimeout(done, 20));
+    assert.equal(reportedOf(file).samples, reported("--label", "handler=read").samples);
+    await browser.key("Escape");
+  }
+  assert.deepEqual(browser.errors(), []);
+  assert.deepEqual(browser.requests().filter((url) => !url.startsWith("blob:")), []);
+});
+
+test("Tab reaches every control, and shows which has the focus", async () => {
+  for (const view of ["flame", "table", "tree", "around", "chart"]) {
+    await opened(`#view=${view}&without=nonesuch`);
+    const all = await inPage(`(() => {
+      const found = [...document.querySelectorAll("button, select, input, [tabindex='0']")]
+        .filter((each) => !each.closest("dialog") && each.checkVisibility() && !each.disabled);
+      found.forEach((each, i) => each.dataset.number = i);
+      return found.length; })()`);
+    const reached = new Set();
+    for (let i = 0; i < all + 8; i++) {
+      await browser.key("Tab");
+      const {number, outline} = await inPage(`(() => { const it = document.activeElement, style = getComputedStyle(it);
+        return {number: it.dataset.number, outline: style.outlineStyle + parseFloat(style.outlineWidth)}; })()`);
+      if (number === undefined)
+        continue;
+      reached.add(number);
+      assert.match(outline, /^(solid|auto)[1-9]/, `${view}: ${number} shows no focus`);
+    }
+    assert.equal(reached.size, all, view);
+  }
+  // What takes itself away leaves the focus beside it.
+  await opened("#without=nonesuch&only=main");
+  await inPage("document.querySelector('#chips button').focus()");
+  await browser.key("Enter");
+  await browser.until("document.querySelectorAll('#chips button').length === 1");
+  assert.ok(await inPage("document.activeElement === document.querySelector('#chips button')"));
+  await browser.key("Enter");
+  await browser.until("document.querySelectorAll('#chips button').length === 0");
+  assert.equal(await inPage("document.activeElement.dataset.view"), "flame");
+});
+
+test("tables say what is painted", async () => {
+  await opened();
+  const rows = () => inPage(`[...document.querySelectorAll("#spoken table")].map((table) => [table.caption.textContent,
+    ...[...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join("|"))])`);
+  const [shown, top] = await rows(), [first] = await inPage("gosym.rows()");
+  assert.match(shown[0], /^Flame graph: /);
+  assert.match(shown[2], /^1\|runtime\.goexit\|[\d.]+ m?s\|[\d.]+ %$/);
+  assert.deepEqual(top.slice(0, 2), ["Top functions", "Name|Self|Self %|Total|Total %|Where"]);
+  assert.ok(top[2].startsWith(`${first}|`));
+  await set({only: "json"});
+  assert.notDeepEqual(await rows(), [shown, top]);
+});
+
+test("at 420 pixels rows of threads keep what tells them apart", async () => {
+  const name = (i) => `a-rather-long-name-${i}`;
+  await opened("", profilePage("names", {samples: [...Array(12).keys()].map((i) => ({stack: [{name: "main"}], step: i,
+    owner: {comm: name(i % 3), tid: 1234500 + i}}))}));
+  await browser.size(420, 800);
+  await browser.until("gosym.heat().left < 100");
+  const {rows, shown} = await inPage("gosym.heat()");
+  assert.equal(new Set(shown).size, 12, shown.join());
+  shown.forEach((each, i) => assert.ok(each.endsWith(rows[i].slice(-6)), each));
+  await browser.size(1280, 800);
+});
+
+test("in both themes names are readable while a search dims boxes", async () => {
+  const luminance = (pixel) => pixel.slice(0, 3).map((each) => each / 255)
+    .map((each) => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, each, i) => sum + each * [0.2126, 0.7152, 0.0722][i], 0);
+  const contrast = (a, b) => {
+    const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const rgb = (css) => css.match(/[\d.]+/g).map(Number);
+  for (const scheme of ["light", "dark"]) {
+    await browser.scheme(scheme);
+    await opened("#search=main.nested");
+    // Its colour, and the one of its text: the pixel that differs most.
+    const colours = async (name) => {
+      const {place} = await box(name), [x, y] = await inPage(`gosym.middleOf(${place})`);
+      const [back, text] = await inPage(`(() => {
+        const context = document.querySelector("#flame canvas").getContext("2d");
+        const back = [...context.getImageData(${x}, ${y} - 7, 1, 1).data];
+        const left = Math.max(0, ${x} - gosym.boxes()[${place}].total / gosym.boxes()[0].total * context.canvas.width / 2);
+        const {data} = context.getImageData(left + 3, ${y} - 5, 30, 10);
+        let text = back, most = 0;
+        for (let i = 0; i < data.length; i += 4) {
+          const far = Math.abs(data[i] - back[0]) + Math.abs(data[i + 1] - back[1]) + Math.abs(data[i + 2] - back[2]);
+          if (far > most)
+            [text, most] = [[...data.slice(i, i + 4)], far];
+        }
+        return [back, text]; })()`);
+      const page = rgb(await inPage("getComputedStyle(document.body).backgroundColor"));
+      const over = (pixel) => pixel.slice(0, 3).map((each, i) => each * pixel[3] / 255 + page[i] * (1 - pixel[3] / 255));
+      return [over(back), over(text), page];
+    };
+    const [match, matchText] = await colours("main.nested"), [dim, dimText, page] = await colours("main.main.func1");
+    for (const [what, ratio, least] of [["text of a match", contrast(match, matchText), 4.5],
+      ["text that is dimmed", contrast(dim, dimText), 4.5], ["match beside dimmed", contrast(match, dim), 2.4],
+      ["dimmed box on the page", contrast(dim, page), scheme === "dark" ? 1.35 : 1.1]])
+      assert.ok(ratio >= least, `${scheme}, ${what}: ${ratio.toFixed(2)}`);
+  }
+  await browser.scheme("light");
+});
+
+test("a dump of goroutines begins grouped by state, all processes by process; none ungroups", async () => {
+  const first = async () => (await inPage("gosym.boxes()")).filter(({depth}) => depth === 1).map(({text}) => text).sort();
+  const dump = profilePage("dump", {origin: {timeStep: 0, duration: 0}, events: [{name: "goroutine", period: 1}], samples: [
+    {stack: [{name: "main"}], owner: {state: "chan receive"}, count: 3},
+    {stack: [{name: "main"}], owner: {state: "running"}}]});
+  const many = profilePage("many", {origin: {isSystemWide: true}, samples: [
+    {stack: [{name: "main"}], owner: {pid: 1, comm: "a"}}, {stack: [{name: "main"}], owner: {pid: 2, comm: "b"}, step: 1}]});
+  for (const [page, groups] of [[dump, ["chan receive", "running"]], [many, ["a (1)", "b (2)"]]]) {
+    await opened("", page);
+    assert.deepEqual(await first(), groups);
+    await inPage(`(() => { const select = document.getElementById("group");
+      select.value = ""; select.dispatchEvent(new Event("change")); })()`);
+    assert.deepEqual(await first(), ["main"]);
+    await opened(await inPage("location.hash"), page);
+    assert.deepEqual(await first(), ["main"]);
+  }
+  assert.equal(await inPage("document.querySelector('[data-view=chart]').hidden"), false);
+  await opened("#view=chart", dump);
+  assert.equal((await state()).view, "flame");
+});
+
 test("help, and how it was made", async () => {
   await opened();
   await browser.key("?");

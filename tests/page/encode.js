@@ -160,7 +160,7 @@ function encodeMessage(profile) {
     numberField(1, profile.version ?? 1),
     message(2, textField(2, origin.host), textField(5, origin.command),
       fixedField(8, origin.start ?? 1.7e18), numberField(9, origin.duration),
-      numberField(10, origin.timeStep), textField(18, origin.per ?? ""),
+      numberField(10, origin.timeStep), numberField(14, origin.isSystemWide ? 1 : 0), textField(18, origin.per ?? ""),
       numberField(19, origin.scaleBefore ?? 0)),
     ...events.map((event) => message(3, textField(1, event.name), numberField(2, event.frequency ?? 0),
       numberField(3, event.period ?? 0), numberField(4, event.unitNs ?? 0),
@@ -229,7 +229,7 @@ function pack(bytes) {
 
 // What is named of those of the viewer's files that need no browser.
 function load(...names) {
-  const files = ["unpack.js", "wire.js", "model.js", "look.js", "state.js"].map((file) =>
+  const files = ["unpack.js", "wire.js", "model.js", "look.js", "state.js", "export.js"].map((file) =>
     fs.readFileSync(path.join(kViewer, file), "utf8"));
   return new Function(`"use strict";\n${files.join("\n")}\nreturn {${names.join(", ")}};`)();
 }

@@ -15,7 +15,8 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "heatCells", "kindOf", "kKinds", "shorterNames", "clipped", "formatTime", "formatShare",
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "keyOfLink", "matchesOf",
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
-  "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure");
+  "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure",
+  "timeTicks", "differingEnds", "layOutTime", "foldedText");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -315,14 +316,75 @@ test("names get shorter", () => {
 
 test("a title that is too wide keeps the word that tells it apart", () => {
   const measure = new v.TextMeasure({measureText: (text) => ({width: 6 * text.length})}, "");
-  const fit = (text, characters) => measure.fitEnds(text, 6 * characters);
+  const fit = (text, characters, from) => measure.fitEnds(text, 6 * characters, from);
   assert.equal(fit("prometheus (12345)", 18), "prometheus (12345)");
-  assert.equal(fit("prometheus (12345)", 14), "prome…(12345)");
-  assert.equal(fit("prometheus (12345)", 17), "promethe…(12345)", "no wider than it may be");
-  assert.equal(fit("prometheus (12345)", 10), "prometheu…", "too little is left of the name");
+  assert.equal(fit("prometheus (12345)", 14), "promet…(12345)");
+  assert.equal(fit("prometheus (12345)", 17), "prometheu…(12345)", "no wider than it may be");
+  assert.equal(fit("prometheus (12345)", 10), "pr…(12345)");
+  assert.equal(fit("prometheus (12345)", 8), "…(12345)");
+  assert.equal(fit("prometheus (12345)", 6), "…2345)", "an end that is too wide keeps its own end");
+  assert.equal(fit("worker-17 (12345)", 14, 7), "wor…17 (12345)");
   assert.equal(fit("prometheus", 6), "prome…");
   assert.equal(fit("", 6), "");
   assert.equal(fit(" ", 0), "");
+});
+
+test("titles differ from where their words or numbers do", () => {
+  const titles = ["worker-17 (12345)", "worker-18 (12346)", "main (5)", "main (6)", "x"];
+  assert.deepEqual(v.differingEnds(titles).map((from, i) => titles[i].slice(from)),
+    ["17 (12345)", "18 (12346)", "(5)", "(6)", "x"]);
+  assert.deepEqual(v.differingEnds([]), []);
+});
+
+test("places on the axis of time are round", () => {
+  const texts = (begin, end, most) => v.timeTicks(begin, end, most).map(({text}) => text).join(" ");
+  assert.equal(texts(0, 1.59e9, 10), "0.0 s 0.2 s 0.4 s 0.6 s 0.8 s 1.0 s 1.2 s 1.4 s");
+  assert.equal(texts(0, 12.3e9, 3), "0 s 5 s 10 s");
+  assert.equal(texts(0, 900e9, 8), "0 min 2 min 4 min 6 min 8 min 10 min 12 min 14 min");
+  assert.equal(texts(0, 86400e9, 5), "0 h 5 h 10 h 15 h 20 h");
+  assert.equal(texts(0, 4e6, 4), "0 ms 1 ms 2 ms 3 ms 4 ms");
+  assert.equal(texts(7200e9, 7200.01e9, 2), "7200.000 s 7200.005 s 7200.010 s");
+  assert.equal(texts(0, 0, 4), "");
+  for (let length = 1; length < 1e15; length *= 1.7)
+    for (const most of [1, 3, 12]) {
+      const ticks = v.timeTicks(0, length, most);
+      assert.ok(ticks.length <= most + 2 && ticks.every(({ns}) => ns <= length * (1 + 1e-9)), `${length} ${most}`);
+      const unit = {d: 86400e9, h: 3600e9, min: 60e9, s: 1e9, ms: 1e6, µs: 1e3, ns: 1}[ticks[0].text.split(" ")[1]];
+      if (ticks.length > 1)
+        assert.match((ticks[1].ns / unit).toExponential(6), /^[125]\.0*e/);
+    }
+});
+
+test("the stacks of a thread in order of time", () => {
+  const owner = (tid) => ({owner: {tid, comm: "t"}});
+  const profile = profileOf({origin: {timeStep: 1e7}, samples: [
+    sample("main a", {...owner(7), step: 0}), sample("main a", {...owner(7), step: 1}),
+    sample("main b", {...owner(7), step: 2}), sample("main a", {...owner(7), step: 6}),
+    sample("main b", {...owner(7), step: 7}), sample("main c", {...owner(7), step: 7}),
+    sample("main d", {...owner(8), step: 3})]});
+  const {keys, root, amounts} = look(profile);
+  const isOf = profile.owners.tid.map((tid) => tid === 7 ? 1 : 0);
+  const chart = (window = {}) => v.layOutTime(profile, root, amounts, isOf,
+    {begin: 0, end: profile.samples.steps, stepsPerAmount: 1, ...window});
+  const boxes = (layout) => Array.from(layout.key, (key, i) => `${key < 0 ? "" : keys.text[key]} ` +
+    `${layout.depth[i]} ${layout.start[i]}+${layout.total[i]} ${layout.end[i]}`);
+  assert.deepEqual(boxes(chart()), [" 0 0+8 8", "main 1 0+3 4", "a 2 0+2 3", "b 2 2+1 4",
+    "main 1 6+2 8", "a 2 6+1 6", "b 2 7+0.5 7", "c 2 7.5+0.5 8"]);
+  assert.equal(chart().busy, 6);
+  // A sample stands for its time, until the next; what half a sample leaves free is no pause.
+  assert.deepEqual(boxes(chart({stepsPerAmount: 3})), [" 0 0+8 7", "main 1 0+8 7", "a 2 0+2 3", "b 2 2+4 4",
+    "a 2 6+1 5", "b 2 7+0.5 6", "c 2 7.5+0.5 7"]);
+  assert.deepEqual(boxes(v.layOutTime(profile, root, amounts, isOf.map(() => 0), {begin: 0, end: 8, stepsPerAmount: 1})),
+    [" 0 0+8 1"]);
+});
+
+test("folded text: names that tools would misread, threads that are idle, the kernel", () => {
+  const profile = profileOf({modules: [{path: "/bin/p"}, {path: "[kernel]", kind: 1}], samples: [
+    {stack: [{name: "a;b"}, {name: "c_[k]"}, {name: "read", module: 2}], count: 3},
+    {stack: [{name: "a;b"}], owner: {state: "idle thread of Go's runtime", comm: ""}}, {stack: []}]});
+  const {keys, amounts} = look(profile);
+  assert.equal(v.foldedText(profile, keys, amounts), " [idle thread of Go's runtime];a:b 1\nmain 1\n" +
+    "main;a:b;c_[k\\x5d;read_[k] 3\n");
 });
 
 test("numbers as people read them", () => {

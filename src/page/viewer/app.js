@@ -14,6 +14,15 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+// New children for an element; the focus stays where it was among them.
+function refill(host, ...children) {
+  const focusable = () => [...host.querySelectorAll("button, select, input")];
+  const at = host.contains(document.activeElement) ? focusable().indexOf(document.activeElement) : -1;
+  host.replaceChildren(...children);
+  if (at >= 0)
+    (focusable()[at] ?? focusable().at(-1) ?? byId("views").querySelector("[aria-pressed=true]")).focus();
+}
+
 // Text of a recording: whatever direction it has, it does not turn what stands around it.
 const foreign = (text, tag = "bdi") => make(tag, {textContent: clipped(text)});
 
@@ -33,10 +42,12 @@ function themeColours() {
   const [hue, from, to] = [of("heat-hue"), Number(of("heat-from")), Number(of("heat-to"))];
   theme = {isDark, text: of("text"), dim: of("dim"), accent: of("accent"), root: of("root"),
     match: of("match"), matchText: of("match-text"), hover: of("hover"), veil: of("veil"),
-    bar: of("bar"),
+    bar: of("bar"), dimmed: Number(of("dimmed")),
     heat: Array.from({length: 32}, (_, i) => `hsl(${hue} 85% ${from + (to - from) * i / 31}%)`)};
   return theme;
 }
+
+const kMostSpoken = 25;  // rows
 
 class Page {
   constructor(profile) {
@@ -46,6 +57,7 @@ class Page {
       delete kColours.change;
     document.body.classList.toggle("compared", profile.isCompared);
     this.viewer = new Viewer(profile);
+    kInitialState.group = this.initialGroup(profile);
     this.profile = profile;
     this.copied = "";
     const box = {
@@ -65,12 +77,27 @@ class Page {
     this.callers = new FlameView(byId("callers"), beside("callers"));
     this.callees = new FlameView(byId("callees"), beside("callees"));
     this.callers.isUpward = true;
-    this.heat = new HeatView(byId("heat"), {select: (begin, end) => this.selectTime(begin, end)});
+    this.chart = new FlameView(byId("chart"), {
+      hover: (place) => this.describeMoment(place),
+      select: (place) => this.describeMoment(place, true),
+      zoom: (place) => this.zoomChart(place),
+      window: () => this.drawChartAxis(),
+    });
+    this.heat = new HeatView(byId("heat"), {select: (begin, end) => this.selectTime(begin, end),
+      open: (thread) => this.openThread(thread)});
     this.makeGrids();
     makeTools(this);
     listenToKeys(this);
     listenToWindow(this);
     this.restore();
+  }
+
+  // Goroutines of a dump are of states; of all processes each is a thing of its own.
+  initialGroup({origin, events}) {
+    const count = (id) => this.viewer.dimension(id)?.values.length ?? 0;
+    if (events[0].name === kGoroutineEvent && count("state") > 0)
+      return "state";
+    return origin.isSystemWide && count("process") > 1 ? "process" : "";
   }
 
   // ---- State
@@ -101,6 +128,8 @@ class Page {
         state[name] = "";
     if (state.group === "within")
       state.group = "";
+    if (state.view === "chart" && !viewer.hasChart())
+      state.view = kInitialState.view;
     state.filters = Object.fromEntries(Object.entries(state.filters)
         .filter(([id]) => viewer.dimension(id)));
     const {steps} = profile.samples;
@@ -128,7 +157,7 @@ class Page {
       button.setAttribute("aria-pressed", button.dataset.view === view);
     const isEmpty = viewer.totals().all === 0;
     for (const [name, id] of Object.entries({flame: "flame-view", around: "around-view",
-      tree: "tree", table: "table"}))
+      chart: "chart-view", tree: "tree", table: "table"}))
       byId(id).hidden = name !== view || isEmpty;
     byId("nothing").hidden = !isEmpty;
     byId("nothing").textContent = this.emptiness();
@@ -137,6 +166,7 @@ class Page {
     if (!isEmpty)
       this.renderView();
     this.renderCrumbs();
+    this.renderSpoken();
     this.renderMatched();
     this.renderLegend();
     this.renderDetails();
@@ -169,6 +199,8 @@ class Page {
       this.overview.draw();
     } else if (state.view === "around") {
       this.renderAround();
+    } else if (state.view === "chart") {
+      this.renderChart();
     } else if (state.view === "tree") {
       if (viewer.opened.size === 0)
         viewer.openLargest();
@@ -201,6 +233,63 @@ class Page {
     }
   }
 
+  renderChart() {
+    const {viewer, chart} = this, layout = viewer.chart(), isNew = chart.layout !== layout;
+    const thread = viewer.chartThread(), event = viewer.event();
+    fillOptions("thread", viewer.threads().map(([text, amount]) => [text, `${text}, ${formatAmount(amount, event)}`]));
+    byId("thread").value = thread;
+    byId("chart-steps").textContent = `steps of ${formatTime(this.profile.stepNs)}: one in which it ran is drawn whole, the ` +
+      "order within it is not known";
+    const style = {...viewer.style(viewer.root().tree, layout, null), names: (key, place) =>
+      place === 0 ? [`${thread}: ${formatAmount(layout.busy, event)}`] : viewer.names(key)};
+    if (isNew) {
+      chart.selected = -1;
+      chart.zoomed = 0;
+      chart.show(layout, style);
+    } else {
+      chart.style = style;
+      chart.draw();
+    }
+    this.drawChartAxis();
+    this.describeMoment(chart.selected);
+  }
+
+  drawChartAxis() {
+    const {chart, profile: {stepNs}} = this, wide = byId("chart").clientWidth;
+    if (!chart.layout || wide === 0)
+      return;
+    const context = sized(byId("chart-axis").firstElementChild, wide, kAxis);
+    context.font = kSmallFont;
+    context.fillStyle = themeColours().dim;
+    context.textBaseline = "middle";
+    this.chartTicks = drawTicks(context, chart.small, {begin: chart.begin * stepNs, end: chart.finish * stepNs, left: 0, wide, top: 0});
+  }
+
+  // From when to when a call was seen.
+  describeMoment(place, isChosen = false) {
+    const {viewer, chart: {layout}, profile: {stepNs}} = this;
+    const at = place < 0 ? 0 : place, key = layout.key[at];
+    const [begin, length] = [layout.start[at] * stepNs, layout.total[at] * stepNs];
+    const text = `${formatClock(begin, stepNs)} – ${formatClock(begin + length, stepNs)} (${formatTime(length)})`;
+    byId("chart-at").textContent = text;
+    if (!isChosen)
+      return this.point(key);
+    this.pick(key);
+    this.say(`${clipped(viewer.text(key))}, ${text}, depth ${layout.depth[at]}`);
+  }
+
+  // The box that is zoomed into already leads back to its parent.
+  zoomChart(place) {
+    const {chart} = this;
+    chart.zoomTo(place === chart.zoomed && place > 0 ? chart.layout.parent[place] : place);
+    this.drawChartAxis();
+  }
+
+  openThread(thread) {
+    if (this.viewer.hasChart() && this.viewer.dimension("thread").values.includes(thread))
+      this.set({view: "chart", thread});
+  }
+
   rootText(which, layout) {
     if (layout.count === 1)
       return which === "callers" ? "no callers: stacks begin here" : "calls nothing that was sampled";
@@ -216,9 +305,8 @@ class Page {
 
   renderHeat() {
     const {viewer, profile} = this, {state} = viewer;
-    const hasTime = profile.stepNs > 0 && profile.samples.steps > 1;
-    byId("heat").hidden = !hasTime;
-    if (!hasTime)
+    byId("heat").hidden = !viewer.hasTime();
+    if (!viewer.hasTime())
       return;
     const amounts = viewer.amounts("filtered"), rows = this.rowsShown(), {isDark} = themeColours();
     memo("heat", [amounts, rows, isDark, byId("heat").clientWidth], () => {
@@ -253,7 +341,7 @@ class Page {
       if (label)
         chip(`${text} ${label}`, {[name]: ""}, error);
     }
-    byId("chips").replaceChildren(...chips);
+    refill(byId("chips"), ...chips);
   }
 
   // The way from the root to what is zoomed into.
@@ -274,7 +362,7 @@ class Page {
         crumbs.push(button);
       }
     }
-    byId("crumbs").replaceChildren(...crumbs);
+    refill(byId("crumbs"), ...crumbs);
   }
 
   renderMatched() {
@@ -334,6 +422,40 @@ class Page {
       make("span", {textContent: "verdicts: About (w)"}));
     byId("legend").title = "chance: up to two standard deviations of samples drawn at random; " +
       "runs of one program may differ by more";
+  }
+
+  // Names of boxes are painted: the same as tables, for those who do not see them.
+  renderSpoken() {
+    const {viewer, viewer: {state}} = this, {totals, boxes} = this.spoken();
+    memo("spoken", [totals, boxes], () => {
+      const event = viewer.event(), table = (caption, heads, rows) => make("table", {}, make("caption", {textContent: caption}),
+        make("thead", {}, make("tr", {}, ...heads.map((textContent) => make("th", {textContent, scope: "col"})))),
+        make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, foreign(cell)))))));
+      const amounts = (amount) => [formatAmount(amount, event), formatShare(amount, totals.all)];
+      const rows = [...viewer.tableRows()].slice(0, kMostSpoken).map((key) => [viewer.label(key),
+        ...amounts(totals.self[key]), ...amounts(totals.total[key]), viewer.where(key)]);
+      const shown = [...Array(boxes.layout.count).keys()].slice(1).sort((a, b) => boxes.layout.total[b] - boxes.layout.total[a])
+        .slice(0, kMostSpoken).sort((a, b) => a - b);
+      const steps = state.view === "chart" ? (place) => [formatClock(boxes.layout.start[place] * this.profile.stepNs,
+        this.profile.stepNs), formatTime(boxes.layout.total[place] * this.profile.stepNs)]
+        : (place) => amounts(boxes.layout.total[place]);
+      byId("spoken").replaceChildren(
+        table(`${kViews[state.view]}${boxes.title}: the largest calls, callers first`,
+          ["Depth", "Name", ...state.view === "chart" ? ["From", "For"] : ["Total", "Total %"]],
+          shown.map((place) => [`${boxes.layout.depth[place]}`, viewer.text(boxes.layout.key[place]), ...steps(place)])),
+        table(`Top ${kDimensions[state.by]}s`.replace("ys", "ies"), ["Name", "Self", "Self %", "Total", "Total %", "Where"], rows));
+      return true;
+    });
+  }
+  // What they are of.
+  spoken() {
+    const {viewer, viewer: {state}} = this, totals = viewer.totals();
+    if (state.view === "chart")
+      return {totals, boxes: memo("spoken boxes", [viewer.chart()], () => ({layout: viewer.chart(), title: ` of ${viewer.chartThread()}`}))};
+    if (state.view === "around")
+      return {totals, boxes: memo("spoken boxes", [viewer.around(false).layout],
+        () => ({layout: viewer.around(false).layout, title: ` of ${viewer.label(viewer.aroundKey())}`}))};
+    return {totals, boxes: memo("spoken boxes", [viewer.layout()], () => ({layout: viewer.layout(), title: ""}))};
   }
 
   // ---- Details
@@ -494,7 +616,7 @@ class Page {
     if (cut && viewer.state.invert)
       facts.append(make("span", {className: "warn",
         textContent: `callers further than ${cut} calls away are not shown`}));
-    byId("details").replaceChildren(title, facts);
+    refill(byId("details"), title, facts);
   }
 
   // ---- Grids
@@ -683,10 +805,11 @@ class Page {
 
   // The next or the one before of what the search matches, in the flame graph or the tree.
   nextMatch(step) {
-    const {viewer, viewer: {state}, flame} = this, isMatch = viewer.matches();
+    const {viewer, viewer: {state}} = this, isMatch = viewer.matches();
     if (!isMatch)
       return;
-    const layout = viewer.layout();
+    const flame = state.view === "chart" ? this.chart : this.flame;
+    const layout = state.view === "chart" ? flame.layout : viewer.layout();
     const places = state.view === "tree" ? this.treeRows : [...Array(layout.count).keys()].slice(1);
     const found = places.map((place, row) => [place, row]).filter(([place]) =>
       isMatch[layout.key[place]] === 1);
@@ -698,7 +821,7 @@ class Page {
                           : found.findLast(([place]) => place < now) ?? found.at(-1);
     if (state.view === "tree")
       this.tree.choose(next[1]);
-    else if (state.view === "flame")
+    else if (state.view !== "table" && state.view !== "around")
       flame.select(next[0]);
   }
 }

@@ -1,9 +1,12 @@
 // The tools, keys and dialogs of the page, and how it begins.
 
+function fillOptions(id, entries) {
+  byId(id).replaceChildren(...entries.map(([value, textContent]) =>
+    make("option", {value, textContent: clipped(textContent)})));
+}
 function fillSelect(id, entries, choose) {
   const select = byId(id);
-  select.replaceChildren(...entries.map(([value, textContent]) =>
-    make("option", {value, textContent: clipped(textContent)})));
+  fillOptions(id, entries);
   select.addEventListener("change", () => choose(select.value));
 }
 
@@ -13,6 +16,7 @@ function makeTools(page) {
     const key = Object.keys(kViews).indexOf(view) + 1;
     const button = make("button", {textContent, title: `${textContent.toLowerCase()} (${key})`});
     button.dataset.view = view;
+    button.hidden = view === "chart" && !viewer.hasChart();
     button.addEventListener("click", () => page.set({view}));
     byId("views").append(button);
   }
@@ -28,12 +32,15 @@ function makeTools(page) {
   const within = perSecond > 1 && steps > perSecond ? [["within", "Within 1 s"]] : [];
   fillSelect("rows", [...owners, ...within], (rows) => page.set({rows}, true));
   byId("filter").hidden = owners.length === 0;
+  fillSelect("thread", [], (thread) => page.set({thread}));
 
   const press = (id, act) => byId(id).addEventListener("click", act);
   press("invert", () => page.set({invert: !viewer.state.invert}));
   press("up", () => page.set({up: !viewer.state.up}, true));
   press("filter", () => openChooser(page));
   press("show-help", openHelp);
+  byId("export").hidden = profile.isCompared;
+  press("export", () => openExport(page));
   press("show-about", () => openAbout(page));
   const search = byId("search");
   search.addEventListener("input", () => page.set({search: search.value}, true));
@@ -81,14 +88,14 @@ const dateText = (ns) => new Date(ns / 1e6).toISOString().replace("T", " ").slic
 
 function focusView(page) {
   const {view} = page.viewer.state;
-  byId({flame: "flame", around: "callees", tree: "tree", table: "table"}[view]).focus();
+  byId(view === "around" ? "callees" : view).focus();
 }
 
 // ---- Keys, as in the browser on the terminal
 
 const kHelp = [
   ["Views", [
-    ["1 2 3 4", "functions, call tree, callers & callees, flame graph"],
+    ["1 2 3 4 5", "functions, call tree, callers & callees, flame graph, a thread's stacks in order of time"],
     ["i", "inverted: from the functions that ran outward, to who called them"],
     ["o", "the root at the top or at the bottom"],
     ["m", "boxes are functions, lines, files, modules, packages, categories"],
@@ -117,6 +124,7 @@ const kHelp = [
   ]],
   ["Take along", [
     ["y Y", "copy the name, the stack"],
+    ["e", "export what is shown: folded text, a profile of pprof"],
     ["w", "how it was made, and what is missing"],
     ["address", "the link of this page has all that is chosen; Back undoes a step"],
   ]],
@@ -134,6 +142,7 @@ function keyActions(page) {
   return {
     1: () => page.set({view: "table"}), 2: () => page.set({view: "tree"}),
     3: () => page.set({view: "around"}), 4: () => page.set({view: "flame"}),
+    5: () => viewer.hasChart() && page.set({view: "chart"}),
     i: () => page.set({invert: !state.invert}),
     o: () => page.set({up: !state.up}, true),
     m: () => page.set({by: nextOf(Object.keys(kDimensions), state.by), around: ""}),
@@ -152,6 +161,7 @@ function keyActions(page) {
     c: () => page.set({filters: {}, ...kNoStackFilters, range: null}),
     "#": () => page.lookAround(viewer.chosen.key),
     y: () => page.copyName(), Y: () => page.copyStack(),
+    e: () => openExport(page),
     "?": openHelp, w: () => openAbout(page),
     Escape: () => goBack(page), Backspace: () => goBack(page),
   };
@@ -159,8 +169,12 @@ function keyActions(page) {
 
 // Takes back what is nearest to the eye.
 function goBack(page) {
-  const {viewer: {state}, flame} = page;
-  if (state.view === "around")
+  const {viewer: {state}, flame, chart} = page;
+  if (state.view === "chart" && chart.zoomed > 0)
+    page.zoomChart(chart.zoomed);
+  else if (state.view === "chart" && chart.finish - chart.begin < chart.width[0])
+    page.zoomChart(0);
+  else if (state.view === "around")
     page.set({view: "flame"});
   else if (state.view === "flame" && flame.layout && state.zoom !== 0)
     page.zoom(flame.layout.parent[flame.zoomed] > 0 ? flame.layout.parent[flame.zoomed] : 0);
@@ -190,16 +204,17 @@ function listenToKeys(page) {
 function listenToWindow(page) {
   const redraw = () => {
     page.render();
-    for (const view of [page.flame, page.callers, page.callees])
+    for (const view of [page.flame, page.callers, page.callees, page.chart])
       view.resize();
     page.overview.draw();
+    page.drawChartAxis();
   };
   window.addEventListener("popstate", () => page.restore());
   window.addEventListener("hashchange", () => page.restore());
   new ResizeObserver(redraw).observe(document.querySelector("main"));
   kDark.addEventListener("change", redraw);
   // On paper what is shown has all its depth, and its rows.
-  const printed = [page.flame, page.callers, page.callees, page.table, page.tree];
+  const printed = [page.flame, page.callers, page.callees, page.chart, page.table, page.tree];
   window.addEventListener("beforeprint", () => printed.forEach((view) => view.beginPrint()));
   window.addEventListener("afterprint", () => {
     printed.forEach((view) => view.endPrint());
@@ -277,6 +292,32 @@ function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
   openDialog("about", "How it was made, and what is missing", ...content);
 }
 
+// ---- For other tools
+
+// A file with what is shown. Not of two sides, which have no amounts that other tools know.
+function openExport(page) {
+  const {viewer, profile} = page;
+  if (profile.isCompared)
+    return;
+  const button = (textContent, name, type, of) => {
+    const made = make("button", {textContent});
+    made.addEventListener("click", async () => {
+      const url = URL.createObjectURL(new Blob([await of()], {type}));
+      const link = make("a", {href: url, download: name});
+      byId("save").append(link);
+      link.click();
+      link.remove();
+      setTimeout(() => URL.revokeObjectURL(url), 60e3);
+      page.say(`${name} is downloaded`);
+    });
+    return made;
+  };
+  openDialog("save", "Export what is shown", make("p", {textContent: "What filters, the selected time and the event leave, " +
+      "as gosym report --folded and --pprof write it. Other forms: gosym report of this page."}),
+    make("p", {}, button("Folded text", "gosym.folded", "text/plain", () => viewer.folded()), " ",
+      button("pprof", "gosym.pb.gz", "application/octet-stream", () => viewer.pprof())));
+}
+
 // ---- Filters by process, thread, label, container, …
 
 const kMaxChoices = 300;
@@ -320,9 +361,19 @@ function listChoices(page, {id, of, values}, find, list) {
       const wanted = box.checked ? [...others, values[value]] : others;
       page.set({filters: wanted.length ? {...filters, [id]: wanted} : filters});
     });
-    return make("li", {}, make("label", {}, box, foreign(values[value], "span"),
+    const row = make("li", {}, make("label", {}, box, foreign(values[value], "span"),
       make("output", {textContent: `${formatAmount(sums[value], event)}  ` +
         formatShare(sums[value], all)})));
+    if (id === "thread" && viewer.hasChart()) {
+      const button = make("button", {textContent: "In time", title: "its stacks in order of time",
+        "aria-label": `${clipped(values[value])}: its stacks in order of time`});
+      button.addEventListener("click", () => {
+        byId("choose").close();
+        page.openThread(values[value]);
+      });
+      row.append(button);
+    }
+    return row;
   }));
 }
 
@@ -363,8 +414,12 @@ function makeHandle(page) {
       (key, place) => ({text: key < 0 ? "" : viewer.text(key), depth: page[which].layout.depth[place],
         total: page[which].layout.total[place]}))),
     window: () => [page.flame.begin, page.flame.finish],
+    chart: () => Array.from(page.chart.layout.key, (key, place) => ({place, text: viewer.text(key),
+      depth: page.chart.layout.depth[place], start: page.chart.layout.start[place],
+      total: page.chart.layout.total[place]})),
+    ticks: () => ({heat: page.heat.ticks, chart: page.chartTicks}),
     heat: () => ({left: page.heat.left, pixels: page.heat.pixels, perColumn: page.heat.perColumn,
-      rows: page.heat.titles, columns: page.heat.columns}),
+      rows: page.heat.titles, shown: page.heat.shownTitles, columns: page.heat.columns}),
     selected: () => page.flame.selected,
     chosen: () => viewer.label(viewer.chosen.key),
     path() {
@@ -375,6 +430,8 @@ function makeHandle(page) {
     },
     labels: () => viewer.tableRows().map((key) => viewer.label(key)),
     copied: () => page.copied,
+    folded: () => viewer.folded(),
+    pprof: async () => btoa(String.fromCharCode(...await viewer.pprof())),
     redraw() {
       page.flame.draw();
       return page.flame.lastDraw;

@@ -168,7 +168,7 @@ class FlameView {
     if (colour !== this.filled)  // to set it is slow
       context.fillStyle = this.filled = colour;
     context.globalAlpha = (style.isMatch && !isMatch && place > 0) ||
-        layout.depth[place] < layout.depth[this.zoomed] ? 0.4 : 1;
+        layout.depth[place] < layout.depth[this.zoomed] ? theme.dimmed : 1;
     const inset = isInlined ? 5 : 0;
     context.fillRect(left, y + inset, Math.max(0.5, width - (width > 3 ? 1 : 0)), kRow - 1 - inset);
     this.drawn++;

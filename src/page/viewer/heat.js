@@ -5,8 +5,22 @@ const kBars = 26;   // pixels, of the load
 const kAxis = 16;
 const kMaxRows = 24;  // the others are one row
 
+// The axis of time: from `begin` to `end` in nanoseconds, drawn from `left` to `wide`, below `top`. Which texts it has.
+function drawTicks(context, measure, {begin, end, left, wide, top}) {
+  const texts = [];
+  for (const {ns, text} of timeTicks(begin, end, Math.max(1, Math.floor((wide - left) / 80)))) {
+    const x = left + (ns - begin) / (end - begin) * (wide - left), half = measure.widthOf(text) / 2;
+    context.fillRect(Math.min(x, wide - 1), top, 1, 3);
+    context.textAlign = x - half < left ? "left" : x + half > wide ? "right" : "center";
+    context.fillText(text, x, top + kAxis / 2 + 2);
+    texts.push(text);
+  }
+  context.textAlign = "left";
+  return texts;
+}
+
 class HeatView {
-  // `on` has select(begin, end) of steps, and say(text).
+  // `on` has select(begin, end) of steps, and open(title) of a row.
   constructor(host, on) {
     this.host = host;
     this.on = on;
@@ -31,6 +45,7 @@ class HeatView {
   // The rows with the most, those of the others being one.
   rowsOf() {
     this.titles = [];
+    this.ends = [];
     if (!this.rowDimension)
       return;
     const {of, values} = this.rowDimension, {owner} = this.profile.samples;
@@ -46,6 +61,7 @@ class HeatView {
       this.rowOfValue[value] = row;
     });
     this.titles = shown.map((value) => values[value]);
+    this.ends = differingEnds(this.titles);
     if (hasOthers)
       this.titles.push(`${formatCount(ranked.length - shown.length)} others`);
   }
@@ -119,21 +135,15 @@ class HeatView {
     context.textAlign = "right";
     if (this.left > 100)  // else the choice of rows stands there
       context.fillText("all", this.left - 6, kBars - 8);
-    this.titles.forEach((title, row) => context.fillText(this.text.fitEnds(title, this.left - 10),
-      this.left - 6, kBars + (row + 0.5) * this.rowHeight));
+    this.shownTitles = this.titles.map((title, row) => this.text.fitEnds(title, this.left - 10, this.ends[row]));
+    this.shownTitles.forEach((title, row) => context.fillText(title, this.left - 6,
+      kBars + (row + 0.5) * this.rowHeight));
     if (this.isWithin) {
       context.fillText("0 ms", this.left - 6, kBars + 5);
       context.fillText("1 s", this.left - 6, this.bottom - 5);
     }
-    const {steps} = this.profile.samples, {stepNs} = this.profile;
-    const ticks = Math.max(1, Math.floor((this.wide - this.left) / 110));
-    for (let i = 0; i <= ticks; i++) {
-      const step = steps * i / ticks;
-      context.textAlign = i === 0 ? "left" : i === ticks ? "right" : "center";
-      context.fillText(formatClock(step * stepNs, steps * stepNs / ticks / 10), this.xOf(step),
-        this.bottom + kAxis / 2 + 1);
-    }
-    context.textAlign = "left";
+    const {stepNs} = this.profile, end = this.profile.samples.steps * stepNs;
+    this.ticks = drawTicks(context, this.text, {begin: 0, end, left: this.left, wide: this.wide, top: this.bottom});
   }
 
   drawSelection(context, theme) {
@@ -193,8 +203,11 @@ class HeatView {
       const isClick = from !== null && !dragged;
       from = null;
       this.dragged = null;
+      const [x, y] = place(event), row = Math.floor((y - kBars) / this.rowHeight);
       if (dragged)
         this.on.select(...dragged);
+      else if (isClick && x < this.left && this.ends?.[row] !== undefined)
+        this.on.open(this.titles[row]);
       else if (isClick && this.range)
         this.on.select(0, Infinity);
     });

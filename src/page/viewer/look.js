@@ -52,7 +52,40 @@ function formatClock(ns, stepNs) {
                       : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
 }
 
+const kTickUnits = [[86400e9, "d"], [3600e9, "h"], [60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+
+// Round places on the axis of time from `begin` to `end`, about `most` at the most: each 1, 2 or 5 of a unit, or ten or
+// a tenth of that, …: [{ns, text}].
+function timeTicks(begin, end, most) {
+  const length = end - begin;
+  if (!(length > 0))
+    return [];
+  // A tenth of a minute is not round.
+  const [size, unit] = kTickUnits.find(([size]) => size > 1e9 ? length >= 5 * size : end >= size) ?? kTickUnits.at(-1);
+  const least = length / Math.max(1, most) / size, power = 10 ** Math.floor(Math.log10(least));
+  const round = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least * (1 - 1e-9));
+  const step = size > 1e9 ? Math.max(1, round) : round, digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const ticks = [];
+  for (let i = Math.ceil(begin / size / step - 1e-9); i * step * size <= end * (1 + 1e-12); i++)
+    ticks.push({ns: i * step * size, text: `${(i * step).toFixed(digits)} ${unit}`});
+  return ticks;
+}
+
 // ---- Names
+
+// Where each text begins to tell itself from the one that is most like it: at a word or a number.
+function differingEnds(texts) {
+  const order = [...texts.keys()].sort((a, b) => texts[a] < texts[b] ? -1 : 1), from = texts.map(() => 0);
+  for (let i = 1; i < order.length; i++) {
+    const [a, b] = [texts[order[i - 1]], texts[order[i]]];
+    let same = 0;
+    while (same < a.length && a[same] === b[same])
+      same++;
+    for (const each of [order[i - 1], order[i]])
+      from[each] = Math.max(from[each], same);
+  }
+  return texts.map((text, i) => text.slice(0, from[i]).search(/[\w(]*$/));
+}
 
 // "encoding/json.(*decodeState).object" -> "json.(*decodeState).object" -> "(*decodeState).object".
 // Of C++ the arguments go first.
@@ -107,13 +140,19 @@ class TextMeasure {
     return text;
   }
 
-  // The same, but the last word stays, which tells threads of one name apart.
-  fitEnds(text, width) {
-    const last = text.slice(text.lastIndexOf(" ") + 1), whole = this.fit(text, width);
-    if (whole === text || last === text || this.fit(last, width - 3 * this.dots) !== last)
-      return whole;
-    const begin = this.fit(text.slice(0, -last.length).trimEnd(), width - this.widthOf(` ${last}`));
-    return begin === "" ? whole : `${begin}${begin.endsWith("…") ? "" : " "}${last}`;
+  // The same, but the end stays from where it differs, or else the last word, which tells threads of one name apart; of
+  // an end that is too wide its own end.
+  fitEnds(text, width, differs = 0) {
+    let from = differs || text.lastIndexOf(" ") + 1;
+    if (from === 0 || this.fit(text, width) === text)
+      return this.fit(text, width);
+    let begin = 0, room = width - this.dots - this.widthOf(text.slice(from));
+    for (; begin < from && (room -= this.widthAt(text, begin)) >= 0;)
+      begin++;
+    if (begin === 0)
+      for (room = width - this.dots, from = text.length; from > 0 && (room -= this.widthAt(text, from - 1)) >= 0;)
+        from--;
+    return from === text.length ? this.fit(text, width) : `${text.slice(0, begin).trimEnd()}…${text.slice(from)}`;
   }
 
   widthAt(text, i) {

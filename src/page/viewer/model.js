@@ -163,6 +163,9 @@ function makeProfile(page) {
   };
 }
 
+// As recording.h has it: of a dump of goroutines.
+const kGoroutineEvent = "goroutine";
+
 const emptyEvent = {name: "", frequency: 0, period: 0, unitNs: 0, unitEvents: 1, lost: 0,
   repaired: 0, cut: 0, unknown: 0, deep: 0, bridged: 0, isWeighted: 0, amount: "", unit: ""};
 
@@ -733,6 +736,68 @@ function layOut(tree, self) {
       end[parent[i]] = end[i];
   }
   return {count, node, key, parent, depth, end, total: width, self: own, start, maxDepth, placeOf};
+}
+
+// Samples of `isOf` owners in order of time, as layOut() lays out a tree: boxes are calls, from the step in which they
+// were first seen to where they were no more; node 0 is all steps of [begin, end). A sample is as wide as the time that
+// it stands for, `stepsPerAmount`, as far as the next one leaves it that; of one step, whose order is not known, those
+// that are most alike stand beside each other.
+function layOutTime(profile, {tree, ends}, amounts, isOf, {begin, end, stepsPerAmount}) {
+  const {samples} = profile, chosen = [];
+  for (let i = 0; i < samples.count; i++)
+    if (amounts[i] > 0 && isOf[samples.owner[i]])
+      chosen.push(i);
+  chosen.sort((a, b) => samples.step[a] - samples.step[b] || samples.node[a] - samples.node[b] || a - b);
+  const [node, key, parent, depth, start, finish] = [[0], [-1], [-1], [0], [begin], [end]], last = [1], own = [0];
+  let open = [0], maxDepth = 0, until = -1, busy = 0;
+  const close = (count) => {
+    for (const place of open.splice(count)) {
+      finish[place] = until;
+      last[place] = node.length;
+    }
+  };
+  for (let i = 0; i < chosen.length;) {
+    const step = samples.step[chosen[i]];
+    let behind = i, sum = 0;
+    for (; behind < chosen.length && samples.step[chosen[behind]] === step; behind++)
+      sum += amounts[chosen[behind]];
+    const next = behind < chosen.length ? samples.step[chosen[behind]] : end;
+    const wide = Math.max(1, sum * stepsPerAmount);
+    // What is missing for half a sample is how the clock ticks.
+    const reach = Math.max(1, next - step - wide < Math.max(1, wide / 2) ? next - step : wide);
+    let from = Math.max(step, begin);
+    for (; i < behind; i++) {
+      const path = [];
+      for (let at = ends[samples.node[chosen[i]]]; at > 0; at = tree.parent[at])
+        path.unshift(at);
+      let same = 1;
+      while (Math.abs(from - until) < 1e-6 && same < open.length && same <= path.length && node[open[same]] === path[same - 1])
+        same++;
+      close(same);
+      for (const at of path.slice(same - 1)) {
+        parent.push(open.at(-1));
+        open.push(node.length);
+        depth.push(open.length - 1);
+        node.push(at);
+        key.push(tree.key[at]);
+        start.push(from);
+        finish.push(0);
+        last.push(0);
+        own.push(0);
+      }
+      maxDepth = Math.max(maxDepth, open.length - 1);
+      until = Math.min(end, from + reach * amounts[chosen[i]] / sum);
+      own[open.at(-1)] += until - from;
+      busy += amounts[chosen[i]];
+      from = until;
+    }
+  }
+  close(1);
+  last[0] = node.length;
+  const total = Float64Array.from(finish, (each, place) => each - start[place]);
+  return {count: node.length, node: Int32Array.from(node), key: Int32Array.from(key), parent: Int32Array.from(parent),
+    depth: Int32Array.from(depth), end: Int32Array.from(last), total, self: Float64Array.from(own),
+    start: Float64Array.from(start), maxDepth, placeOf: new Int32Array(0), busy};
 }
 
 // ---- What changed, where two sides are compared

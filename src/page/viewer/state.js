@@ -2,12 +2,12 @@
 // same view again.
 
 const kInitialState = {
-  view: "flame",     // flame, tree, around, table
+  view: "flame",     // kViews
   by: "function",    // kDimensions: what a box is
   invert: false,     // from the leaf
   up: false,         // the root is at the bottom
   colour: "kind",    // kColours
-  group: "",         // one of ownerDimensions()
+  group: "",         // one of ownerDimensions(); some pages begin with one
   event: 0,
   filters: {},       // id of a dimension of owners -> texts of it that are shown
   only: "",          // regular expressions: stacks with, without such a function
@@ -20,6 +20,7 @@ const kInitialState = {
   around: "",        // link of the key that callers and callees are of
   sort: "self",
   ascending: false,
+  thread: "",        // whose stacks are shown in order of time; "": that of the filter, or with the most
   rows: "",          // of the heat map: a dimension of owners, or "within" a second; "": the first
 };
 
@@ -29,7 +30,7 @@ const kStackFilters = {only: "only stacks with", onlyOf: "only stacks with", wit
 const kNoStackFilters = Object.fromEntries(Object.keys(kStackFilters).map((name) => [name, ""]));
 
 const kViews = {table: "Functions", tree: "Call tree", around: "Callers & callees",
-  flame: "Flame graph"};
+  flame: "Flame graph", chart: "Stack chart"};
 // What changed is known of pages that compare, which begin with it.
 const kColours = {change: "change", kind: "kind", package: "package", category: "category",
   module: "module"};

@@ -302,6 +302,49 @@ class Viewer {
         this.opened.add(layout.node[i]);
   }
 
+  // What is shown, for other tools: bytes, or text.
+  folded() {
+    return foldedText(this.profile, this.keys("function"), this.amounts());
+  }
+  pprof() {
+    return gzipped(new PprofMaker(this.profile, this.keys("function"), this.event()).make(this.amounts()));
+  }
+
+  // The thread whose stacks are shown in order of time: a text of its dimension; "": threads are not told apart.
+  chartThread() {
+    const {thread, filters} = this.state, dimension = this.dimension("thread");
+    if (!dimension)
+      return "";
+    const known = [thread, ...filters.thread ?? []].find((each) => dimension.values.includes(each));
+    return known ?? this.threads()[0]?.[0] ?? "";
+  }
+  // Those that have samples, with the most first: [text, amount].
+  threads() {
+    const amounts = this.amounts("all"), {of, values} = this.dimension("thread");
+    return memo("threads", [amounts], () => {
+      const sums = new Float64Array(values.length), {owner} = this.profile.samples;
+      for (let i = 0; i < amounts.length; i++)
+        sums[of[owner[i]]] += amounts[i];
+      return [...values.keys()].filter((each) => sums[each] > 0).sort((a, b) => sums[b] - sums[a])
+        .map((each) => [values[each], sums[each]]);
+    });
+  }
+  chart() {
+    const {range} = this.state, root = this.root(), amounts = this.amounts(), thread = this.chartThread();
+    return memo("chart", [root, amounts, thread, range], () => {
+      const {of, values} = this.dimension("thread"), {stepNs, samples} = this.profile;
+      const isOf = of.map((each) => values[each] === thread ? 1 : 0);
+      const [begin, end] = range ?? [0, samples.steps];
+      return layOutTime(this.profile, root, amounts, isOf, {begin, end, stepsPerAmount: this.event().unitNs / stepNs});
+    });
+  }
+  hasChart() {
+    return this.hasTime() && this.dimension("thread") !== null;
+  }
+  hasTime() {
+    return this.profile.stepNs > 0 && this.profile.samples.steps > 1;
+  }
+
   // The key that callers and callees are of: the one that was asked for, or what has most.
   aroundKey() {
     const {around, by} = this.state, {self} = this.totals();

@@ -10,7 +10,8 @@ const kSchema = (() => {
     5: ["command", "text"], 6: ["selection", "text"], 7: ["cpus", "number"],
     8: ["start", "fixed"], 9: ["duration", "number"], 10: ["timeStep", "number"],
     11: ["sampler", "text"], 12: ["hasUser", "number"], 13: ["hasKernel", "number"],
-    14: ["isSystemWide", "number"], 15: ["lostEvents", "number"], 18: ["per", "text"],
+    14: ["isSystemWide", "number"], 15: ["lostEvents", "number"], 17: ["lacksCounts", "number"],
+    18: ["per", "text"],
     19: ["scaleBefore", "number"],
   };
   const event = {
@@ -30,7 +31,7 @@ const kSchema = (() => {
   const texts = {1: ["shared", "numbers"], 2: ["rest", "numbers"], 3: ["bytes", "bytes"]};
   const module = {
     1: ["path", "number"], 2: ["kind", "number"], 3: ["gnuBuildId", "bytes"],
-    4: ["goBuildId", "bytes"], 5: ["debugPackage", "text"],
+    4: ["goBuildId", "bytes"], 5: ["debugPackage", "text"], 7: ["isExecutable", "number"],
   };
   const functions = {
     1: ["name", "numbers"], 2: ["systemName", "numbers"], 3: ["file", "numbers"],
