@@ -70,7 +70,8 @@ _gosym() {
       ;;
     report)
       options="-h --help -i --input -g --tree -G --inverted --callers --callees --lines -s --by
-        --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth -S --focus
+        --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth --fold-recursion
+        -S --focus
         --ignore -d --module --hide --show --mine --no-kernel --no-inlines --creators --charge-gc --idle --json --md --csv --folded
         --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
@@ -80,7 +81,7 @@ _gosym() {
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event
         -c --count -F --freq -U --user-only -K --kernel-only --no-inherit --call-graph --sampler
         --tree --inverted --callers --callees --lines --by --sort --children --no-children -n --show-nr-samples
-        --top --min --percent-limit --depth --focus --ignore --module --hide --show --mine --no-kernel
+        --top --min --percent-limit --depth --fold-recursion --focus --ignore --module --hide --show --mine --no-kernel
         --no-inlines --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod
         --accumulate --interval --window -b --batch -n --iterations -d --duration --save --archive --archive-data
         --color

@@ -125,6 +125,26 @@ std::string cut_name(std::string_view name, size_t width) {
   return cut_in_middle(without_directories(name), width);
 }
 
+std::string name_in_box(std::string_view name, size_t width) {
+  constexpr size_t kLeastLetters = 3;
+  constexpr std::string_view kBrackets = "[<(";
+  auto fits = [&] { return display_width(name) <= width; };
+  if (!fits() && !name.starts_with('[')) {
+    name = without_directories(name);
+    // Of C++ the arguments go, but not a receiver of Go, "json.(*Encoder).Encode".
+    size_t call = name.find('(');
+    if (!fits() && call != name.npos && call > 0 && name[call - 1] != '.')
+      name = name.substr(0, call);
+    size_t dot = name.find('.');
+    if (!fits() && dot != name.npos && dot < name.find_first_of(kBrackets) &&
+        dot + 1 < name.size())
+      name.remove_prefix(dot + 1);
+  }
+  if (fits())
+    return std::string(name);
+  return width > kLeastLetters ? cut_at_end(name, width) : "";
+}
+
 std::string cut_path(std::string_view path, size_t width) {
   while (display_width(path) > width) {
     size_t slash = path.find('/', 1);

@@ -109,8 +109,14 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
 std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::Kind by) {
   FrameKeys keys(*selected.profile, by);
   std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys);
-  auto entries =
-      std::make_shared<Entries>(Entries{std::move(keys), std::move(totals), {}, {}, {}});
+  std::vector<std::string> programs =
+      programs_of_keys(*selected.profile, selected.samples, keys);
+  auto entries = std::make_shared<Entries>(Entries{.keys = std::move(keys),
+                                                   .totals = std::move(totals),
+                                                   .by_self = {},
+                                                   .by_total = {},
+                                                   .by_name = {},
+                                                   .programs = std::move(programs)});
   const std::vector<Total>& all = entries->totals;
   entries->by_self.resize(all.size());
   std::iota(entries->by_self.begin(), entries->by_self.end(), 0);
@@ -121,6 +127,13 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
   std::ranges::stable_sort(entries->by_name, {}, [&](uint32_t row) {
     return std::string_view(entries->keys[all[row].key].text);
   });
+  double least = kLeastNoticed * static_cast<double>(selected.recorded);
+  for (std::vector<uint32_t>* order :
+       {&entries->by_self, &entries->by_total, &entries->by_name}) {
+    auto rest = std::ranges::stable_partition(
+        *order, [&](uint32_t row) { return static_cast<double>(all[row].total) >= least; });
+    entries->noticed = order->size() - rest.size();
+  }
   return entries;
 }
 
@@ -149,11 +162,14 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
 std::shared_ptr<const PathTree> tree_of(const Selected& selected, const FrameKeys& keys,
                                         const Query& query) {
   std::vector<SampleKeys> groups;
+  if (query.groups.empty() && query.is_by_program && query.direction == Direction::kFromRoot)
+    groups = program_groups(*selected.profile, selected.samples);
   for (const Dimension& dimension : query.groups)
     groups.push_back(sample_keys(*selected.profile, selected.samples, dimension));
   // Whose they are matters to groups alone.
   std::span<const SampleCount> samples = groups.empty() ? selected.stacks : selected.samples;
-  return with_paths(call_tree(*selected.profile, samples, keys, query.direction, groups));
+  return with_paths(
+      call_tree(*selected.profile, samples, keys, {query.direction, query.folds}, groups));
 }
 
 std::shared_ptr<const PathTree> around(const Selected& selected, const FrameKeys& keys,
@@ -197,12 +213,17 @@ bool is_same_search(const Query& a, const Query& b) {
          (!a.search || a.search->text() == b.search->text());
 }
 
+// The tree.
+bool has_same_shape(const Query& a, const Query& b) {
+  return a.direction == b.direction && a.folds == b.folds && a.groups == b.groups &&
+         a.is_by_program == b.is_by_program;
+}
+
 }  // namespace
 
 bool is_same(const Query& a, const Query& b) {
-  return selects_same(a, b) && a.by == b.by && a.direction == b.direction &&
-         a.groups == b.groups && a.centre == b.centre && a.code == b.code &&
-         is_same_search(a, b) && a.menu == b.menu;
+  return selects_same(a, b) && a.by == b.by && has_same_shape(a, b) && a.centre == b.centre &&
+         a.code == b.code && is_same_search(a, b) && a.menu == b.menu;
 }
 
 bool selects_same(const Query& a, const Query& b) {
@@ -280,8 +301,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
   const FrameKeys& keys = result->entries->keys;
   bool has_same_keys = before && before->entries == result->entries;
 
-  bool is_same_tree = has_same_keys && before->query.direction == query.direction &&
-                      before->query.groups == query.groups;
+  bool is_same_tree = has_same_keys && has_same_shape(before->query, query);
   result->tree = is_same_tree ? before->tree : tree_of(selected, keys, query);
 
   if (has_same_keys && before->query.centre == query.centre) {

@@ -31,13 +31,18 @@ struct Selected {
   std::vector<uint64_t> load;  // of each step of time, as if the query had none
 };
 
+inline constexpr double kLeastNoticed = 0.00005;  // less is shown as 0.00 %
+
 struct Entries {
   FrameKeys keys;
   std::vector<Total> totals;
-  // Indices of the totals, in the orders that SortBy names.
+  // Indices of the totals, in the orders that SortBy names; but first the `noticed` ones that
+  // have kLeastNoticed of all samples in total.
   std::vector<uint32_t> by_self;
   std::vector<uint32_t> by_total;
   std::vector<uint32_t> by_name;
+  size_t noticed = 0;
+  std::vector<std::string> programs;  // programs_of_keys()
 };
 
 // A call tree whose nodes are known again in another one by their path: a hash of what all
@@ -54,12 +59,14 @@ struct MenuEntry {
   uint64_t amount = 0;
 };
 
-// The code of a function, with what each line and instruction has.
+// The code of a function, with what each line and instruction has: first the lines of its
+// source, then the instructions, each below the line that it is of.
 struct CodeLine {
   uint64_t self = 0;  // of samples; titles have none
   uint64_t total = 0;
   bool is_instruction = false;
-  std::string text = {};  // printable
+  bool is_of_instructions = false;  // that, or a line or title above such
+  std::string text = {};            // printable
   Style style = Style::kPlain;
 };
 struct Code {

@@ -48,7 +48,16 @@ bool starts_any(std::string_view text, std::initializer_list<std::string_view> s
                              [&](std::string_view start) { return text.starts_with(start); });
 }
 
-Look box_of(const Profile& profile, const ViewKey& key) {
+// Labels are set around what they are for.
+bool is_label_plumbing(const ViewKey& key) {
+  return starts_any(key.text, {"runtime/pprof.Do", "runtime/pprof.Set", "runtime/pprof.With"});
+}
+
+Look box_of(const Profile& profile, const CallTree& tree, uint32_t node) {
+  // The first below it is the largest that it calls.
+  while (is_label_plumbing(tree.key_of(tree.nodes[node])) && tree.nodes[node].size > 1)
+    node++;
+  const ViewKey& key = tree.key_of(tree.nodes[node]);
   if (key.is_kernel)
     return Look::kKernelBox;
   if (key.is_gap || !key.is_named)
@@ -219,12 +228,17 @@ private:
     constexpr size_t kEnough = 60;       // columns for amounts besides shares
     constexpr size_t kEnoughPlace = 90;  // and for places
     bool has_amounts = width() >= kEnough;
+    constexpr size_t kEnoughForPrograms = 100;
     const size_t self = 8;
     const size_t self_amount = has_amounts ? self + 10 : self;
     const size_t total = self_amount + 9;
     const size_t total_amount = has_amounts ? total + 10 : total;
     size_t name = total_amount + 2;
-    size_t name_end = width() >= kEnoughPlace ? name + (width() - name) * 2 / 3 : width();
+    size_t place = width() >= kEnoughPlace ? name + 1 + (width() - name) * 2 / 3 : width();
+    // A program's name, of which the kernel keeps 15 bytes, with ", …".
+    constexpr size_t kProgram = 18;
+    bool has_programs = width() >= kEnoughForPrograms && !answer_.entries->programs.empty();
+    size_t name_end = place - (place < width() ? 1 : 0) - (has_programs ? kProgram + 1 : 0);
 
     number(layout_.titles, self, "self %", Look::kTitle);
     if (has_amounts)
@@ -234,15 +248,19 @@ private:
       number(layout_.titles, total_amount, title_of("total", amounts_), Look::kTitle);
     grid_.write(name, layout_.titles, to_string(Dimension{.kind = answer_.query.by}),
                 Look::kTitle);
-    if (name_end < width())
-      grid_.write(name_end + 1, layout_.titles, "hottest line", Look::kTitle);
+    if (has_programs)
+      grid_.write(name_end + 1, layout_.titles, "program", Look::kTitle);
+    if (place < width())
+      grid_.write(place, layout_.titles, "hottest line", Look::kTitle);
 
-    const std::vector<uint32_t>& rows = function_rows(state_, answer_);
+    std::span<const uint32_t> rows = function_rows(state_, answer_);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.functions.top + line;
+      size_t y = layout_.body + line;
+      if (row == rows.size())
+        grid_.write(name, y, rest_of_functions(rows.size()), Look::kFaint);
       if (row >= rows.size())
         break;
-      size_t y = layout_.body + line;
       const Total& of = answer_.entries->totals[rows[row]];
       const ViewKey& key = answer_.entries->keys[of.key];
       number(y, self, share_text(of.self), look_of(heat_of(share(of.self))));
@@ -252,12 +270,22 @@ private:
         number(y, total_amount, amounts_.text(of.total), Look::kPlain);
       }
       grid_.write(name, y, cut_name(key.text, name_end - name), look_of_name(key));
-      if (name_end < width())
-        grid_.write(name_end + 1, y, cut_path(place_of(of), width() - name_end - 1),
-                    Look::kFaint);
+      if (has_programs)
+        grid_.write(name_end + 1, y, answer_.entries->programs[to_index(of.key)], Look::kFaint,
+                    place - 1);
+      if (place < width())
+        grid_.write(place, y, cut_path(place_of(of), width() - place), Look::kFaint);
       if (row == state_.functions.row)
         grid_.select(y);
     }
+  }
+
+  // "1,012 more below 0.005 %: 0 shows them"; empty: all are shown.
+  std::string rest_of_functions(size_t shown) const {
+    size_t rest = answer_.entries->totals.size() - shown;
+    return rest == 0 ? ""
+                     : fmt::format("{} more below {} %: 0 shows them", with_commas(rest),
+                                   100 * kLeastNoticed);
   }
 
   std::string place_of(const Total& total) const {
@@ -287,7 +315,8 @@ private:
       size_t x = grid_.write(name, y, branches_of(rows, row, room), Look::kFaint);
       if (rows[row].has_children && !rows[row].is_open)
         x = grid_.write(x, y, "+ ", Look::kTitle);
-      grid_.write(x, y, cut_name(key.text, width() - std::min(width(), x)), look_of_name(key));
+      grid_.write(x, y, cut_name(tree.tree.text_of(node), width() - std::min(width(), x)),
+                  look_of_name(key));
       if (has_cursor && row == list.row)
         grid_.select(y);
     }
@@ -300,6 +329,7 @@ private:
     std::string what = is_from_root ? "who is called" : "what ran, and who calls it";
     for (const Dimension& dimension : answer_.query.groups)
       what += " · by " + to_string(dimension);
+    what += answer_.query.folds ? " · recursion folded" : "";
     grid_.write(19, layout_.titles, printable(what), Look::kTitle);
     draw_outline(*answer_.tree, state_.tree, layout_.body, layout_.rows, true, true);
   }
@@ -353,23 +383,23 @@ private:
     if (box.row < state_.flame_top || box.row - state_.flame_top >= layout_.rows)
       return;
     size_t y = layout_.body + box.row - state_.flame_top;
-    const PathTree& tree = *answer_.tree;
+    const CallTree& tree = answer_.tree->tree;
     Look look = Look::kBar;
     std::string name = "all";
-    if (box.node != 0) {
-      const ViewKey& key = tree.tree.key_of(tree.tree.nodes[box.node]);
+    if (box.joined > 1) {
+      look = Look::kUnnamedBox;
+      name = fmt::format("others ({})", with_commas(box.joined));
+    } else if (box.node != 0) {
+      const ViewKey& key = tree.key_of(tree.nodes[box.node]);
       bool is_match = answer_.query.search && answer_.query.search->matches(key.text);
-      look = is_match ? Look::kMatch : box_of(profile_, key);
-      name = key.text;
+      look = is_match ? Look::kMatch : box_of(profile_, tree, box.node);
+      name = tree.text_of(tree.nodes[box.node]);
     }
     grid_.fill(y, look, box.begin, box.end);
     size_t begin = box.begin;
     if (box.end - box.begin > 1)
       begin = grid_.write(begin, y, "▏", look, box.end);
-    // Less than that of a name tells nothing.
-    constexpr size_t kLeastName = 4;
-    if (begin + kLeastName <= box.end || begin + display_width(name) <= box.end)
-      grid_.write(begin, y, cut_name(name, box.end - begin), look, box.end);
+    grid_.write(begin, y, name_in_box(name, box.end - begin), look, box.end);
     if (has_cursor)
       grid_.select(y, box.begin, box.end);
   }
@@ -398,12 +428,13 @@ private:
       number(layout_.titles, 36, title_of("total", amounts_), Look::kTitle);
     }
     grid_.write(code_begin, layout_.titles, answer_.query.code.label(), Look::kTitle);
+    std::vector<uint32_t> rows = code_rows(state_, code);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.code.top + line;
-      if (row >= code.lines.size())
+      if (row >= rows.size())
         break;
       size_t y = layout_.body + line;
-      const CodeLine& at = code.lines[row];
+      const CodeLine& at = code.lines[rows[row]];
       auto write_amount = [&](uint64_t amount, size_t share_end) {
         if (amount == 0)
           return;
@@ -500,7 +531,7 @@ private:
       count = outline_rows(*answer_.tree, state_.tree).size();
     } else if (state_.page == Page::kCode && answer_.code) {
       row = state_.code.row;
-      count = answer_.code->lines.size();
+      count = code_rows(state_, *answer_.code).size();
     }
     return count <= rows ? ""
                          : fmt::format("{} of {}", with_commas(row + 1), with_commas(count));
@@ -528,7 +559,8 @@ private:
       case Page::kFlame:
         return "Enter zoom  Esc out  i invert  # callers|callees  / search  ? keys  q quit";
       case Page::kCode:
-        return "Enter hottest line  / search  Esc back  ? keys  q quit";
+        return "Enter hottest line  a instructions  H hot lines  / search  Esc back  ? keys  q "
+               "quit";
     }
     return {};
   }

@@ -61,11 +61,28 @@ uint32_t step_count(const Answer& answer) {
       std::max<uint64_t>(steps, answer.selected->load.size()), 1, kMaxSteps));
 }
 
-const std::vector<uint32_t>& function_rows(const State& state, const Answer& answer) {
+std::span<const uint32_t> function_rows(const State& state, const Answer& answer) {
   const Entries& entries = *answer.entries;
-  return state.sort == SortBy::kTotal  ? entries.by_total
-         : state.sort == SortBy::kName ? entries.by_name
-                                       : entries.by_self;
+  std::span<const uint32_t> rows = state.sort == SortBy::kTotal  ? entries.by_total
+                                   : state.sort == SortBy::kName ? entries.by_name
+                                                                 : entries.by_self;
+  return state.has_unnoticed ? rows : rows.first(entries.noticed);
+}
+
+// Without a source there are instructions alone.
+std::vector<uint32_t> code_rows(const State& state, const Code& code) {
+  auto is_source = [](const CodeLine& line) {
+    return !line.is_of_instructions && line.total > 0;
+  };
+  bool has_instructions = state.has_instructions || std::ranges::none_of(code.lines, is_source);
+  std::vector<uint32_t> rows;
+  for (uint32_t i = 0; i < code.lines.size(); i++) {
+    const CodeLine& line = code.lines[i];
+    bool is_hot = line.self > 0 || line.total > 0;
+    if ((has_instructions || !line.is_of_instructions) && (is_hot || !state.is_hot_only))
+      rows.push_back(i);
+  }
+  return rows;
 }
 
 uint32_t node_of(const PathTree& tree, uint64_t path) {

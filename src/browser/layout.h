@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "browser/answer.h"
@@ -47,7 +48,10 @@ std::vector<Tab> tabs_of(Size size);
 uint32_t step_count(const Answer& answer);
 
 // Rows of Page::kFunctions: indices into the totals of the answer.
-const std::vector<uint32_t>& function_rows(const State& state, const Answer& answer);
+// Without those that nobody would notice, unless they are asked for.
+std::span<const uint32_t> function_rows(const State& state, const Answer& answer);
+// Rows of Page::kCode: indices of the lines that are shown.
+std::vector<uint32_t> code_rows(const State& state, const Code& code);
 
 // Its boxes, and the node with the cursor, which is a visible one.
 struct Flame {

@@ -41,7 +41,9 @@ struct Query {
   // What is an entry, and what the tree looks like.
   Dimension::Kind by = Dimension::Kind::kFunction;  // of frames
   Direction direction = Direction::kFromRoot;
+  bool folds = false;                  // recursions of the tree
   std::vector<Dimension> groups = {};  // above the tree
+  bool is_by_program = true;           // if there are no others, and several programs
   // The entry whose callers and callees are wanted, and the function whose code is; empty:
   // none.
   ChosenKey centre = {};

@@ -52,8 +52,11 @@ struct State {
   uint64_t zoomed = kRootPath;  // path of a node of the flame graph
   uint64_t box = kRootPath;     // path of the node that has the cursor
   size_t flame_top = 0;         // its first row on the screen
+  bool has_unnoticed = false;   // functions that nobody would notice (kLeastNoticed)
   ListState code;
-  ChosenKey code_shown;  // the function whose hottest line was gone to
+  bool has_instructions = false;  // of the code, not its source alone
+  bool is_hot_only = false;       // of the code, lines with samples alone
+  ChosenKey code_shown;           // the function whose hottest line was gone to
 
   Overlay overlay = Overlay::kNone;
   ListState menu;

@@ -104,7 +104,7 @@ void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
 }
 
 void settle_functions(State& state, const Answer& answer, size_t rows) {
-  const std::vector<uint32_t>& order = function_rows(state, answer);
+  std::span<const uint32_t> order = function_rows(state, answer);
   auto identity = [&](uint32_t row) {
     return answer.entries->keys[answer.entries->totals[row].key].identity;
   };
@@ -113,7 +113,8 @@ void settle_functions(State& state, const Answer& answer, size_t rows) {
   if (!is_there && state.function != 0)
     if (auto found = std::ranges::find(order, state.function, identity); found != order.end())
       state.functions.row = static_cast<size_t>(found - order.begin());
-  keep_on_screen(state.functions, order.size(), rows);
+  bool has_rest = order.size() < answer.entries->totals.size();  // a line that tells of them
+  keep_on_screen(state.functions, order.size(), rows - (has_rest && rows > 1 ? 1 : 0));
   state.function = order.empty() ? 0 : identity(order[state.functions.row]);
 }
 
@@ -127,21 +128,37 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
   state.flame_top = top_for(state.flame_top, box.row, flame.boxes.back().row + 1, rows);
 }
 
-// The instruction with the most samples.
-size_t hottest_line(const std::vector<CodeLine>& lines) {
-  auto self = [](const CodeLine& line) { return line.is_instruction ? line.self : 0; };
-  auto hottest = std::ranges::max_element(lines, {}, self);
-  return hottest == lines.end() ? 0 : static_cast<size_t>(hottest - lines.begin());
+// The row with the most samples: of the source, in it or in what it calls; else the instruction
+// with the most of its own.
+size_t hottest_row(const State& state, const Code& code) {
+  std::vector<uint32_t> rows = code_rows(state, code);
+  auto is_source = [&](uint32_t row) { return !code.lines[row].is_of_instructions; };
+  bool is_by_source = !state.has_instructions && std::ranges::any_of(rows, [&](uint32_t row) {
+    return is_source(row) && code.lines[row].total > 0;
+  });
+  auto heat = [&](uint32_t row) {
+    const CodeLine& line = code.lines[row];
+    if (is_by_source)
+      return is_source(row) ? line.total : 0;
+    return line.is_instruction ? line.self : 0;
+  };
+  auto hottest = std::ranges::max_element(rows, {}, heat);
+  return static_cast<size_t>(hottest - rows.begin());
 }
 
-// What is new is shown where it is hot.
+// What is new, or shown anew, is shown where it is hot.
+void go_to_hottest(State& state, const Code& code) {
+  state.code.row = hottest_row(state, code);
+  size_t rows = layout_of(state.size).rows;
+  state.code.top = state.code.row - std::min(state.code.row, rows / 2);
+}
+
 void settle_code(State& state, const Answer& answer, size_t rows) {
   if (answer.query.code == state.query.code && state.code_shown != state.query.code) {
     state.code_shown = state.query.code;
-    state.code.row = hottest_line(answer.code->lines);
-    state.code.top = state.code.row - std::min(state.code.row, rows / 2);
+    go_to_hottest(state, *answer.code);
   }
-  keep_on_screen(state.code, answer.code->lines.size(), rows);
+  keep_on_screen(state.code, code_rows(state, *answer.code).size(), rows);
 }
 
 const ViewKey* key_at(const PathTree* tree, uint32_t node) {
@@ -318,8 +335,9 @@ bool is_match(const Pattern& pattern, const ViewKey* key) {
   return key && pattern.matches(key->text);
 }
 
+// Rows that are left out are searched when no other matches.
 void find_function(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
-  const std::vector<uint32_t>& order = function_rows(state, answer);
+  std::span<const uint32_t> order = function_rows(state, answer);
   for (size_t i = 1; i <= order.size(); i++) {
     size_t row = (state.functions.row + (forward ? i : order.size() - i)) % order.size();
     const ViewKey& key = answer.entries->keys[answer.entries->totals[order[row]].key];
@@ -329,7 +347,10 @@ void find_function(State& state, const Answer& answer, const Pattern& pattern, b
     state.function = key.identity;
     return;
   }
-  state.message = "no function matches";
+  if (std::exchange(state.has_unnoticed, true))
+    state.message = "no function matches";
+  else
+    find_function(state, answer, pattern, forward);
 }
 
 // Among all nodes; those that lead to the one found are opened.
@@ -375,10 +396,10 @@ void find_box(State& state, const Answer& answer, const Pattern& pattern, bool f
 void find_line(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
   if (!answer.code)
     return;
-  const std::vector<CodeLine>& lines = answer.code->lines;
-  for (size_t i = 1; i <= lines.size(); i++) {
-    size_t row = (state.code.row + (forward ? i : lines.size() - i)) % lines.size();
-    if (!pattern.matches(lines[row].text))
+  std::vector<uint32_t> rows = code_rows(state, *answer.code);
+  for (size_t i = 1; i <= rows.size(); i++) {
+    size_t row = (state.code.row + (forward ? i : rows.size() - i)) % rows.size();
+    if (!pattern.matches(answer.code->lines[rows[row]].text))
       continue;
     state.code.row = row;
     return;
@@ -643,7 +664,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
 }
 
 void move_in_functions(State& state, const Key& key, const Answer& answer) {
-  const std::vector<uint32_t>& rows = function_rows(state, answer);
+  std::span<const uint32_t> rows = function_rows(state, answer);
   auto by = lines_of(key, layout_of(state.size).rows);
   if (!by || rows.empty())
     return;
@@ -655,12 +676,10 @@ void move_in_functions(State& state, const Key& key, const Answer& answer) {
 void move_in_code(State& state, const Key& key, const Answer& answer) {
   if (!answer.code)
     return;
-  const std::vector<CodeLine>& lines = answer.code->lines;
   if (auto by = lines_of(key, layout_of(state.size).rows))
-    state.code.row = moved(state.code.row, *by, lines.size());
-  // The line with the most.
+    state.code.row = moved(state.code.row, *by, code_rows(state, *answer.code).size());
   if (key.kind == Kind::kEnter)
-    state.code.row = hottest_line(lines);
+    go_to_hottest(state, *answer.code);
 }
 
 // From the callers through the function itself to what it calls.
@@ -753,7 +772,7 @@ void click(State& state, const Key& key, const Answer& answer) {
   }
   // A second click does what Enter does.
   if (state.page == Page::kFunctions) {
-    const std::vector<uint32_t>& rows = function_rows(state, answer);
+    std::span<const uint32_t> rows = function_rows(state, answer);
     size_t row = state.functions.top + line;
     if (row >= rows.size())
       return;
@@ -832,6 +851,14 @@ bool open_by_character(State& state, char32_t character) {
   }
 }
 
+// Turns on or off what of the code is shown; `told` says so, in this order.
+void change_code(State& state, const Code& code, bool& is_on,
+                 std::pair<std::string_view, std::string_view> told) {
+  is_on = !is_on;
+  state.message = is_on ? told.first : told.second;
+  go_to_hottest(state, code);
+}
+
 // What is done with the entry at the cursor, null for none. False: the character does not.
 bool use_entry(State& state, char32_t character, const Answer& answer, const ViewKey* key) {
   switch (character) {
@@ -848,7 +875,16 @@ bool use_entry(State& state, char32_t character, const Answer& answer, const Vie
       look_at(state, answer, key);
       return true;
     case 'a':
-      look_at_code(state, answer, key);
+      if (state.page == Page::kCode && answer.code)
+        change_code(state, *answer.code, state.has_instructions,
+                    {"source lines and instructions", "source lines"});
+      else
+        look_at_code(state, answer, key);
+      return true;
+    case 'H':
+      if (state.page == Page::kCode && answer.code)
+        change_code(state, *answer.code, state.is_hot_only,
+                    {"lines with samples alone", "all lines"});
       return true;
     case 'w':
       if (key)
@@ -898,6 +934,24 @@ bool change_view(State& state, char32_t character, const Answer& answer) {
       return true;
     case 'i':
       turn_tree(state);
+      return true;
+    case 'R':
+      state.query.folds = !state.query.folds;
+      state.message = state.query.folds ? "calls that a recursion repeats are there once"
+                                        : "all calls of a recursion are there";
+      return true;
+    case 'P':
+      state.query.is_by_program = !state.query.is_by_program;
+      state.query.groups.clear();
+      state.tree = {};
+      state.zoomed = state.box = kRootPath;
+      state.message = state.query.is_by_program
+                          ? "the tree begins with programs, if it has several"
+                          : "the tree begins with calls";
+      return true;
+    case '0':
+      state.has_unnoticed = !state.has_unnoticed;
+      state.message = state.has_unnoticed ? "all rows" : "rows of 0.00 % are left out";
       return true;
     case 'I':
       remember(state);
@@ -1004,7 +1058,7 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
 const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
   switch (state.page) {
     case Page::kFunctions: {
-      const std::vector<uint32_t>& rows = function_rows(state, answer);
+      std::span<const uint32_t> rows = function_rows(state, answer);
       if (state.functions.row >= rows.size())
         return nullptr;
       return &answer.entries->keys[answer.entries->totals[rows[state.functions.row]].key];

@@ -55,6 +55,7 @@ Result<std::vector<browser::CodeLine>> read_code(
       lines.push_back({.self = line.samples.self,
                        .total = line.samples.total,
                        .is_instruction = line.kind == AnnotatedLine::Kind::kInstruction,
+                       .is_of_instructions = line.is_of_instructions,
                        .text = line.head + line.text,
                        .style = line.head.empty() ? line.style : line.head_style});
   }
@@ -111,6 +112,7 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
   state.title = printable(title);
   state.sort = view.sort;
   state.query.selection = selection;
+  state.query.folds = view.folds_recursion;
   for (const Dimension& dimension : view.by) {
     if (dimension.is_of_frames())
       state.query.by = dimension.kind;

@@ -10,6 +10,7 @@
 #include "base/exit_status.h"
 #include "base/shell.h"
 #include "base/text.h"
+#include "commands/annotate/function_lines.h"
 #include "commands/browse.h"
 #include "commands/character_set.h"
 #include "commands/command.h"
@@ -25,6 +26,7 @@
 #include "output/text.h"
 #include "raw/format.h"
 #include "view/frame_keys.h"
+#include "view/recursion.h"
 
 namespace gosym {
 
@@ -49,8 +51,15 @@ Screen screen_of(const ReportOptions& options) {
   return {.has_colour = options.colour == ColourMode::kAlways};
 }
 
-Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options) {
+Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options,
+                       FunctionLines& lines) {
   ViewOptions view = options.view;
+  view.write_lines = [&](const Profile& p, const ViewOptions& o, const Amounts& a) {
+    return lines.text(p, o, a);
+  };
+  // Trees of views count what they fold.
+  if (view.folds_recursion && !format.has_views)
+    fold_recursion(profile);
   view.is_verbose = options.is_verbose;
   view.screen = screen_of(options);
   std::string text;
@@ -215,13 +224,16 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(checked).error();
   if (options.format == "text")
     find_debug_packages(profile, held);  // that have the names which are missing
-  auto written = write_profile(profile, format, options);
+  FunctionLines lines(*files, held);
+  auto written = write_profile(profile, format, options, lines);
   if (!written)
     return std::move(written).error();
 
   // Last, where they are still on the screen: what the profile lacks, and why.
   tell_loss(profile.stats, options);
   tell_problems(symbols, options);
+  for (const std::string& note : lines.notes())
+    warn(options, "{}", note);
   if (options.is_verbose)
     tell_details(recordings, profile, symbols);
   return is_partial(recordings, profile.stats, options) ? kPartial : kSuccess;

@@ -164,7 +164,10 @@ OptionGroup view_options(ViewOptions& options) {
             [&options](const std::string& text) {
               options.depth = static_cast<uint32_t>(*parse_decimal(text));
             },
-        .check = check_depth}}};
+        .check = check_depth},
+       {.names = "--fold-recursion",
+        .help = "Show calls that a recursion repeats once, with how often at most (×98)",
+        .set = into(options.folds_recursion)}}};
   // One view at a time.
   for (Option& option : group.options) {
     auto is_own = [&](const std::string& view) { return option.names.ends_with(view); };

@@ -217,7 +217,7 @@ private:
   void write_tree() {
     CallTree tree =
         pruned(call_tree(profile_, profile_.samples,
-                         FrameKeys(profile_, Dimension::Kind::kFunction), Direction::kFromRoot),
+                         FrameKeys(profile_, Dimension::Kind::kFunction), TreeShape()),
                amounts_.least(options_.least_percent),
                options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");

@@ -82,8 +82,7 @@ public:
       : profile_(profile),
         amounts_(profile),
         tree_(call_tree(profile, profile.samples,
-                        FrameKeys(profile, Dimension::Kind::kFunction), Direction::kFromRoot)) {
-  }
+                        FrameKeys(profile, Dimension::Kind::kFunction), TreeShape())) {}
 
   std::string make() {
     find_boxes();

@@ -13,6 +13,7 @@ struct Table {
     kNumber,
     kName,  // of a function or the like: cut in the middle where it is too long for a screen
     kPath,  // cut at the beginning
+    kText,  // short, never cut
   };
   struct Column {
     std::string title;

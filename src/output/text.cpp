@@ -22,18 +22,21 @@ namespace {
 
 constexpr double kPercent = 100;
 constexpr size_t kDefaultRows = 20;
-constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
-constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
+constexpr size_t kDefaultInnerRows = 5;     // of each row of the outer of two dimensions
+constexpr size_t kDefaultPaths = 12;        // nodes of the tree below the table
+constexpr size_t kEnoughForPrograms = 100;  // columns of a screen
 
 // What a table says of one function, process, ...
 struct Line {
   std::string name;
   std::string place = {};
+  std::string program = {};  // that has most of it
   uint64_t self = 0;
   uint64_t total = 0;
   uint64_t samples = 0;  // that are its own
   Style style = Style::kPlain;
   KeyId key = {};     // of rows that others are within
+  KeyId frame = {};   // of rows of functions
   uint32_t node = 0;  // likewise, of nested totals
 };
 
@@ -65,9 +68,14 @@ std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
   std::vector<Line> lines;
   for (const Total& total : frame_totals(profile, samples, keys)) {
     const ViewKey& key = keys[total.key];
-    lines.push_back({key.text,
-                     keys.has_places() ? place_of(profile, key, total, has_directories) : "",
-                     total.self, total.total, total.samples, style_of(key)});
+    lines.push_back(
+        {.name = key.text,
+         .place = keys.has_places() ? place_of(profile, key, total, has_directories) : "",
+         .self = total.self,
+         .total = total.total,
+         .samples = total.samples,
+         .style = style_of(key),
+         .frame = total.key});
   }
   return lines;
 }
@@ -126,6 +134,12 @@ public:
     return lines;
   }
 
+  // As programs_of_keys() has them, of all samples; empty where rows are of samples.
+  std::vector<std::string> programs() const {
+    return frames_ ? programs_of_keys(profile_, profile_.samples, *frames_)
+                   : std::vector<std::string>();
+  }
+
 private:
   const Profile& profile_;
   Dimension dimension_;
@@ -159,7 +173,7 @@ constexpr std::string_view kCountTitle = "samples";
 constexpr size_t kCountColumn = 2;
 
 Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_titles,
-                  bool has_places, bool has_counts) {
+                  bool has_places, bool has_counts, bool has_programs = false) {
   Table table;
   table.columns = {
       {"self %"}, {title_of("self", amounts)}, {"total %"}, {title_of("total", amounts)}};
@@ -167,9 +181,15 @@ Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_t
     table.columns.insert(table.columns.begin() + kCountColumn, {std::string(kCountTitle)});
   for (const std::string& title : name_titles)
     table.columns.push_back({title, Table::Kind::kName});
+  if (has_programs)
+    table.columns.push_back({"program", Table::Kind::kText});
   if (has_places)
     table.columns.push_back({"hottest line", Table::Kind::kPath});
   return table;
+}
+
+bool has_column(const Table& table, Table::Kind kind) {
+  return std::ranges::find(table.columns, kind, &Table::Column::kind) != table.columns.end();
 }
 
 // `outer` is what the row is within, where that has columns of its own.
@@ -186,6 +206,8 @@ void append_row(const Line& line, const Amounts& amounts, Table& table,
   for (const std::string& name : outer)
     row.push_back({name});
   row.push_back({line.name, line.style});
+  if (has_column(table, Table::Kind::kText))
+    row.push_back({line.program});
   if (table.columns.back().kind == Table::Kind::kPath)
     row.push_back({line.place});
   table.rows.push_back(std::move(row));
@@ -364,11 +386,18 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
     std::vector<std::string> path;
     return append_nested(nesting, all_samples(profile), path, table);
   }
-  Dimension dimension = options.by.empty() ? Dimension() : options.by[0];
-  std::vector<Line> lines =
-      DimensionRows(profile, dimension, is_flat).of(all_samples(profile), options.sort);
-  for (size_t i = 0; i < std::min(lines.size(), limits.outer); i++)
-    append_row(lines[i], amounts, table);
+  DimensionRows rows(profile, options.by.empty() ? Dimension() : options.by[0], is_flat);
+  std::vector<Line> lines = rows.of(all_samples(profile), options.sort);
+  std::vector<std::string> programs;
+  if (!is_flat && options.screen.width >= kEnoughForPrograms)
+    programs = rows.programs();
+  if (!programs.empty())
+    table = empty_table(amounts, titles, has_places(options), options.has_counts,
+                        /*has_programs=*/true);
+  for (Line& line : std::span(lines).first(std::min(lines.size(), limits.outer))) {
+    line.program = programs.empty() ? "" : programs[to_index(line.frame)];
+    append_row(line, amounts, table);
+  }
   return lines.size();
 }
 
@@ -405,21 +434,20 @@ FrameKeys tree_keys(const Profile& profile, const ViewOptions& options) {
   return {profile, Dimension::Kind::kFunction};
 }
 
-// Paths of several programs begin with their names, where no program has nearly all samples: of
-// two Go programs both would begin with runtime.goexit.
-std::vector<SampleKeys> groups_of_paths(const Profile& profile) {
-  constexpr double kNearlyAll = 95;
-  Hosts hosts(profile);
-  std::vector<ProfiledProgram> programs = find_programs(profile, profile.samples, hosts);
+// By what `by` names of samples. Where that is nothing, people see programs first.
+std::vector<SampleKeys> groups_of_tree(const Profile& profile, const ViewOptions& options,
+                                       bool is_for_people) {
+  if (is_for_people && options.by.empty() && options.view != View::kInverted)
+    return program_groups(profile, profile.samples);
   std::vector<SampleKeys> groups;
-  if (programs.size() > 1 && percent(programs[0].amount, profile.total_amount()) < kNearlyAll)
-    groups.push_back(program_keys(profile, profile.samples));
+  for (const Dimension& dimension : options.by)
+    if (!dimension.is_of_frames())
+      groups.push_back(sample_keys(profile, profile.samples, dimension));
   return groups;
 }
 
-// `groups` stand above those that `by` names.
 CallTree make_tree(const Profile& profile, const ViewOptions& options,
-                   std::vector<SampleKeys> groups = {}) {
+                   bool is_for_people = true) {
   FrameKeys keys = tree_keys(profile, options);
   auto is_wanted = [&](const ViewKey& key) {
     return options.function && options.function->matches(key.text);
@@ -432,12 +460,12 @@ CallTree make_tree(const Profile& profile, const ViewOptions& options,
     default:
       break;
   }
-  for (const Dimension& dimension : options.by)
-    if (!dimension.is_of_frames())
-      groups.push_back(sample_keys(profile, profile.samples, dimension));
-  return call_tree(
-      profile, profile.samples, keys,
-      options.view == View::kInverted ? Direction::kFromLeaf : Direction::kFromRoot, groups);
+  Direction direction =
+      options.view == View::kInverted ? Direction::kFromLeaf : Direction::kFromRoot;
+  // The largest paths of the summary tell little of how deep a recursion was.
+  bool folds = options.folds_recursion || options.view == View::kSummary;
+  return call_tree(profile, profile.samples, keys, {direction, folds},
+                   groups_of_tree(profile, options, is_for_people));
 }
 
 bool is_from_leaf(View view) {
@@ -530,8 +558,7 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
   text += count_line(limit, all, options.by.empty() ? "functions" : "rows");
   if (!options.by.empty())
     return text;
-  CallTree tree = with_joined_chains(
-      shown_tree(make_tree(profile, options, groups_of_paths(profile)), options, amounts));
+  CallTree tree = with_joined_chains(shown_tree(make_tree(profile, options), options, amounts));
   CallTree shown = largest(tree, room.paths);
   if (shown.nodes.size() > 1)
     text += '\n' + tree_text(shown, amounts, TreeColumns::kTotalAndSelf, options.screen);
@@ -546,6 +573,8 @@ std::string view_text(const Profile& profile, const ViewOptions& options,
     case View::kSummary:
       return summary_view(profile, options, amounts, used_lines);
     case View::kLines: {
+      if (options.write_lines)
+        return options.write_lines(profile, options, amounts);
       Table table = lines_table(profile, options, amounts);
       if (table.rows.empty())
         return fmt::format("no function matches '{}'\n", printable(options.function->text()));
@@ -608,7 +637,9 @@ Table make_table(const Profile& profile, const ViewOptions& options) {
                  {limit_of(options.top, SIZE_MAX), limit_of(options.top, SIZE_MAX)},
                  /*is_flat=*/true, table);
   else
-    table = tree_table(shown_tree(make_tree(profile, options), options, amounts), amounts);
+    table = tree_table(
+        shown_tree(make_tree(profile, options, /*is_for_people=*/false), options, amounts),
+        amounts);
   append_damage(profile, table);
   return table;
 }
@@ -629,12 +660,8 @@ std::string make_markdown(const Profile& profile, const ViewOptions& options) {
   }
   if (options.view == View::kLines || (options.view == View::kSummary && !options.by.empty()))
     return text;
-  bool is_summary = options.view == View::kSummary;
-  CallTree tree =
-      shown_tree(make_tree(profile, options,
-                           is_summary ? groups_of_paths(profile) : std::vector<SampleKeys>()),
-                 options, amounts);
-  if (is_summary)
+  CallTree tree = shown_tree(make_tree(profile, options), options, amounts);
+  if (options.view == View::kSummary)
     tree = largest(with_joined_chains(tree), kDefaultPaths);
   return text + "\n```\n" +
          tree_text(

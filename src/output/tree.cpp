@@ -68,7 +68,7 @@ private:
       width += 8;
     }
     width += 2;
-    std::string name = key.text;
+    std::string name = tree_.text_of(node);
     if (screen_.has_width()) {
       size_t room = std::max(kLeastFunction, screen_.width - std::min(width, screen_.width));
       branches = cut_branches(branches, room - kLeastFunction);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/pattern.h"
@@ -22,17 +24,27 @@ enum class View : uint8_t {
 
 enum class SortBy : uint8_t { kSelf, kTotal, kName };
 
+class Amounts;
+struct Profile;
+struct ViewOptions;
+
+// The lines of functions as text, where a view of them has more to show than their numbers.
+using WriteLines = std::function<std::string(const Profile& profile, const ViewOptions& options,
+                                             const Amounts& amounts)>;
+
 struct ViewOptions {
   View view = View::kSummary;
   std::optional<Pattern> function = {};  // of kCallers, kCallees and kLines
   std::vector<Dimension> by = {};        // each within the one before
   std::optional<size_t> top = {};        // rows of a table, 0 for all; none: as fits
   SortBy sort = SortBy::kSelf;
-  bool has_counts = false;      // tables have the number of samples
-  double least_percent = 1;     // nodes of a tree that have less are left out
-  uint32_t depth = UINT32_MAX;  // of a tree
-  bool is_verbose = false;      // with all notes
+  bool has_counts = false;       // tables have the number of samples
+  double least_percent = 1;      // nodes of a tree that have less are left out
+  uint32_t depth = UINT32_MAX;   // of a tree
+  bool folds_recursion = false;  // in trees; the paths of the summary always do
+  bool is_verbose = false;       // with all notes
   Screen screen = {};
+  WriteLines write_lines = {};  // of kLines; none: a table
 };
 
 }  // namespace gosym

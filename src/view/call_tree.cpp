@@ -8,6 +8,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/width.h"
+#include "view/recursion.h"
 
 namespace gosym {
 
@@ -39,27 +40,13 @@ public:
     return 0;
   }
   // The child of this key, which is new if need be.
-  uint32_t step(uint32_t parent, KeyId key) {
-    auto next = static_cast<uint32_t>(nodes_.size());
-    // Most samples go the way of the one before, which takes no look-up.
-    uint32_t last = nodes_[parent].last_child;
-    if (last != 0 && nodes_[last].key == key) {
-      visit(nodes_[last]);
-      return last;
+  uint32_t step(uint32_t parent, KeyId key, uint32_t times = 1) {
+    uint32_t child = child_of(parent, key);
+    if (times > 1) {
+      nodes_[child].times = std::max(nodes_[child].times, times);
+      nodes_[child].repeated += amount_;
     }
-    if (next >= max_nodes_) {
-      if (parent != 0 && nodes_[parent].key == gap_)
-        return parent;
-      if (!children_.contains(Edge{parent, key}))
-        key = gap_;
-    }
-    auto [known, is_new] = children_.try_emplace(Edge{parent, key}, next);
-    if (is_new) {
-      nodes_.push_back({.key = key, .parent = parent, .depth = nodes_[parent].depth + 1});
-    }
-    nodes_[parent].last_child = known->second;
-    visit(nodes_[known->second]);
-    return known->second;
+    return child;
   }
   void end_path(uint32_t node) {
     if (std::exchange(nodes_[node].last_end, sample_) != sample_)
@@ -81,9 +68,11 @@ private:
     uint32_t parent = 0;
     uint32_t depth = 0;
     uint32_t size = 1;
+    uint32_t times = 1;
     uint32_t last_child = 0;  // that a path took from here; 0: none did
     uint64_t self = 0;
     uint64_t total = 0;
+    uint64_t repeated = 0;    // of samples that it is in more than once
     uint64_t last_visit = 0;  // the sample
     uint64_t last_end = 0;
   };
@@ -92,6 +81,29 @@ private:
     KeyId key;
     bool operator==(const Edge&) const = default;
   };
+
+  uint32_t child_of(uint32_t parent, KeyId key) {
+    auto next = static_cast<uint32_t>(nodes_.size());
+    // Most samples go the way of the one before, which takes no look-up.
+    uint32_t last = nodes_[parent].last_child;
+    if (last != 0 && nodes_[last].key == key) {
+      visit(nodes_[last]);
+      return last;
+    }
+    if (next >= max_nodes_) {
+      if (parent != 0 && nodes_[parent].key == gap_)
+        return parent;
+      if (!children_.contains(Edge{parent, key}))
+        key = gap_;
+    }
+    auto [known, is_new] = children_.try_emplace(Edge{parent, key}, next);
+    if (is_new) {
+      nodes_.push_back({.key = key, .parent = parent, .depth = nodes_[parent].depth + 1});
+    }
+    nodes_[parent].last_child = known->second;
+    visit(nodes_[known->second]);
+    return known->second;
+  }
 
   void visit(Node& node) {
     if (std::exchange(node.last_visit, sample_) != sample_)
@@ -144,7 +156,10 @@ private:
       if (i != 0)
         next_child[node.parent] += node.size;
       next_child[i] = place[i] + 1;
-      result[place[i]] = {node.key, node.depth, node.size, node.self, node.total};
+      // What few stacks do says little of all.
+      bool is_recursion = node.repeated * 20 >= node.total;
+      result[place[i]] = {node.key,  node.depth, node.size,
+                          node.self, node.total, is_recursion ? node.times : 1};
     }
     return result;
   }
@@ -165,8 +180,13 @@ void add_path(TreeBuilder& builder, uint32_t node, std::span<const KeyId> path) 
 
 }  // namespace
 
+std::string CallTree::text_of(const CallNode& node) const {
+  const std::string& text = key_of(node).text;
+  return node.times > 1 ? fmt::format("{} ×{}", text, node.times) : text;
+}
+
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
-                   const FrameKeys& frames, Direction direction,
+                   const FrameKeys& frames, TreeShape shape,
                    std::span<const SampleKeys> groups) {
   std::vector<ViewKey> all_keys(frames.all().begin(), frames.all().end());
   // Keys of groups are numbered behind those of frames.
@@ -177,7 +197,9 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
   }
 
   TreeBuilder builder(profile, all_keys);
+  RecursionFolder folder(frames.size());
   std::vector<KeyId> path;
+  std::vector<CallStep> steps;
   for (size_t i = 0; i < samples.size(); i++) {
     builder.begin_sample(profile.amount(samples[i]));
     uint32_t node = builder.begin_path();
@@ -186,9 +208,19 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
           node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
     path.clear();
     frames.append(profile.stack(samples[i].stack), path);
-    if (direction == Direction::kFromRoot)
+    if (shape.direction == Direction::kFromRoot)
       std::ranges::reverse(path);
-    add_path(builder, node, path);
+    if (!shape.folds) {
+      add_path(builder, node, path);
+      continue;
+    }
+    steps.clear();
+    for (KeyId key : path)
+      steps.push_back({.key = key});
+    folder.fold(steps);
+    for (const CallStep& step : steps)
+      node = builder.step(node, step.key, step.times);
+    builder.end_path(node);
   }
   return std::move(builder).finish(std::move(all_keys));
 }
@@ -346,14 +378,17 @@ CallTree with_joined_chains(const CallTree& tree) {
   for (const JoinedCalls& chain : chains_of(tree, goes_on)) {
     CallNode node = tree.nodes[chain.first];
     ViewKey key = tree.key_of(node);
-    std::vector<std::string_view> names;
+    std::vector<std::string> texts;
     node.self = 0;
     for (uint32_t i = chain.first; i <= chain.last; i++) {
-      names.push_back(tree.key_of(tree.nodes[i]).text);
+      texts.push_back(tree.text_of(tree.nodes[i]));
       node.self += tree.nodes[i].self;
     }
-    if (names.size() > 1)
+    std::vector<std::string_view> names(texts.begin(), texts.end());
+    if (names.size() > 1) {
       key.text = chain_text(names);
+      node.times = 1;
+    }
     node.key = KeyId{static_cast<uint32_t>(result.keys.size())};
     node.depth = chain.depth;
     result.keys.push_back(std::move(key));

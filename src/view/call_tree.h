@@ -18,6 +18,9 @@ struct CallNode {
   uint32_t size = 1;   // of its subtree in nodes, itself included
   uint64_t self = 0;   // amount (Profile::amount) of samples that end here
   uint64_t total = 0;  // of samples that come through here
+  // How often a recursion that is folded calls it, where that is deepest; 1 where that is of
+  // less than a twentieth of the samples.
+  uint32_t times = 1;
 };
 
 // Nodes in preorder: the children of node i are i + 1, and then each behind the subtree of the
@@ -27,6 +30,8 @@ struct CallTree {
   std::vector<CallNode> nodes = {{}};
 
   const ViewKey& key_of(const CallNode& node) const { return keys[to_index(node.key)]; }
+  // "main.walk", or "main.walk ×98" of a recursion that is folded.
+  std::string text_of(const CallNode& node) const;
 };
 
 enum class Direction : uint8_t {
@@ -34,10 +39,15 @@ enum class Direction : uint8_t {
   kFromLeaf,  // from the function that ran outward: who calls
 };
 
+struct TreeShape {
+  Direction direction = Direction::kFromRoot;
+  bool folds = false;  // recursions (recursion.h), so that stacks of whatever depth meet
+};
+
 // Samples of a profile by their calls. Above them stand the keys that `groups` has for these
 // samples, the outermost first: may be empty.
 CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
-                   const FrameKeys& frames, Direction direction,
+                   const FrameKeys& frames, TreeShape shape,
                    std::span<const SampleKeys> groups = {});
 
 // One of several profiles whose calls become one tree.

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/percent.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
 #include "model/container.h"
@@ -459,6 +460,19 @@ SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> sam
   for (const SampleCount& sample : samples)
     result.ids.push_back(keys[{hosts.of(sample), sample.pid}]);
   return result;
+}
+
+std::vector<SampleKeys> program_groups(const Profile& profile,
+                                       std::span<const SampleCount> samples) {
+  constexpr double kAlmostAll = 95;  // percent
+  std::vector<ProfiledProgram> programs = find_programs(profile, samples, Hosts(profile));
+  uint64_t all = 0;
+  for (const ProfiledProgram& program : programs)
+    all += program.amount;
+  std::vector<SampleKeys> groups;
+  if (programs.size() > 1 && percent(programs[0].amount, all) < kAlmostAll)
+    groups.push_back(program_keys(profile, samples));
+  return groups;
 }
 
 }  // namespace gosym

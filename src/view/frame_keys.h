@@ -102,4 +102,9 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
 // key is the one with the most samples.
 SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> samples);
 
+// The same, as groups above a tree: paths of several programs begin with their names, where no
+// program has nearly all samples. Of two Go programs both would begin with runtime.goexit.
+std::vector<SampleKeys> program_groups(const Profile& profile,
+                                       std::span<const SampleCount> samples);
+
 }  // namespace gosym

@@ -228,6 +228,45 @@ std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCo
   return result;
 }
 
+std::vector<std::string> programs_of_keys(const Profile& profile,
+                                          std::span<const SampleCount> samples,
+                                          const FrameKeys& keys) {
+  // Those with fewer samples than so many others are counted together: to go through all keys
+  // for each of thousands would take seconds.
+  constexpr size_t kMostAlone = 64;
+  std::vector<SampleKeys> groups = program_groups(profile, samples);
+  if (groups.empty())
+    return {};
+  const SampleKeys& programs = groups.front();
+  std::vector<std::vector<SampleCount>> of_program(
+      std::min(programs.keys.size(), kMostAlone + 1));
+  for (size_t i = 0; i < samples.size(); i++)
+    of_program[std::min(to_index(programs.ids[i]), kMostAlone)].push_back(samples[i]);
+  struct Most {
+    uint64_t amount = 0;
+    size_t program = 0;
+    bool has_others = false;
+  };
+  std::vector<Most> most(keys.size());
+  for (size_t program = 0; program < of_program.size(); program++)
+    for (const Total& total : frame_totals(profile, of_program[program], keys)) {
+      Most& of_key = most[to_index(total.key)];
+      of_key.has_others |= of_key.amount > 0;
+      if (total.total > of_key.amount) {
+        of_key.amount = total.total;
+        of_key.program = program;
+      }
+    }
+  std::vector<std::string> names;
+  for (const Most& of_key : most) {
+    bool is_alone = of_key.program < kMostAlone;
+    names.push_back(of_key.amount == 0 ? ""
+                                       : (is_alone ? programs.keys[of_key.program].text : "") +
+                                             (of_key.has_others ? ", …" : ""));
+  }
+  return names;
+}
+
 std::string hottest_line(const Profile& profile, const Total& total) {
   if (total.function == ViewKey::kNoFunction)
     return {};

@@ -41,6 +41,12 @@ std::vector<NestedTotal> nested_totals(const Profile& profile,
                                        std::span<const SampleCount> samples,
                                        std::span<const FrameKeys> dimensions);
 
+// The program that most samples of each key are of, in it or in what it calls: "nginx", or
+// "nginx, …" where there are others. By KeyId; empty where there are no program_groups().
+std::vector<std::string> programs_of_keys(const Profile& profile,
+                                          std::span<const SampleCount> samples,
+                                          const FrameKeys& keys);
+
 // Where most samples of a function or line are, "/src/server.go:12"; only the file if no line
 // is known, empty if no file is. Of "./malloc/./malloc.c" and "./string/../sysdeps/memmove.S"
 // without what says nothing. Fit for a terminal.

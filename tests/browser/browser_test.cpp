@@ -30,6 +30,7 @@ public:
   explicit Person(Profile profile, Size size = {80, 24}) {
     state.title = "cpu.raw";
     state.size = size;
+    state.query.is_by_program = false;  // the tests of that set it
     recorded.events = by_event(std::move(profile));
     recorded.generation = 1;
     recorded.find_code = [](const Profile& /*profile*/, std::span<const SampleCount> samples,
@@ -38,11 +39,20 @@ public:
         return Code{.problem = "the file is gone"};
       return Code{
           .lines = {{.text = function.label()},
+                    {.total = 1, .text = "11  first()"},
+                    {.text = "12  "},
+                    {.self = samples.size(), .total = samples.size(), .text = "13  loop()"},
+                    {.is_of_instructions = true, .text = "11  first()"},
+                    {.total = 1,
+                     .is_instruction = true,
+                     .is_of_instructions = true,
+                     .text = "  call"},
                     {.self = samples.size(),
                      .total = samples.size(),
                      .is_instruction = true,
+                     .is_of_instructions = true,
                      .text = "  mov"},
-                    {.total = samples.size() + 1, .is_instruction = true, .text = "  ret"}}};
+                    {.is_instruction = true, .is_of_instructions = true, .text = "  ret"}}};
     };
     ask();
   }
@@ -462,16 +472,119 @@ TEST_CASE("browser: flame graph") {
   CHECK(!person.at_cursor().empty());
 }
 
+// A function that calls 200 others, of which only the first has a column; and itself.
+Profile wide_profile() {
+  Profile profile = timed_profile();
+  auto location = [&](std::string_view name) {
+    profile.functions.push_back({.name = profile.strings.intern(std::string(name))});
+    profile.frames.push_back(
+        {.function = static_cast<FunctionId>(profile.functions.size() - 1)});
+    Location at = profile.locations[0];
+    at.first_frame = static_cast<uint32_t>(profile.frames.size() - 1);
+    at.frame_count = 1;
+    profile.locations.push_back(at);
+    return static_cast<LocationId>(profile.locations.size() - 1);
+  };
+  LocationId caller = location("runtime/pprof.Do");
+  profile.samples.resize(1);
+  SampleCount sample = profile.samples[0];
+  profile.samples.clear();
+  for (int i = 0; i < 200; i++) {
+    LocationId called = location(fmt::format("example.com/long/path/wide.callee{}", i));
+    std::vector<LocationId> stack = {called, caller, caller, caller};
+    profile.add_stack(stack);
+    sample.stack = StackId{static_cast<uint32_t>(profile.stack_count() - 1)};
+    sample.count = i == 0 ? 10'000 : 1;
+    profile.samples.push_back(sample);
+  }
+  return profile;
+}
+
+TEST_CASE("browser: what is narrower than a column is one box, and as wide as all of it") {
+  Person person(wide_profile());
+  person.type("4");
+  std::vector<FlameBox> boxes = flame_boxes(*person.shown->tree, 0, 80);
+  const FlameBox& last = boxes.back();
+  CHECK(last.row == 4);
+  CHECK(last.joined == 199);
+  CHECK(last.end == 80);
+  CHECK(last.begin == boxes[boxes.size() - 2].end);
+  CHECK(person.shows("wide.callee0"));
+  Person large(wide_profile(), {4000, 24});
+  large.type("4");
+  CHECK(large.shows("others (199)"));
+}
+
+TEST_CASE("browser: a recursion folds, and says how deep it was") {
+  Person person(wide_profile());
+  person.type("2");
+  size_t all = person.shown->tree->tree.nodes.size();
+  person.type("R");
+  CHECK(person.shown->tree->tree.nodes.size() == all - 2);
+  CHECK(person.shows("runtime/pprof.Do ×3"));
+  CHECK(person.shows("recursion folded"));
+  person.type("4");
+  CHECK(person.shows("runtime/pprof.Do ×3"));
+  person.type("R");
+  CHECK(person.shown->tree->tree.nodes.size() == all);
+}
+
+TEST_CASE("browser: rows of 0.00 % are left out, and told") {
+  Profile profile = wide_profile();
+  profile.samples[0].count = 1'000'000;
+  Person person(std::move(profile));
+  CHECK(person.shows("199 more below 0.005 %: 0 shows them"));
+  person.type("G");
+  CHECK(person.at_cursor() == "runtime/pprof.Do");
+  person.type("/callee77<Enter>");  // they are searched as well
+  CHECK(person.at_cursor() == "example.com/long/path/wide.callee77");
+  CHECK(!person.shows("0 shows them"));
+  person.type("0G");
+  CHECK(person.shows("199 more below"));
+}
+
+TEST_CASE("browser: the tree begins with programs, if there are several") {
+  Person person(timed_profile(), {120, 24});
+  CHECK(person.shows("program"));
+  person.type("P2");
+  CHECK(person.at_cursor() == "demo");
+  CHECK(person.shows("├─ demo"));
+  person.type("i");  // who calls a function is asked of all
+  CHECK(person.at_cursor() == "main.compute");
+  person.type("i<Home>");
+  CHECK(person.at_cursor() == "demo");
+  person.type("P");
+  CHECK(person.at_cursor() == "main.main");
+  Profile one = timed_profile();
+  std::erase_if(one.samples, [](const SampleCount& sample) { return sample.pid != 42; });
+  Person alone(std::move(one), {120, 24});
+  CHECK(!alone.shows("program"));
+  alone.type("P2");
+  CHECK(alone.at_cursor() == "main.main");
+}
+
 TEST_CASE("browser: code") {
   Person person(timed_profile());
   person.type("a");
   CHECK(person.state.page == Page::kCode);
-  CHECK(person.shows("  mov"));
-  CHECK(person.state.code.row == 1);  // where it is hot
-  person.type("G");
-  CHECK(person.state.code.row == 2);
+  CHECK(person.shows("13  loop()"));  // the source alone
+  CHECK(!person.shows("  mov"));
+  CHECK(person.state.code.row == 3);  // where it is hot
+  person.type("g");
+  CHECK(person.state.code.row == 0);
   person.type("<Enter>");
+  CHECK(person.state.code.row == 3);
+  person.type("a");
+  CHECK(person.shows("  mov"));
+  CHECK(person.state.code.row == 6);
+  person.type("H");
+  CHECK(person.shows("  mov"));
+  CHECK(!person.shows("  ret"));
+  CHECK(!person.shows("12  "));
+  CHECK(person.state.code.row == 3);
+  person.type("aH/first<Enter>");
   CHECK(person.state.code.row == 1);
+  CHECK(!person.shows("  mov"));
   person.type("<Esc>/main.main\n");
   person.type("<Esc>");
   Person other(timed_profile());

@@ -35,16 +35,16 @@ Where do page faults come from, in prometheus: what of it makes the runtime touc
 
   total %  self %  function
     82.61    0.41  ├─ http.(*conn).serve > http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
-    40.97    0.00  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
+    40.97    0.00  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 11 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
     31.99   15.89  │  │  ├─ prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather
     14.45    7.64  │  │  │  github.com/prometheus/client_golang/prometheus.processMetric
      8.57    8.41  │  │  └─ expfmt.encoderCloser.Encode > expfmt.NewEncoder.func7 > … 3 calls … > gzip.(*Writer).Write > flate.NewWriter
     40.25    0.10  │  └─ http.HandlerFunc.ServeHTTP > http.StripPrefix.func1 > … 12 calls … > http.HandlerFunc.ServeHTTP > v1.(*API).Register.func1.1
     36.95    0.05  │     v1.(*API).Register.func2.1 > v1.(*API).query
     35.04    0.26  │     promql.(*query).Exec > promql.(*Engine).exec > promql.(*Engine).execEvalStmt
-    32.87    1.19  │     promql.(*evaluator).Eval > promql.(*evaluator).eval > promql.(*evaluator).rangeEval > promql.(*evaluator).eval
-    24.15    8.82  │     github.com/prometheus/prometheus/promql.(*evaluator).rangeEval
-    14.71    1.03  │     github.com/prometheus/prometheus/promql.(*evaluator).eval
+    32.87   10.01  │     promql.(*evaluator).Eval > promql.(*evaluator).eval ×2 > promql.(*evaluator).rangeEval ×2
+    22.08    1.03  │     github.com/prometheus/prometheus/promql.(*evaluator).eval
+     9.08    9.08  │     otel.Tracer > global.(*tracerProvider).Tracer > trace.NewTracerConfig
     12.23    0.00  └─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
   the largest paths; --tree shows all calls
   $ gosym report --callers '^runtime.memclrNoHeapPointers$' --depth 4 --min 8 faults.html | tail -n +6
@@ -154,14 +154,20 @@ Which line?
   5 of 375 rows; --top 0 shows all
 
   few        110 samples: shares are rough; record longer, or at a higher rate
-  $ gosym report --lines '^runtime\.scanobject$' --top 6 prometheus.html | sed -n '/^self/,$p'
-  self %  self s  total %  total s  function and line                   file
-    2.62    0.16     2.62     0.16  runtime.scanobject mgcmark.go:1324  runtime/mgcmark.go:1324
-    0.49    0.03     0.49     0.03  runtime.scanobject mgcmark.go:1315  runtime/mgcmark.go:1315
-    0.33    0.02     0.33     0.02  runtime.scanobject mgcmark.go:1345  runtime/mgcmark.go:1345
-    0.16    0.01     0.65     0.04  runtime.scanobject mgcmark.go:1312  runtime/mgcmark.go:1312
-    0.16    0.01     0.16     0.01  runtime.scanobject mgcmark.go:1270  runtime/mgcmark.go:1270
-    0.16    0.01     0.16     0.01  runtime.scanobject mgcmark.go:1318  runtime/mgcmark.go:1318
+  $ gosym report --lines '^runtime\.scanobject$' prometheus.html | sed -n '/^runtime/,$p'
+  runtime.scanobject  self 0.25 s (4.1 %), total 0.46 s (7.5 %)
+     self s      %  total s      %  runtime/mgcmark.go
+                       0.02    0.3    1268
+       0.01    0.2     0.01    0.2    1270
+       0.01    0.2     0.04    0.7    1312
+                       0.03    0.5    1314
+       0.03    0.5     0.03    0.5    1315
+       0.01    0.2     0.01    0.2    1318
+       0.16    2.6     0.16    2.6  > 1324
+       0.01    0.2     0.01    0.2    1328
+                       0.04    0.7    1338
+                       0.09    1.5    1339
+       0.02    0.3     0.02    0.3    1345
 
 Which program of a busy machine, and what in it?
 

@@ -99,7 +99,7 @@ compiler without its debug package, and a whole machine that is busy with both.
     97.05    0.00  runtime.goexit
     60.23    0.00  ├─ net/http.(*conn).serve
     51.55    0.00  │  http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
-    29.46    0.33  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
+    29.46    0.33  │  ├─ route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 11 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
     16.37    0.16  │  │  ├─ prometheus.(*noTransactionGatherer).Gather > prometheus.(*Registry).Gather
     11.78    1.15  │  │  │  github.com/prometheus/client_golang/prometheus.processMetric
     11.46    1.47  │  │  └─ expfmt.encoderCloser.Encode > expfmt.NewEncoder.func7 > expfmt.MetricFamilyToText
@@ -109,7 +109,7 @@ compiler without its debug package, and a whole machine that is busy with both.
     13.26    0.00  │     github.com/prometheus/prometheus/promql.(*query).Exec
     11.62    0.16  │     github.com/prometheus/prometheus/promql.(*Engine).exec
      9.82    0.00  │     github.com/prometheus/prometheus/promql.(*Engine).execEvalStmt
-     8.51    0.00  │     promql.(*evaluator).Eval > promql.(*evaluator).eval > promql.(*evaluator).rangeEval
+     8.51    0.00  │     promql.(*evaluator).Eval > promql.(*evaluator).eval ×2 > promql.(*evaluator).rangeEval ×2
     16.86    0.00  ├─ github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1
     10.80    0.00  │  prometheus.(*processCollector).Collect > prometheus.(*processCollector).processCollect
      8.51    0.00  └─ runtime.gcBgMarkWorker
@@ -170,13 +170,13 @@ compiler without its debug package, and a whole machine that is busy with both.
     76.60    0.00  ├─ symbol_table::finalize_compilation_unit
     73.58    0.00  │  cc1plus!fun_97da40
     54.34    0.00  │  ├─ cgraph_node::expand
-    50.19    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040
-    47.92    0.00  │  │  cc1plus!fun_cb5040
-    35.85    0.00  │  │  ├─ execute_one_pass
-    12.08    0.00  │  │  └─ cc1plus!fun_cb5040 > execute_one_pass
+    50.19    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040 ×3 > execute_one_pass
     16.98    0.00  │  └─ execute_ipa_pass_list
-    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040
-    12.08    0.00  └─ c_common_parse_file > c_parse_file
+    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040 ×2 > execute_one_pass
+    12.08    0.00  ├─ c_common_parse_file > c_parse_file
+    10.57    0.00  │  cc1plus!fun_7f4d20 ×2 > cc1plus!fun_7f4850 ×2 > cc1plus!fun_7f47f0 ×2 > cc1plus!fun_7f4d20
+     8.68    0.00  │  cc1plus!fun_7f2910 > cc1plus!fun_7f2260 > cc1plus!fun_7f1e40
+    10.19    0.00  └─ c_parse_final_cleanups > instantiate_pending_templates > instantiate_decl > cc1plus!fun_81a820
   the largest paths; --tree shows all calls
 
   unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
@@ -215,19 +215,19 @@ compiler without its debug package, and a whole machine that is busy with both.
     76.60    0.00  ├─ symbol_table::finalize_compilation_unit
     73.58    0.00  │  cc1plus!fun_97da40
     54.34    0.00  │  ├─ cgraph_node::expand
-    50.19    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040
-    47.92    0.00  │  │  cc1plus!fun_cb5040
-    35.85    0.00  │  │  ├─ execute_one_pass
-    12.08    0.00  │  │  └─ cc1plus!fun_cb5040 > execute_one_pass
+    50.19    0.00  │  │  ├─ execute_pass_list > cc1plus!fun_cb5040 ×3 > execute_one_pass
+     4.15    0.00  │  │  │  cc1plus!fun_bb7650
+     4.15    0.00  │  │  └─ execute_all_ipa_transforms
     16.98    0.00  │  └─ execute_ipa_pass_list
-    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040
-     8.68    0.00  │     ├─ cc1plus!fun_cb5040 > execute_one_pass
-     6.79    0.00  │     └─ execute_one_pass
+    15.85    0.38  │     cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040 ×2 > execute_one_pass
+     4.15    0.00  │     cc1plus!fun_cb1b70 > cc1plus!fun_cb1400
     12.08    0.00  ├─ c_common_parse_file > c_parse_file
-    10.57    0.00  │  cc1plus!fun_7f4d20 > cc1plus!fun_7f4850 > cc1plus!fun_7f47f0 > cc1plus!fun_7f4d20
-     6.04    0.00  │  cc1plus!fun_7f2910
+    10.57    0.00  │  cc1plus!fun_7f4d20 ×2 > cc1plus!fun_7f4850 ×2 > cc1plus!fun_7f47f0 ×2 > cc1plus!fun_7f4d20
+     8.68    0.00  │  cc1plus!fun_7f2910 > cc1plus!fun_7f2260 > cc1plus!fun_7f1e40
+     4.53    0.00  │  cc1plus!fun_7c6460 ×2 > cc1plus!fun_7c5500 ×2 > cc1plus!fun_7c36c0 ×2
     10.19    0.00  └─ c_parse_final_cleanups > instantiate_pending_templates > instantiate_decl > cc1plus!fun_81a820
-     7.92    0.00     cc1plus!fun_81ba90 > cc1plus!fun_81ba90 > cc1plus!fun_81ba90
+     7.92    0.00     cc1plus!fun_81ba90 ×13
+     5.66    0.00     tsubst_copy_and_build ×4
   the largest paths; --tree shows all calls
 
   unnamed    31.3 % of the samples, 30.9 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
@@ -264,22 +264,22 @@ compiler without its debug package, and a whole machine that is busy with both.
   load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
   own code   4.8 %, and 23.7 % with what it calls, see --mine: packages of prometheus that are not Go's
 
-  self %  self s  total %  total s  function                                             hottest line
-    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                             python3.11
-    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                           [kernel.kallsyms]
-    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                          [kernel.kallsyms]
-    1.44    0.17     1.44     0.17  gzip!fun_4290                                        gzip
-    1.18    0.14     5.57     0.67  runtime.mallocgc                                     runtime/malloc.go:1087
-    1.10    0.13     1.35     0.16  runtime.step                                         runtime/symtab.go:1121
-    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                            [kernel.kallsyms]
-    1.10    0.13     1.10     0.13  gzip!fun_cc20                                        gzip
-    0.93    0.11     2.28     0.27  exc_page_fault                                       [kernel.kallsyms]
-    0.93    0.11     1.18     0.14  _int_malloc                                          malloc/malloc/malloc.c:3911
-    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                         runtime/memclr_amd64.s:127
-    0.76    0.09     5.15     0.62  expfmt.MetricFamilyToText                            common/expfmt/text_create.go:166
-    0.76    0.09     2.03     0.24  runtime.scanobject                                   runtime/mgcmark.go:1324
-    0.68    0.08     3.46     0.41  gzip!fun_4710                                        gzip
-    0.68    0.08     0.76     0.09  bitmap_set_bit                                       cc1plus
+  self %  self s  total %  total s  function                                    program        hottest line
+    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                    python3        python3.11
+    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                  cc1plus, …     [kernel.kallsyms]
+    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                 prometheus, …  [kernel.kallsyms]
+    1.44    0.17     1.44     0.17  gzip!fun_4290                               gzip           gzip
+    1.18    0.14     5.57     0.67  runtime.mallocgc                            prometheus     runtime/malloc.go:1087
+    1.10    0.13     1.35     0.16  runtime.step                                prometheus     runtime/symtab.go:1121
+    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                   prometheus, …  [kernel.kallsyms]
+    1.10    0.13     1.10     0.13  gzip!fun_cc20                               gzip           gzip
+    0.93    0.11     2.28     0.27  exc_page_fault                              cc1plus, …     [kernel.kallsyms]
+    0.93    0.11     1.18     0.14  _int_malloc                                 cc1plus, …     malloc/malloc/malloc.c:3911
+    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                prometheus     runtime/memclr_amd64.s:127
+    0.76    0.09     5.15     0.62  expfmt.MetricFamilyToText                   prometheus     expfmt/text_create.go:166
+    0.76    0.09     2.03     0.24  runtime.scanobject                          prometheus     runtime/mgcmark.go:1324
+    0.68    0.08     3.46     0.41  gzip!fun_4710                               gzip           gzip
+    0.68    0.08     0.76     0.09  bitmap_set_bit                              cc1plus        cc1plus
   15 of 2,464 functions; --top 0 shows all
 
   total %  self %  function
@@ -287,13 +287,13 @@ compiler without its debug package, and a whole machine that is busy with both.
     24.75    0.00  │  symbol_table::finalize_compilation_unit
     23.48    0.00  │  cc1plus!fun_97da40
     16.22    0.00  │  cgraph_node::expand
-    14.27    0.00  │  execute_pass_list > cc1plus!fun_cb5040
-    12.84    0.00  │  cc1plus!fun_cb5040
+    14.27    0.00  │  execute_pass_list > cc1plus!fun_cb5040 ×4 > execute_one_pass
     31.67    0.00  ├─ prometheus
     30.07    0.08  │  runtime.goexit
     20.44    0.00  │  net/http.(*conn).serve
     17.06    0.00  │  http.serverHandler.ServeHTTP > … > http.(*ServeMux).ServeHTTP
     18.16    0.93  └─ python3 > clone3 > … 6 calls … > _PyFunction_Vectorcall > _PyEval_EvalFrameDefault
+    12.50    1.86     python3.11!fun_583ab0 > python3.11!fun_584960 > _PyEval_EvalFrameDefault
   the largest paths; --tree shows all calls
 
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all
@@ -305,46 +305,46 @@ compiler without its debug package, and a whole machine that is busy with both.
   load       ▇████▇████████▇███████▇███████▇████████▇███████▇██  each 120 ms, 1.85 to 2.00 CPUs
   own code   4.8 %, and 23.7 % with what it calls, see --mine: packages of prometheus that are not Go's
 
-  self %  self s  total %  total s  function                                                hottest line
-    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                                python3.11
-    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                              [kernel.kallsyms]
-    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                             [kernel.kallsyms]
-    1.44    0.17     1.44     0.17  gzip!fun_4290                                           gzip
-    1.18    0.14     5.57     0.67  runtime.mallocgc                                        runtime/malloc.go:1087
-    1.10    0.13     1.35     0.16  runtime.step                                            runtime/symtab.go:1121
-    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                               [kernel.kallsyms]
-    1.10    0.13     1.10     0.13  gzip!fun_cc20                                           gzip
-    0.93    0.11     2.28     0.27  exc_page_fault                                          [kernel.kallsyms]
-    0.93    0.11     1.18     0.14  _int_malloc                                             malloc/malloc/malloc.c:3911
-    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                            runtime/memclr_amd64.s:127
-    0.76    0.09     5.15     0.62  github.com/prometheus/common/expfmt.MetricFamilyToText  github.com/prometheus/common/expfmt/text_create.go:166
-    0.76    0.09     2.03     0.24  runtime.scanobject                                      runtime/mgcmark.go:1324
-    0.68    0.08     3.46     0.41  gzip!fun_4710                                           gzip
-    0.68    0.08     0.76     0.09  bitmap_set_bit                                          cc1plus
-    0.68    0.08     0.68     0.08  _raw_spin_lock                                          [kernel.kallsyms]
-    0.68    0.08     0.68     0.08  runtime.memmove                                         runtime/memmove_amd64.s:39
-    0.59    0.07    16.89     2.02  do_syscall_64                                           [kernel.kallsyms]
-    0.59    0.07     0.68     0.08  ggc_internal_alloc                                      cc1plus
-    0.59    0.07     0.59     0.07  filldir64                                               [kernel.kallsyms]
+  self %  self s  total %  total s  function                                                program        hottest line
+    4.98    0.60    18.16     2.17  _PyEval_EvalFrameDefault                                python3        python3.11
+    1.77    0.21     1.94     0.23  irqentry_exit_to_user_mode                              cc1plus, …     [kernel.kallsyms]
+    1.77    0.21     1.77     0.21  _raw_spin_unlock_irqrestore                             prometheus, …  [kernel.kallsyms]
+    1.44    0.17     1.44     0.17  gzip!fun_4290                                           gzip           gzip
+    1.18    0.14     5.57     0.67  runtime.mallocgc                                        prometheus     runtime/malloc.go:1087
+    1.10    0.13     1.35     0.16  runtime.step                                            prometheus     runtime/symtab.go:1121
+    1.10    0.13     1.10     0.13  finish_task_switch.isra.0                               prometheus, …  [kernel.kallsyms]
+    1.10    0.13     1.10     0.13  gzip!fun_cc20                                           gzip           gzip
+    0.93    0.11     2.28     0.27  exc_page_fault                                          cc1plus, …     [kernel.kallsyms]
+    0.93    0.11     1.18     0.14  _int_malloc                                             cc1plus, …     malloc/malloc/malloc.c:3911
+    0.93    0.11     1.01     0.12  runtime.memclrNoHeapPointers                            prometheus     runtime/memclr_amd64.s:127
+    0.76    0.09     5.15     0.62  github.com/prometheus/common/expfmt.MetricFamilyToText  prometheus     github.com/prometheus/common/expfmt/text_create.go:166
+    0.76    0.09     2.03     0.24  runtime.scanobject                                      prometheus     runtime/mgcmark.go:1324
+    0.68    0.08     3.46     0.41  gzip!fun_4710                                           gzip           gzip
+    0.68    0.08     0.76     0.09  bitmap_set_bit                                          cc1plus        cc1plus
+    0.68    0.08     0.68     0.08  _raw_spin_lock                                          cc1plus, …     [kernel.kallsyms]
+    0.68    0.08     0.68     0.08  runtime.memmove                                         prometheus     runtime/memmove_amd64.s:39
+    0.59    0.07    16.89     2.02  do_syscall_64                                           find, …        [kernel.kallsyms]
+    0.59    0.07     0.68     0.08  ggc_internal_alloc                                      cc1plus        cc1plus
+    0.59    0.07     0.59     0.07  filldir64                                               find           [kernel.kallsyms]
   20 of 2,464 functions; --top 0 shows all
 
   total %  self %  function
     32.43    0.00  ├─ cc1plus > _start > … 3 calls … > toplev::main > cc1plus!fun_d801c0
     24.75    0.00  │  symbol_table::finalize_compilation_unit
     23.48    0.00  │  cc1plus!fun_97da40
-    16.22    0.00  │  cgraph_node::expand
-    14.27    0.00  │  execute_pass_list > cc1plus!fun_cb5040
-    12.84    0.00  │  cc1plus!fun_cb5040
-     9.54    0.00  │  execute_one_pass
+    16.22    0.00  │  ├─ cgraph_node::expand
+    14.27    0.00  │  │  execute_pass_list > cc1plus!fun_cb5040 ×4 > execute_one_pass
+     6.84    0.00  │  └─ execute_ipa_pass_list > cc1plus!fun_cb20a0 > execute_pass_list > cc1plus!fun_cb5040 ×2 > execute_one_pass
     31.67    0.00  ├─ prometheus
     30.07    0.08  │  runtime.goexit
     20.44    0.00  │  net/http.(*conn).serve
     17.06    0.00  │  http.serverHandler.ServeHTTP > http.HandlerFunc.ServeHTTP > web.withStackTracer.func1 > http.(*ServeMux).ServeHTTP
-    10.14    0.17  │  route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 12 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
+    10.14    0.17  │  route.(*Router).ServeHTTP > httprouter.(*Router).ServeHTTP > … 11 calls … > http.HandlerFunc.ServeHTTP > promhttp.HandlerForTransactional.func1
     18.16    0.93  ├─ python3 > clone3 > … 6 calls … > _PyFunction_Vectorcall > _PyEval_EvalFrameDefault
     12.50    1.86  │  python3.11!fun_583ab0 > python3.11!fun_584960 > _PyEval_EvalFrameDefault
      9.71    0.00  └─ find
      8.70    0.00     find!fun_6bc0 > __libc_start_main > … 2 calls … > find!fun_7890 > find!fun_7610
+     7.26    0.00     find!fun_190c0
   the largest paths; --tree shows all calls
 
   unnamed    20.7 % of the samples, 10.7 % in [stripped cc1plus]: install g++-12-dbgsym, or see --debug-dir; -v lists all

@@ -40,20 +40,20 @@ TEST_CASE("text: what was sampled, the table, the largest paths, and what is mis
 recorded   2023-11-14T22:13:20Z on box by gosym record -a, Linux 6.1.0 x86_64
 processes  demo (42) 87.5 %, a; b (7) 12.5 %
 
-self %  self ms  total %  total ms  function              hottest line
- 62.50     50.0    62.50      50.0  main.compute          /src/demo.go:12
- 25.00     20.0    25.00      20.0  write                 [kernel.kallsyms]
- 12.50     10.0    12.50      10.0  main.loop             demo
-  0.00      0.0    87.50      70.0  main.main             /src/demo.go:31
-  0.00      0.0    87.50      70.0  main.process          /src/demo.go:22
-  0.00      0.0    25.00      20.0  [stripped libc.so.6]  libc.so.6
-  0.00      0.0    12.50      10.0  [no mapping]
+self %  self ms  total %  total ms  function              program  hottest line
+ 62.50     50.0    62.50      50.0  main.compute          demo     /src/demo.go:12
+ 25.00     20.0    25.00      20.0  write                 demo     [kernel.kallsyms]
+ 12.50     10.0    12.50      10.0  main.loop             a; b     demo
+  0.00      0.0    87.50      70.0  main.main             demo     /src/demo.go:31
+  0.00      0.0    87.50      70.0  main.process          demo     /src/demo.go:22
+  0.00      0.0    25.00      20.0  [stripped libc.so.6]  demo     libc.so.6
+  0.00      0.0    12.50      10.0  [no mapping]          a; b
 
 total %  self %  function
   87.50    0.00  ├─ demo > main.main > main.process
   62.50   62.50  │  ├─ main.compute
   25.00   25.00  │  └─ [stripped libc.so.6] > write
-  12.50   12.50  └─ a; b > [no mapping] > main.loop > main.loop
+  12.50   12.50  └─ a; b > [no mapping] > main.loop ×2
 
 few        8 samples: shares are rough; record longer, or at a higher rate
 )");
@@ -159,7 +159,8 @@ TEST_CASE("text: the first N, the filter and the loss are told") {
   CHECK(contains("\nonly       --pid 42\n"));
   CHECK(contains("\nlost       2 of 10 samples (20.0 %)\n"));
   CHECK(contains("\nlost       1 events; mappings and names may be missing\n"));
-  CHECK(contains(" main.compute  /src/demo.go:12\n1 of 7 functions; --top 0 shows all\n"));
+  CHECK(contains(
+      " main.compute  demo     /src/demo.go:12\n1 of 7 functions; --top 0 shows all\n"));
   CHECK_FALSE(contains("/src/demo.go:31"));
   CHECK(make_text(profile, {.top = 0}).find("/src/demo.go:31") != text.npos);
 }
@@ -408,7 +409,8 @@ TEST_CASE("text: names cannot drive the terminal, and long ones are whole") {
   profile.info.host = "\x1b]0;";
   std::string text = make_text(profile, {.top = 0});
   CHECK(text.find('\x1b') == text.npos);
-  CHECK(text.find("\\x1b[31m" + std::string(300, 'x') + "  /src/demo.go:31\n") != text.npos);
+  CHECK(text.find("\\x1b[31m" + std::string(300, 'x') + "  demo     /src/demo.go:31\n") !=
+        text.npos);
 }
 
 TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") {

@@ -12,6 +12,7 @@
 #include "view/call_tree.h"
 #include "view/category.h"
 #include "view/processes.h"
+#include "view/recursion.h"
 #include "view/selection.h"
 #include "view/totals.h"
 
@@ -40,7 +41,7 @@ std::string rows_of(const Profile& profile, Kind kind) {
 }
 
 CallTree tree_of(const Profile& profile, Direction direction = Direction::kFromRoot) {
-  return call_tree(profile, profile.samples, FrameKeys(profile, Kind::kFunction), direction);
+  return call_tree(profile, profile.samples, FrameKeys(profile, Kind::kFunction), {direction});
 }
 
 CallTree around(const Profile& profile, Direction direction, std::string_view name) {
@@ -295,10 +296,57 @@ TEST_CASE("call tree: from the root, from the leaf, and by groups") {
         "[main.loop 0/1 [[no mapping] 1/1]]]");
   std::vector<SampleKeys> groups = {sample_keys(profile, profile.samples, {Kind::kProcess})};
   CHECK(text_of(call_tree(profile, profile.samples, FrameKeys(profile, Kind::kModule),
-                          Direction::kFromRoot, groups)) ==
+                          TreeShape(), groups)) ==
         "all 0/8 [demo (42) 0/7 [demo 5/7 [libc.so.6 0/2 [[kernel] 2/2]]], "
         "a; b (7) 0/1 [[no mapping] 0/1 [demo 1/1]]]");
   CHECK(text_of(tree_of(Profile())) == "all 0/0");
+}
+
+// "ABAB" as "A2 B2".
+std::string folded(std::string_view calls) {
+  std::vector<CallStep> path;
+  for (char c : calls)
+    path.push_back({.key = KeyId{static_cast<uint32_t>(c - 'A')},
+                    .place = static_cast<uint32_t>(path.size())});
+  RecursionFolder folder(26);
+  folder.fold(path);
+  std::string text;
+  for (const CallStep& step : path) {
+    char name = static_cast<char>('A' + to_index(step.key));
+    CHECK(calls[step.place] == name);
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", name,
+                        step.times > 1 ? std::to_string(step.times) : "");
+  }
+  return text;
+}
+
+TEST_CASE("recursion: calls that follow each other again are there once") {
+  CHECK(folded("") == "");
+  CHECK(folded("ABC") == "A B C");
+  CHECK(folded("AAAB") == "A3 B");
+  CHECK(folded("XABABABY") == "X A3 B3 Y");
+  CHECK(folded("ABABA") == "A2 B2 A");
+  CHECK(folded("AABAAAB") == "A5 B2");  // a cycle whose first calls itself
+  CHECK(folded("ABCAB") == "A B C A B");
+  CHECK(folded("ABCDABCDABCE") == "A2 B2 C2 D2 A B C E");
+  std::string seventeen = "ABCDEFGHIJKLMNOPQ";
+  CHECK(folded(seventeen + seventeen).size() == 2 * 34 - 1);  // too many in turn
+}
+
+TEST_CASE("recursion: a folded tree says how deep it was, a profile keeps the innermost") {
+  Profile profile = make_demo_profile();
+  FrameKeys keys(profile, Kind::kFunction);
+  CallTree tree = call_tree(profile, profile.samples, keys, {Direction::kFromRoot, true});
+  std::string texts;
+  for (size_t i = 1; i < tree.nodes.size(); i++)
+    texts += tree.text_of(tree.nodes[i]) + "\n";
+  CHECK(texts.find("main.loop ×2\n") != texts.npos);
+  std::string before = rows_of(profile, Kind::kFunction);
+  fold_recursion(profile);
+  CHECK(rows_of(profile, Kind::kFunction) == before);
+  CHECK(text_of(tree_of(profile)) ==
+        "all 0/8 [main.main 0/7 [main.process 0/7 [main.compute 5/5, "
+        "[stripped libc.so.6] 0/2 [write 2/2]]], [no mapping] 0/1 [main.loop 1/1]]");
 }
 
 TEST_CASE("call tree: what there is no room for is a gap, and all samples are there") {

@@ -36,12 +36,13 @@ public:
 
   std::vector<AnnotatedLine> write() && {
     write_title();
-    if (view_.amounts) {
+    if (view_.amounts)
       write_lines();
+    is_at_instructions_ = true;
+    if (view_.amounts && function_.range.size > 0)
       add({.kind = AnnotatedLine::Kind::kTitle,
            .text = "address  instruction",
            .style = Style::kTitle});
-    }
     std::span<const Call> before;
     for (size_t i = 0; i < function_.instructions.size(); i++) {
       const AnnotatedInstruction& instruction = function_.instructions[i];
@@ -58,13 +59,17 @@ public:
 private:
   void write_title() {
     std::string name = shown_name(function_.range.name, function_.source, view_);
-    std::string text = fmt::format("  {:#x}, {} bytes", to_integer(function_.range.address),
-                                   with_commas(function_.range.size));
+    std::vector<std::string> facts;
+    if (function_.range.size > 0)
+      facts = {fmt::format("{:#x}", to_integer(function_.range.address)),
+               with_commas(function_.range.size) + " bytes"};
     if (view_.amounts) {
-      text += fmt::format(", self {}, total {}", shown_amount(function_.samples.self),
-                          shown_amount(function_.samples.total));
+      facts.push_back("self " + shown_amount(function_.samples.self));
+      facts.push_back("total " + shown_amount(function_.samples.total));
     }
-    add({.head = std::move(name), .head_style = Style::kTitle, .text = std::move(text)});
+    add({.head = std::move(name),
+         .head_style = Style::kTitle,
+         .text = "  " + joined(facts, ", ")});
   }
 
   // "1.31 s (38.0 %)".
@@ -81,6 +86,8 @@ private:
       if (!instruction.calls.empty() && instruction.calls.back().line != 0)
         lines.try_emplace(std::pair(std::string(instruction.calls.back().file),
                                     instruction.calls.back().line));
+    for (const auto& [place, samples] : lines)
+      hottest_line_ = std::max(hottest_line_, samples.total);
     std::string_view file;
     uint32_t last = 0;
     for (const auto& [place, samples] : lines) {
@@ -98,17 +105,20 @@ private:
       write_line(file, place.second, samples);
       last = place.second;
     }
-    if (!lines.empty())
+    if (!lines.empty() && function_.range.size > 0)
       add({});
   }
 
   void write_line(std::string_view file, uint32_t line, SelfAndTotal samples) {
-    std::string start = fmt::format("{:>6}  ", line);
+    bool is_hottest = samples.total > 0 && samples.total == hottest_line_;
+    std::string start = fmt::format("{}{:>5}  ", is_hottest ? '>' : ' ', line);
     auto source = view_.sources->line(file, line);
+    if (source && !source->empty())
+      start += fitting(*source, start.size());
+    else
+      start.erase(start.find_last_not_of(' ') + 1);
     if (source || samples.total > 0)
-      add({.kind = AnnotatedLine::Kind::kCode,
-           .samples = samples,
-           .text = start + fitting(source.value_or(""), start.size())});
+      add({.kind = AnnotatedLine::Kind::kCode, .samples = samples, .text = std::move(start)});
   }
 
   // Those that are not the same as before, each inside the one that it is inlined into.
@@ -212,11 +222,16 @@ private:
     return shown_name(known.empty() ? calls.back().function : known, *source, view_);
   }
 
-  void add(AnnotatedLine line) { lines_.push_back(std::move(line)); }
+  void add(AnnotatedLine line) {
+    line.is_of_instructions = is_at_instructions_;
+    lines_.push_back(std::move(line));
+  }
 
   const AnnotatedFunction& function_;
   const AnnotateView& view_;
   size_t width_;
+  bool is_at_instructions_ = false;  // behind the lines of the source
+  uint64_t hottest_line_ = 0;        // the largest total of a line
   std::vector<AnnotatedLine> lines_;
 };
 

@@ -33,7 +33,8 @@ struct AnnotatedInstruction {
 // Lines of source files, by the names of these.
 using SampledLines = std::map<std::pair<std::string, uint32_t>, SelfAndTotal>;
 
-// The code of one function. Borrows from its image.
+// The code of one function. Borrows from its image. Without code of its own, size 0, it has
+// lines alone.
 //
 // The instructions are those of its code, with what was inlined into it. Its samples and those
 // of its lines are the function's, as report and go tool pprof count them: wherever it was
@@ -70,7 +71,8 @@ struct AnnotatedLine {
     kInstruction,
   };
   Kind kind = Kind::kText;
-  SelfAndTotal samples = {};  // of kCode and kInstruction
+  bool is_of_instructions = false;  // or stands above such
+  SelfAndTotal samples = {};        // of kCode and kInstruction
   std::string head = {};
   Style head_style = Style::kPlain;
   std::string text = {};  // stands behind the head

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "images/recorded_binary.h"
+#include "output/amounts.h"
+#include "output/view_options.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// The source lines of functions of a profile, with what each has, as `gosym report --lines`
+// shows them: no code is read, so that all calls of a function are there, whoever has inlined
+// it.
+class FunctionLines {
+public:
+  // Both must live longer than this.
+  FunctionLines(const DebugFileOptions& files, const HeldFiles& held)
+      : files_(files), held_(held) {}
+
+  // Those of the functions that ViewOptions::function matches, in the order of their source.
+  std::string text(const Profile& profile, const ViewOptions& options, const Amounts& amounts);
+
+  // What is to be said of files that are not shown, or not as they were.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+  const DebugFileOptions& files_;
+  const HeldFiles& held_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace gosym
