@@ -27,6 +27,7 @@
 #include "proc/memory.h"
 #include "proc/process.h"
 #include "proc/setting.h"
+#include "record/keeper.h"
 #include "record/rights.h"
 #include "record/sampler.h"
 #include "record/snapshot.h"
@@ -131,13 +132,13 @@ void print_user() {
 }
 
 // Set up as for a recording of ourselves, but never started.
-Result<std::unique_ptr<Sampler>> try_sampler(SamplerKind kind,
+Result<std::unique_ptr<Sampler>> try_sampler(Keeper& keeper, SamplerKind kind,
                                              std::vector<EventType> events = {}) {
   SamplerOptions options;
   options.kind = kind;
   options.events = std::move(events);
   options.scope.pids = {static_cast<uint32_t>(getpid())};
-  return Sampler::open(options);
+  return Sampler::open(options, keeper);
 }
 
 void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>& sampler,
@@ -149,11 +150,12 @@ void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>
 }
 
 // Where nothing can be sampled by BPF there is one reason for both.
-void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Remedies& told) {
+void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Keeper& keeper,
+                   Remedies& told) {
   constexpr std::string_view kName = "waiting, by BPF";
   if (!bpf)
     return print_row(kName, "no");
-  auto waits = try_sampler(SamplerKind::kBpf, {off_cpu()});
+  auto waits = try_sampler(keeper, SamplerKind::kBpf, {off_cpu()});
   if (waits)
     print_row(kName, "yes");
   else
@@ -296,11 +298,12 @@ Result<int> diagnose() {
   print_system();
   print_user();
   print(stdout, "\nsampling\n");
-  auto bpf = try_sampler(SamplerKind::kBpf);
-  auto perf = try_sampler(SamplerKind::kPerf);
+  Keeper keeper;
+  auto bpf = try_sampler(keeper, SamplerKind::kBpf);
+  auto perf = try_sampler(keeper, SamplerKind::kPerf);
   Remedies told;
   print_sampler("anything, by BPF", bpf, told);
-  print_off_cpu(bpf, told);
+  print_off_cpu(bpf, keeper, told);
   print_sampler("own processes, by perf", perf, told);
   print_goroutines(told);
   print(stdout, "\nnaming\n");

@@ -114,6 +114,7 @@ Result<int> record(const RecordOptions& options) {
 
   // What to record and how, then whom. All that the user may have got wrong is found before
   // anything is written; a command is started, and held before its first instruction.
+  Keeper keeper;
   auto plan = make_plan(options);
   if (!plan)
     return std::move(plan).error();
@@ -125,7 +126,7 @@ Result<int> record(const RecordOptions& options) {
   // BPF where the kernel lets us, else perf events. The file is created only once a sampler is
   // open, so that a failure leaves an older recording as it was. Who asks for the end while it
   // is made gets a recording that ends in order.
-  auto sampler = open_sampler(*plan, options);
+  auto sampler = open_sampler(*plan, options, keeper);
   if (!sampler)
     return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);
@@ -141,9 +142,9 @@ Result<int> record(const RecordOptions& options) {
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
 
-  // From here on files of strangers are read: with no more rights than that takes. The command
-  // was made before, and keeps those of the user.
-  if (auto confined = confine_recorder(*targets, told_by_kernel()); !confined)
+  // From here on files of strangers are read: with no rights. The command was made before, and
+  // keeps those of the user.
+  if (auto confined = confine_recorder(*targets, keeper, told_by_kernel()); !confined)
     return std::move(confined).error();
 
   // Events are collected before the processes that run already are listed, or a mapping made in

@@ -138,12 +138,12 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
 }
 
 Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
-                                              const RecordOptions& options) {
+                                              const RecordOptions& options, Keeper& keeper) {
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
   std::unique_ptr<Sampler> sampler;
   if (!plan.is_wall_only) {
-    auto opened = Sampler::open(plan.sampler);
+    auto opened = Sampler::open(plan.sampler, keeper);
     if (!opened)
       return std::move(opened).error().context("cannot record");
     sampler = *std::move(opened);
@@ -156,12 +156,15 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                                 .may_begin_later = !options.command.empty()});
 }
 
-Result<> confine_recorder(const Targets& targets, const ReachablePaths& paths) {
+Result<> confine_recorder(Targets& targets, Keeper& keeper, const ReachablePaths& paths) {
   forbid_new_privileges();
+  if (auto started = keeper.start(targets.command ? targets.command->end_fd() : -1); !started)
+    return started;
+  if (targets.command)
+    targets.command->signal_by(keeper);
   if (auto made = make_helper_starter(); !made)
     return made;
-  enter(ProcessKind::kRecorder, paths,
-        targets.command ? static_cast<int>(targets.command->pid()) : 0);
+  enter(ProcessKind::kRecorder, paths);
   return Ok{};
 }
 

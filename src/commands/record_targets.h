@@ -7,6 +7,7 @@
 #include "base/unique_fd.h"
 #include "commands/record_options.h"
 #include "confine/process_kind.h"
+#include "record/keeper.h"
 #include "record/sampler.h"
 #include "record/target.h"
 #include "record/watch.h"
@@ -26,16 +27,16 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
 
 // What libbpf itself says is told only if it is asked for.
 Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
-                                              const RecordOptions& options);
+                                              const RecordOptions& options, Keeper& keeper);
 
 // From here on signals are ours, and end what is there of a recording in order; before, one
 // ends us while an output waits for its reader. `parent` is who started us.
 Result<Watch> open_watch(UniqueFd parent, Targets& targets);
 
-// Gives up the rights that taking samples needs no more, once all is open; helpers keep those
-// to look at processes and their files. `paths`: what it opens itself; if nothing is to be
-// read, all may be.
-Result<> confine_recorder(const Targets& targets, const ReachablePaths& paths);
+// Gives up all rights, once all is open: the keeper is started, which keeps those to sample,
+// and helpers keep those to look at processes and their files. `paths`: what it opens itself;
+// if nothing is to be read, all may be.
+Result<> confine_recorder(Targets& targets, Keeper& keeper, const ReachablePaths& paths);
 
 // Samples are taken: lets the command run, and the time that was asked for.
 Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns);

@@ -243,6 +243,7 @@ GroupBy group_by_of_top(const TopOptions& options, const TopPlan& plan) {
 Result<int> top(TopOptions& options) {
   raise_file_limit();
   UniqueFd parent = open_parent();
+  Keeper keeper;
   auto plan = make_top_plan(options);
   if (!plan)
     return std::move(plan).error();
@@ -258,7 +259,7 @@ Result<int> top(TopOptions& options) {
     return std::move(targets).error();
   plan->record.sampler.scope = targets->scope;
 
-  auto sampler = open_sampler(plan->record, options.record);
+  auto sampler = open_sampler(plan->record, options.record, keeper);
   if (!sampler)
     return std::move(sampler).error();
   const Sampler& opened = **sampler;
@@ -279,7 +280,7 @@ Result<int> top(TopOptions& options) {
     written.push_back(options.save.find('/') == options.save.npos
                           ? "."
                           : std::filesystem::path(options.save).parent_path().string());
-  if (auto confined = confine_recorder(*targets, {.written = written}); !confined)
+  if (auto confined = confine_recorder(*targets, keeper, {.written = written}); !confined)
     return std::move(confined).error();
   if (auto started = recording.start(); !started)
     return std::move(started).error();

@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -52,12 +53,16 @@ ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd) {
   return received;
 }
 
-void close_all_but(int kept) {
-  constexpr unsigned kFirst = STDERR_FILENO + 1;
-  auto place = static_cast<unsigned>(kept);
-  if (place > kFirst)
-    close_range(kFirst, place - 1, 0);
-  close_range(place + 1, UINT32_MAX, 0);
+void close_all_but(std::vector<int> kept) {
+  std::ranges::sort(kept);
+  unsigned next = 0;
+  for (int fd : kept) {
+    auto place = static_cast<unsigned>(fd);
+    if (place > next)
+      close_range(next, place - 1, 0);
+    next = place + 1;
+  }
+  close_range(next, UINT32_MAX, 0);
 }
 
 }  // namespace gosym

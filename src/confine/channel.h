@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -17,8 +18,8 @@ bool send_bytes(int channel, const void* message, size_t size, int fd);
 // How many there were; -1: none, the other end is closed or errno says why.
 ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd);
 
-// Closes all descriptors but standard ones and this.
-void close_all_but(int kept);
+// Closes all other descriptors.
+void close_all_but(std::vector<int> kept);
 
 template <class Message>
 bool send_message(int channel, const Message& message, size_t size, int fd) {

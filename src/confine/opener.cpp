@@ -562,7 +562,7 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
     // A reader of our standard output is not to wait for one that is left behind.
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       dup2(theirs.get(), stream);
-    close_all_but(STDERR_FILENO);
+    close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
     FoundBefore found(files);
     enter(ProcessKind::kOpener);
     found.keep_unreachable();

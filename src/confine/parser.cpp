@@ -250,7 +250,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   if (pid > 0) {
     start_openers(of_openers, files);
     // Whoever serves the parser by another descriptor of ours is to see when that ends.
-    close_all_but(to_parser.get());
+    close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, to_parser.get()});
     enter(ProcessKind::kFront);
     Front(pid, std::move(to_parser), pager, files.has_exports).run();
   }

@@ -25,11 +25,10 @@ constexpr uint64_t kToLook = uint64_t{1} << CAP_SYS_PTRACE |
                              uint64_t{1} << CAP_DAC_READ_SEARCH |
                              uint64_t{1} << CAP_CHECKPOINT_RESTORE;
 
-// To take samples, also of CPUs that come later: CAP_BPF for their rings, which Linux
-// before 5.19 wants for each use of a map as well. To signal a command that has changed its
-// user.
-constexpr uint64_t kToRecord = uint64_t{1} << CAP_BPF | uint64_t{1} << CAP_PERFMON |
-                               uint64_t{1} << CAP_SYSLOG | uint64_t{1} << CAP_KILL;
+// To take samples of CPUs that come later: CAP_BPF for their rings, which Linux before 5.19
+// wants for each use of a map as well. To signal a command that has changed its user.
+constexpr uint64_t kToSignal = uint64_t{1} << CAP_KILL;
+constexpr uint64_t kToSample = uint64_t{1} << CAP_BPF | uint64_t{1} << CAP_PERFMON | kToSignal;
 
 constexpr ProcessRow kProcessRows[] = {
     {.kind = ProcessKind::kFront,
@@ -91,9 +90,17 @@ constexpr ProcessRow kProcessRows[] = {
     {.kind = ProcessKind::kRecorder,
      .name = "recorder",
      .task = "takes samples, reads binaries",
-     .capabilities = kToRecord,
+     .capabilities = kNoCapability,
      .filter = CallFilter::kRecording,
      .paths = PathFilter::kToRead,
+     .may_execute = false,
+     .has_sockets = false},
+    {.kind = ProcessKind::kKeeper,
+     .name = "keeper",
+     .task = "opens events for the recorder",
+     .capabilities = kToSample,
+     .filter = CallFilter::kKeeping,
+     .paths = PathFilter::kGiven,
      .may_execute = false,
      .has_sockets = false},
 };
@@ -112,14 +119,15 @@ Enforced enforced_here() {
   return {.has_filters = has_call_filters(), .landlock_version = landlock_version()};
 }
 
-void enter(ProcessKind kind, const ReachablePaths& paths, int signalled) {
+void enter(ProcessKind kind, const ReachablePaths& paths) {
   const ProcessRow& row = row_of(kind);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);
   PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
-                  /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty());
+                  /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty(),
+                  /*may_signal=*/(row.capabilities & kToSignal) != 0);
   // Whose paths no opener takes has to open them itself.
-  bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter, signalled);
+  bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter);
   if (has_filter || row.paths != PathFilter::kRefused)
     rules.apply();
   on_entered(kind);

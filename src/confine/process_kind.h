@@ -21,6 +21,7 @@ enum class ProcessKind : uint8_t {
   kFinder,
   kReader,
   kRecorder,
+  kKeeper,
 };
 
 // System calls, as seccomp(2) lets them through.
@@ -31,7 +32,8 @@ enum class CallFilter : uint8_t {
   kParsing,    // those alone that computing takes; what has a path is asked of an opener
   kStarting,   // none by which one changes others or executes a program
   kReading,    // those alone that computing takes, and to read the memory of others
-  kRecording,  // none by which one changes or starts others, loads a program, or connects
+  kRecording,  // none by which one changes, starts, signals or samples others, or connects
+  kKeeping,    // those alone that computing takes, and to sample and signal others
 };
 
 // Paths, as landlock(7) lets them through.
@@ -72,9 +74,8 @@ struct ReachablePaths {
 };
 
 // Applies a row to this process, for good. No other thread of it may run yet. What the kernel
-// cannot enforce is left out. `signalled`: a process that a recorder may send signals to; 0:
-// none.
-void enter(ProcessKind kind, const ReachablePaths& paths = {}, int signalled = 0);
+// cannot enforce is left out.
+void enter(ProcessKind kind, const ReachablePaths& paths = {});
 
 // Called when a row has been applied; does nothing. Tests have one of their own, which acts as
 // who has taken the process over.

@@ -1,6 +1,7 @@
 #include "confine/system_calls.h"
 
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -304,12 +305,17 @@ constexpr int kOfFetching[] = {SCMP_SYS(socket),  SCMP_SYS(socketpair), SCMP_SYS
                                SCMP_SYS(accept4), SCMP_SYS(mkdir),      SCMP_SYS(mkdirat),
                                SCMP_SYS(rmdir),   SCMP_SYS(fchmod),     SCMP_SYS(fchmodat)};
 
-// One who records uses BPF maps and events that are open, and opens those of a CPU that comes.
-constexpr int kOfRecording[] = {SCMP_SYS(bpf), SCMP_SYS(perf_event_open),
-                                SCMP_SYS(sched_setattr), SCMP_SYS(kill)};
-// Commands of bpf(2) that load programs, attach, or open what others have made.
-constexpr uint64_t kBpfOfOthers[] = {5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 16, 17,
-                                     18, 19, 20, 23, 29, 30, 31, 32, 34, 35, 36};
+// One who records asks for short turns on the CPU.
+constexpr int kOfRecording[] = {SCMP_SYS(sched_setattr)};
+
+// One who keeps the rights to sample makes BPF maps and uses those that are open; he loads no
+// program, attaches none, and opens nothing that others have made.
+constexpr Harmless kOfKeeping[] = {{SCMP_SYS(bpf), 0, kInt, BPF_MAP_CREATE},
+                                   {SCMP_SYS(bpf), 0, kInt, BPF_MAP_LOOKUP_ELEM},
+                                   {SCMP_SYS(bpf), 0, kInt, BPF_MAP_UPDATE_ELEM},
+                                   {SCMP_SYS(bpf), 0, kInt, BPF_MAP_DELETE_ELEM},
+                                   {SCMP_SYS(bpf), 0, kInt, BPF_MAP_GET_NEXT_KEY}};
+constexpr int kSamplingOthers[] = {SCMP_SYS(perf_event_open), SCMP_SYS(pidfd_send_signal)};
 
 // One who starts processes that look into others: what he, or they, need of the above.
 constexpr int kOfStarting[] = {SCMP_SYS(fork),   SCMP_SYS(vfork),
@@ -327,8 +333,11 @@ bool add(const CallRules& filter, uint32_t action, const Harmless& rule) {
 bool add_parsing(const CallRules& filter, CallFilter wanted) {
   bool is_done = true;
   bool has_openers = wanted == CallFilter::kParsing;
-  for (int call : kComputing)
+  auto allow = [&](int call) {
     is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0) == 0;
+  };
+  for (int call : kComputing)
+    allow(call);
   for (const Harmless& rule : kHarmless)
     is_done &= add(filter, SCMP_ACT_ALLOW, rule);
   if (has_openers) {
@@ -336,9 +345,13 @@ bool add_parsing(const CallRules& filter, CallFilter wanted) {
       is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_TRAP, call, 0) == 0;
     for (const Harmless& rule : kWithPathsIf)
       is_done &= add(filter, SCMP_ACT_TRAP, rule);
+  } else if (wanted == CallFilter::kReading) {
+    allow(SCMP_SYS(process_vm_readv));
   } else {
-    is_done &=
-        seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(process_vm_readv), 0) == 0;
+    for (const Harmless& rule : kOfKeeping)
+      is_done &= add(filter, SCMP_ACT_ALLOW, rule);
+    for (int call : kSamplingOthers)
+      allow(call);
   }
   // To end by a signal, as abort(3) does, and to stop.
   for (int call : {SCMP_SYS(kill), SCMP_SYS(tgkill)})
@@ -357,7 +370,7 @@ std::span<const int> exceptions_of(CallFilter wanted) {
                                           : std::span<const int>();
 }
 
-bool add_refusing(const CallRules& filter, CallFilter wanted, int signalled) {
+bool add_refusing(const CallRules& filter, CallFilter wanted) {
   bool is_done = true;
   bool is_fetching = wanted == CallFilter::kFetching;
   bool is_starting = wanted == CallFilter::kStarting;
@@ -385,11 +398,8 @@ bool add_refusing(const CallRules& filter, CallFilter wanted, int signalled) {
   // Limits and signals of another.
   refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
   refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
-  if (is_recording) {
-    refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(signalled), 0}, SCMP_SYS(kill));
-    for (uint64_t command : kBpfOfOthers)
-      refuse_unless({0, SCMP_CMP_EQ, command, 0}, SCMP_SYS(bpf));
-  }
+  if (is_recording)
+    refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(sched_setattr));
   // Input of the terminal, as if it had been typed.
   refuse_unless({1, SCMP_CMP_MASKED_EQ, kInt, TIOCSTI}, SCMP_SYS(ioctl));
   return is_done;
@@ -402,15 +412,16 @@ bool has_call_filters() {
   return !kIsSanitized && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &trap) == 0;
 }
 
-bool load_call_filter(CallFilter wanted, int signalled) {
-  bool is_parsing = wanted == CallFilter::kParsing || wanted == CallFilter::kReading;
+bool load_call_filter(CallFilter wanted) {
+  bool is_parsing = wanted == CallFilter::kParsing || wanted == CallFilter::kReading ||
+                    wanted == CallFilter::kKeeping;
   CallRules filter(seccomp_init(is_parsing ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW),
                    seccomp_release);
   if (!filter || !has_call_filters())
     return false;
   // The fewest comparisons for each call, of which a report makes ten thousands.
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  return (is_parsing ? add_parsing(filter, wanted) : add_refusing(filter, wanted, signalled)) &&
+  return (is_parsing ? add_parsing(filter, wanted) : add_refusing(filter, wanted)) &&
          seccomp_load(filter.get()) == 0;
 }
 

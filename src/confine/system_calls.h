@@ -10,7 +10,7 @@ bool has_call_filters();
 // By parsers, calls with a path raise SIGSYS: an opener takes them (opener.h).
 //
 // Of this process, for good, and of what it starts; it must have PR_SET_NO_NEW_PRIVS. False: it
-// cannot be, and none is. `signalled`: as enter() has it.
-bool load_call_filter(CallFilter filter, int signalled = 0);
+// cannot be, and none is.
+bool load_call_filter(CallFilter filter);
 
 }  // namespace gosym

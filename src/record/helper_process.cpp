@@ -1,7 +1,6 @@
 #include "record/helper_process.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "confine/channel.h"
+#include "confine/child.h"
 #include "confine/process_kind.h"
 #include "proc/process.h"
 #include "record/files/file_helper.h"
@@ -34,32 +34,8 @@ constexpr uint64_t kPatienceForStart = 10'000'000'000;
 
 uint32_t only_process = 0;  // 0: any
 
-// A child with one end of a channel and nothing else. -1: there can be none.
-template <class Run>
-int start_child(UniqueFd& channel, Run run) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return -1;
-  channel = UniqueFd(ends[0]);
-  UniqueFd theirs(ends[1]);
-  int parent = getpid();
-  int pid = fork();
-  if (pid != 0)
-    return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent)
-    _exit(1);
-  // What the user sends to end a recording is for the recorder.
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    ::signal(signal, SIG_IGN);
-  dup2(theirs.get(), 0);
-  close_range(1, UINT32_MAX, 0);
-  run(0);
-  _exit(0);
-}
-
 int start_helper(HelperKind kind, UniqueFd& channel) {
-  return start_child(channel,
+  return start_child(channel, {},
                      kind == HelperKind::kFiles ? FileHelper::serve : MemoryHelper::serve);
 }
 
@@ -211,7 +187,7 @@ bool HelperProcess::wait_for_answer() {
 Result<> make_helper_starter(uint32_t only_pid) {
   only_process = only_pid;
   UniqueFd channel;
-  if (start_child(channel, serve_starter) < 0)
+  if (start_child(channel, {}, serve_starter) < 0)
     return system_error("cannot start a process", errno);
   starter = std::move(channel);
   return Ok{};

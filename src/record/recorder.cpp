@@ -89,7 +89,8 @@ Recorder::Recorder(const SamplerOptions& options, Sampler& sampler, RecordingSin
       sink_(sink),
       live_tids_(options_.scope.tids),
       archive_(options_.has_user ? archive : ArchiveChoice{ArchiveMode::kNone}, helper_),
-      max_size_(max_size) {
+      max_size_(max_size),
+      kallsyms_(options_.has_kernel ? open_kernel_symbols() : UniqueFd()) {
   for (uint32_t pid : target_processes(options_.scope))
     processes_[pid].is_followed = true;
 }
@@ -106,7 +107,8 @@ Result<> Recorder::start() {
   snapshot_cgroups();
   snapshot_processes();
   if (options_.has_kernel)
-    kernel_symbols_ = KernelSymbols(read_kernel_symbols());
+    kernel_symbols_ = KernelSymbols(read_kernel_symbols(kallsyms_.get()));
+  kallsyms_ = UniqueFd();
   if (auto written = write(); !written)
     return written;
   sampling_since_ = monotonic_ns();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
 #include "record/held_events.h"
@@ -232,7 +233,9 @@ private:
   std::vector<StackWord> words_;  // scratch of select_words()
   SettledStack settled_;          // scratch of on_sample(): of the sample, if it was changed
 
-  // Read before the first sample: it takes a tenth of a second, in which a ring could fill.
+  // Opened as long as there are the rights for it, and read before the first sample: it takes a
+  // tenth of a second, in which a ring could fill.
+  UniqueFd kallsyms_;
   KernelSymbols kernel_symbols_;
   bool has_kernel_samples_ = false;
   uint64_t start_time_ = 0;      // from here on changes of processes are events

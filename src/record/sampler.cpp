@@ -62,7 +62,7 @@ Result<> check_events(const SamplerOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
+Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options, Keeper& keeper) {
   // A process may have thousands of threads and CPUs, each with its event.
   raise_file_limit();
   if (auto enough = check_file_limit(); !enough)
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options) {
     return std::move(has_all_cpus).error();
   if (options.kind == SamplerKind::kPerf)
     return CallChainSampler::open(options, "");
-  auto bpf = BpfSampler::open(options);
+  auto bpf = BpfSampler::open(options, keeper);
   if (bpf || bpf.error().exit_status() != kUnsupported || options.kind == SamplerKind::kBpf ||
       (options.scope.pids.empty() && options.scope.tids.empty()) || !has_all_cpus ||
       needs_bpf(options))

@@ -17,6 +17,8 @@
 
 namespace gosym {
 
+class Keeper;
+
 // What is relied on to find the callers of user code: the chain of frame pointers, in all
 // stacks but their tops; the words of the stack; or the latter only for stacks whose chain does
 // not lead to the root of a goroutine.
@@ -122,7 +124,9 @@ public:
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.
-  static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options);
+  // What takes rights is done by the keeper, which must outlive it, from the moment on when
+  // that is started.
+  static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options, Keeper& keeper);
 
   Sampler() = default;
   virtual ~Sampler() = default;

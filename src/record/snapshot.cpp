@@ -64,7 +64,11 @@ std::string own_vdso() {
 }
 
 std::string read_kernel_symbols() {
-  return read_kernel_symbols(UniqueFd(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC)).get());
+  return read_kernel_symbols(open_kernel_symbols().get());
+}
+
+UniqueFd open_kernel_symbols() {
+  return UniqueFd(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
 }
 
 std::string read_kernel_symbols(int kallsyms) {

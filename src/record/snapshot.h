@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "proc/maps.h"
 #include "record/perf/sideband_record.h"
 
@@ -33,6 +34,7 @@ std::string own_vdso();
 // The text of /proc/kallsyms; without any symbol for Kallsyms if it hides the addresses from
 // us.
 std::string read_kernel_symbols();
+UniqueFd open_kernel_symbols();
 // For the file, which is open; what it shows is up to the rights of who opened it.
 std::string read_kernel_symbols(int kallsyms);
 

@@ -23,6 +23,7 @@
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "proc/users.h"
+#include "record/keeper.h"
 
 namespace gosym {
 
@@ -238,7 +239,10 @@ Result<> HeldCommand::release() {
 }
 
 void HeldCommand::send(int signal) const {
-  kill(pid_, signal);
+  if (keeper_)
+    keeper_->signal_command(signal);
+  else
+    kill(pid_, signal);
 }
 
 int HeldCommand::wait() const {

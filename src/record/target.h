@@ -12,6 +12,8 @@
 
 namespace gosym {
 
+class Keeper;
+
 // Readable once the process has ended. Fails where no process of that number runs.
 Result<UniqueFd> open_process(uint32_t pid);
 bool has_ended(const UniqueFd& process);
@@ -53,7 +55,9 @@ public:
   // Fails if the kernel refuses to execute the file.
   Result<> release();
 
+  // By the keeper, if one was named, which must outlive this.
   void send(int signal) const;
+  void signal_by(Keeper& keeper) { keeper_ = &keeper; }
 
   // Waits for the end: the exit status, or 128 + n if it died of signal n.
   int wait() const;
@@ -63,6 +67,7 @@ private:
       : pid_(pid), end_(std::move(end)), channel_(std::move(channel)) {}
 
   int pid_;
+  Keeper* keeper_ = nullptr;
   UniqueFd end_;
   UniqueFd channel_;  // we write a byte to release it; it writes errno if exec fails
 };

@@ -153,18 +153,20 @@ def running():
         process.wait()
 
 
-# Attacks that are the task of a process: the parser of a process's files sees its own program.
-TASKS = {"parser": set(), "reader": {"memory"}, "recorder": {"perf"}}
+RECORD = ["record", "-q", "-d", "1s", "-o", WORK / "attacked.raw"]
+ON_CPU, WALL = [*RECORD, "-p"], [*RECORD, "--wall", "-p"]
+# Commands that have such a process, and attacks that are its task: the parser of a process's files sees
+# its own program.
+LOOKERS = {"parser": ([["goroutines"], ["resolve", "0x400000", "--pid"]], set()),
+           "reader": ([["goroutines"], WALL], {"memory"}),
+           "recorder": ([ON_CPU, WALL], set()),
+           "keeper": ([ON_CPU], {"perf"})}
 
 
 def taken_over_beside_a_process():
     """Those that look at a process that runs, for whoever names its code."""
-    for name, tasks in TASKS.items():
-        for number, words in enumerate((["goroutines"], ["resolve", "0x400000", "--pid"],
-                                        ["record", "-q", "-d", "1s", "--wall", "-o", WORK / "wall.raw", "-p"])):
-            if (name, words[0]) in (("reader", "resolve"), ("parser", "record")) or \
-                    (name == "recorder") != (words[0] == "record" and name != "reader"):
-                continue
+    for name, (attacked, tasks) in LOOKERS.items():
+        for number, words in enumerate(attacked):
             told = WORK / f"told-{name}-{number}"
             with attacked_place(), sleeping() as victim, running() as pid:
                 done = taken([*words, pid], check=False, GOSYM_TAKEN_OVER=name, GOSYM_VICTIM=victim,
@@ -172,8 +174,8 @@ def taken_over_beside_a_process():
                 in_etc(victim).unlink(missing_ok=True)
             tried, won = outcomes(name, told_in(told))
             assert tried > 20, (words, name, tried, done)
-            if name == "recorder":  # from Linux 6.15 on CAP_PERFMON reads these
-                won -= {"read-environment"} | by_path()
+            if name == "recorder":
+                won -= by_path()
             assert won == tasks, (words, name, won)
 
 

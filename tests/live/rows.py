@@ -231,7 +231,7 @@ def check(who, title, name, seen):
     row = table()[name]
     wanted = bits(row) & of_user(who)
     # Whoever uses those of the file for sampling alone has none of them elsewhere.
-    allowed = {wanted} if who != "copy" or name == "recorder" else {wanted, 0}
+    allowed = {wanted} if who != "copy" or name == "keeper" else {wanted, 0}
     assert seen.capabilities in allowed, (who, title, name, names_of(seen.capabilities), row)
     assert seen.no_new_privs == "1", (who, title, name)
     assert (seen.seccomp == "2") == ("seccomp" in row), (who, title, name, seen, row)

@@ -53,4 +53,9 @@ TEST_CASE("processes: who parses has nothing") {
   CHECK_FALSE(row.has_sockets);
 }
 
+TEST_CASE("processes: who reads samples and binaries has no capability") {
+  CHECK(row_of(ProcessKind::kRecorder).capabilities == 0);
+  CHECK(row_of(ProcessKind::kKeeper).filter == CallFilter::kKeeping);
+}
+
 }  // namespace gosym::confine_test

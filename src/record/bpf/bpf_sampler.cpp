@@ -67,13 +67,6 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, GOSYM_MIN_RING_SIZE, limit));
 }
 
-Result<UniqueFd> create_ring(uint32_t size) {
-  UniqueFd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "samples", 0, 0, size, nullptr));
-  if (!map)
-    return denied_bpf_memory("cannot create a ring buffer", errno);
-  return map;
-}
-
 // The frames of the user as the stack has them: the outer ones were kept in a ring.
 std::vector<uint64_t> unrolled(std::span<const uint64_t> frames, uint32_t missing) {
   std::vector<uint64_t> stack(frames.begin(), frames.end());
@@ -160,10 +153,11 @@ Result<> insert(const bpf_map* map, uint32_t key) {
 
 }  // namespace
 
-Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options) {
+Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options,
+                                                  Keeper& keeper) {
   if (auto usable = check_kernel(); !usable)
     return std::move(usable).error();
-  std::unique_ptr<BpfSampler> sampler(new BpfSampler(options));
+  std::unique_ptr<BpfSampler> sampler(new BpfSampler(options, keeper));
   if (auto loaded = sampler->load(); !loaded)
     return std::move(loaded).error();
   auto events = choose_events(options);
@@ -184,7 +178,9 @@ Result<std::unique_ptr<Sampler>> BpfSampler::open(const SamplerOptions& options)
   return std::unique_ptr<Sampler>(std::move(sampler));
 }
 
-BpfSampler::~BpfSampler() = default;
+BpfSampler::~BpfSampler() {
+  keeper_.forget_all();
+}
 
 Result<> BpfSampler::load() {
   VerifierLog log;
@@ -194,10 +190,10 @@ Result<> BpfSampler::load() {
   configure();
   // A ring for each CPU. Kernels before 5.10 take only rings as large as the one that the map
   // was made with.
-  auto ring = create_ring(ring_size_);
+  UniqueFd ring = create_ring(ring_size_);
   if (!ring)
-    return std::move(ring).error();
-  bpf_map__set_inner_map_fd(bpf_->maps.rings, ring->get());
+    return denied_bpf_memory("cannot create a ring buffer", errno);
+  bpf_map__set_inner_map_fd(bpf_->maps.rings, ring.get());
   auto cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
   for (bpf_map* map : {bpf_->maps.rings, bpf_->maps.scratch})
     bpf_map__set_max_entries(map, cpu_count);
@@ -208,7 +204,24 @@ Result<> BpfSampler::load() {
   // The perf event programs are not among those that this attaches.
   if (int status = sampler_bpf__attach(bpf_.get()); status != 0)
     return denied_or_failed("cannot attach to the scheduler's trace points", -status);
+  if (auto shared = share_maps(); !shared)
+    return shared;
   return add_targets();
+}
+
+// What is read often is mapped; the keeper has the others.
+Result<> BpfSampler::share_maps() {
+  const bpf_map* counters = bpf_->maps.counters;
+  counters_ = MappedPart(bpf_map__fd(counters),
+                         sizeof(gosym_counters) * size_t{bpf_map__max_entries(counters)},
+                         PROT_READ | PROT_WRITE);
+  if (!counters_)
+    return system_error("cannot map the counters", errno);
+  for (const bpf_map* map : {bpf_->maps.target_pids, bpf_->maps.target_tids, bpf_->maps.ending})
+    keeper_.keep_map(map, Keeper::MapUse::kRead);
+  keeper_.keep_map(bpf_->maps.go_programs, Keeper::MapUse::kChange);
+  keeper_.keep_rings(bpf_->maps.rings, ring_size_);
+  return Ok{};
 }
 
 void BpfSampler::configure() {
@@ -229,7 +242,7 @@ Result<> BpfSampler::open_waits() {
   if (event == options_.events.end())
     return Ok{};
   auto index = static_cast<uint32_t>(event - options_.events.begin());
-  auto waits = WaitSampler::open(*bpf_, options_, index, ring_size_);
+  auto waits = WaitSampler::open(*bpf_, keeper_, options_, index, ring_size_);
   if (!waits)
     return std::move(waits).error();
   waits_ = *std::move(waits);
@@ -278,9 +291,9 @@ Result<> BpfSampler::open_sideband() {
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   bool has_cgroups_only = !scope.cgroups.empty() && pids.empty();
   bool is_for_all = scope.is_system_wide || (!scope.cgroups.empty() && !pids.empty());
-  auto sideband = is_for_all         ? Sideband::open_for_all()
-                  : has_cgroups_only ? Sideband::open_for_cgroups(scope.cgroups)
-                                     : Sideband::open_for(pids);
+  auto sideband = is_for_all         ? Sideband::open_for_all(keeper_)
+                  : has_cgroups_only ? Sideband::open_for_cgroups(keeper_, scope.cgroups)
+                                     : Sideband::open_for(keeper_, pids);
   if (!sideband)
     return std::move(sideband).error();
   sideband_ = *std::move(sideband);
@@ -293,6 +306,7 @@ void BpfSampler::set_ticks() {
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
   auto clock_count = static_cast<size_t>(std::ranges::count_if(events_, is_clock));
   slow_timers_ = slow_timer_count(limit.rlim_cur, wanted_cpus().size(), clock_count);
+  shift_ = std::random_device()() / (std::random_device::max() + 1.0);
   for (size_t i = 0; i < events_.size(); i++) {
     constexpr uint64_t kAlways = uint64_t{1} << 62;
     uint64_t tick = tick_of(events_[i], options_);
@@ -332,6 +346,15 @@ Result<> BpfSampler::open_events(uint32_t cpu) {
   return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
 }
 
+// Each CPU has periods of its own; but one that comes later those of the first, as no others
+// may be opened any more.
+double BpfSampler::shift_of(uint32_t index) const {
+  constexpr double kOfEvent = 0.7320508075688772;  // irrational, as the golden ratio
+  constexpr double kOfCpu = 0.41421356237309503;
+  size_t cpus_before = keeper_.is_started() ? 0 : opened_.size();
+  return shift_ + index * kOfEvent + static_cast<double>(cpus_before) * kOfCpu;
+}
+
 // One perf event, or the timers of a clock; none if the CPU is not online.
 Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cpu) {
   perf_event_attr attr = sampling_event(events_[index], options_);
@@ -342,8 +365,8 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
     forget_ticks(index, cpu);
   }
   std::vector<perf_event_attr> attrs = {attr};
-  double shift = std::random_device()() / (std::random_device::max() + 1.0);
-  for (uint64_t period : slow_timer_periods(tick, tick == 0 ? 0 : slow_timers_, shift)) {
+  for (uint64_t period :
+       slow_timer_periods(tick, tick == 0 ? 0 : slow_timers_, shift_of(index))) {
     attr.freq = 0;
     attr.sample_period = period;
     attrs.push_back(attr);
@@ -366,7 +389,9 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
 
 // None if the CPU is not online.
 Result<UniqueFd> BpfSampler::open_timer(perf_event_attr attr, uint32_t index, uint32_t cpu) {
-  UniqueFd event = open_perf_event(attr, cpu);
+  if (opened_.empty())
+    keeper_.keep_event(attr);
+  UniqueFd event = keeper_.open_event(attr, cpu);
   if (!event && errno == ENODEV)
     return event;
   if (!event)
@@ -382,51 +407,38 @@ Result<UniqueFd> BpfSampler::open_timer(perf_event_attr attr, uint32_t index, ui
 
 // They were while the CPU was there the last time.
 void BpfSampler::forget_ticks(uint32_t event, uint32_t cpu) const {
-  int counters = bpf_map__fd(bpf_->maps.counters);
-  uint32_t index = counter_index(event, cpu);
-  gosym_counters counts{};
-  if (bpf_map_lookup_elem(counters, &index, &counts) != 0 || counts.handover == 0)
-    return;
+  gosym_counters& counts = counters_at(event, cpu);
   counts.handover = 0;
   std::ranges::fill(counts.last_ticks, 0);
-  bpf_map_update_elem(counters, &index, &counts, BPF_ANY);
 }
 
 void BpfSampler::close_first_timers() {
   uint64_t now = first_timers_.empty() ? 0 : monotonic_ns();
   std::erase_if(first_timers_, [&](const FirstTimer& timer) {
-    gosym_counters counts = counts_of(timer.event, timer.cpu);
+    gosym_counters counts = counters_at(timer.event, timer.cpu);
     // Its last tick comes at that time, or a little later.
     uint64_t tick = bpf_->bss->tick_ns[timer.event];
     return counts.handover != 0 && now > counts.handover + tick;
   });
 }
 
-uint32_t BpfSampler::counter_index(uint32_t event, uint32_t cpu) {
-  return event * static_cast<uint32_t>(libbpf_num_possible_cpus()) + cpu;
-}
-
-// Zeros if they cannot be read.
-gosym_counters BpfSampler::counts_of(uint32_t event, uint32_t cpu) const {
-  gosym_counters counts{};
-  uint32_t index = counter_index(event, cpu);
-  bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counts);
-  return counts;
+gosym_counters& BpfSampler::counters_at(uint32_t event, uint32_t cpu) const {
+  size_t index = event * size_t{bpf_->rodata->cpu_count} + cpu;
+  return reinterpret_cast<gosym_counters*>(counters_.get())[index];
 }
 
 Result<> BpfSampler::open_ring(uint32_t cpu) {
-  auto map = create_ring(ring_size_);
+  UniqueFd map = keeper_.make_ring(cpu);
   if (!map)
-    return std::move(map).error();
-  int fd = map->get();
-  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.rings), &cpu, &fd, BPF_ANY) != 0)
-    return system_error("cannot install a ring buffer", errno);
-  Ring& ring = rings_[cpu];
-  ring.map = *std::move(map);
-  ring.reader = {ring_buffer__new(fd, on_sample, this, nullptr), ring_buffer__free};
-  if (!ring.reader)
+    return denied_bpf_memory("cannot create a ring buffer", errno);
+  auto ring = BpfRing::map(std::move(map), ring_size_);
+  if (!ring)
     return system_error("cannot map a ring buffer", errno);
-  return watch(fd);
+  epoll_event interest{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring->fd(), &interest) != 0)
+    return system_error("cannot watch a ring", errno);
+  rings_.emplace(cpu, *std::move(ring));
+  return Ok{};
 }
 
 gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code) {
@@ -451,13 +463,11 @@ gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code) {
 }
 
 void BpfSampler::set_go_program(const GoProgram& program, const MapEvent& code) {
-  uint32_t pid = code.pid;
-  gosym_go_program value = to_bpf(program, code);
-  bpf_map_update_elem(bpf_map__fd(bpf_->maps.go_programs), &pid, &value, BPF_ANY);
+  keeper_.put(bpf_->maps.go_programs, code.pid, to_bpf(program, code), BPF_ANY);
 }
 
 void BpfSampler::forget_go_program(uint32_t pid) {
-  bpf_map_delete_elem(bpf_map__fd(bpf_->maps.go_programs), &pid);
+  keeper_.remove(bpf_->maps.go_programs, pid);
 }
 
 Result<> BpfSampler::start() {
@@ -465,7 +475,7 @@ Result<> BpfSampler::start() {
     waits_->start();
   if (!is_started_) {
     charged_cpus_ = wanted_cpus();
-    charged_at_start_ = charged_time(options_.scope, charged_cpus_, *bpf_);
+    charged_at_start_ = charged_time(options_.scope, charged_cpus_, *bpf_, keeper_);
   }
   is_started_ = true;
   for (const auto& [cpu, events] : opened_)
@@ -490,7 +500,7 @@ void BpfSampler::stop() {
 }
 
 uint64_t BpfSampler::charged_since_start() const {
-  auto charged = charged_time(options_.scope, charged_cpus_, *bpf_);
+  auto charged = charged_time(options_.scope, charged_cpus_, *bpf_, keeper_);
   return charged && charged_at_start_ && *charged > *charged_at_start_
              ? *charged - *charged_at_start_
              : 0;
@@ -518,24 +528,13 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   return is_started_ ? start() : Ok{};
 }
 
-Result<> BpfSampler::watch(int ring) {
-  epoll_event interest{.events = EPOLLIN, .data = {}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring, &interest) != 0)
-    return system_error("cannot watch a ring", errno);
-  return Ok{};
-}
-
-// No more than a ring can hold at once: one that fills as fast as it is read would keep us here
-// for good.
 void BpfSampler::drain_samples(const Handler& handler) {
   close_first_timers();
   if (waits_)
     waits_->adapt(taken_waits());
   handler_ = &handler;
-  for (const auto& [cpu, ring] : rings_) {
-    left_to_drain_ = ring_size_;
-    ring_buffer__consume(ring.reader.get());
-  }
+  for (auto& [cpu, ring] : rings_)
+    ring.consume([this](Bytes record) { hand_over(record); });
   for (const std::string& record : std::exchange(open_waits_, {}))
     open_wait_count_ += hand_over(as_bytes(record)) ? 1 : 0;
   handler_ = nullptr;
@@ -547,7 +546,7 @@ uint64_t BpfSampler::taken_waits() const {
   for (const auto& [cpu, ring] : rings_)
     for (uint32_t i = 0; i < events_.size(); i++)
       if (events_[i].source == EventSource::kOffCpu) {
-        gosym_counters counts = counts_of(i, cpu);
+        gosym_counters counts = counters_at(i, cpu);
         taken += counts.stored + counts.lost;
       }
   return taken;
@@ -555,15 +554,6 @@ uint64_t BpfSampler::taken_waits() const {
 
 void BpfSampler::drain_events(std::vector<SidebandRecord>& records) {
   sideband_->drain(records);
-}
-
-// Called by libbpf: a C frame lies below, so nothing may be thrown across it. A negative result
-// ends the reading.
-int BpfSampler::on_sample(void* context, void* data, size_t size) noexcept {
-  auto& sampler = *static_cast<BpfSampler*>(context);
-  sampler.hand_over({static_cast<std::byte*>(data), size});
-  sampler.left_to_drain_ -= std::min<uint64_t>(size, sampler.left_to_drain_);
-  return sampler.left_to_drain_ == 0 ? -EAGAIN : 0;
 }
 
 bool BpfSampler::hand_over(Bytes record) const {
@@ -643,7 +633,7 @@ BpfSampler::Counters BpfSampler::counters() const {
                     charged_ns_};
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
-      gosym_counters counts = counts_of(i, cpu);
+      gosym_counters counts = counters_at(i, cpu);
       Sideband::Counts of_cpu = i == 0 ? sideband_->counts(cpu) : Sideband::Counts{};
       counters.cpus.push_back({.cpu = cpu,
                                .samples = counts.stored,

@@ -9,14 +9,15 @@
 
 #include "base/bytes.h"
 #include "base/unique_fd.h"
+#include "record/bpf/ring.h"
 #include "record/bpf/wait_sampler.h"
+#include "record/keeper.h"
 #include "record/perf/perf_event.h"
 #include "record/perf/sideband.h"
 #include "record/sampler.h"
 
 struct gosym_counters;
 struct gosym_go_program;
-struct ring_buffer;
 struct sampler_bpf;
 
 namespace gosym {
@@ -29,7 +30,7 @@ gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code);
 // it writes to a ring of that CPU.
 class BpfSampler : public Sampler {
 public:
-  static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options);
+  static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options, Keeper& keeper);
   ~BpfSampler() override;
 
   void set_go_program(const GoProgram& program, const MapEvent& code) override;
@@ -49,8 +50,10 @@ public:
   uint32_t cpu_count() const override { return static_cast<uint32_t>(opened_.size()); }
 
 private:
-  explicit BpfSampler(const SamplerOptions& options) : options_(options) {}
+  BpfSampler(const SamplerOptions& options, Keeper& keeper)
+      : keeper_(keeper), options_(options) {}
   Result<> load();
+  Result<> share_maps();
   void configure();
   Result<> open_waits();
   Result<> add_targets();
@@ -65,13 +68,10 @@ private:
   void close_first_timers();
   uint64_t charged_since_start() const;
   Result<> open_ring(uint32_t cpu);
-  Result<> watch(int ring);
   size_t event_count() const { return std::max<size_t>(options_.events.size(), 1); }
-  // Of counters in their map.
-  static uint32_t counter_index(uint32_t event, uint32_t cpu);
-  gosym_counters counts_of(uint32_t event, uint32_t cpu) const;
+  double shift_of(uint32_t index) const;
+  gosym_counters& counters_at(uint32_t event, uint32_t cpu) const;
   uint64_t taken_waits() const;
-  static int on_sample(void* context, void* data, size_t size) noexcept;
   // False: it is not whole.
   bool hand_over(Bytes record) const;
 
@@ -82,22 +82,20 @@ private:
     uint32_t cpu = 0;
   };
 
-  struct Ring {
-    UniqueFd map;
-    std::unique_ptr<ring_buffer, void (*)(ring_buffer*)> reader{nullptr, nullptr};
-  };
-
+  Keeper& keeper_;
   SamplerOptions options_;
   std::vector<EventType> events_;   // as the options have them, with what was chosen
   std::vector<bool> have_weights_;  // those events, in the recording
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
-  std::map<uint32_t, Ring> rings_;       // by CPU, as the perf events
+  MappedPart counters_;                  // a gosym_counters for each event and CPU
+  std::map<uint32_t, BpfRing> rings_;    // by CPU, as the perf events
   std::unique_ptr<WaitSampler> waits_;   // none: no event asks for them
   std::vector<std::string> open_waits_;  // records of threads that waited at the end
   uint64_t open_wait_count_ = 0;         // of those that were handed over
   std::unique_ptr<Sideband> sideband_;
   uint32_t slow_timers_ = 0;                          // of each clock on each CPU
+  double shift_ = 0;                                  // of their periods
   std::map<uint32_t, std::vector<UniqueFd>> opened_;  // perf events, by CPU
   // Of clocks, until the slow ones have taken over.
   std::vector<FirstTimer> first_timers_;
@@ -110,7 +108,6 @@ private:
   uint32_t ring_size_ = 0;                    // in bytes, of each CPU
   // Only while drain_samples() runs:
   const Handler* handler_ = nullptr;
-  uint64_t left_to_drain_ = 0;  // bytes
 };
 
 }  // namespace gosym

@@ -1,6 +1,5 @@
 #include "record/bpf/charged_time.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sample.h>
 #include <sampler.skel.h>
@@ -10,24 +9,11 @@
 #include "base/clock.h"
 #include "proc/cpu_time.h"
 #include "proc/process.h"
+#include "record/keeper.h"
 
 namespace gosym {
 
 namespace {
-
-template <class Key>
-std::vector<Key> keys_of(const bpf_map* map) {
-  std::vector<Key> keys;
-  Key key{};
-  int fd = bpf_map__fd(map);
-  bool has_next = bpf_map_get_next_key(fd, nullptr, &key) == 0;
-  // It starts anew where a key goes meanwhile.
-  while (has_next && keys.size() < bpf_map__max_entries(map)) {
-    keys.push_back(key);
-    has_next = bpf_map_get_next_key(fd, &key, &key) == 0;
-  }
-  return keys;
-}
 
 std::optional<uint64_t> busy_time(const std::vector<uint32_t>& cpus) {
   auto idle = proc::idle_time(cpus);
@@ -46,35 +32,33 @@ std::optional<uint64_t> time_of_cgroups(const std::vector<std::string>& director
 }
 
 // Threads that end while this is read are in one of the three, or rarely in two.
-uint64_t time_of_threads(const sampler_bpf& bpf) {
+uint64_t time_of_threads(const sampler_bpf& bpf, Keeper& keeper) {
   std::set<uint32_t> tids;
-  for (uint32_t tid : keys_of<uint32_t>(bpf.maps.target_tids))
+  for (const auto& [tid, present] : keeper.entries<uint32_t, uint8_t>(bpf.maps.target_tids))
     tids.insert(tid);
-  for (uint32_t pid : keys_of<uint32_t>(bpf.maps.target_pids))
+  for (const auto& [pid, present] : keeper.entries<uint32_t, uint8_t>(bpf.maps.target_pids))
     for (uint32_t tid : proc::thread_ids(pid))
       tids.insert(tid);
   uint64_t sum = 0;
   for (uint32_t tid : tids)
     sum += proc::thread_time(tid).value_or(0);
-  for (uint64_t key : keys_of<uint64_t>(bpf.maps.ending)) {
-    gosym_ending ending{};
-    if (bpf_map_lookup_elem(bpf_map__fd(bpf.maps.ending), &key, &ending) == 0 &&
-        tids.insert(ending.tid).second)
+  for (const auto& [task, ending] : keeper.entries<uint64_t, gosym_ending>(bpf.maps.ending))
+    if (tids.insert(ending.tid).second)
       sum += proc::thread_time(ending.tid).value_or(ending.ran);
-  }
   return sum + bpf.bss->ended_ns;
 }
 
 }  // namespace
 
 std::optional<uint64_t> charged_time(const Scope& scope, const std::vector<uint32_t>& cpus,
-                                     const sampler_bpf& bpf) {
+                                     const sampler_bpf& bpf, Keeper& keeper) {
   bool has_threads = !scope.pids.empty() || !scope.tids.empty();
   if (scope.is_system_wide)
     return busy_time(cpus);
   if (!scope.cpus.empty() || has_threads == !scope.cgroups.empty())
     return std::nullopt;
-  return has_threads ? std::optional(time_of_threads(bpf)) : time_of_cgroups(scope.cgroups);
+  return has_threads ? std::optional(time_of_threads(bpf, keeper))
+                     : time_of_cgroups(scope.cgroups);
 }
 
 }  // namespace gosym

@@ -20,6 +20,7 @@
 #include "proc/memory.h"
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
+#include "record/keeper.h"
 #include "record/rights.h"
 #include "record/snapshot.h"
 
@@ -168,12 +169,13 @@ Result<SwitchHook> find_switch_hook() {
 }
 
 Result<std::unique_ptr<WaitSampler>> WaitSampler::open(const sampler_bpf& sampler,
+                                                       Keeper& keeper,
                                                        const SamplerOptions& options,
                                                        uint32_t event, uint32_t ring_size) {
   auto hook = find_switch_hook();
   if (!hook)
     return std::move(hook).error().context("cannot sample off-cpu");
-  std::unique_ptr<WaitSampler> waits(new WaitSampler(options));
+  std::unique_ptr<WaitSampler> waits(new WaitSampler(keeper, options));
   waits->hook_ = *std::move(hook);
   if (auto loaded = waits->load(sampler, event, ring_size); !loaded)
     return std::move(loaded).error();
@@ -182,6 +184,7 @@ Result<std::unique_ptr<WaitSampler>> WaitSampler::open(const sampler_bpf& sample
     return std::move(attached).error();
   if (auto opened = waits->open_iterator(); !opened)
     return std::move(opened).error();
+  keeper.keep_map(waits->bpf_->maps.waits, Keeper::MapUse::kChange);
   return waits;
 }
 
@@ -248,8 +251,8 @@ Result<> WaitSampler::open_iterator() {
   return Ok{};
 }
 
-WaitSampler::WaitSampler(const SamplerOptions& options)
-    : options_(options), rate_(kMaxProcessWaitRate) {}
+WaitSampler::WaitSampler(Keeper& keeper, const SamplerOptions& options)
+    : keeper_(keeper), options_(options), rate_(kMaxProcessWaitRate) {}
 
 // Down at once, for rings are filling; up in small steps, for thresholds take some time to
 // follow.
@@ -285,7 +288,7 @@ void WaitSampler::add_waiting() {
     auto status = proc::status_of(tid);
     wait.state = state_of(status ? status->state : '\0');
     if (wait.state != GOSYM_STATE_NONE)
-      bpf_map_update_elem(bpf_map__fd(bpf_->maps.waits), &tid, &wait, BPF_NOEXIST);
+      keeper_.put(bpf_->maps.waits, tid, wait, BPF_NOEXIST);
   }
 }
 

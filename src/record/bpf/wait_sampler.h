@@ -15,6 +15,8 @@ struct waits_bpf;
 
 namespace gosym {
 
+class Keeper;
+
 // How this kernel can be asked for threads that have come back to a CPU.
 struct SwitchHook {
   std::string function;  // a kprobe there; empty: the trace point sched_exit_tp (Linux 6.15)
@@ -29,7 +31,7 @@ Result<SwitchHook> find_switch_hook();
 class WaitSampler {
 public:
   // `event` is the index of the event of the options that its samples are of.
-  static Result<std::unique_ptr<WaitSampler>> open(const sampler_bpf& sampler,
+  static Result<std::unique_ptr<WaitSampler>> open(const sampler_bpf& sampler, Keeper& keeper,
                                                    const SamplerOptions& options,
                                                    uint32_t event, uint32_t ring_size);
   ~WaitSampler();
@@ -47,7 +49,7 @@ public:
   uint64_t hung_reads() const { return memory_.hung_count(); }
 
 private:
-  explicit WaitSampler(const SamplerOptions& options);
+  WaitSampler(Keeper& keeper, const SamplerOptions& options);
   Result<> load(const sampler_bpf& sampler, uint32_t event, uint32_t ring_size);
   Result<> attach_all();
   Result<> attach(bpf_link* link, std::string_view where);
@@ -58,6 +60,7 @@ private:
 
   using Link = std::unique_ptr<bpf_link, int (*)(bpf_link*)>;
 
+  Keeper& keeper_;
   SamplerOptions options_;
   SwitchHook hook_;
   std::unique_ptr<waits_bpf, void (*)(waits_bpf*)> bpf_{nullptr, nullptr};

@@ -10,6 +10,7 @@
 
 #include "proc/cpus.h"
 #include "proc/process.h"
+#include "record/keeper.h"
 #include "record/perf/perf_event.h"
 #include "record/perf/perf_ring.h"
 #include "record/rights.h"
@@ -31,13 +32,13 @@ perf_event_attr silent_event() {
       {.name = "dummy", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY});
 }
 
-UniqueFd open_event_of_system(uint32_t cpu, bool is_for_all) {
+perf_event_attr event_of_system(bool is_for_all) {
   perf_event_attr attr = silent_event();
   if (is_for_all)
     tell_of_processes(attr);
   attr.ksymbol = 1;
   attr.cgroup = 1;
-  return open_perf_event(attr, cpu);
+  return attr;
 }
 
 // Of what runs there on a CPU.
@@ -47,11 +48,11 @@ UniqueFd open_event_of_cgroup(uint32_t cpu, const UniqueFd& directory) {
   return open_perf_event(attr, cpu, directory.get(), PERF_FLAG_PID_CGROUP);
 }
 
-UniqueFd open_event_of_thread(uint32_t cpu, uint32_t tid) {
+perf_event_attr event_of_thread() {
   perf_event_attr attr = silent_event();
   tell_of_processes(attr);
   attr.inherit = 1;
-  return open_perf_event(attr, cpu, static_cast<pid_t>(tid));
+  return attr;
 }
 
 Result<std::unique_ptr<PerfRing>> map_ring(UniqueFd event, size_t size) {
@@ -62,42 +63,48 @@ Result<std::unique_ptr<PerfRing>> map_ring(UniqueFd event, size_t size) {
 
 }  // namespace
 
-Sideband::Sideband(bool is_for_all) : is_for_all_(is_for_all) {}
+// Beside those that are opened now: of a CPU that comes later, and of threads that are to be
+// followed later.
+Sideband::Sideband(Keeper& keeper, bool is_for_all) : keeper_(keeper), is_for_all_(is_for_all) {
+  keeper_.keep_event(event_of_system(/*is_for_all=*/true));
+  keeper_.keep_event(event_of_thread());
+}
 Sideband::~Sideband() = default;
 
-Result<std::unique_ptr<Sideband>> Sideband::open(bool is_for_all) {
-  std::unique_ptr<Sideband> sideband(new Sideband(is_for_all));
+Result<std::unique_ptr<Sideband>> Sideband::open(Keeper& keeper, bool is_for_all) {
+  std::unique_ptr<Sideband> sideband(new Sideband(keeper, is_for_all));
   for (uint32_t cpu : proc::online_cpus())
     if (auto opened = sideband->open_rings(cpu, is_for_all); !opened)
       return std::move(opened).error();
   return sideband;
 }
 
-Result<std::unique_ptr<Sideband>> Sideband::open_for_all() {
-  return open(true);
+Result<std::unique_ptr<Sideband>> Sideband::open_for_all(Keeper& keeper) {
+  return open(keeper, true);
 }
 
-Result<std::unique_ptr<Sideband>> Sideband::open_for(std::span<const uint32_t> pids) {
+Result<std::unique_ptr<Sideband>> Sideband::open_for(Keeper& keeper,
+                                                     std::span<const uint32_t> pids) {
   size_t thread_count = 0;
   for (uint32_t pid : pids)
     thread_count += proc::thread_ids(pid).size();
-  auto sideband = open(false);
+  auto sideband = open(keeper, false);
   if (!sideband || !(*sideband)->has_room_for(thread_count))
-    return open_for_all();
+    return open_for_all(keeper);
   for (uint32_t pid : pids)
     (*sideband)->follow(pid);
   return sideband;
 }
 
 Result<std::unique_ptr<Sideband>> Sideband::open_for_cgroups(
-    std::span<const std::string> paths) {
-  auto sideband = open(false);
+    Keeper& keeper, std::span<const std::string> paths) {
+  auto sideband = open(keeper, false);
   if (!sideband)
-    return open_for_all();
+    return open_for_all(keeper);
   (*sideband)->is_for_cgroups_ = true;
   for (const std::string& path : paths)
     if (!(*sideband)->follow_cgroup(path))
-      return open_for_all();
+      return open_for_all(keeper);
   return sideband;
 }
 
@@ -144,7 +151,7 @@ Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
 }
 
 Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
-  UniqueFd event = open_event_of_system(cpu, is_for_all);
+  UniqueFd event = keeper_.open_event(event_of_system(is_for_all), cpu);
   if (!event && errno == ENODEV)  // it has just gone offline
     return Ok{};
   auto ring = map_ring(std::move(event), is_for_all ? kRingSize : kSystemRingSize);
@@ -154,7 +161,7 @@ Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
   if (is_for_all)
     return Ok{};
   // Its own event tells nothing; those of threads share the ring.
-  auto targets = map_ring(open_perf_event(silent_event(), cpu), kRingSize);
+  auto targets = map_ring(keeper_.open_event(silent_event(), cpu), kRingSize);
   if (!targets)
     return std::move(targets).error();
   cpus_[cpu].targets = *std::move(targets);
@@ -193,7 +200,8 @@ bool Sideband::follow_thread(uint32_t tid) {
   bool is_followed = false;
   for (const auto& [number, cpu] : cpus_)
     if (cpu.targets)
-      is_followed |= add_target(open_event_of_thread(number, tid), cpu);
+      is_followed |= add_target(
+          keeper_.open_event(event_of_thread(), number, static_cast<pid_t>(tid)), cpu);
   if (is_followed)
     threads_.insert(tid);
   return is_followed;

@@ -14,6 +14,7 @@
 
 namespace gosym {
 
+class Keeper;
 class PerfRing;
 
 // The kernel's own account of what is mapped, named, forked, executed and ended, on the clock
@@ -29,13 +30,15 @@ class PerfRing;
 // be drained every 50 ms or so.
 class Sideband {
 public:
-  static Result<std::unique_ptr<Sideband>> open_for_all();
+  static Result<std::unique_ptr<Sideband>> open_for_all(Keeper& keeper);
   // Of these processes, with all their threads. Where descriptors do not suffice for an event
   // for each, it is of all processes.
-  static Result<std::unique_ptr<Sideband>> open_for(std::span<const uint32_t> pids);
+  static Result<std::unique_ptr<Sideband>> open_for(Keeper& keeper,
+                                                    std::span<const uint32_t> pids);
   // Of what runs in these directories of cgroup v2, and below them; of all processes where the
   // kernel has no such events: with cgroup v1 for perf_event.
-  static Result<std::unique_ptr<Sideband>> open_for_cgroups(std::span<const std::string> paths);
+  static Result<std::unique_ptr<Sideband>> open_for_cgroups(Keeper& keeper,
+                                                            std::span<const std::string> paths);
   ~Sideband();
 
   bool is_for_all() const { return is_for_all_; }
@@ -73,8 +76,8 @@ private:
     Counts counts;
     Throttling throttling;
   };
-  explicit Sideband(bool is_for_all);
-  static Result<std::unique_ptr<Sideband>> open(bool is_for_all);
+  Sideband(Keeper& keeper, bool is_for_all);
+  static Result<std::unique_ptr<Sideband>> open(Keeper& keeper, bool is_for_all);
   Result<> open_rings(uint32_t cpu, bool is_for_all);
   bool has_room_for(size_t thread_count) const;
   bool has_inherited(uint32_t tid) const;
@@ -88,6 +91,7 @@ private:
   bool is_passed_over(const ThreadName& name, std::vector<SidebandRecord>& records);
   static void note(const ThrottleRecord& throttle, CpuState& cpu);
 
+  Keeper& keeper_;
   bool is_for_all_;
   bool is_for_cgroups_ = false;
   std::map<uint32_t, CpuState> cpus_;
