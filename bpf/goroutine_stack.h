@@ -38,12 +38,18 @@ __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
 //   last + 16 + callback_frame       what was on top of the goroutine's stack
 // clang-format on
 //
-// The latter; 0 if this is no such call.
+// The latter; 0 if this is no such call. While the runtime copies a stack to a larger place the
+// chain leads out of the new one, too, to what has not been adjusted yet: there the words are
+// those of any frame.
 __noinline __u64 find_callback(__u64 last, __u64 callback_frame, __u64 high) {
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return 0;
   __u64 before = last + sizeof(struct frame) + callback_frame;
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
-  if (before >= high || !pc || !top || (follows_call(pc) && !may_call(top, pc)))
+  if (before >= high || pc - sample->code >= sample->code_size || !top ||
+      (follows_call(pc) && !may_call(top, pc)))
     return 0;
   return is_saved_frame(top, before, high) || follows_call(top) ? before : 0;
 }

@@ -129,6 +129,19 @@ def deep_c(depth):
     assert total > 100 and both >= 0.95 * total, f"{both} of {total} with both ends"
 
 
+def copied_stacks(version):
+    """While a stack is copied to a larger place its frames are in both: a stack has them once."""
+    program = compiled(go(version), "build", "-buildvcs=false", output=new_place("growing"),
+                       cwd=FIXTURES / "growing", env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    stacks = [stack for stack in folded(recording(program, seconds=3, hertz=1997))
+              if "runtime.copystack" in stack.frames and "main.begin" in stack.frames]
+    total = samples_in(stacks)
+    assert total > 200, f"only {total} samples of stacks that are copied"
+    twice = [stack for stack in stacks
+             if stack.frames.count("main.begin") > 1 or stack.frames.count("main.root") > 21]
+    assert not twice, f"{samples_in(twice)} of {total}: {';'.join(twice[0].frames)}"
+
+
 def words_of_callers():
     """Of Go code the recorder keeps the words that hold callers: of other words there are four a sample."""
     program = pathlib.Path(go("1.27")).with_name("gofmt")
@@ -144,6 +157,8 @@ run([("C++ without frame pointers, auto: stacks lead to _start", lambda: leads_t
      ("others go on where the first thread ends", first_thread_ends),
      ("a thread that is not the first executes a program", lambda: first_thread_ends(True)),
      ("of Go code the words that hold callers are kept", words_of_callers),
+     ("Go 1.19: stacks that are being copied", lambda: copied_stacks("1.19")),
+     ("Go 1.27: stacks that are being copied", lambda: copied_stacks("1.27")),
      ("400 frames of C++ without frame pointers", lambda: deep_or_told(400)),
      ("5,000 frames of C++ with frame pointers", lambda: deep_c(5000))] +
     [(f"Go {version}, {depth} frames: both ends, and how many lie between",
