@@ -29,7 +29,7 @@ constexpr size_t kMaxPageText = 4 * kMaxNameSize;
 constexpr uint64_t kMaxStackFrames = 500'000'000;
 // Each text is hashed whole, however little of the file it takes.
 constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
-// A byte of a message becomes a row of Frames, which has 11 numbers of 4 bytes.
+// A byte of a message becomes a row of Frames, which has 12 numbers of 4 bytes.
 constexpr uint64_t kMemoryPerByte = 48;
 
 // A column that has nothing is all zeros.
@@ -278,7 +278,7 @@ private:
     const page::Frames& table = page_.frames;
     auto rows = rows_of("frames", table.function, table.line, table.module, table.source,
                         table.kind, table.is_inlined, table.unnamed, table.text, table.left_out,
-                        table.category, table.category_kind);
+                        table.category, table.category_kind, table.is_own);
     if (!rows)
       return std::move(rows).error();
     frame_count_ = *rows;

@@ -11,6 +11,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
+#include "profile/own_code.h"
 #include "view/frame_keys.h"
 
 namespace gosym::page {
@@ -66,6 +67,7 @@ struct FrameRow {
   uint32_t left_out = 0;
   uint32_t category = 0;
   uint32_t category_kind = 0;
+  uint32_t is_own = 0;
   bool operator==(const FrameRow&) const = default;
 };
 
@@ -112,6 +114,7 @@ private:
       common.text = texts_.add(names_[names_.of(id).front()].text);
       if (location.unnamed == Unnamed::kLeftOut)
         common.left_out = static_cast<uint32_t>(to_integer(location.address));
+      common.is_own = is_own(profile_, location) ? 1 : 0;
       frames.push_back(add(common, categories, 0));
       return;
     }
@@ -122,6 +125,7 @@ private:
       row.source = static_cast<uint32_t>(of_location[i].source);
       row.kind = static_cast<uint32_t>(of_location[i].kind);
       row.is_inlined = i + 1 < of_location.size() ? 1 : 0;
+      row.is_own = is_own(profile_, location, of_location[i]) ? 1 : 0;
       frames.push_back(add(row, categories, i));
     }
   }
@@ -172,6 +176,7 @@ public:
     table.left_out.push_back(row.left_out);
     table.category.push_back(row.category);
     table.category_kind.push_back(row.category_kind);
+    table.is_own.push_back(row.is_own);
   }
 
 private:

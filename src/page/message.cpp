@@ -107,6 +107,7 @@ struct Fields {
     field(10, frames.category);
     field(11, frames.category_kind);
   }
+    field(12, frames.is_own);
 
   static void visit(auto& field, Either<Tree> auto& tree) {
     field(1, tree.up);

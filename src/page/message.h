@@ -114,6 +114,7 @@ struct Frames {
   Column category;
   Column category_kind;
 };
+  Column is_own;
 
 struct Tree {
   Column up;

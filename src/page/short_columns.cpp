@@ -92,9 +92,9 @@ void drop_zeros(std::vector<T>& column) {
 
 // Of frames what most frames of a function have in common.
 auto common_columns(Frames& frames) {
-  return std::array{&frames.module,     &frames.source,   &frames.kind,
-                    &frames.is_inlined, &frames.unnamed,  &frames.text,
-                    &frames.left_out,   &frames.category, &frames.category_kind};
+  return std::array{&frames.module,        &frames.source, &frames.kind,     &frames.is_inlined,
+                    &frames.unnamed,       &frames.text,   &frames.left_out, &frames.category,
+                    &frames.category_kind, &frames.is_own};
 }
 
 template <class T>

@@ -251,7 +251,7 @@ test("inverted: the first boxes have the self time of functions", async () => {
       assert.equal(Math.round(total * unit), Math.round(functions[name][0]), name);
   await browser.key("i");
   assert.equal((await state()).invert, false);
-  await browser.key("o");
+  await browser.key("U");
   assert.equal((await state()).up, true);
 });
 
@@ -795,6 +795,45 @@ test("a dump of goroutines begins grouped by state, all processes by process; no
   assert.equal(await inPage("document.querySelector('[data-view=chart]').hidden"), false);
   await opened("#view=chart", dump);
   assert.equal((await state()).view, "flame");
+});
+
+test("own code is that of report --mine, exports too", async () => {
+  await opened();
+  await browser.key("o");
+  assert.equal((await state()).mine, true);
+  await samePage("--mine");
+  const names = (await inPage("gosym.rows()")).filter((name) => name.startsWith("["));
+  assert.ok(names.every((name) => /^\[not in own code: .+\]$/.test(name)), names.join());
+  assert.equal(await inPage("gosym.folded()"), gosym("report", "-q", "--folded", "--mine", cpu).toString());
+  await set({only: "nested"});
+  await samePage("--mine", "--focus", "nested");
+  await set({only: "json"});  // which is not own code
+  await samePage("--mine", "--focus", "json");
+  for (const change of [{invert: true}, {group: "thread"}, {by: "line"}, {view: "table"}, {view: "tree"},
+    {view: "around"}, {view: "chart"}, {by: "category", only: ""}])
+    await set(change);
+  assert.deepEqual(browser.errors(), []);
+  await inPage("history.back()");
+  await browser.until("gosym.state().view === 'chart' && gosym.state().by === 'line'");
+});
+
+test("recursions are folded: names tell how often, sums and exports stay", async () => {
+  await opened();
+  const before = await totals(), folded = await inPage("gosym.folded()");
+  const nested = async () => (await inPage("gosym.boxes()")).filter(({text: name}) => name === "main.nested");
+  const outermost = (await nested())[0];
+  await browser.clickOn("#fold");
+  const boxes = await nested();
+  assert.deepEqual(boxes.map(({name}) => name), ["main.nested ×7"]);
+  assert.equal(boxes[0].total, outermost.total);
+  assert.deepEqual(await totals(), before);
+  assert.equal(await inPage("gosym.folded()"), folded);
+  await set({view: "tree", search: "nested"});
+  assert.match(await text("#tree .row.match .name"), /main\.nested ×7$/);
+  await set({view: "flame", search: "", invert: true});
+  assert.ok((await inPage("gosym.boxes()")).some(({name}) => name === "main.nested ×7"));
+  await browser.key("R");
+  assert.equal((await nested()).filter(({name}) => name.includes("×")).length, 0);
 });
 
 test("help, and how it was made", async () => {

@@ -76,7 +76,7 @@ class Table {
 // labels: [[[key, value]]], notes, samples: [{stack: [frame], owner: {pid, tid, comm, event, cgroup,
 // labelSet, recording, state, process}, step, count, weight}]}.
 // Stacks are outermost first; a frame is {name, module, file, startLine, declared, line, package, source, isInlined,
-// unnamed, category, categoryKind, leftOut, text}.
+// unnamed, category, categoryKind, leftOut, text, isOwn}.
 function encodeMessage(profile) {
   const texts = new Set([""]);
   const text = (value) => {
@@ -92,7 +92,7 @@ function encodeMessage(profile) {
         text(each.package), each.startLine ?? 0, text(each.declared)]);
       const frame = frames.of([id, each.line ?? 0, each.module ?? 1, each.source ?? 2, 0,
         each.isInlined ? 1 : 0, each.unnamed ?? 0, text(each.text), each.leftOut ?? 0,
-        text(each.category), each.categoryKind ?? 2]);
+        text(each.category), each.categoryKind ?? 2, each.isOwn ? 1 : 0]);
       if (!node.children.has(frame))
         node.children.set(frame, {children: new Map(), samples: []});
       node = node.children.get(frame);
@@ -177,7 +177,7 @@ function encodeMessage(profile) {
         column(number, asLastOf(of(functions, i), of(functions, 1))))),
     message(8, column(1, asNext(of(frames, 0))),
       column(2, asLastOf(of(frames, 1), of(frames, 0), of(functions, 3))),
-      ...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((i) => column(i + 1, asLastOf(of(frames, i), of(frames, 0))))),
+      ...[2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map((i) => column(i + 1, asLastOf(of(frames, i), of(frames, 0))))),
     message(9, column(1, tree.up), column(2, tree.added), column(3, tree.samples), column(4, tree.next),
       column(5, asNext(tree.first)), numberField(6, root.samples.length)),
     message(10, ...columns(owners.rows, 1, number)),

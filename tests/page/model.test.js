@@ -16,7 +16,8 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "formatClock", "formatAmount", "stateToHash", "stateFromHash", "parsePattern", "keyOfLink", "matchesOf",
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
   "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure",
-  "timeTicks", "differingEnds", "layOutTime", "foldedText");
+  "timeTicks", "differingEnds", "layOutTime", "foldedText", "ofOwnCode",
+  "withoutRepeats");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -136,6 +137,41 @@ test("neighbours of one package are one box; gaps are none", () => {
   assert.deepEqual(look(profile, {by: "package"}).boxes, [" 1 0", ".m 1 0", "..n 1 1"]);
   assert.deepEqual(look(profile).boxes.map((each) => each.trim().replace(/^\.+/, "")),
     ["1 0", "m.a 1 0", "… 9 frames … 1 0", "m.b 1 0", "n.c 1 1"]);
+});
+
+test("own code: the rest counts for what called it, or is a row of its category", () => {
+  const of = (text) => text.split(" ").map((name) => ({name, isOwn: name.startsWith("main"), category: `of ${name}`}));
+  const profile = profileOf({samples: [{stack: of("goexit main lib main2 lib2"), count: 2}, {stack: of("goexit gc")},
+    {stack: of("goexit main")}, {stack: of("gc"), step: 3}, {stack: []}]});
+  const {keys, root} = look(profile, {by: "category"});
+  const own = v.ofOwnCode(profile, keys, root);
+  assert.deepEqual(look(own).boxes, [" 6 1", ".main 3 1", "..main2 2 2", ".[not in own code: of gc] 2 2"]);
+  assert.deepEqual(table(look(own)), {main: [1, 3], main2: [2, 2], "[not in own code: of gc]": [2, 2]});
+  assert.deepEqual(look(own, {by: "category"}).boxes.slice(1, 3), [".of main 3 1", "..of main2 2 2"]);
+});
+
+test("a recursion is folded: direct, in turn, and only what repeats without another call between", () => {
+  const folded = (...stacks) => {
+    const profile = profileOf({samples: stacks.map((stack) => sample(stack))});
+    const {keys, totals} = look(profile), made = v.withoutRepeats(profile, keys), looked = look(made);
+    assert.deepEqual(table(looked), table({keys, totals}));
+    const {structure: {tree}, layout} = looked;
+    return Array.from(layout.key.subarray(1), (key, i) => `${".".repeat(layout.depth[i + 1] - 1)}${keys.text[key]}` +
+      `${tree.repeats[layout.node[i + 1]] > 1 ? ` ×${tree.repeats[layout.node[i + 1]]}` : ""}`).join(" ");
+  };
+  assert.equal(folded("a a a"), "a ×3");
+  assert.equal(folded("m a b a b a b c"), "m .a ×3 ..b ×3 ...c");
+  assert.equal(folded("a a b a b b"), "a ×3 .b ×3");
+  assert.equal(folded("a b a"), "a .b ..a");
+  assert.equal(folded("a b c a d"), "a .b ..c ...a ....d");
+  assert.equal(folded("m a a", "m a a a a", "m b"), "m .a ×4 .b");
+  const many = Array.from({length: 17}, (_, i) => `f${i}`).join(" ");
+  assert.equal(folded(`${many} ${many}`).split(" ").length, 34, "no more than 16 in turn");
+  // The line is that of the innermost.
+  const profile = profileOf({samples: [sample("a:1 a:1 a:7")]});
+  const made = v.withoutRepeats(profile, v.makeKeys(profile, "function"));
+  assert.deepEqual(look(made, {by: "line"}).boxes.length, 2);
+  assert.equal(made.frames.line[made.tree.frame[0]], 7);
 });
 
 test("callers and callees count a sample once for each path", () => {

@@ -18,6 +18,7 @@
 #include "page/make_page.h"
 #include "page/packing.h"
 #include "profile/filter.h"
+#include "profile/own_code.h"
 #include "view/difference.h"
 #include "written.h"
 
@@ -181,6 +182,31 @@ TEST_CASE("page: a profile is read back as it was") {
                                 [](const ProfileImage& image) { return image.file.path; });
   REQUIRE(libc != read.images.end());
   CHECK(libc->file.gnu_build_id == "\x01\xab");
+}
+
+TEST_CASE("page: it tells which frames are own code") {
+  Profile profile = RandomProfile(3).make();
+  for (ProfileImage& image : profile.images)
+    image.own.modules = {"pkg 1"};
+  page::Page page = page::make_page(profile, {});
+  std::set<std::string_view> expected;
+  for (const SampleCount& sample : profile.samples)
+    for (LocationId id : profile.stack(sample.stack)) {
+      const Location& location = profile.locations[to_index(id)];
+      for (const Frame& frame : profile.frames_of(location))
+        if (is_own(profile, location, frame))
+          expected.insert(profile.name_of(frame.function));
+    }
+  std::vector<std::string> texts;
+  for (size_t i = 0, at = 0; i < page.texts.shared.size(); at += page.texts.rest[i++])
+    texts.push_back((i == 0 ? "" : texts[i - 1].substr(0, page.texts.shared[i])) +
+                    page.texts.bytes.substr(at, page.texts.rest[i]));
+  std::set<std::string_view> found;
+  for (size_t i = 0; i < page.frames.function.size(); i++)
+    if (page.frames.is_own[i] != 0)
+      found.insert(texts[page.functions.name[page.frames.function[i] - 1]]);
+  CHECK(found == expected);
+  CHECK(!found.empty());
 }
 
 TEST_CASE("page: samples of which nothing is known are read back") {
@@ -582,7 +608,7 @@ TEST_CASE("page: columns of any numbers come back from their differences") {
     page.version = page::kVersion;
     page.functions = {column(7), column(7), column(7), column(7), column(7), column(7)};
     page.frames = {column(50), column(50), column(50), column(50), column(50), column(50),
-                   column(50), column(50), column(50), column(50), column(50)};
+                   column(50), column(50), column(50), column(50), column(50), column(50)};
     page.tree.first = column(30);
     page.samples.owner = column(40);
     page.samples.step = column(40);
@@ -593,6 +619,7 @@ TEST_CASE("page: columns of any numbers come back from their differences") {
     CHECK(read->frames.function == page.frames.function);
     CHECK(read->frames.line == page.frames.line);
     CHECK(read->frames.category_kind == page.frames.category_kind);
+    CHECK(read->frames.is_own == page.frames.is_own);
     CHECK(read->tree.first == page.tree.first);
     CHECK(read->samples.owner == page.samples.owner);
     CHECK(read->samples.step == page.samples.step);

@@ -106,7 +106,7 @@ class Page {
   set(change, isSmall = false) {
     const {viewer} = this, before = viewer.state;
     const next = {...before, ...change};
-    const rebuilt = ["by", "invert", "group"].some((name) => next[name] !== before[name]);
+    const rebuilt = ["by", "invert", "group", "mine", "fold"].some((name) => next[name] !== before[name]);
     if (rebuilt) {
       next.zoom = change.zoom ?? 0;
     }
@@ -152,7 +152,8 @@ class Page {
     if (byId("search").value !== state.search)
       byId("search").value = state.search;
     byId("invert").setAttribute("aria-pressed", state.invert);
-    byId("up").setAttribute("aria-pressed", state.up);
+    for (const id of ["up", "mine", "fold"])
+      byId(id).setAttribute("aria-pressed", state[id]);
     for (const button of byId("views").children)
       button.setAttribute("aria-pressed", button.dataset.view === view);
     const isEmpty = viewer.totals().all === 0;
@@ -229,7 +230,8 @@ class Page {
       this[which].selected = -1;
       this[which].zoomed = 0;
       this[which].show(layout, {...viewer.style(tree, layout, sumAfter),
-        names: (each, place) => place === 0 ? [this.rootText(which, layout)] : viewer.names(each)});
+        names: (each, place) => place === 0 ? [this.rootText(which, layout)]
+          : viewer.names(each).map((name) => name + timesText(tree, layout.node[place]))});
     }
   }
 
@@ -240,8 +242,9 @@ class Page {
     byId("thread").value = thread;
     byId("chart-steps").textContent = `steps of ${formatTime(this.profile.stepNs)}: one in which it ran is drawn whole, the ` +
       "order within it is not known";
-    const style = {...viewer.style(viewer.root().tree, layout, null), names: (key, place) =>
-      place === 0 ? [`${thread}: ${formatAmount(layout.busy, event)}`] : viewer.names(key)};
+    const plain = viewer.style(viewer.root().tree, layout, null);
+    const style = {...plain, names: (key, place) =>
+      place === 0 ? [`${thread}: ${formatAmount(layout.busy, event)}`] : plain.names(key, place)};
     if (isNew) {
       chart.selected = -1;
       chart.zoomed = 0;
@@ -393,7 +396,7 @@ class Page {
           result[classes.of[key]] += self[key];
       } else {
         const {colour} = state;
-        result.set(keyTotals(this.profile, viewer.keys(colour), viewer.root(colour), amounts).self);
+        result.set(keyTotals(viewer.profile, viewer.keys(colour), viewer.root(colour), amounts).self);
       }
       return result;
     });
@@ -560,7 +563,7 @@ class Page {
 
   // Where the code is, and where its name comes from.
   origins(key) {
-    const {viewer, profile: {frames, modules, texts}} = this;
+    const {viewer, viewer: {profile, profile: {frames, modules, texts}}} = this;
     if (key < 0 || key >= viewer.keys().count)
       return [];
     const hottest = viewer.hottest()[key];
@@ -568,10 +571,10 @@ class Page {
     const module = frames.module[frame], origins = [];
     if (["function", "line", "file"].includes(viewer.state.by)) {
       const where = viewer.where(key, true);
-      if (where !== moduleOfFrame(this.profile, frame))
+      if (where !== moduleOfFrame(profile, frame))
         origins.push([where, ""]);
     }
-    origins.push([(module > 0 && texts[modules[module - 1].path]) || moduleOfFrame(this.profile, frame),
+    origins.push([(module > 0 && texts[modules[module - 1].path]) || moduleOfFrame(profile, frame),
       ""]);
     const isNamed = frames.function[frame] !== 0;
     if (isNamed)
@@ -741,7 +744,7 @@ class Page {
       textContent: isOpen === undefined ? "" : isOpen ? "▾" : "▸"});
     const [name, where] = cells.slice(-2);
     name.style.paddingLeft = `${8 + 12 * Math.min(layout.depth[place] - 1, 40)}px`;
-    name.replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)));
+    name.replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)), timesText(viewer.structure().tree, node));
     where.replaceChildren(foreign(key < viewer.keys().count ? viewer.where(key) : ""));
     return {level: layout.depth[place], isOpen, isMatch: viewer.matches()?.[key] === 1};
   }

@@ -36,6 +36,9 @@ function makeTools(page) {
 
   const press = (id, act) => byId(id).addEventListener("click", act);
   press("invert", () => page.set({invert: !viewer.state.invert}));
+  byId("mine").hidden = !viewer.hasOwnCode();
+  press("mine", () => page.set({mine: !viewer.state.mine}));
+  press("fold", () => page.set({fold: !viewer.state.fold}));
   press("up", () => page.set({up: !viewer.state.up}, true));
   press("filter", () => openChooser(page));
   press("show-help", openHelp);
@@ -97,7 +100,9 @@ const kHelp = [
   ["Views", [
     ["1 2 3 4 5", "functions, call tree, callers & callees, flame graph, a thread's stacks in order of time"],
     ["i", "inverted: from the functions that ran outward, to who called them"],
-    ["o", "the root at the top or at the bottom"],
+    ["U", "the root at the top or at the bottom"],
+    ["o", "only the program's own code, or all"],
+    ["R", "fold recursions: calls that repeat are there once, as ×98"],
     ["m", "boxes are functions, lines, files, modules, packages, categories"],
     ["v", "colours by kind of code, package, category, module; by what changed"],
     ["g", "group stacks by process, thread, label, …"],
@@ -144,7 +149,9 @@ function keyActions(page) {
     3: () => page.set({view: "around"}), 4: () => page.set({view: "flame"}),
     5: () => viewer.hasChart() && page.set({view: "chart"}),
     i: () => page.set({invert: !state.invert}),
-    o: () => page.set({up: !state.up}, true),
+    U: () => page.set({up: !state.up}, true),
+    o: () => viewer.hasOwnCode() && page.set({mine: !state.mine}),
+    R: () => page.set({fold: !state.fold}),
     m: () => page.set({by: nextOf(Object.keys(kDimensions), state.by), around: ""}),
     v: () => page.set({colour: nextOf(Object.keys(kColours), state.colour)}, true),
     g: () => page.set({group: nextOf(["", ...owners], state.group)}),
@@ -406,7 +413,8 @@ function makeHandle(page) {
     boxes() {
       const layout = page.flame.layout;
       return Array.from(layout.key, (key, place) => ({place, text: viewer.text(key),
-        depth: layout.depth[place], total: layout.total[place], self: layout.self[place]}));
+        depth: layout.depth[place], total: layout.total[place], self: layout.self[place],
+        name: page.flame.style.names(key, place)[0]}));
     },
     nodeOf: (place) => page.flame.layout.node[place],
     middleOf: (place) => page.flame.middleOf(place),

@@ -213,6 +213,8 @@ function kindOf(profile, frame) {
   const {frames, functions, texts, modules} = profile;
   const module = frames.module[frame];
   const source = frames.source[frame], named = frames.function[frame] !== 0;
+  if (frame >= (frames.known ?? frame + 1))
+    return 6;
   if (module > 0 && modules[module - 1].kind === kKernelModule)
     return 4;
   if (!named || source === kCallFrames)
@@ -451,6 +453,137 @@ function ownerDimensions(profile) {
   return dimensions;
 }
 
+// ---- Other stacks for the same samples
+
+// Stacks as they are added: a tree of frames.
+class StackTree {
+  constructor() {
+    this.parent = [];
+    this.frame = [];
+    this.repeats = [];
+    this.known = new Map();
+  }
+  // -1 is the root.
+  child(above, frame, repeats = 1) {
+    const place = (above + 1) * 4294967296 + frame;
+    let node = this.known.get(place);
+    if (node === undefined) {
+      this.known.set(place, node = this.parent.length);
+      this.parent.push(above);
+      this.frame.push(frame);
+      this.repeats.push(0);
+    }
+    this.repeats[node] = Math.max(this.repeats[node], repeats);
+    return node;
+  }
+}
+
+// The profile with stacks of `made` instead: `nodeOf` has for each node of its own tree in which of that its samples end,
+// -1: in the empty stack. `more` are other frames than it has.
+function withStacks(profile, made, nodeOf, more = {}) {
+  const count = made.parent.length, next = new Int32Array(count).fill(-1), first = new Int32Array(count + 1).fill(-1);
+  for (let i = count - 1; i >= 0; i--) {
+    next[i] = first[made.parent[i] + 1];
+    first[made.parent[i] + 1] = i;
+  }
+  const int = () => new Int32Array(count), place = int();
+  const tree = {count, parent: int(), frame: int(), end: int(), repeats: int(), ends: null};
+  for (let at = 0, i = first[0]; i >= 0; at++) {  // in preorder
+    place[i] = at;
+    tree.parent[at] = made.parent[i] < 0 ? -1 : place[made.parent[i]];
+    tree.frame[at] = made.frame[i];
+    tree.repeats[at] = made.repeats[i];
+    if (first[i + 1] >= 0) {
+      i = first[i + 1];
+      continue;
+    }
+    for (; i >= 0 && next[i] < 0; i = made.parent[i])
+      tree.end[place[i]] = at + 1;
+    if (i >= 0) {
+      tree.end[place[i]] = at + 1;
+      i = next[i];
+    }
+  }
+  const node = profile.samples.node.map((each) => each === profile.tree.count || nodeOf[each] < 0 ? count
+                                                                                  : place[nodeOf[each]]);
+  return {...profile, ...more, tree, samples: {...profile.samples, node}};
+}
+
+// As select() with --mine: of stacks the frames of own code. Those without any become one frame, which tells the category
+// of what ran; `categories` are the keys and the tree of that.
+function ofOwnCode(profile, categories, {tree: paths, ends}) {
+  const {tree: {count, parent, frame}, frames, functions, texts, samples} = profile;
+  const made = new StackTree(), nodeOf = new Int32Array(count).fill(-1);
+  for (let i = 0; i < count; i++) {
+    const above = parent[i] < 0 ? -1 : nodeOf[parent[i]];
+    nodeOf[i] = frames.isOwn[frame[i]] ? made.child(above, frame[i]) : above;
+  }
+  const names = [], known = new Map();
+  for (const node of samples.node) {
+    if (node === count || nodeOf[node] >= 0)
+      continue;
+    const category = paths.key[ends[node]];
+    if (!known.has(category)) {
+      known.set(category, names.length);
+      names.push(`[not in own code: ${categories.text[category] ?? ""}]`);
+    }
+    nodeOf[node] = made.child(-1, frames.size + known.get(category));
+  }
+  // A row for each in the tables of what frames are made of.
+  const longer = (table, rows) => Object.fromEntries(Object.entries(table).map(([name, column]) => {
+    if (!ArrayBuffer.isView(column))
+      return [name, column];
+    const all = new column.constructor(table.size + names.length);
+    all.set(column);
+    names.forEach((_, i) => all[table.size + i] = rows[name]?.(i) ?? 0);
+    return [name, all];
+  }));
+  const more = {texts: [...texts, ...names],
+    functions: {...longer(functions, {name: (i) => texts.length + i}), size: functions.size + names.length},
+    frames: {...longer(frames, {function: (i) => functions.size + i + 1, source: () => kGiven}), known: frames.size,
+      size: frames.size + names.length}};
+  return withStacks(profile, made, nodeOf, more);
+}
+
+// As recursion.h: calls that repeat those before, of up to so many functions in turn.
+const kMostFolded = 16;
+
+// Of a path [{key, times, frame}] what repeats the `length` steps before it goes.
+function foldRepeats(path, length) {
+  let kept = 0;
+  for (let at = 0; at < path.length;) {
+    let same = kept >= length && at + length <= path.length ? 0 : -1;
+    while (same >= 0 && same < length)
+      same = path[kept - length + same].key === path[at + same].key ? same + 1 : -1;
+    if (same < 0) {
+      path[kept++] = path[at++];
+      continue;
+    }
+    for (let i = kept - length; i < kept; i++, at++)
+      path[i] = {key: path[i].key, times: path[i].times + path[at].times, frame: path[at].frame};
+  }
+  path.length = kept;
+}
+
+function withoutRepeats(profile, keys) {
+  const {tree: {count, parent, frame}, samples} = profile;
+  const made = new StackTree(), nodeOf = new Int32Array(count).fill(-1), isDone = new Uint8Array(count + 1);
+  for (const node of samples.node) {
+    if (node === count || isDone[node])
+      continue;
+    isDone[node] = 1;
+    const path = [];
+    for (let i = node; i >= 0; i = parent[i])
+      path.push({key: keys.of[frame[i]], times: 1, frame: frame[i]});
+    path.reverse();
+    if (new Set(path.map(({key}) => key)).size < path.length)
+      for (let length = 1; length <= kMostFolded && 2 * length <= path.length; length++)
+        foldRepeats(path, length);
+    nodeOf[node] = path.reduce((above, step) => made.child(above, step.frame, step.times), -1);
+  }
+  return withStacks(profile, made, nodeOf);
+}
+
 // ---- Call trees: structures that no selection changes
 
 // Paths of keys. Parents have smaller numbers than their children; node 0 is the root.
@@ -460,6 +593,7 @@ class PathTree {
     this.key = new Int32Array(Math.max(16, capacity)).fill(-1, 0, 1);
     this.parent = new Int32Array(this.key.length).fill(-1, 0, 1);
     this.isPlain = new Uint8Array(this.key.length);  // not only inlined calls
+    this.repeats = new Uint32Array(this.key.length);  // that it stands for at most, where recursions are folded
     this.slots = new Int32Array(1 << Math.ceil(Math.log2(this.key.length * 2)));
   }
 
@@ -476,7 +610,7 @@ class PathTree {
 
   grow() {
     const length = this.key.length * 2;
-    for (const name of ["key", "parent", "isPlain"]) {
+    for (const name of ["key", "parent", "isPlain", "repeats"]) {
       const larger = new this[name].constructor(length);
       larger.set(this[name]);
       this[name] = larger;
@@ -484,6 +618,12 @@ class PathTree {
     this.slots = new Int32Array(this.slots.length * 2);
     for (let node = 1; node < this.count; node++)
       this.slots[this.slotOf(this.parent[node], this.key[node])] = node;
+  }
+
+  // A node is what one of another tree is, too.
+  mark(node, {isPlain, repeats}, other) {
+    this.isPlain[node] |= isPlain[other];
+    this.repeats[node] = Math.max(this.repeats[node], repeats[other]);
   }
 
   child(parent, key) {
@@ -505,7 +645,7 @@ class PathTree {
 // From the root: `of` has the node of each node of the profile's tree, `ends` where its samples are
 // counted: a small function of the kernel or of Go's runtime is of the category that called it.
 function treeFromRoot(profile, keys) {
-  const {count, parent, frame} = profile.tree;
+  const {count, parent, frame, repeats} = profile.tree;
   const tree = new PathTree(count + 1), of = new Int32Array(count);
   const ends = new Int32Array(count + 1);  // of the root as well, which is 0
   for (let i = 0; i < count; i++) {
@@ -514,6 +654,8 @@ function treeFromRoot(profile, keys) {
     const node = of[i] = isSame ? above : tree.child(above, key);
     if (!profile.frames.isInlined[frame[i]])
       tree.isPlain[node] = 1;
+    if (repeats && !keys.merges)
+      tree.repeats[node] = Math.max(tree.repeats[node], repeats[i]);
     ends[i] = endOf(tree, keys, node);
   }
   return {tree, of, ends};
@@ -556,7 +698,7 @@ function treeFromLeaf(root, bases) {
     inverted.isPlain[at] = 1;
     for (let i = node, steps = 0; i > 0 && steps < cut; i = tree.parent[i], steps++) {
       at = inverted.child(at, tree.key[i]);
-      inverted.isPlain[at] |= tree.isPlain[i];
+      inverted.mark(at, tree, i);
     }
     return at;
   });
@@ -604,7 +746,7 @@ function treeOfGroups(root, bases) {
     while (path.length) {
       const step = path.pop();
       at = grouped.child(at, tree.key[step]);
-      grouped.isPlain[at] |= tree.isPlain[step];
+      grouped.mark(at, tree, step);
     }
     return at;
   });
@@ -652,8 +794,9 @@ function matchesOf(texts, pattern) {
 
 // Nodes of the profile's tree whose stack has a frame of each of `onlys` and of none of `withouts`:
 // lists that have 1 for each function that is meant. null: all.
-function selectStacks(profile, functionKeys, onlys, withouts) {
-  if (onlys.length + withouts.length === 0)
+// Without empty stacks if it is told so.
+function selectStacks(profile, functionKeys, onlys, withouts, withoutEmpty = false) {
+  if (onlys.length + withouts.length === 0 && !(withoutEmpty && profile.samples.node.includes(profile.tree.count)))
     return null;
   const {count, parent, frame} = profile.tree;
   const bits = new Uint8Array(functionKeys.count), wanted = (1 << onlys.length) - 1;
@@ -662,7 +805,7 @@ function selectStacks(profile, functionKeys, onlys, withouts) {
       bits[key] |= isMeant[key] << i;
   });
   const state = new Uint8Array(count), result = new Uint8Array(count + 1);
-  result[count] = wanted === 0 ? 1 : 0;  // the empty stack
+  result[count] = wanted === 0 && !withoutEmpty ? 1 : 0;
   for (let i = 0; i < count; i++) {
     state[i] = bits[functionKeys.of[frame[i]]] | (parent[i] < 0 ? 0 : state[parent[i]]);
     result[i] = state[i] === wanted ? 1 : 0;
@@ -957,7 +1100,7 @@ function aroundKey(root, self, key, isInverted, after = self) {
       const last = Math.min(path.length, from + 1 + kMaxAround);
       for (let step = from + 1; step < last; step++) {
         at = around.child(at, tree.key[path[step]]);
-        around.isPlain[at] |= tree.isPlain[path[step]];
+        around.mark(at, tree, path[step]);
         visit(at, i);
       }
       if (ended[at] !== i) {

@@ -3,6 +3,8 @@
 
 const kInitialState = {
   view: "flame",     // kViews
+  mine: false,       // own code alone, as report --mine has it
+  fold: false,       // recursions once, as report --fold-recursion
   by: "function",    // kDimensions: what a box is
   invert: false,     // from the leaf
   up: false,         // the root is at the bottom

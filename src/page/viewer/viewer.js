@@ -17,15 +17,38 @@ function cached(name, compute) {
   return memos.get(name);
 }
 
+// How often a box is there at most, where recursions are folded.
+const timesText = ({repeats}, node) => repeats[node] > 1 ? ` ×${repeats[node]}` : "";
+
 class Viewer {
   constructor(profile) {
-    this.profile = profile;
+    this.read = profile;  // as it was read
     this.dimensions = ownerDimensions(profile);
     this.state = {...kInitialState};
     // The chosen one, and the one that the pointer is over, as reference() has them.
     this.choice = this.pointed = null;
     this.openedOf = new Map();  // nodes of the call tree that are open, by its structure
     this.timings = {};
+  }
+
+  // ---- Which stacks the samples have: as they were read, of own code alone, without repeats
+
+  stacks() {
+    const {mine, fold} = this.state;
+    return `${mine ? "own" : ""}${fold ? "folded" : ""}`;
+  }
+  get profile() {
+    return this.profileOf(this.stacks());
+  }
+  profileOf(stacks) {
+    return stacks === "" ? this.read : cached(`profile ${stacks}`, () => {
+      const before = stacks.endsWith("folded") ? stacks.slice(0, -"folded".length) : "";
+      return stacks === "own" ? ofOwnCode(this.read, this.keys("category", ""), this.root("category", ""))
+        : withoutRepeats(this.profileOf(before), this.keys("function", before));
+    });
+  }
+  hasOwnCode() {
+    return this.read.frames.isOwn.some((each) => each);
   }
 
   // ---- What the details are of, and what keys act on. Places and keys change with what is shown:
@@ -35,13 +58,13 @@ class Viewer {
     if (key < 0)
       return null;
     const {by, group} = this.state, isGroup = key >= this.keys().count;
-    return {by, key, group: isGroup ? group : null,
+    return {by, stacks: this.stacks(), key, group: isGroup ? group : null,
       structure: this.structureName(), node: place > 0 ? this.layout().node[place] : -1};
   }
   // {key, place} as things are now; -1 where there is none.
   resolve(reference) {
     const {by, group} = this.state;
-    if (!reference || reference.by !== by || (reference.group !== null && reference.group !== group))
+    if (!reference || reference.by !== by || reference.stacks !== this.stacks() || (reference.group !== null && reference.group !== group))
       return {key: -1, place: -1};
     const {key, node} = reference;
     const isHere = node > 0 && reference.structure === this.structureName();
@@ -57,11 +80,11 @@ class Viewer {
     return this.openedOf.get(name);
   }
 
-  keys(by = this.state.by) {
-    return cached(`keys ${by}`, () => makeKeys(this.profile, by));
+  keys(by = this.state.by, stacks = this.stacks()) {
+    return cached(`keys ${stacks} ${by}`, () => makeKeys(this.profileOf(stacks), by));
   }
-  root(by = this.state.by) {
-    return cached(`root ${by}`, () => treeFromRoot(this.profile, this.keys(by)));
+  root(by = this.state.by, stacks = this.stacks()) {
+    return cached(`root ${stacks} ${by}`, () => treeFromRoot(this.profileOf(stacks), this.keys(by, stacks)));
   }
   dimension(id) {
     return this.dimensions.find((each) => each.id === id) ?? null;
@@ -72,7 +95,7 @@ class Viewer {
 
   structureName() {
     const {by, invert, group} = this.state;
-    return `structure ${by} ${invert} ${group}`;
+    return `structure ${this.stacks()} ${by} ${invert} ${group}`;
   }
   structure() {
     const {invert, group} = this.state;
@@ -82,16 +105,16 @@ class Viewer {
 
   // Amounts of samples: of the event; of it what the filters let through; of that the time.
   amounts(how = "shown") {
-    const {event, filters, range, only, without, onlyOf, withoutOf} = this.state;
+    const {event, filters, range, only, without, onlyOf, withoutOf, mine} = this.state;
     if (how === "all")
-      return cached(`all ${event}`, () => selectAmounts(this.profile,
+      return cached(`all ${event}`, () => selectAmounts(this.read,
         {event, owners: null, stacks: null, begin: 0, end: Infinity}));
-    const filtered = memo("filtered", [event, filters, only, without, onlyOf, withoutOf], () => {
-      const owners = selectOwners(this.profile, this.dimensions, filters);
+    const filtered = memo("filtered", [event, filters, only, without, onlyOf, withoutOf, mine], () => {
+      const owners = selectOwners(this.read, this.dimensions, filters);
       const meant = (...names) => names.map((name) => this.stackFilter(name).isMeant).filter(Boolean);
-      const stacks = selectStacks(this.profile, this.keys("function"), meant("only", "onlyOf"),
-        meant("without", "withoutOf"));
-      return owners || stacks ? selectAmounts(this.profile,
+      const stacks = selectStacks(this.read, this.keys("function", ""), meant("only", "onlyOf"),
+        meant("without", "withoutOf"), mine);
+      return owners || stacks ? selectAmounts(this.read,
         {event, owners, stacks, begin: 0, end: Infinity}) : this.amounts("all");
     });
     if (how === "filtered" || !range)
@@ -108,7 +131,7 @@ class Viewer {
   // A filter of stacks, by its name in the state: {isMeant, label}, or {error, label}, which filters
   // nothing. isMeant has 1 for each function that is meant; null: there is no such filter.
   stackFilter(name) {
-    const text = this.state[name], keys = this.keys("function");
+    const text = this.state[name], keys = this.keys("function", "");
     if (text === "")
       return {isMeant: null, label: ""};
     if (!name.endsWith("Of")) {
@@ -116,16 +139,16 @@ class Viewer {
       return error ? {isMeant: null, label: text, error}
         : {isMeant: matchesOf(keys.text, pattern), label: text};
     }
-    const key = keyOfLink(keys, text, this.totalsOfAll());
+    const key = keyOfLink(keys, text, this.totalsOfAll("function", ""));
     if (key < 0)
       return {isMeant: null, label: text.replaceAll("\n", " "), error: "no such function"};
     const isMeant = new Uint8Array(keys.count);
     isMeant[key] = 1;
     return {isMeant, label: keys.labels[key]};
   }
-  totalsOfAll(by = "function") {
-    return cached(`totals ${by} ${this.state.event}`, () => keyTotals(this.profile, this.keys(by),
-      this.root(by), this.amounts("all")).total);
+  totalsOfAll(by, stacks = this.stacks()) {
+    return cached(`totals ${stacks} ${by} ${this.state.event}`, () => keyTotals(this.profileOf(stacks),
+      this.keys(by, stacks), this.root(by, stacks), this.amounts("all")).total);
   }
 
   layout() {
@@ -136,7 +159,7 @@ class Viewer {
 
   totals() {
     const amounts = this.amounts();
-    return memo("totals", [this.state.by, amounts],
+    return memo("totals", [this.root(), amounts],
       () => keyTotals(this.profile, this.keys(), this.root(), amounts));
   }
   hottest() {
@@ -155,7 +178,7 @@ class Viewer {
   }
   totalsAfter() {
     const after = this.after();
-    return memo("totals after", [this.state.by, after],
+    return memo("totals after", [this.root(), after],
       () => keyTotals(this.profile, this.keys(), this.root(), after));
   }
   variance() {
@@ -178,7 +201,7 @@ class Viewer {
 
   classes() {
     const {by, colour} = this.state;
-    return cached(`classes ${by} ${colour}`, () => {
+    return cached(`classes ${this.stacks()} ${by} ${colour}`, () => {
       const keys = colour === "kind" ? null : this.keys(colour);
       const totals = keys && keyTotals(this.profile, keys, this.root(colour), this.amounts("all"));
       return colourClasses(this.profile, this.keys(), colour, keys, totals);
@@ -211,10 +234,10 @@ class Viewer {
 
   // 1 for each key that the search matches; null without one.
   matches() {
-    const {search, by} = this.state;
-    return memo("matches", [search, by], () => {
+    const {search} = this.state, keys = this.keys();
+    return memo("matches", [search, keys], () => {
       const {pattern} = parsePattern(search);
-      return pattern && matchesOf(this.keys().text, pattern);
+      return pattern && matchesOf(keys.text, pattern);
     });
   }
 
@@ -231,13 +254,14 @@ class Viewer {
     return key >= 0 && key < this.keys().count ? this.keys().labels[key] : this.text(key);
   }
   names(key) {
-    const names = cached(`names ${this.state.by} ${this.state.group}`, () => []);
+    const names = cached(`names ${this.stacks()} ${this.state.by} ${this.state.group}`, () => []);
     return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
   }
 
   // How a layout of a tree is drawn; `totalAfter` is by node, where recordings are compared.
   style(tree, layout, totalAfter) {
-    return {names: (key) => this.names(key), isMatch: this.matches(), isPlain: tree.isPlain,
+    const times = (place) => timesText(tree, layout.node[place]);
+    return {names: (key, place) => this.names(key).map((name) => name + times(place)), isMatch: this.matches(), isPlain: tree.isPlain,
       colourOf: this.boxColours(layout, totalAfter), colours: this.colours()};
   }
   flameStyle() {
@@ -302,12 +326,16 @@ class Viewer {
         this.opened.add(layout.node[i]);
   }
 
-  // What is shown, for other tools: bytes, or text.
+  // What is shown, for other tools: bytes, or text. Recursions are not folded.
+  exported() {
+    const stacks = this.state.mine ? "own" : "";
+    return [this.profileOf(stacks), this.keys("function", stacks)];
+  }
   folded() {
-    return foldedText(this.profile, this.keys("function"), this.amounts());
+    return foldedText(...this.exported(), this.amounts());
   }
   pprof() {
-    return gzipped(new PprofMaker(this.profile, this.keys("function"), this.event()).make(this.amounts()));
+    return gzipped(new PprofMaker(...this.exported(), this.event()).make(this.amounts()));
   }
 
   // The thread whose stacks are shown in order of time: a text of its dimension; "": threads are not told apart.

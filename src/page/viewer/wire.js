@@ -42,6 +42,7 @@ const kSchema = (() => {
     4: ["source", "numbers"], 5: ["kind", "numbers"], 6: ["isInlined", "numbers"],
     7: ["unnamed", "numbers"], 8: ["text", "numbers"], 9: ["leftOut", "numbers"],
     10: ["category", "numbers"], 11: ["categoryKind", "numbers"],
+    12: ["isOwn", "numbers"],
   };
   const tree = {
     1: ["up", "numbers"], 2: ["added", "numbers"], 3: ["samples", "numbers"],
@@ -295,7 +296,7 @@ function restoreColumns({functions, frames, tree, samples}) {
   const same = rowsOfSame(frames.function);
   frames.line = asLastOf(frames.line, same, (row) => functions.startLine[frames.function[row] - 1]);
   for (const name of ["module", "source", "kind", "isInlined", "unnamed", "text", "leftOut",
-    "category", "categoryKind"])
+    "category", "categoryKind", "isOwn"])
     frames[name] = asLastOf(frames[name], same);
   tree.first = asNext(tree.first);
   samples.owner = asBefore(samples.owner, samples.owner.length);
