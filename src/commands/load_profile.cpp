@@ -454,6 +454,10 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
 
   hide_scheduler(profile);
   label_idle_threads(profile);
+  if (options.has_idle && profile.idle_ns > 0)
+    warn(options,
+         "--idle: the page was made without the waits of idle threads of Go's runtime; report "
+         "--html --idle keeps them");
   if (format.is_for_people && !options.has_idle && !options.is_compared)
     leave_out_idle_threads(profile);
   // What is selected by names is left in the profile itself, so that all outputs agree.

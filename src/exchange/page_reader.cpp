@@ -167,6 +167,9 @@ private:
     profile.duration_ns = origin.duration_ns;
     profile.time_step = origin.time_step_ns;
     profile.filter = origin.selection;
+    if (auto added = add_to_sum(counted_, origin.idle_ns, 1); !added)
+      return added;
+    profile.idle_ns = origin.idle_ns;
     for (const page::Recording& one : recordings_) {
       ProfiledRecording& recording = profile.recordings.emplace_back();
       recording.name = one.name;

@@ -441,7 +441,8 @@ Origin origin_of(const Profile& profile) {
           .source = printable(info.source),
           .lacks_counts = !info.has_counts,
           .compared_per = {},
-          .scale_before = 0};
+          .scale_before = 0,
+          .idle_ns = profile.idle_ns};
 }
 
 Event event_of(const Profile& profile, uint32_t index) {

@@ -29,6 +29,7 @@ struct Fields {
     field(17, origin.lacks_counts);
     field(18, origin.compared_per);
     field(19, origin.scale_before);
+    field(20, origin.idle_ns);
   }
 
   static void visit(auto& field, Either<Event> auto& event) {
@@ -106,8 +107,8 @@ struct Fields {
     field(9, frames.left_out);
     field(10, frames.category);
     field(11, frames.category_kind);
-  }
     field(12, frames.is_own);
+  }
 
   static void visit(auto& field, Either<Tree> auto& tree) {
     field(1, tree.up);

@@ -36,6 +36,7 @@ struct Origin {
   bool lacks_counts = false;
   std::string compared_per;
   uint64_t scale_before = 0;
+  uint64_t idle_ns = 0;
 };
 
 struct Event {
@@ -113,8 +114,8 @@ struct Frames {
   Column left_out;
   Column category;
   Column category_kind;
-};
   Column is_own;
+};
 
 struct Tree {
   Column up;

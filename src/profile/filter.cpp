@@ -140,6 +140,7 @@ void apply(const Filter& filter, Profile& profile) {
   }
   if (dropped == 0)
     return;
+  profile.idle_ns = 0;
   profile.unwound = {};
   profile.unwound_by_event.clear();
   drop_unused_stacks(profile);

@@ -71,7 +71,7 @@ void leave_out_idle_threads(Profile& profile) {
     idle_ns += is_one ? sample.weight : 0;
     return is_one;
   });
-  profile.idle_ns = idle_ns;
+  profile.idle_ns += idle_ns;
   if (dropped == 0)
     return;
   drop_unused_stacks(profile);

@@ -18,6 +18,7 @@
 #include "page/make_page.h"
 #include "page/packing.h"
 #include "profile/filter.h"
+#include "profile/idle_threads.h"
 #include "profile/own_code.h"
 #include "view/difference.h"
 #include "written.h"
@@ -182,6 +183,20 @@ TEST_CASE("page: a profile is read back as it was") {
                                 [](const ProfileImage& image) { return image.file.path; });
   REQUIRE(libc != read.images.end());
   CHECK(libc->file.gnu_build_id == "\x01\xab");
+}
+
+TEST_CASE("page: what idle threads waited is told as long as it is of all that the page has") {
+  Profile profile = make_demo_profile();
+  profile.idle_ns = 12'345;
+  Profile read = read_back(profile);
+  CHECK(read.idle_ns == 12'345);
+  leave_out_idle_threads(read);  // of which it has none
+  CHECK(read.idle_ns == 12'345);
+  Filter filter;
+  filter.pids = {read.samples.front().pid};
+  apply(filter, read);
+  CHECK(read.samples.size() < profile.samples.size());
+  CHECK(read.idle_ns == 0);
 }
 
 TEST_CASE("page: it tells which frames are own code") {
