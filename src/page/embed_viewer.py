@@ -2,12 +2,13 @@
 """Writes the viewer of the page as C++: embed_viewer.py FOLDER SOURCE
 
 FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--VIEWER-->, <!--SCRIPT--> and <!--DATA--> each: for the
-policy, for viewer.css, for the scripts that files.txt lists, which become one and are compressed, for unpack.js and loader.js,
-which run them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
+policy, for loader.css, for the scripts that files.txt lists, which become one and are compressed with viewer.css, for
+unpack.js and loader.js, which run them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
 nothing.
 """
 import base64
 import hashlib
+import json
 import pathlib
 import sys
 import zlib
@@ -54,6 +55,10 @@ def without_comments(script):
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
+def without_indentation(sheet):
+    return "\n".join(line.strip() for line in sheet.splitlines() if line.strip())
+
+
 # As packing.h says.
 DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "&<>")
 
@@ -83,13 +88,15 @@ def literal(text):
 def main(folder, source):
     folder = pathlib.Path(folder)
     scripts = [(folder / name).read_text() for name in (folder / "files.txt").read_text().split()]
-    style = checked("style", (folder / "viewer.css").read_text().strip())
+    style = checked("style", (folder / "loader.css").read_text().strip())
+    sheet = without_indentation((folder / "viewer.css").read_text())
     loader = checked("script", without_comments("\n".join((folder / name).read_text()
                                                           for name in ["unpack.js", "loader.js"])))
-    viewer = '"use strict";\n(() => {\n' + without_comments("\n".join(scripts)) + "\n})();\n"
+    viewer = (f'"use strict";\n(() => {{\nconst kStyleSheet = {json.dumps(sheet)};\n'
+              + without_comments("\n".join(scripts)) + "\n})();\n")
     policy = "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'",
                         f"script-src {hash_of(in_element(loader))} {hash_of(viewer)}",
-                        f"style-src {hash_of(in_element(style))}"])
+                        f"style-src {hash_of(in_element(style))} {hash_of(sheet)}"])
     page = (folder / "index.html").read_text()
     page = replaced(page, "CSP", f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
     page = replaced(page, "STYLE", style)

@@ -882,6 +882,14 @@ test("a view is printed on the sheets that it needs, with all of its rows", asyn
   assert.equal(await printed("document.querySelector('main').innerText.includes('200 more rows are not printed')"),
     true);
   assert.ok(await inPage(rows) < 100);
+  // What was recorded is not cut, and nothing is printed that is for the screen.
+  await browser.send("Emulation.setEmulatedMedia", {media: "print"});
+  assert.deepEqual(await inPage(`[...document.querySelectorAll("button, #spoken, .hint")].filter((each) =>
+    each.checkVisibility() && !each.closest("#chips, .grid .head, #crumbs")).map((each) => each.textContent)`), []);
+  assert.equal(await inPage("getComputedStyle(document.getElementById('what')).whiteSpace"), "normal");
+  assert.equal(await inPage("[...document.querySelectorAll('.swatch')].every((each) => " +
+    "getComputedStyle(each).printColorAdjust === 'exact')"), true);
+  await browser.send("Emulation.setEmulatedMedia", {media: ""});
   const long = await sheets();
   assert.ok(long >= 15 && long <= 40, `${long} sheets`);
   await set({search: "f7$"});

@@ -437,8 +437,7 @@ class Page {
       const amounts = (amount) => [formatAmount(amount, event), formatShare(amount, totals.all)];
       const rows = [...viewer.tableRows()].slice(0, kMostSpoken).map((key) => [viewer.label(key),
         ...amounts(totals.self[key]), ...amounts(totals.total[key]), viewer.where(key)]);
-      const shown = [...Array(boxes.layout.count).keys()].slice(1).sort((a, b) => boxes.layout.total[b] - boxes.layout.total[a])
-        .slice(0, kMostSpoken).sort((a, b) => a - b);
+      const shown = largestBoxes(boxes.layout, kMostSpoken);
       const steps = state.view === "chart" ? (place) => [formatClock(boxes.layout.start[place] * this.profile.stepNs,
         this.profile.stepNs), formatTime(boxes.layout.total[place] * this.profile.stepNs)]
         : (place) => amounts(boxes.layout.total[place]);
@@ -612,7 +611,7 @@ class Page {
     }
     const facts = make("div", {className: "facts"});
     for (const [name, value, more] of this.facts())
-      facts.append(make("span", {}, `${name} `, make("b", {textContent: value}), more));
+      facts.append(make("span", {className: value ? "" : "hint"}, `${name} `, make("b", {textContent: value}), more));
     for (const [text, className] of this.origins(chosen.key))
       facts.append(make("span", {className}, foreign(text)));
     const {cut} = viewer.structure();
@@ -743,7 +742,7 @@ class Page {
     const twist = make("span", {className: "twist",
       textContent: isOpen === undefined ? "" : isOpen ? "▾" : "▸"});
     const [name, where] = cells.slice(-2);
-    name.style.paddingLeft = `${8 + 12 * Math.min(layout.depth[place] - 1, 40)}px`;
+    name.style.setProperty("--depth", Math.min(layout.depth[place] - 1, 40));
     name.replaceChildren(twist, this.swatch(key), foreign(viewer.text(key)), timesText(viewer.structure().tree, node));
     where.replaceChildren(foreign(key < viewer.keys().count ? viewer.where(key) : ""));
     return {level: layout.depth[place], isOpen, isMatch: viewer.matches()?.[key] === 1};

@@ -373,7 +373,7 @@ function listChoices(page, {id, of, values}, find, list) {
         formatShare(sums[value], all)})));
     if (id === "thread" && viewer.hasChart()) {
       const button = make("button", {textContent: "In time", title: "its stacks in order of time",
-        "aria-label": `${clipped(values[value])}: its stacks in order of time`});
+        "aria-label": `In time: ${clipped(values[value])}`});
       button.addEventListener("click", () => {
         byId("choose").close();
         page.openThread(values[value]);
@@ -453,6 +453,8 @@ function makeHandle(page) {
 
 async function begin() {
   const began = performance.now();
+  document.head.append(make("style", {textContent: kStyleSheet}));
+  document.body.classList.add("ready");
   try {
     const bytes = await unpacked("profile");
     const inflated = performance.now();

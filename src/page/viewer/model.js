@@ -1134,6 +1134,18 @@ function matchedAmount(layout, isMatch) {
   return amount;
 }
 
+// The largest boxes of a layout but its root, of those with a thousandth of it, in order.
+function largestBoxes({count, total, end}, most) {
+  const found = [];
+  for (let i = 1; i < count;) {
+    const isLarge = total[i] >= total[0] / 1000;
+    if (isLarge)
+      found.push(i);
+    i = isLarge ? i + 1 : end[i];
+  }
+  return found.sort((a, b) => total[b] - total[a] || a - b).slice(0, most).sort((a, b) => a - b);
+}
+
 // ---- Time
 
 // Amounts by row and column: rowOf(sample) or a row an owner, `stepsPerColumn` steps a column.
