@@ -73,7 +73,7 @@ _gosym() {
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth --fold-recursion
         -S --focus
         --ignore -d --module --hide --show --mine --no-kernel --no-inlines --creators --charge-gc --idle --json --md --csv --folded
-        --pprof --html --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
+        --pprof --html --html-source --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --needs --strict --max-loss -v --verbose -q --quiet"
       ;;

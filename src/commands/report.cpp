@@ -18,6 +18,7 @@
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/needs.h"
+#include "commands/page_sources.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
@@ -52,8 +53,9 @@ Screen screen_of(const ReportOptions& options) {
 }
 
 Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options,
-                       FunctionLines& lines) {
+                       FunctionLines& lines, std::vector<SourceText> sources) {
   ViewOptions view = options.view;
+  view.sources = std::move(sources);
   view.write_lines = [&](const Profile& p, const ViewOptions& o, const Amounts& a) {
     return lines.text(p, o, a);
   };
@@ -200,7 +202,10 @@ Result<int> run_report(const ReportOptions& options) {
     tell_unknown_terminal();
   if (opens_browser)
     choose_character_set();
-  auto confined = become_parser({.inputs = options.inputs,
+  std::vector<std::string> inputs = options.inputs;
+  if (!options.page_source_directory.empty())
+    inputs.push_back(options.page_source_directory);
+  auto confined = become_parser({.inputs = inputs,
                                  .roots = roots_of(*files),
                                  .outputs = {options.output},
                                  .has_exports = opens_browser},
@@ -225,7 +230,10 @@ Result<int> run_report(const ReportOptions& options) {
   if (options.format == "text")
     find_debug_packages(profile, held);  // that have the names which are missing
   FunctionLines lines(*files, held);
-  auto written = write_profile(profile, format, options, lines);
+  PageSources sources;
+  if (options.has_page_sources)
+    sources = find_page_sources(profile, options.page_source_directory, *files, held);
+  auto written = write_profile(profile, format, options, lines, std::move(sources.texts));
   if (!written)
     return std::move(written).error();
 
@@ -234,6 +242,8 @@ Result<int> run_report(const ReportOptions& options) {
   tell_problems(symbols, options);
   for (const std::string& note : lines.notes())
     warn(options, "{}", note);
+  for (const std::string& warning : sources.warnings)
+    warn(options, "{}", warning);
   if (options.is_verbose)
     tell_details(recordings, profile, symbols);
   return is_partial(recordings, profile.stats, options) ? kPartial : kSuccess;

@@ -264,6 +264,16 @@ OptionGroup output_options(ReportOptions& options) {
         .help = "Write a page for a browser: flame graph, samples over time, table",
         .set = write("html"),
         .excludes = {"--format", "--output", "--pprof", "--svg"}},
+       {.names = "--html-source",
+        .value = "DIR",
+        .help = "Put the source files that have samples into the page; look below DIR first",
+        .set =
+            [&](const std::string& directory) {
+              options.has_page_sources = true;
+              options.page_source_directory = directory;
+            },
+        .needs = "--html",
+        .values = Values::kOptional},
        {.names = "--svg",
         .value = "FILE",
         .help = "Write a flame graph as a picture, for a ticket",

@@ -31,7 +31,9 @@ constexpr Format kFormats[] = {
      "go tool pprof -http=: {}",
      [](const Profile& p, const ViewOptions&, const Write& w) { write_pprof(p, w); }},
     {"html", EventsWritten::kTogether, true, false, true, false, true, "open it in a browser",
-     [](const Profile& p, const ViewOptions&, const Write& w) { write_html(p, w); }},
+     [](const Profile& p, const ViewOptions& v, const Write& w) {
+       write_html_with(v.sources, p, w);
+     }},
     {"svg", EventsWritten::kFirst, false, false, true, false, false, "attach it to a ticket",
      [](const Profile& p, const ViewOptions&, const Write& w) { w(make_svg(p)); }},
 };

@@ -1,5 +1,7 @@
 #include "output/html.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -142,7 +144,16 @@ void write_html_difference(const Difference& difference, const ComparedProfile& 
 }
 
 void write_html(const Profile& profile, const Write& write) {
-  write(page::make_html(page::make_page(profile, notes_of(profile))));
+  write_html_with({}, profile, write);
+}
+
+void write_html_with(std::span<const SourceText> sources, const Profile& profile,
+                     const Write& write) {
+  std::vector<page::Note> notes = notes_of(profile);
+  if (!sources.empty())
+    notes.push_back({"sources", fmt::format("source texts of {} file{} are in this page",
+                                            sources.size(), sources.size() == 1 ? "" : "s")});
+  write(page::make_html(page::make_page(profile, std::move(notes), sources)));
 }
 
 }  // namespace gosym

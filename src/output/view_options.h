@@ -8,6 +8,7 @@
 
 #include "base/pattern.h"
 #include "output/screen.h"
+#include "page/source_text.h"
 #include "view/dimension.h"
 
 namespace gosym {
@@ -44,7 +45,8 @@ struct ViewOptions {
   bool folds_recursion = false;  // in trees; the paths of the summary always do
   bool is_verbose = false;       // with all notes
   Screen screen = {};
-  WriteLines write_lines = {};  // of kLines; none: a table
+  std::vector<SourceText> sources = {};  // that a page is to hold
+  WriteLines write_lines = {};           // of kLines; none: a table
 };
 
 }  // namespace gosym

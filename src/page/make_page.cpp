@@ -536,6 +536,8 @@ void number_texts(const TextTable& texts, Page& page) {
                      &page.owners.state, &page.owners.waker, &page.owners.process});
   for (LabelSet& labels : page.label_sets)
     renumber(numbers, {&labels.key, &labels.value});
+  for (Source& source : page.sources)
+    source.file = numbers[source.file];
 }
 
 // Labels are most of the text where each sample has others, of which a few bytes of a recording
@@ -557,7 +559,8 @@ void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>&
 
 }  // namespace
 
-Page make_page(const Profile& profile, std::vector<Note> notes) {
+Page make_page(const Profile& profile, std::vector<Note> notes,
+               std::span<const SourceText> sources) {
   Page page;
   page.version = kVersion;
   page.origin = origin_of(profile);
@@ -568,6 +571,8 @@ Page make_page(const Profile& profile, std::vector<Note> notes) {
 
   TextTable texts;
   add_labels(profile, texts, page.label_sets);
+  for (const SourceText& source : sources)
+    page.sources.push_back({texts.add(source.path), source.text});
 
   // Each stack becomes a path of the tree, and each sample one of the node that it ends in.
   FrameTable frames(profile, texts);

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "page/message.h"
+#include "page/source_text.h"
 #include "profile/profile.h"
 
 namespace gosym::page {
 
 // What the page has of a profile: all of it but addresses, goroutine ids and CPUs.
-Page make_page(const Profile& profile, std::vector<Note> notes);
+Page make_page(const Profile& profile, std::vector<Note> notes,
+               std::span<const SourceText> sources = {});
 
 // What a page that compares has of one side alone: its first event, and how many recordings it
 // is of.

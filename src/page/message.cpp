@@ -145,6 +145,11 @@ struct Fields {
     field(5, samples.skipped);
   }
 
+  static void visit(auto& field, Either<Source> auto& source) {
+    field(1, source.file);
+    field(2, source.text);
+  }
+
   static void visit(auto& field, Either<Note> auto& note) {
     field(1, note.title);
     field(2, note.text);
@@ -165,6 +170,7 @@ struct Fields {
     field(12, page.samples);
     field(13, page.notes);
     field(14, page.sides);
+    field(15, page.sources);
   }
 };
 

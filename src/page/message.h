@@ -152,6 +152,11 @@ struct Samples {
   std::vector<uint64_t> skipped;
 };
 
+struct Source {
+  uint32_t file = 0;
+  std::string text;
+};
+
 struct Note {
   std::string title;
   std::string text;
@@ -172,6 +177,7 @@ struct Page {
   Samples samples;
   std::vector<Note> notes;
   std::vector<Side> sides;
+  std::vector<Source> sources;
 };
 
 inline constexpr uint32_t kVersion = 1;

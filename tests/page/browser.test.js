@@ -640,7 +640,7 @@ test("the stacks of a thread in order of time, by key, dialog and the titles of 
   assert.deepEqual([(await state()).view, (await state()).thread], ["chart", rows[1]]);
   await browser.key("\\");
   await browser.key("4");
-  await browser.key("5");
+  await browser.key("6");
   assert.equal((await state()).view, "chart");
   assert.match((await inPage("gosym.ticks()")).heat.join(), /^0(\.0+)? m?s,[125](\d*) m?s,|^0\.0 s,0\.[125] s,/);
   assert.ok(zoomed.every((tick) => / m?s$/.test(tick)));
@@ -834,6 +834,53 @@ test("recursions are folded: names tell how often, sums and exports stay", async
   assert.ok((await inPage("gosym.boxes()")).some(({name}) => name === "main.nested ×7"));
   await browser.key("R");
   assert.equal((await nested()).filter(({name}) => name.includes("×")).length, 0);
+});
+
+test("source texts are in a page that is to have them, with the amounts that annotate and report --lines tell", async () => {
+  const page = path.join(kWork, "source.html");
+  assert.throws(() => gosym("report", "--html-source", cpu), /needs --html/);
+  gosym("report", "-q", "--html", page, "--html-source", cpu);
+  await opened("", page);
+  const unit = (await totals()).value / (await inPage("gosym.boxes()"))[0].total;
+  await opened("#view=code&around=main.nested", page);
+  const source = fs.readFileSync(path.join(kWork, "work.go"), "utf8").replaceAll("\t", "    ").trimEnd().split("\n");
+  const nested = await inPage("gosym.code()");
+  assert.equal(nested.path, path.join(kWork, "work.go"));
+  assert.deepEqual(nested.lines, source);
+  const told = gosym("annotate", cpu, "main.nested").toString().split("\n\n")[0].split("\n")
+    .map((line) => line.match(/([\d.]+) +[\d.]+ +>? +(\d+)  /)).filter(Boolean).map(([, ms, line]) => [Number(line), ms]);
+  assert.ok(told.length >= 2);
+  assert.deepEqual(nested.total.map(([line, amount]) => [line, (amount * unit / 1e6).toFixed(1)]).sort((a, b) => a[0] - b[0]), told);
+  // The hottest line, by self and then by total, is in view.
+  const selfOf = new Map(nested.self);
+  const [[hottest]] = nested.total.sort((a, b) => selfOf.get(b[0]) - selfOf.get(a[0]) || b[1] - a[1]);
+  assert.equal(await text("#code .row[aria-selected=true] .line"), `${hottest}`);
+  assert.ok(await inPage(`(() => { const row = document.querySelector("#code .row[aria-selected=true]").getBoundingClientRect();
+    const host = document.getElementById("code").getBoundingClientRect();
+    return row.top >= host.top && row.bottom <= host.bottom; })()`));
+  await set({view: "table", search: "^main\\.hash$"});
+  await inPage("document.getElementById('table').focus()");
+  await browser.key("ArrowDown");
+  await browser.key("a");
+  assert.equal((await state()).view, "code");
+  const hash = await inPage("gosym.code()"), lines = {};
+  for (const [, self, total, line] of gosym("report", "--csv", "--lines", "^main\\.hash$", cpu).toString()
+    .matchAll(/^[\d.]+,(\d+),[\d.]+,(\d+),.*work\.go:(\d+)/gm))
+    lines[line] = [Number(self), Number(total)];
+  const self = new Map(hash.self);
+  assert.deepEqual(Object.fromEntries(hash.total.map(([line, amount]) =>
+    [line, [self.get(line), amount].map((each) => Math.round(each * unit))])), lines);
+  const files = (await text("#code-head")).match(/source texts of (\d+) files are in this page/);
+  await browser.key("w");
+  await browser.until("document.getElementById('about').open");
+  assert.ok((await text("#about")).includes(files[0]));
+  await browser.key("Escape");
+  assert.equal(await inPage("document.querySelector('[data-view=code]').hidden"), false);
+  assert.ok(gosym("report", "-q", "--folded", page).equals(gosym("report", "-q", "--folded", cpu)));
+  await opened("#view=code");  // of a page for which nobody asked
+  assert.equal((await state()).view, "flame");
+  assert.equal(await inPage("document.querySelector('[data-view=code]').hidden"), true);
+  assert.deepEqual(browser.errors(), []);
 });
 
 test("help, and how it was made", async () => {

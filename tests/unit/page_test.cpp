@@ -224,6 +224,18 @@ TEST_CASE("page: it tells which frames are own code") {
   CHECK(!found.empty());
 }
 
+TEST_CASE("page: source texts are in it if they are given, and only then") {
+  std::vector<SourceText> sources = {{"/src/a.go", "package a\n\n"}};
+  page::Page page = page::make_page(make_demo_profile(), {}, sources);
+  auto read = page::decode(as_bytes(page::encode(page)));
+  REQUIRE(read);
+  REQUIRE(read->sources.size() == 1);
+  CHECK(read->sources[0].text == "package a\n\n");
+  CHECK(read->sources[0].file == page.sources[0].file);
+  CHECK(make_profile_of(*read, kBudget));
+  CHECK(page::make_page(make_demo_profile(), {}).sources.empty());
+}
+
 TEST_CASE("page: samples of which nothing is known are read back") {
   Profile profile = make_demo_profile();
   for (SampleCount& sample : profile.samples) {

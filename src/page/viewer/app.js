@@ -86,6 +86,7 @@ class Page {
     this.heat = new HeatView(byId("heat"), {select: (begin, end) => this.selectTime(begin, end),
       open: (thread) => this.openThread(thread)});
     this.makeGrids();
+    this.makeCode();
     makeTools(this);
     listenToKeys(this);
     listenToWindow(this);
@@ -128,7 +129,7 @@ class Page {
         state[name] = "";
     if (state.group === "within")
       state.group = "";
-    if (state.view === "chart" && !viewer.hasChart())
+    if ((state.view === "chart" && !viewer.hasChart()) || (state.view === "code" && !viewer.hasCode()))
       state.view = kInitialState.view;
     state.filters = Object.fromEntries(Object.entries(state.filters)
         .filter(([id]) => viewer.dimension(id)));
@@ -158,7 +159,7 @@ class Page {
       button.setAttribute("aria-pressed", button.dataset.view === view);
     const isEmpty = viewer.totals().all === 0;
     for (const [name, id] of Object.entries({flame: "flame-view", around: "around-view",
-      chart: "chart-view", tree: "tree", table: "table"}))
+      chart: "chart-view", code: "code-view", tree: "tree", table: "table"}))
       byId(id).hidden = name !== view || isEmpty;
     byId("nothing").hidden = !isEmpty;
     byId("nothing").textContent = this.emptiness();
@@ -202,6 +203,8 @@ class Page {
       this.renderAround();
     } else if (state.view === "chart") {
       this.renderChart();
+    } else if (state.view === "code") {
+      this.renderCode();
     } else if (state.view === "tree") {
       if (viewer.opened.size === 0)
         viewer.openLargest();
@@ -255,6 +258,31 @@ class Page {
     }
     this.drawChartAxis();
     this.describeMoment(chart.selected);
+  }
+
+  // Lines of the source beside their amounts, the hottest in view.
+  renderCode() {
+    const {viewer} = this, code = viewer.code(), {path, lines, self, total} = code;
+    byId("code-head").replaceChildren(foreign(viewer.keys("function").labels[code.key] ?? "", "b"),
+      foreign(path || "no source file is known"), path && lines.length === 0 ? "is not in this page" :
+      `source texts of ${viewer.read.sources.size} files are in this page`);
+    const hottest = [...total.keys()].sort((a, b) => (self.get(b) - self.get(a)) || (total.get(b) - total.get(a)))[0] ?? 1;
+    const isNew = this.shownCode !== code;
+    this.shownCode = code;
+    this.code.show(lines.length, (row, cells) => {
+      this.fillAmounts(cells, self.get(row + 1) ?? 0, total.get(row + 1) ?? 0, code.all);
+      const [number, source] = cells.slice(-2);
+      number.textContent = row + 1;
+      source.replaceChildren(foreign(lines[row]));
+      return {isMatch: false};
+    });
+    if (isNew && lines.length)
+      this.code.choose(hottest - 1, true);
+  }
+
+  openCode(key) {
+    if (this.viewer.hasCode() && this.viewer.state.by === "function" && key >= 0 && key < this.viewer.keys().count)
+      this.set({view: "code", around: this.viewer.keys().links[key]});
   }
 
   drawChartAxis() {
@@ -604,6 +632,8 @@ class Page {
       if (chosen.key < viewer.keys().count) {
         button("Callers & callees", "callers and callees (#)", () => this.lookAround(chosen.key));
         if (viewer.state.by === "function") {
+          if (viewer.hasCode())
+            button("Code", "its source (a)", () => this.openCode(chosen.key));
           button("Only", "only stacks with it (f)", () => this.filterStacks("only"));
           button("Without", "only stacks without it (x)", () => this.filterStacks("without"));
         }
@@ -651,6 +681,13 @@ class Page {
     });
   }
 
+  makeCode() {
+    const amounts = ["Self", "Self %", "Total", "Total %"].map((title, i) =>
+      ({id: ["self", "share", "total", "share2"][i], title, isNumber: true}));
+    this.code = new Grid(byId("code"), "source lines", [...amounts, {id: "line", title: "Line"},
+      {id: "source", title: "Source"}], {choose: () => {}, open: () => {}});
+  }
+
   sortBy(id) {
     const {sort, ascending} = this.viewer.state;
     this.set({sort: id, ascending: sort === id ? !ascending : id === "name" || id === "where"}, true);
@@ -696,10 +733,10 @@ class Page {
     }
   }
 
-  fillAmounts(cells, self, total) {
-    const {all} = this.viewer.totals(), event = this.viewer.event();
+  fillAmounts(cells, self, total, all = this.viewer.totals().all) {
+    const event = this.viewer.event();
     cells[0].textContent = self > 0 ? formatAmount(self, event) : "";
-    cells[2].textContent = formatAmount(total, event);
+    cells[2].textContent = total > 0 ? formatAmount(total, event) : "";
     for (const [cell, amount] of [[cells[1], self], [cells[3], total]]) {
       const bar = make("i");
       bar.style.width = `${100 * amount / all}%`;

@@ -16,7 +16,7 @@ function makeTools(page) {
     const key = Object.keys(kViews).indexOf(view) + 1;
     const button = make("button", {textContent, title: `${textContent.toLowerCase()} (${key})`});
     button.dataset.view = view;
-    button.hidden = view === "chart" && !viewer.hasChart();
+    button.hidden = (view === "chart" && !viewer.hasChart()) || (view === "code" && !viewer.hasCode());
     button.addEventListener("click", () => page.set({view}));
     byId("views").append(button);
   }
@@ -98,7 +98,8 @@ function focusView(page) {
 
 const kHelp = [
   ["Views", [
-    ["1 2 3 4 5", "functions, call tree, callers & callees, flame graph, a thread's stacks in order of time"],
+    ["1 2 3 4 5 6", "functions, call tree, callers & callees, flame graph, code (of pages that hold source texts), a thread's " +
+      "stacks in order of time"],
     ["i", "inverted: from the functions that ran outward, to who called them"],
     ["U", "the root at the top or at the bottom"],
     ["o", "only the program's own code, or all"],
@@ -125,6 +126,7 @@ const kHelp = [
     ["\\", "all of the time"],
     ["c", "take all filters away"],
     ["#", "callers and callees of what is chosen"],
+    ["a", "its code: source lines, of pages that hold source texts"],
     ["s", "sort functions by self, total, name; compared: by change"],
   ]],
   ["Take along", [
@@ -147,7 +149,9 @@ function keyActions(page) {
   return {
     1: () => page.set({view: "table"}), 2: () => page.set({view: "tree"}),
     3: () => page.set({view: "around"}), 4: () => page.set({view: "flame"}),
-    5: () => viewer.hasChart() && page.set({view: "chart"}),
+    5: () => viewer.hasCode() && page.set({view: "code"}),
+    6: () => viewer.hasChart() && page.set({view: "chart"}),
+    a: () => page.openCode(viewer.chosen.key),
     i: () => page.set({invert: !state.invert}),
     U: () => page.set({up: !state.up}, true),
     o: () => viewer.hasOwnCode() && page.set({mine: !state.mine}),
@@ -177,7 +181,9 @@ function keyActions(page) {
 // Takes back what is nearest to the eye.
 function goBack(page) {
   const {viewer: {state}, flame, chart} = page;
-  if (state.view === "chart" && chart.zoomed > 0)
+  if (state.view === "code")
+    page.set({view: "flame"});
+  else if (state.view === "chart" && chart.zoomed > 0)
     page.zoomChart(chart.zoomed);
   else if (state.view === "chart" && chart.finish - chart.begin < chart.width[0])
     page.zoomChart(0);
@@ -221,7 +227,7 @@ function listenToWindow(page) {
   new ResizeObserver(redraw).observe(document.querySelector("main"));
   kDark.addEventListener("change", redraw);
   // On paper what is shown has all its depth, and its rows.
-  const printed = [page.flame, page.callers, page.callees, page.chart, page.table, page.tree];
+  const printed = [page.flame, page.callers, page.callees, page.chart, page.table, page.tree, page.code];
   window.addEventListener("beforeprint", () => printed.forEach((view) => view.beginPrint()));
   window.addEventListener("afterprint", () => {
     printed.forEach((view) => view.endPrint());
@@ -440,6 +446,10 @@ function makeHandle(page) {
     copied: () => page.copied,
     folded: () => viewer.folded(),
     pprof: async () => btoa(String.fromCharCode(...await viewer.pprof())),
+    code: () => {
+      const {key, path, lines, self, total} = viewer.code();
+      return {name: viewer.keys("function").text[key], path, lines, self: [...self], total: [...total], active: page.code.active};
+    },
     redraw() {
       page.flame.draw();
       return page.flame.lastDraw;

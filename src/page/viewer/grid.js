@@ -153,11 +153,13 @@ class Grid {
     this.choose(row);
   }
 
-  choose(row) {
+  choose(row, isMiddle = false) {
     this.active = Math.max(0, Math.min(this.count - 1, row));
     const top = this.active * kGridRow, {host} = this;
     const high = host.clientHeight - kGridRow;  // without the head
-    if (top < host.scrollTop)
+    if (isMiddle)
+      host.scrollTop = top - high / 2;
+    else if (top < host.scrollTop)
       host.scrollTop = top;
     else if (top + kGridRow > host.scrollTop + high)
       host.scrollTop = top + kGridRow - high;

@@ -155,7 +155,7 @@ function makeProfile(page) {
   }
   return {
     origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
-    sides: page.sides,
+    sides: page.sides, sources: new Map(page.sources.map(({file, text}) => [texts[file], text])),
     texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
     tree, stepNs: page.origin.timeStep, isCompared,
     samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events,
@@ -1049,6 +1049,25 @@ function hottestFrames(profile, keys, {frameSelf, frameTotal}) {
     }
   }
   return best;
+}
+
+// The lines of a function that have samples: {path, self, total}, where self and total are by line. Of several files, as
+// by #include, the one with the most, of those that `has` says yes of if there are any.
+function linesOf({frames, functions, texts}, key, functionKeys, lineKeys, totals, has) {
+  const files = new Map();
+  lineKeys.frame.forEach((frame, each) => {
+    const line = frames.line[frame];
+    if (functionKeys.of[frame] !== key || line === 0 || totals.total[each] === 0)
+      return;
+    const path = texts[functions.file[frames.function[frame] - 1]];
+    if (!files.has(path))
+      files.set(path, {path, self: new Map(), total: new Map(), sum: 0});
+    const file = files.get(path);
+    for (const which of ["self", "total"])
+      file[which].set(line, (file[which].get(line) ?? 0) + totals[which][each]);
+    file.sum += totals.self[each] + totals.total[each];
+  });
+  return [...files.values()].sort((a, b) => has(b.path) - has(a.path) || b.sum - a.sum)[0] ?? null;
 }
 
 // Steps of a path away from a function, as report --callers has it.

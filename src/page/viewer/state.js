@@ -32,7 +32,7 @@ const kStackFilters = {only: "only stacks with", onlyOf: "only stacks with", wit
 const kNoStackFilters = Object.fromEntries(Object.keys(kStackFilters).map((name) => [name, ""]));
 
 const kViews = {table: "Functions", tree: "Call tree", around: "Callers & callees",
-  flame: "Flame graph", chart: "Stack chart"};
+  flame: "Flame graph", code: "Code", chart: "Stack chart"};
 // What changed is known of pages that compare, which begin with it.
 const kColours = {change: "change", kind: "kind", package: "package", category: "category",
   module: "module"};

@@ -338,6 +338,24 @@ class Viewer {
     return gzipped(new PprofMaker(...this.exported(), this.event()).make(this.amounts()));
   }
 
+  // The source of the function that callers and callees are of: {key, path, self, total, lines}; lines is empty where
+  // the page does not have the file, path where nobody knows it.
+  code() {
+    const {around, by} = this.state, keys = this.keys("function"), lineKeys = this.keys("line"), amounts = this.amounts();
+    return memo("code", [keys, amounts, around, by], () => {
+      const {self} = keyTotals(this.profile, keys, this.root("function"), amounts);
+      const known = around && by === "function" ? keyOfLink(keys, around, this.totalsOfAll(by)) : -1;
+      const key = known >= 0 ? known : self.reduce((best, each, i) => each > self[best] ? i : best, 0);
+      const {sources} = this.read, totals = keyTotals(this.profile, lineKeys, this.root("line"), amounts);
+      const found = linesOf(this.profile, key, keys, lineKeys, totals, (path) => sources.has(path) ? 1 : 0);
+      const text = found && sources.get(found.path);
+      return {key, path: "", self: new Map(), total: new Map(), ...found, all: totals.all, lines: text ? decodeLines(text) : []};
+    });
+  }
+  hasCode() {
+    return this.read.sources.size > 0;
+  }
+
   // The thread whose stacks are shown in order of time: a text of its dimension; "": threads are not told apart.
   chartThread() {
     const {thread, filters} = this.state, dimension = this.dimension("thread");

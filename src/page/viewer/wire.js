@@ -63,7 +63,7 @@ const kSchema = (() => {
     7: ["functions", functions], 8: ["frames", frames], 9: ["tree", tree], 10: ["owners", owners],
     11: ["labelSets", [{1: ["key", "numbers"], 2: ["value", "numbers"]}]],
     12: ["samples", samples], 13: ["notes", [{1: ["title", "text"], 2: ["text", "text"]}]],
-    14: ["sides", [side]],
+    14: ["sides", [side]], 15: ["sources", [{1: ["file", "number"], 2: ["text", "bytes"]}]],
   };
 })();
 
@@ -205,6 +205,12 @@ const kInvisible =
 function visible(text) {
   return text.replace(kInvisible,
       (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
+}
+
+// Of a source file.
+function decodeLines(bytes) {
+  const lines = kUtf8.decode(bytes).split("\n").map(visible);
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
 
 // Names may share so much with the one before that a few bytes tell of gigabytes.

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "output/view_options.h"
+#include "profile/profile.h"
+#include "symbolize/recorded_file.h"
+
+namespace gosym {
+
+struct PageSources {
+  std::vector<SourceText> texts;
+  std::vector<std::string> warnings;
+};
+
+// The source files whose lines the stacks of a profile have, as far as gosym annotate would
+// show them. They are looked for below the directory first; empty: it is not asked for.
+PageSources find_page_sources(const Profile& profile, const std::string& directory,
+                              const DebugFileOptions& files, const HeldFiles& held);
+
+}  // namespace gosym
