@@ -77,12 +77,11 @@ def packed(text):
     return "\n".join(text[i:i + 1000] for i in range(0, len(text), 1000))
 
 
-def literal(text):
-    lines = []
-    for line in text.splitlines(keepends=True):
-        escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").replace("\n", "\\n")
-        lines.append(f'    "{escaped}"')
-    return "\n".join(lines)
+def array(name, text):
+    """Bytes: compilers need not take a string literal of more than 65,536."""
+    codes = [str(code) if code < 128 else f"'\\x{code:02x}'" for code in text.encode()]
+    lines = (",".join(codes[i:i + 30]) for i in range(0, len(codes), 30))
+    return f"constexpr char {name}[] = {{\n" + ",\n".join(lines) + "};\n"
 
 
 def main(folder, source):
@@ -105,9 +104,10 @@ def main(folder, source):
     replaced(page, "DATA", "")
     begin, end = page.split("<!--DATA-->")
     pathlib.Path(source).write_text(
-        f"// Made by embed_viewer.py of src/page/viewer/.\n#include \"page/viewer.h\"\n\nnamespace gosym::page {{\n\n"
-        f"const std::string_view kViewerBegin =\n{literal(begin)};\n"
-        f"const std::string_view kViewerEnd =\n{literal(end)};\n\n}}  // namespace gosym::page\n")
+        "// Made by embed_viewer.py of src/page/viewer/.\n#include \"page/viewer.h\"\n\nnamespace gosym::page {\n\n"
+        f"{array('kBeginBytes', begin)}{array('kEndBytes', end)}\n"
+        "const std::string_view kViewerBegin(kBeginBytes, sizeof(kBeginBytes));\n"
+        "const std::string_view kViewerEnd(kEndBytes, sizeof(kEndBytes));\n\n}  // namespace gosym::page\n")
 
 
 main(*sys.argv[1:])
