@@ -130,9 +130,10 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
   double least = kLeastNoticed * static_cast<double>(selected.recorded);
   for (std::vector<uint32_t>* order :
        {&entries->by_self, &entries->by_total, &entries->by_name}) {
-    auto rest = std::ranges::stable_partition(
-        *order, [&](uint32_t row) { return static_cast<double>(all[row].total) >= least; });
-    entries->noticed = order->size() - rest.size();
+    auto rest = std::stable_partition(order->begin(), order->end(), [&](uint32_t row) {
+      return static_cast<double>(all[row].total) >= least;
+    });
+    entries->noticed = static_cast<size_t>(rest - order->begin());
   }
   return entries;
 }

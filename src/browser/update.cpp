@@ -904,34 +904,9 @@ void turn_tree(State& state) {
       is_from_root ? "the tree shows who is called" : "the tree shows who calls, from what ran";
 }
 
-// What changes which part is shown, or how. False: the character does not.
-bool change_view(State& state, char32_t character, const Answer& answer) {
+// What changes how the tree and the list are made. False: the character does not.
+bool change_shape(State& state, char32_t character) {
   switch (character) {
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-      choose_page(state, static_cast<Page>(character - '1'), answer);
-      return true;
-    case 'n':
-    case 'N':
-      find_next(state, answer, character == 'n');
-      return true;
-    case 'c':
-      show_all(state);
-      return true;
-    case 'u':
-      take_back(state);
-      return true;
-    case 's':
-      change_sort(state);
-      return true;
-    case '%':
-      state.is_share_of_shown = !state.is_share_of_shown;
-      state.message = state.is_share_of_shown ? "shares are of what is shown"
-                                              : "shares are of all that was recorded";
-      return true;
     case 'i':
       turn_tree(state);
       return true;
@@ -953,6 +928,42 @@ bool change_view(State& state, char32_t character, const Answer& answer) {
       state.has_unnoticed = !state.has_unnoticed;
       state.message = state.has_unnoticed ? "all rows" : "rows of 0.00 % are left out";
       return true;
+    case 'm':
+      change_entries(state);
+      return true;
+    case 's':
+      change_sort(state);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What changes which part is shown, or how. False: the character does not.
+bool change_view(State& state, char32_t character, const Answer& answer) {
+  switch (character) {
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+      choose_page(state, static_cast<Page>(character - '1'), answer);
+      return true;
+    case 'n':
+    case 'N':
+      find_next(state, answer, character == 'n');
+      return true;
+    case 'c':
+      show_all(state);
+      return true;
+    case 'u':
+      take_back(state);
+      return true;
+    case '%':
+      state.is_share_of_shown = !state.is_share_of_shown;
+      state.message = state.is_share_of_shown ? "shares are of what is shown"
+                                              : "shares are of all that was recorded";
+      return true;
     case 'I':
       remember(state);
       state.query.selection.has_inlines = !state.query.selection.has_inlines;
@@ -965,9 +976,6 @@ bool change_view(State& state, char32_t character, const Answer& answer) {
     case 'K':
       remember(state);
       state.query.selection.has_kernel = !state.query.selection.has_kernel;
-      return true;
-    case 'm':
-      change_entries(state);
       return true;
     case '[':
     case ']':
@@ -1006,7 +1014,8 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
       break;
   }
   if (!open_by_character(state, character) && !use_entry(state, character, answer, key) &&
-      !change_view(state, character, answer) && !open_menu_of(state, character, answer))
+      !change_shape(state, character) && !change_view(state, character, answer) &&
+      !open_menu_of(state, character, answer))
     move_in_page(state, character_key(character), answer);
   return {};
 }

@@ -38,7 +38,7 @@ constexpr struct {
 constexpr uint64_t kExecute = 1 << 0;
 constexpr uint64_t kToReadFile = 1 << 2;
 constexpr uint64_t kToRead = kToReadFile | 1 << 3;  // and directories
-constexpr uint64_t kSignals = 1 << 1;               // of `scoped`
+constexpr uint64_t kScopedSignals = 1 << 1;         // of `scoped`
 constexpr uint64_t kOfFiles = kExecute | 1 << 1 | kToReadFile | 1 << 14 | 1 << 15;
 
 // struct landlock_path_beneath_attr.
@@ -76,7 +76,7 @@ PathRules::PathRules(const ReachablePaths* paths, bool is_to_read, bool may_sign
   Refused refused{
       first_bits(known.files) & (is_to_read ? ~kToRead : UINT64_MAX),
       is_alone ? first_bits(known.network) : 0,
-      is_alone ? first_bits(known.scoped) & (may_signal ? ~kSignals : UINT64_MAX) : 0};
+      is_alone ? first_bits(known.scoped) & (may_signal ? ~kScopedSignals : UINT64_MAX) : 0};
   rules_ = UniqueFd(static_cast<int>(syscall(kCreateRuleset, &refused, sizeof(refused), 0)));
   for (const std::string& path : paths->read)
     allow(rules_, path, kToRead & refused.files);

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/file_tree.h"
+#include "base/mapped_file.h"
 
 namespace gosym::proc {
 

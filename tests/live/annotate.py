@@ -14,7 +14,7 @@ FUNCTION = re.compile(r"(\S.*)  0x[0-9a-f]+, [0-9,]+ bytes, ")
 COLUMNS = re.compile(r" +self (m?s) +% +total m?s +%  ")
 AMOUNTS = re.compile(r"(.{16})(.{16})  ")
 INSTRUCTION = re.compile(r" +([0-9a-f]+):  ")
-LINE = re.compile(r" *([0-9]+)  ")
+LINE = re.compile(r"[ >] *([0-9]+)(?:  |$)")
 
 
 @functools.cache

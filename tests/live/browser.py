@@ -148,7 +148,9 @@ def callers_and_callees():
         opened.keys("Enter")
         screen = opened.shows("below: what it calls").splitlines()
         assert caller in screen[4], screen
-        opened.keys("a")  # its own code, at the hottest instruction
+        opened.keys("a")  # its own source, then its instructions, at the hottest one
+        opened.shows(r"> +[0-9]+  ")
+        opened.keys("a")
         hottest = re.search(r"([\d.]+) +[\d.]+ +[0-9a-f]+:", opened.shows(r"[0-9a-f]+:  "))
         assert hottest, opened.screen()
         opened.keys("g")
@@ -165,6 +167,8 @@ def code_without_a_secret():
     with terminal(size=(160, 60)) as opened:
         opened.run(GOSYM, "report", file)
         opened.shows(r"^ 1 ")
+        opened.type("a")
+        assert "a secret" not in opened.shows(r"> +[0-9]+$"), opened.screen()
         opened.type("a")
         screen = opened.shows(r"[0-9a-f]+:  ")
         assert "a secret" not in screen, screen
