@@ -73,7 +73,7 @@ _gosym() {
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth --fold-recursion
         -S --focus
         --ignore -d --module --hide --show --mine --no-kernel --no-inlines --creators --charge-gc --idle --json --md --csv --folded
-        --pprof --html --html-source --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
+        --pprof --html --html-source --source --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --needs --strict --max-loss -v --verbose -q --quiet"
       ;;
@@ -178,7 +178,8 @@ _gosym() {
       _gosym_words "short full none"
       ;;
     report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | \
-      resolve:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source)
+      resolve:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source | \
+      report:--source)
       _gosym_folders
       ;;
     annotate:--syntax) _gosym_words "att intel" ;;

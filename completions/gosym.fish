@@ -149,6 +149,7 @@ complete -c gosym -n $report -l folded -d "Write folded stacks, for flame graphs
 complete -c gosym -n $report -l pprof -r -F -d "Write a profile for go tool pprof"
 complete -c gosym -n $report -l html -r -F -d "Write a page for a browser"
 complete -c gosym -n $report -l html-source -d "Put source files into the page"
+complete -c gosym -n $report -l source -x -a "(__fish_complete_directories)" -d "Look for source files below here"
 complete -c gosym -n $report -l svg -r -F -d "Write a flame graph as a picture"
 complete -c gosym -n $report -s f -l format -x -a "text csv md json folded pprof html svg" -d "Output format"
 complete -c gosym -n $report -s o -l output -r -F -d "File to write"

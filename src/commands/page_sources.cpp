@@ -5,9 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
-#include "commands/annotate/source_files.h"
-#include "symbolize/image_symbols.h"
+#include "commands/annotate/image_sources.h"
 
 namespace gosym {
 
@@ -37,13 +35,11 @@ std::map<uint32_t, std::set<std::string>> sampled_source_files(const Profile& pr
   return paths;
 }
 
-std::string text_of_source(SourceFiles& sources, const std::string& path, size_t room) {
+// Empty: there is none that may be shown.
+std::string text_of_source(SourceFiles& sources, const std::string& path) {
   std::string text;
-  for (uint32_t number = 1; auto line = sources.line(path, number); number++) {
-    if (text.size() + line->size() >= room)
-      return {};
+  for (uint32_t number = 1; auto line = sources.line(path, number); number++)
     text += *line + '\n';
-  }
   return text;
 }
 
@@ -54,28 +50,26 @@ PageSources find_page_sources(const Profile& profile, const std::string& directo
   PageSources result;
   std::set<std::string> known;
   size_t room = kMostSourceText;
-  for (const auto& [image, paths] : sampled_source_files(profile)) {
-    const RecordedImage& of = profile.images[image].file;
-    RecordedFile file = open_recorded(of, files, held);
-    // The copy in a recording is of nobody that is known.
-    bool has_owner = file.symbols && !held.contains(of.id);
-    SourceFiles sources(source_places(directory, files.symfs),
-                        has_owner ? file.symbols->owner() : std::nullopt);
+  size_t left_out = 0;
+  for (const auto& [index, paths] : sampled_source_files(profile)) {
+    ImageSources image = sources_of(profile.images[index].file, directory, files, held);
     for (const std::string& path : paths) {
       std::string text =
-          known.contains(path) ? std::string() : text_of_source(sources, path, room);
-      if (text.empty())
+          known.contains(path) ? std::string() : text_of_source(image.sources, path);
+      left_out += text.size() > room ? 1 : 0;
+      if (text.empty() || text.size() > room)
         continue;
       known.insert(path);
       room -= text.size();
       result.texts.push_back({path, std::move(text)});
     }
-    if (std::string note = withheld_note(sources); !note.empty())
-      result.warnings.push_back(std::move(note));
-    for (const std::string& path : sources.changed_after(of.mtime_ns))
-      result.warnings.push_back(fmt::format(
-          "'{}' was changed after the program was built: lines may be wrong", printable(path)));
+    for (std::string& problem : problems_of(image.sources, image.built))
+      result.warnings.push_back(std::move(problem));
   }
+  if (left_out > 0)
+    result.warnings.push_back(
+        fmt::format("{} source files are not in the page, which holds {} MiB of them", left_out,
+                    kMostSourceText >> 20));
   return result;
 }
 

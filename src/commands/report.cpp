@@ -203,8 +203,8 @@ Result<int> run_report(const ReportOptions& options) {
   if (opens_browser)
     choose_character_set();
   std::vector<std::string> inputs = options.inputs;
-  if (!options.page_source_directory.empty())
-    inputs.push_back(options.page_source_directory);
+  if (!options.source_directory.empty())
+    inputs.push_back(options.source_directory);
   auto confined = become_parser({.inputs = inputs,
                                  .roots = roots_of(*files),
                                  .outputs = {options.output},
@@ -229,10 +229,10 @@ Result<int> run_report(const ReportOptions& options) {
     return std::move(checked).error();
   if (options.format == "text")
     find_debug_packages(profile, held);  // that have the names which are missing
-  FunctionLines lines(*files, held);
+  FunctionLines lines(options.source_directory, *files, held);
   PageSources sources;
   if (options.has_page_sources)
-    sources = find_page_sources(profile, options.page_source_directory, *files, held);
+    sources = find_page_sources(profile, options.source_directory, *files, held);
   auto written = write_profile(profile, format, options, lines, std::move(sources.texts));
   if (!written)
     return std::move(written).error();

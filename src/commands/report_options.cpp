@@ -265,15 +265,9 @@ OptionGroup output_options(ReportOptions& options) {
         .set = write("html"),
         .excludes = {"--format", "--output", "--pprof", "--svg"}},
        {.names = "--html-source",
-        .value = "DIR",
-        .help = "Put the source files that have samples into the page; look below DIR first",
-        .set =
-            [&](const std::string& directory) {
-              options.has_page_sources = true;
-              options.page_source_directory = directory;
-            },
-        .needs = "--html",
-        .values = Values::kOptional},
+        .help = "Put the source files that have samples into the page",
+        .set = into(options.has_page_sources),
+        .needs = "--html"},
        {.names = "--svg",
         .value = "FILE",
         .help = "Write a flame graph as a picture, for a ticket",
@@ -339,6 +333,10 @@ OptionGroup naming_options(ReportOptions& options) {
            {.names = "--wrappers",
             .help = "Keep the wrapper functions that Go's own tracebacks leave out",
             .set = into(options.keeps_wrappers)},
+           {.names = "--source",
+            .value = "DIR",
+            .help = "Look for source files below DIR first, by the ends of their paths",
+            .set = into(options.source_directory)},
            {.names = "--goid",
             .help = "Add the goroutine id to each sample (pprof only)",
             .set = into(options.has_goids)}}};

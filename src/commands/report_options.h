@@ -47,8 +47,8 @@ struct ReportOptions {
   bool has_creators = false;       // of goroutines, as the roots of their stacks
   bool charges_collector = false;  // to those who allocate
   bool has_idle = false;           // waits of idle threads, where they would be left out
+  std::string source_directory;    // empty: source files are where they are recorded to be
   bool has_page_sources = false;
-  std::string page_source_directory;  // empty: where they are recorded to be
   bool is_strict = false;
   std::string max_loss;
   bool is_verbose = false;

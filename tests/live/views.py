@@ -137,6 +137,23 @@ def lines_are_those_of_list(ours=(), theirs=()):
         assert found == listed, (found, listed)
 
 
+def lines_have_their_source():
+    """As text, in the order of the source: each with its text, the hottest marked, sums as in the table."""
+    function = "main.recursion"
+    source = (FIXTURES / "go_stacks" / "main.go").read_text().splitlines()
+    found = rows("--lines", f"^{re.escape(function)}$")
+    text = gosym("report", "-q", "--lines", f"^{re.escape(function)}$", "--demangle", "none", recording()).out
+    shown = re.findall(r"^(.{34})([ >]) *(\d+)(?:  (.*))?$", text, re.MULTILINE)
+    numbers = [int(number) for _, _, number, _ in shown]
+    assert numbers == sorted(set(numbers)) and len(numbers) >= len(found) > 0, text
+    for amounts, mark, number, line in shown:
+        assert line.rstrip() == source[int(number) - 1].replace("\t", "    ").rstrip(), (number, line)
+        own, total = found.get(f"{function} main.go:{number}", (0, 0))
+        told = [float(amount or 0) for amount in (amounts[:9].strip(), amounts[16:25].strip())]
+        assert abs(told[0] - own / 1e9) <= 0.005 and abs(told[1] - total / 1e9) <= 0.005, (number, told)
+        assert (mark == ">") == (total == max(other for _, other in found.values())), (number, mark)
+
+
 def tree_of_pprof(*filters):
     """The nodes and edges of -tree: name -> (self, total), (caller, callee) -> nanoseconds."""
     nodes, edges, above, name = {}, {}, [], None
@@ -317,6 +334,7 @@ run([("keys within each other are columns of CSV", nested_csv),
      ("callers and callees are those of pprof -peek", all_that_were_sampled),
      ("lines are those of pprof -lines", lines_are_those_of_pprof),
      ("lines are those of pprof -list", lines_are_those_of_list),
+     ("lines have their source", lines_have_their_source),
      ("the tree adds up", tree_adds_up),
      ("the tree has the nodes and calls of pprof -tree", tree_is_that_of_pprof),
      ("frames within frames have their own totals", nested_frames_have_own_totals),

@@ -7,6 +7,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/annotate/annotated_code.h"
+#include "commands/annotate/image_sources.h"
 #include "commands/annotate/sampled_code.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
@@ -70,12 +71,8 @@ void write_functions(const Functions& functions, const AnnotateFunctions& annota
 
 void tell_problems(const SourceFiles& sources, int64_t built) {
   std::fflush(stdout);
-  if (std::string note = withheld_note(sources); !note.empty())
-    print(stderr, "gosym: warning: {}\n", note);
-  for (const std::string& path : sources.changed_after(built))
-    print(stderr,
-          "gosym: warning: '{}' was changed after the program was built: lines may be wrong\n",
-          path);
+  for (const std::string& problem : problems_of(sources, built))
+    print(stderr, "gosym: warning: {}\n", problem);
 }
 
 // What is shown of an image.

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "base/text.h"
 #include "commands/annotate/annotated_code.h"
-#include "symbolize/recorded_file.h"
+#include "commands/annotate/image_sources.h"
 #include "view/frame_keys.h"
 #include "view/totals.h"
 
@@ -67,42 +66,28 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
 
 std::string FunctionLines::text(const Profile& profile, const ViewOptions& options,
                                 const Amounts& amounts) {
-  struct ImageSources {
-    SourceFiles sources;
-    int64_t built = 0;
-  };
   std::map<uint32_t, ImageSources> images;
-  auto sources_of = [&](uint32_t index) -> ImageSources& {
+  auto image_of = [&](uint32_t index) -> ImageSources& {
     auto known = images.find(index);
-    if (known != images.end())
-      return known->second;
-    // Whose files may be shown depends on who wrote the program; the copy in a recording is of
-    // nobody that is known.
-    const RecordedImage& image = profile.images[index].file;
-    bool is_copy = held_.contains(image.id);
-    RecordedFile file = open_recorded(image, files_, held_);
-    auto owner = is_copy || !file.symbols ? std::nullopt : file.symbols->owner();
-    return images
-        .emplace(index, ImageSources{SourceFiles(source_places("", files_.symfs), owner),
-                                     image.mtime_ns})
-        .first->second;
+    if (known == images.end())
+      known =
+          images
+              .emplace(index, sources_of(profile.images[index].file, directory_, files_, held_))
+              .first;
+    return known->second;
   };
   std::string text;
   for (const LinesOfFunction& of : find_lines(profile, options)) {
-    AnnotateView view{.screen = options.screen,
-                      .amounts = &amounts,
-                      .sources = &sources_of(of.image).sources};
+    AnnotateView view{
+        .screen = options.screen, .amounts = &amounts, .sources = &image_of(of.image).sources};
     text += (text.empty() ? "" : "\n") + text_of(of.function, view);
   }
   if (text.empty())
     return fmt::format("no function matches '{}'\n", printable(options.function->text()));
-  for (const auto& [index, image] : images) {
-    if (std::string note = withheld_note(image.sources); !note.empty())
-      notes_.push_back(std::move(note));
-    for (const std::string& path : image.sources.changed_after(image.built))
-      notes_.push_back(fmt::format(
-          "'{}' was changed after the program was built: lines may be wrong", printable(path)));
-  }
+  for (const auto& [index, image] : images)
+    for (std::string& problem : problems_of(image.sources, image.built))
+      if (std::ranges::find(notes_, problem) == notes_.end())  // of another event
+        notes_.push_back(std::move(problem));
   return text;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "images/recorded_binary.h"
@@ -15,9 +16,10 @@ namespace gosym {
 // it.
 class FunctionLines {
 public:
-  // Both must live longer than this.
-  FunctionLines(const DebugFileOptions& files, const HeldFiles& held)
-      : files_(files), held_(held) {}
+  // Source files are looked for below the directory first, unless that is empty. The others
+  // must live longer than this.
+  FunctionLines(std::string directory, const DebugFileOptions& files, const HeldFiles& held)
+      : directory_(std::move(directory)), files_(files), held_(held) {}
 
   // Those of the functions that ViewOptions::function matches, in the order of their source.
   std::string text(const Profile& profile, const ViewOptions& options, const Amounts& amounts);
@@ -26,6 +28,7 @@ public:
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:
+  std::string directory_;
   const DebugFileOptions& files_;
   const HeldFiles& held_;
   std::vector<std::string> notes_;
