@@ -511,7 +511,7 @@ private:
     }
     std::string place = place_in_list();
     size_t taken = place.empty() ? 1 : display_width(place) + 3;
-    grid_.write(1, y, cut_at_end(hints(), width() - std::min(width(), taken)), Look::kBar);
+    grid_.write(1, y, fitting_hints(width() - std::min(width(), taken)), Look::kBar);
     if (taken < width())
       grid_.write(width() + 2 - taken, y, place, Look::kBar);
   }
@@ -537,11 +537,23 @@ private:
                          : fmt::format("{} of {}", with_commas(row + 1), with_commas(count));
   }
 
+  // The last of them, which lead to all others and out, stay where there is little room.
+  std::string fitting_hints(size_t room) const {
+    constexpr std::string_view kLast = "  ? keys  q quit";
+    std::string text = hints();
+    if (display_width(text) <= room || !text.ends_with(kLast) || room < 2 * kLast.size())
+      return cut_at_end(text, room);
+    text.resize(text.size() - kLast.size());
+    return cut_at_end(text, room - kLast.size()) + std::string(kLast);
+  }
+
   std::string hints() const {
     if (state_.overlay == Overlay::kTime)
       return time_hint();
     if (state_.overlay == Overlay::kMenu)
       return "Enter only that  x without it  g group the tree  Esc back";
+    if (state_.overlay == Overlay::kHelp)
+      return "arrows, PgUp PgDn move  any other key goes back";
     if (state_.overlay != Overlay::kNone)
       return "any key goes back";
     switch (state_.page) {

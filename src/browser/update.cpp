@@ -900,8 +900,8 @@ void turn_tree(State& state) {
   state.query.direction = is_from_root ? Direction::kFromRoot : Direction::kFromLeaf;
   state.zoomed = state.box = kRootPath;
   state.tree = {};
-  state.message =
-      is_from_root ? "the tree shows who is called" : "the tree shows who calls, from what ran";
+  state.message = is_from_root ? "from the first functions to what they call"
+                               : "from what ran to who calls it";
 }
 
 // What changes how the tree and the list are made. False: the character does not.

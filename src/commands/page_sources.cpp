@@ -48,12 +48,14 @@ std::string text_of_source(SourceFiles& sources, const std::string& path) {
 PageSources find_page_sources(const Profile& profile, const std::string& directory,
                               const DebugFileOptions& files, const HeldFiles& held) {
   PageSources result;
+  std::set<std::string> wanted;
   std::set<std::string> known;
   size_t room = kMostSourceText;
   size_t left_out = 0;
   for (const auto& [index, paths] : sampled_source_files(profile)) {
     ImageSources image = sources_of(profile.images[index].file, directory, files, held);
     for (const std::string& path : paths) {
+      wanted.insert(path);
       std::string text =
           known.contains(path) ? std::string() : text_of_source(image.sources, path);
       left_out += text.size() > room ? 1 : 0;
@@ -66,6 +68,7 @@ PageSources find_page_sources(const Profile& profile, const std::string& directo
     for (std::string& problem : problems_of(image.sources, image.built))
       result.warnings.push_back(std::move(problem));
   }
+  result.wanted = wanted.size();
   if (left_out > 0)
     result.warnings.push_back(
         fmt::format("{} source files are not in the page, which holds {} MiB of them", left_out,

@@ -11,6 +11,7 @@ namespace gosym {
 
 struct PageSources {
   std::vector<SourceText> texts;
+  size_t wanted = 0;  // files whose lines have samples
   std::vector<std::string> warnings;
 };
 

@@ -242,6 +242,12 @@ Result<int> run_report(const ReportOptions& options) {
   tell_problems(symbols, options);
   for (const std::string& note : lines.notes())
     warn(options, "{}", note);
+  if (options.has_page_sources && !options.is_quiet)
+    print(stderr, "{} of {} source files are in the page, whole{}\n", sources.texts.size(),
+          sources.wanted,
+          sources.texts.size() < sources.wanted
+              ? "; --source DIR looks for the others below DIR"
+              : "");
   for (const std::string& warning : sources.warnings)
     warn(options, "{}", warning);
   if (options.is_verbose)

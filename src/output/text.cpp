@@ -514,9 +514,10 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
                   options.screen);
   if (size_t left_out = whole.nodes.size() - tree.nodes.size(); left_out > 0)
     text +=
-        fmt::format("{} smaller{} calls are left out; {} 0 shows all\n", with_commas(left_out),
+        fmt::format("{} smaller{} calls are left out; {} 0 {}\n", with_commas(left_out),
                     options.depth == UINT32_MAX ? "" : ", or deeper,",
-                    options.least_percent > 0 ? "--min" : "--top");
+                    options.least_percent > 0 ? "--min" : "--top",
+                    options.depth == UINT32_MAX ? "shows all" : "without --depth shows all");
   return text;
 }
 

@@ -1,6 +1,8 @@
 #include "symbolize/own_code.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "base/text.h"
 #include "go/build_info.h"
@@ -21,11 +23,13 @@ std::vector<std::string> own_modules(const elf::Image& image) {
   if (!info)
     return {};
   std::vector<std::string> modules;
-  // A command of Go itself has no module.
-  std::string_view main =
-      info->main.required.path.empty() ? info->path : info->main.required.path;
+  std::string main(info->main.required.path);
+  // A command of Go itself has no module, nor has what was built below GOPATH, as Debian does.
+  if (main.empty())
+    main = info->path.find('.') == info->path.npos ? std::string(info->path)
+                                                   : repository_of(info->path);
   if (!main.empty() && main != "command-line-arguments")
-    modules.emplace_back(main);
+    modules.push_back(std::move(main));
   for (const go::BuildModule& module : info->dependencies)
     if (is_of_folder(module) && !module.required.path.empty() &&
         modules.size() < OwnCode::kMaxModules)
@@ -34,6 +38,16 @@ std::vector<std::string> own_modules(const elf::Image& image) {
 }
 
 }  // namespace
+
+std::string repository_of(std::string_view package) {
+  constexpr std::string_view kHosts[] = {"github.com", "gitlab.com", "bitbucket.org"};
+  size_t owner = package.find('/');
+  size_t name = owner == package.npos ? owner : package.find('/', owner + 1);
+  if (name == package.npos ||
+      std::ranges::find(kHosts, package.substr(0, owner)) == std::end(kHosts))
+    return {};
+  return std::string(package.substr(0, package.find('/', name + 1)));
+}
 
 OwnCode own_code_of(const ImageSymbols& symbols, std::string_view path) {
   const elf::Image& image = symbols.image();

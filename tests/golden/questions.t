@@ -17,7 +17,7 @@ Who calls malloc, in redis?
      0.06  └─ zmalloc_usable
      0.06     _sdsnewlen
      0.04     createStringObject
-  77 smaller, or deeper, calls are left out; --min 0 shows all
+  77 smaller, or deeper, calls are left out; --min 0 without --depth shows all
 
 Where do page faults come from, in prometheus: what of it makes the runtime touch new memory?
 
@@ -64,7 +64,7 @@ Where do page faults come from, in prometheus: what of it makes the runtime touc
      8.02  └─ runtime.newarray
      8.02     runtime.makeBucketArray
      6.82     runtime.makemap
-  3,345 smaller, or deeper, calls are left out; --min 0 shows all
+  3,345 smaller, or deeper, calls are left out; --min 0 without --depth shows all
 
 Which package?
 
@@ -205,4 +205,4 @@ Who makes the garbage collector work, in prometheus?
      6.22  ├─ runtime.newobject
      2.29  │  go.opentelemetry.io/otel/trace.NewTracerConfig
      1.64  └─ runtime.makeslice
-  1,017 smaller, or deeper, calls are left out; --min 0 shows all
+  1,017 smaller, or deeper, calls are left out; --min 0 without --depth shows all

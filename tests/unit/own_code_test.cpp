@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "demo_profile.h"
+#include "symbolize/own_code.h"
 
 namespace gosym::own_code_test {
 
@@ -34,6 +35,16 @@ bool is_own_in(const OwnCode& own, const Code& code, std::string path = "/srv/de
 }
 
 }  // namespace
+
+TEST_CASE("own code: the repository of a package that no module tells") {
+  CHECK(repository_of("github.com/prometheus/prometheus/cmd/prometheus") ==
+        "github.com/prometheus/prometheus");
+  CHECK(repository_of("gitlab.com/a/b") == "gitlab.com/a/b");
+  CHECK(repository_of("github.com/a").empty());
+  CHECK(repository_of("example.com/a/b/c").empty());
+  CHECK(repository_of("cmd/go").empty());
+  CHECK(repository_of("").empty());
+}
 
 TEST_CASE("own code: packages of Go that are of a module of the program") {
   OwnCode own{.modules = {"example.com/shop", "example.com/money"}};
