@@ -155,7 +155,8 @@ def ends_are_sampled():
         print(f"# {options[1]}: {count} of {every} samples in exit_mm, {cut} cut")
         assert count > 0.02 * every, count
         assert all(is_kernel(frame) for stack in ending for frame in stack.frames), ending
-        assert cut <= 0.002 * every, cut
+        expected = 0.002 * every  # some thirteen hundred: chance alone is as large
+        assert cut <= expected + 3 * expected ** 0.5, cut
 
 
 def throttling_is_told():
