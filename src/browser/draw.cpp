@@ -228,7 +228,6 @@ private:
     constexpr size_t kEnough = 60;       // columns for amounts besides shares
     constexpr size_t kEnoughPlace = 90;  // and for places
     bool has_amounts = width() >= kEnough;
-    constexpr size_t kEnoughForPrograms = 100;
     const size_t self = 8;
     const size_t self_amount = has_amounts ? self + 10 : self;
     const size_t total = self_amount + 9;

@@ -22,9 +22,8 @@ namespace {
 
 constexpr double kPercent = 100;
 constexpr size_t kDefaultRows = 20;
-constexpr size_t kDefaultInnerRows = 5;     // of each row of the outer of two dimensions
-constexpr size_t kDefaultPaths = 12;        // nodes of the tree below the table
-constexpr size_t kEnoughForPrograms = 100;  // columns of a screen
+constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
+constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
 
 // What a table says of one function, process, ...
 struct Line {
@@ -368,8 +367,8 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   std::vector<std::string> titles = titles_of_dimensions(options);
   if (!is_flat)
     titles = {joined(titles, " / ")};
-  table = empty_table(amounts, titles, has_places(options), options.has_counts);
   if (options.by.size() > 1) {
+    table = empty_table(amounts, titles, has_places(options), options.has_counts);
     Nesting nesting = {.profile = profile,
                        .options = options,
                        .amounts = amounts,
@@ -391,9 +390,8 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   std::vector<std::string> programs;
   if (!is_flat && options.screen.width >= kEnoughForPrograms)
     programs = rows.programs();
-  if (!programs.empty())
-    table = empty_table(amounts, titles, has_places(options), options.has_counts,
-                        /*has_programs=*/true);
+  table = empty_table(amounts, titles, has_places(options), options.has_counts,
+                      /*has_programs=*/!programs.empty());
   for (Line& line : std::span(lines).first(std::min(lines.size(), limits.outer))) {
     line.program = programs.empty() ? "" : programs[to_index(line.frame)];
     append_row(line, amounts, table);

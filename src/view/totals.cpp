@@ -203,6 +203,69 @@ private:
   std::vector<KeyId> path_;  // scratch of node_that_ran()
 };
 
+// The program that has the most of each key: samples are added program by program.
+class ProgramShares {
+public:
+  ProgramShares(const Profile& profile, const FrameKeys& keys)
+      : profile_(profile), keys_(keys), shares_(keys.size()) {}
+
+  void add(const SampleCount& sample) {
+    sample_number_++;
+    uint64_t amount = profile_.amount(sample);
+    if (amount == 0)
+      return;
+    for (LocationId location : profile_.stack(sample.stack))
+      for (KeyId key : keys_.of(location))
+        add(key, amount);
+  }
+
+  void end_program(size_t program) {
+    for (KeyId key : touched_) {
+      Share& share = shares_[to_index(key)];
+      share.has_others |= share.most > 0;
+      if (share.amount > share.most) {
+        share.most = share.amount;
+        share.program = program;
+      }
+      share.amount = 0;
+    }
+    touched_.clear();
+  }
+
+  std::vector<std::string> names(std::span<const ViewKey> programs) const {
+    std::vector<std::string> names;
+    for (const Share& share : shares_)
+      names.push_back(share.most == 0
+                          ? ""
+                          : programs[share.program].text + (share.has_others ? ", …" : ""));
+    return names;
+  }
+
+private:
+  struct Share {
+    uint64_t amount = 0;       // of the program whose samples are added
+    uint64_t last_sample = 0;  // that counted for the key
+    uint64_t most = 0;         // of those before
+    size_t program = 0;        // that has it
+    bool has_others = false;
+  };
+
+  void add(KeyId key, uint64_t amount) {
+    Share& share = shares_[to_index(key)];
+    if (std::exchange(share.last_sample, sample_number_) == sample_number_)
+      return;
+    if (share.amount == 0)
+      touched_.push_back(key);
+    share.amount += amount;
+  }
+
+  const Profile& profile_;
+  const FrameKeys& keys_;
+  std::vector<Share> shares_;   // of each key
+  std::vector<KeyId> touched_;  // that the program has
+  uint64_t sample_number_ = 0;
+};
+
 }  // namespace
 
 std::vector<NestedTotal> nested_totals(const Profile& profile,
@@ -231,40 +294,20 @@ std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCo
 std::vector<std::string> programs_of_keys(const Profile& profile,
                                           std::span<const SampleCount> samples,
                                           const FrameKeys& keys) {
-  // Those with fewer samples than so many others are counted together: to go through all keys
-  // for each of thousands would take seconds.
-  constexpr size_t kMostAlone = 64;
   std::vector<SampleKeys> groups = program_groups(profile, samples);
   if (groups.empty())
     return {};
   const SampleKeys& programs = groups.front();
-  std::vector<std::vector<SampleCount>> of_program(
-      std::min(programs.keys.size(), kMostAlone + 1));
-  for (size_t i = 0; i < samples.size(); i++)
-    of_program[std::min(to_index(programs.ids[i]), kMostAlone)].push_back(samples[i]);
-  struct Most {
-    uint64_t amount = 0;
-    size_t program = 0;
-    bool has_others = false;
-  };
-  std::vector<Most> most(keys.size());
-  for (size_t program = 0; program < of_program.size(); program++)
-    for (const Total& total : frame_totals(profile, of_program[program], keys)) {
-      Most& of_key = most[to_index(total.key)];
-      of_key.has_others |= of_key.amount > 0;
-      if (total.total > of_key.amount) {
-        of_key.amount = total.total;
-        of_key.program = program;
-      }
-    }
-  std::vector<std::string> names;
-  for (const Most& of_key : most) {
-    bool is_alone = of_key.program < kMostAlone;
-    names.push_back(of_key.amount == 0 ? ""
-                                       : (is_alone ? programs.keys[of_key.program].text : "") +
-                                             (of_key.has_others ? ", …" : ""));
+  std::vector<std::vector<uint32_t>> of_program(programs.keys.size());
+  for (uint32_t i = 0; i < samples.size(); i++)
+    of_program[to_index(programs.ids[i])].push_back(i);
+  ProgramShares shares(profile, keys);
+  for (size_t program = 0; program < of_program.size(); program++) {
+    for (uint32_t sample : of_program[program])
+      shares.add(samples[sample]);
+    shares.end_program(program);
   }
-  return names;
+  return shares.names(programs.keys);
 }
 
 std::string hottest_line(const Profile& profile, const Total& total) {

@@ -41,6 +41,9 @@ std::vector<NestedTotal> nested_totals(const Profile& profile,
                                        std::span<const SampleCount> samples,
                                        std::span<const FrameKeys> dimensions);
 
+inline constexpr size_t kEnoughForPrograms =
+    100;  // columns of a screen that have room for them
+
 // The program that most samples of each key are of, in it or in what it calls: "nginx", or
 // "nginx, …" where there are others. By KeyId; empty where there are no program_groups().
 std::vector<std::string> programs_of_keys(const Profile& profile,
