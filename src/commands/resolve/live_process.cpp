@@ -1,7 +1,5 @@
 #include "commands/resolve/live_process.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "base/exit_status.h"
@@ -88,7 +86,7 @@ LiveProcess::LiveProcess(uint32_t pid, UniqueFd process)
       process_(std::move(process)),
       helper_(std::make_unique<FileHelper>()),
       vdso_(own_vdso()),
-      kallsyms_(::open("/proc/kallsyms", O_RDONLY | O_CLOEXEC)) {}
+      kallsyms_(open_kernel_symbols()) {}
 
 Result<LiveProcess> LiveProcess::open(uint32_t pid) {
   auto process = open_process(pid);

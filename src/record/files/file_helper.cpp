@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -17,6 +16,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "confine/channel.h"
+#include "confine/child.h"
 #include "confine/process_kind.h"
 #include "raw/messages.h"
 
@@ -165,23 +165,12 @@ void FileHelper::serve(int channel) {
 
 // None if there can be no such process: then nothing is known of files that are not local.
 UniqueFd FileHelper::start_parser() {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return {};
-  UniqueFd ours(ends[0]);
-  UniqueFd theirs(ends[1]);
-  int parent = getpid();
-  int pid = fork();
-  if (pid != 0)
-    return pid > 0 ? std::move(ours) : UniqueFd();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent)
-    _exit(1);
-  dup2(theirs.get(), 0);
-  close_range(1, UINT32_MAX, 0);
-  enter(ProcessKind::kParser);
-  parse(0);
-  _exit(0);
+  UniqueFd ours;
+  int pid = start_child(ours, {}, [](int channel) {
+    enter(ProcessKind::kParser);
+    parse(channel);
+  });
+  return pid > 0 ? std::move(ours) : UniqueFd();
 }
 
 void FileHelper::parse(int channel) {
