@@ -4,7 +4,7 @@ import functools
 import pathlib
 import re
 
-from common import (FIXTURES, GO_ENVIRONMENT, compiled, facts, folded, go, gosym, is_kernel, new_place,
+from common import (FIXTURES, GO_ENVIRONMENT, call, compiled, facts, folded, go, gosym, is_kernel, new_place,
                     record, run, running, told_as_cut)
 
 
@@ -129,10 +129,44 @@ def deep_c(depth):
     assert total > 100 and both >= 0.95 * total, f"{both} of {total} with both ends"
 
 
+def growing_source(frames=16):
+    """A program that copies stacks most of its time: each goroutine grows its own, from 2 KiB on, through frames of
+    many sizes. It has cgo: stacks of such programs are those that C code may call back to.
+    """
+    functions = []
+    for number in range(frames):
+        values = [f"v{i}" for i in range(number)]  # that the frame has room for, across the call
+        called = f"frame{number + 1}(depth)" if number + 1 < frames else "root(depth - 1)"
+        functions += ["//go:noinline", f"func frame{number}(depth uintptr) uintptr {{",
+                      *(f"{value} := next({before})" for value, before in zip(values, ["depth", *values])),
+                      "return " + " + ".join([called, *(values or ["1"])]), "}"]
+    return "\n".join(["""package main
+        import _ "runtime/cgo"
+        func main() {
+            results := make(chan uintptr)
+            for {
+                go begin(results)
+                <-results
+            }
+        }
+        func begin(results chan uintptr) { results <- root(20) }
+        //go:noinline
+        func root(depth uintptr) uintptr {
+            if depth == 0 {
+                return 0
+            }
+            return frame0(depth)
+        }
+        //go:noinline
+        func next(value uintptr) uintptr { return value + 1 }""", *functions])
+
+
 def copied_stacks(version):
     """While a stack is copied to a larger place its frames are in both: a stack has them once."""
-    program = compiled(go(version), "build", "-buildvcs=false", output=new_place("growing"),
-                       cwd=FIXTURES / "growing", env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
+    program = new_place("growing")
+    (program.parent / "main.go").write_text(growing_source())
+    call(go(version), "build", "-o", program, program.parent / "main.go",
+         env=GO_ENVIRONMENT | {"CGO_ENABLED": "1"})
     stacks = [stack for stack in folded(recording(program, seconds=3, hertz=1997))
               if "runtime.copystack" in stack.frames and "main.begin" in stack.frames]
     total = samples_in(stacks)
