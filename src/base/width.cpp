@@ -131,7 +131,7 @@ std::string name_in_box(std::string_view name, size_t width) {
   auto fits = [&] { return display_width(name) <= width; };
   if (!fits() && !name.starts_with('[')) {
     name = without_directories(name);
-    // Of C++ the arguments go, but not a receiver of Go, "json.(*Encoder).Encode".
+    // The arguments of C++ go, but not a receiver of Go, "json.(*Encoder).Encode".
     size_t call = name.find('(');
     if (!fits() && call != name.npos && call > 0 && name[call - 1] != '.')
       name = name.substr(0, call);

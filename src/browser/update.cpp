@@ -146,7 +146,7 @@ size_t hottest_row(const State& state, const Code& code) {
   return static_cast<size_t>(hottest - rows.begin());
 }
 
-// What is new, or shown anew, is shown where it is hot.
+// The screen goes to the hottest row: of code that is new, or shown in another way.
 void go_to_hottest(State& state, const Code& code) {
   state.code.row = hottest_row(state, code);
   size_t rows = layout_of(state.size).rows;
@@ -904,7 +904,7 @@ void turn_tree(State& state) {
                                : "from what ran to who calls it";
 }
 
-// What changes how the tree and the list are made. False: the character does not.
+// Keys that change how the tree and the list are made. False: the character is none of them.
 bool change_shape(State& state, char32_t character) {
   switch (character) {
     case 'i':

@@ -89,7 +89,7 @@ void Keeper::ask_of_map(const bpf_map* map, Request& request) {
   ask(request, none);
 }
 
-// Where a key goes meanwhile the kernel starts anew.
+// The kernel starts anew where a key goes meanwhile.
 std::vector<Keeper::Entry> Keeper::all_entries(const bpf_map* map) {
   auto kept = std::ranges::find(maps_, bpf_map__fd(map), &KeptMap::fd);
   std::vector<Entry> found;

@@ -68,7 +68,7 @@ public:
     ask_of_map(map, request);
   }
 
-  // What there is in a map, which may change meanwhile: then some may be there twice.
+  // The entries of a map. It may change meanwhile: then some may be there twice.
   template <class Key, class Value>
   std::vector<std::pair<Key, Value>> entries(const bpf_map* map) {
     std::vector<std::pair<Key, Value>> found;

@@ -124,8 +124,8 @@ public:
   };
 
   // Everything is set up and the side-band runs; no sample is taken yet.
-  // What takes rights is done by the keeper, which must outlive it, from the moment on when
-  // that is started.
+  // The keeper, which must outlive it, does what takes rights from the moment on when it is
+  // started.
   static Result<std::unique_ptr<Sampler>> open(const SamplerOptions& options, Keeper& keeper);
 
   Sampler() = default;

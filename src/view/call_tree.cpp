@@ -156,7 +156,7 @@ private:
       if (i != 0)
         next_child[node.parent] += node.size;
       next_child[i] = place[i] + 1;
-      // What few stacks do says little of all.
+      // A recursion of few stacks says little of all.
       bool is_recursion = node.repeated * 20 >= node.total;
       result[place[i]] = {node.key,  node.depth, node.size,
                           node.self, node.total, is_recursion ? node.times : 1};

@@ -18,7 +18,7 @@ struct CallNode {
   uint32_t size = 1;   // of its subtree in nodes, itself included
   uint64_t self = 0;   // amount (Profile::amount) of samples that end here
   uint64_t total = 0;  // of samples that come through here
-  // How often a recursion that is folded calls it, where that is deepest; 1 where that is of
+  // Calls that it stands for where a folded recursion is deepest; 1 where that is of
   // less than a twentieth of the samples.
   uint32_t times = 1;
 };

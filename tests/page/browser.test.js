@@ -700,7 +700,7 @@ test("Tab reaches every control, and shows which has the focus", async () => {
     }
     assert.equal(reached.size, all, view);
   }
-  // What takes itself away leaves the focus beside it.
+  // A control that takes itself away leaves the focus beside it.
   await opened("#without=nonesuch&only=main");
   await inPage("document.querySelector('#chips button').focus()");
   await browser.key("Enter");
@@ -929,7 +929,7 @@ test("a view is printed on the sheets that it needs, with all of its rows", asyn
   assert.equal(await printed("document.querySelector('main').innerText.includes('200 more rows are not printed')"),
     true);
   assert.ok(await inPage(rows) < 100);
-  // What was recorded is not cut, and nothing is printed that is for the screen.
+  // The command that was recorded is not cut, and nothing is printed that is for the screen.
   await browser.send("Emulation.setEmulatedMedia", {media: "print"});
   assert.deepEqual(await inPage(`[...document.querySelectorAll("button, #spoken, .hint")].filter((each) =>
     each.checkVisibility() && !each.closest("#chips, .grid .head, #crumbs")).map((each) => each.textContent)`), []);

@@ -72,8 +72,8 @@ TEST_CASE("keeper: without anything to do there is none") {
 
 constexpr uint32_t kRingSize = 4096;
 
-// What the kernel has mapped of a ring, in a file: where it was read and written up to, and the
-// records.
+// The pages that the kernel maps of a ring, in a file: where it was read and written up to, and
+// the records.
 class RingFile {
 public:
   RingFile() {

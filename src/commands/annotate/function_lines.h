@@ -21,10 +21,11 @@ public:
   FunctionLines(std::string directory, const DebugFileOptions& files, const HeldFiles& held)
       : directory_(std::move(directory)), files_(files), held_(held) {}
 
-  // Those of the functions that ViewOptions::function matches, in the order of their source.
+  // The lines of the functions that ViewOptions::function matches, in the order of their
+  // source.
   std::string text(const Profile& profile, const ViewOptions& options, const Amounts& amounts);
 
-  // What is to be said of files that are not shown, or not as they were.
+  // A sentence on each file that is not shown, or not as it was.
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:

@@ -477,7 +477,7 @@ class Page {
       return true;
     });
   }
-  // What they are of.
+  // The totals and the boxes that the tables are made of.
   spoken() {
     const {viewer, viewer: {state}} = this, totals = viewer.totals();
     if (state.view === "chart")

@@ -1,4 +1,4 @@
-// What is shown, as `gosym report --folded` and `--pprof` write it: stacks of amounts, which are of samples.
+// Exports: the samples that are shown, as `gosym report --folded` and `--pprof` write them.
 
 // As idle_threads.h has it.
 const kIdleThread = "idle thread of Go's runtime";

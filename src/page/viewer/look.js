@@ -73,7 +73,7 @@ function timeTicks(begin, end, most) {
 
 // ---- Names
 
-// Where each text begins to tell itself from the one that is most like it: at a word or a number.
+// Places, by text, from which it differs from the one that is most like it: the begin of a word or a number.
 function differingEnds(texts) {
   const order = [...texts.keys()].sort((a, b) => texts[a] < texts[b] ? -1 : 1), from = texts.map(() => 0);
   for (let i = 1; i < order.length; i++) {

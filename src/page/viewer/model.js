@@ -548,7 +548,7 @@ function ofOwnCode(profile, categories, {tree: paths, ends}) {
 // As recursion.h: calls that repeat those before, of up to so many functions in turn.
 const kMostFolded = 16;
 
-// Of a path [{key, times, frame}] what repeats the `length` steps before it goes.
+// Takes out of a path [{key, times, frame}] the steps that repeat the `length` before them.
 function foldRepeats(path, length) {
   let kept = 0;
   for (let at = 0; at < path.length;) {
@@ -906,7 +906,7 @@ function layOutTime(profile, {tree, ends}, amounts, isOf, {begin, end, stepsPerA
       sum += amounts[chosen[behind]];
     const next = behind < chosen.length ? samples.step[chosen[behind]] : end;
     const wide = Math.max(1, sum * stepsPerAmount);
-    // What is missing for half a sample is how the clock ticks.
+    // A clock ticks with gaps of up to half a sample: such a gap is closed.
     const reach = Math.max(1, next - step - wide < Math.max(1, wide / 2) ? next - step : wide);
     let from = Math.max(step, begin);
     for (; i < behind; i++) {

@@ -17,7 +17,7 @@ function cached(name, compute) {
   return memos.get(name);
 }
 
-// How often a box is there at most, where recursions are folded.
+// "×98": the most calls that a box stands for, where recursions are folded.
 const timesText = ({repeats}, node) => repeats[node] > 1 ? ` ×${repeats[node]}` : "";
 
 class Viewer {
@@ -326,7 +326,7 @@ class Viewer {
         this.opened.add(layout.node[i]);
   }
 
-  // What is shown, for other tools: bytes, or text. Recursions are not folded.
+  // Exports for other tools, bytes or text, of the samples that are shown. Recursions are not folded.
   exported() {
     const stacks = this.state.mine ? "own" : "";
     return [this.profileOf(stacks), this.keys("function", stacks)];
@@ -364,7 +364,7 @@ class Viewer {
     const known = [thread, ...filters.thread ?? []].find((each) => dimension.values.includes(each));
     return known ?? this.threads()[0]?.[0] ?? "";
   }
-  // Those that have samples, with the most first: [text, amount].
+  // Threads that have samples, with the most first: [text, amount].
   threads() {
     const amounts = this.amounts("all"), {of, values} = this.dimension("thread");
     return memo("threads", [amounts], () => {

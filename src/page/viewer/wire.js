@@ -207,7 +207,7 @@ function visible(text) {
       (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
-// Of a source file.
+// A source file.
 function decodeLines(bytes) {
   const lines = kUtf8.decode(bytes).split("\n").map(visible);
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;

@@ -209,7 +209,7 @@ Result<> BpfSampler::load() {
   return add_targets();
 }
 
-// What is read often is mapped; the keeper has the others.
+// Counters, which are read often, are mapped; the keeper has the other maps.
 Result<> BpfSampler::share_maps() {
   const bpf_map* counters = bpf_->maps.counters;
   counters_ = MappedPart(bpf_map__fd(counters),

@@ -13,7 +13,7 @@
 
 namespace gosym {
 
-// What is mapped of a BPF map, so that it is read without a system call, and without a right.
+// A part of a BPF map in our memory: it is read without a system call, and without a right.
 class MappedPart {
 public:
   MappedPart() = default;  // nothing
