@@ -248,7 +248,8 @@ def record(*arguments, until=(), samples=1500, seconds=None, hertz=None):
         seconds = samples / hertz
     file = new_place("cpu.raw")
     command = ["record", "-q", "-F", hertz, "-o", file, *arguments]
-    pids = [int(pid) for pid in (str(arguments[1]).split(",") if arguments[0] == "-p" else until)]
+    of_processes = str(arguments[arguments.index("-p") + 1]).split(",") if "-p" in arguments else until
+    pids = [int(pid) for pid in of_processes]
     if not pids:
         gosym(*command, "-d", f"{seconds}s")
         return file
