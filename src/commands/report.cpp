@@ -131,16 +131,21 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
   return check_output(options.output);
 }
 
-// Of --callers, --callees and --lines.
-Result<> check_function(const Profile& profile, const ReportOptions& options) {
-  if (!options.view.function)
+// Of --callers, --callees and --lines. What matches no name may be one function with what tells
+// it from others of its name, as reports have it: "main.main (link)".
+Result<> find_function(const Profile& profile, std::optional<FunctionChoice>& function) {
+  if (!function)
     return Ok{};
   FrameKeys keys(profile, Dimension::Kind::kFunction);
-  auto is_meant = [&](const ViewKey& key) { return options.view.function->matches(key.text); };
+  auto is_meant = [&](const ViewKey& key) { return function->matches(key); };
   if (std::ranges::any_of(keys.all(), is_meant))
     return Ok{};
-  return errorf("no function that was sampled matches '{}'",
-                printable(options.view.function->text()))
+  for (const ViewKey& key : keys.all())
+    if (ChosenKey chosen = keys.choose(profile, key); chosen.label() == function->text()) {
+      function = FunctionChoice(std::move(chosen));
+      return Ok{};
+    }
+  return errorf("no function that was sampled matches '{}'", printable(function->text()))
       .with_hint("gosym report --top 0 lists all functions")
       .with_exit_status(kNoTarget);
 }
@@ -188,7 +193,7 @@ bool wants_browser(const ReportOptions& options) {
          options.inputs.front() != "-";
 }
 
-Result<int> run_report(const ReportOptions& options) {
+Result<int> run_report(ReportOptions& options) {
   keep_freed_memory();
   // Wrong use is found before the files are read, which may take a minute.
   const Format& format = *find_format(options.format);
@@ -223,8 +228,8 @@ Result<int> run_report(const ReportOptions& options) {
   auto& [recordings, profile, symbols, held, share] = *loaded;
   if (options.has_needs)
     return write_needs(*loaded, options, *files);
-  if (auto checked = check_function(profile, options); !checked)
-    return std::move(checked).error();
+  if (auto found = find_function(profile, options.view.function); !found)
+    return std::move(found).error();
   if (auto checked = check_labels(profile, options); !checked)
     return std::move(checked).error();
   if (options.format == "text")

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/percent.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "output/amounts.h"
 #include "output/header.h"
@@ -411,7 +412,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
     bool has_function = key.function != ViewKey::kNoFunction;
     if (has_function)
       name = profile.name_of(key.function);
-    if (has_function && options.function->matches(printable(name)))
+    if (has_function && options.function->matches(printable(name), key.function_identity))
       lines.push_back({.name = key.text,
                        .place = place_of(profile, key, total, /*has_directories=*/true),
                        .self = total.self,
@@ -448,7 +449,7 @@ CallTree make_tree(const Profile& profile, const ViewOptions& options,
                    bool is_for_people = true) {
   FrameKeys keys = tree_keys(profile, options);
   auto is_wanted = [&](const ViewKey& key) {
-    return options.function && options.function->matches(key.text);
+    return options.function && options.function->matches(key);
   };
   switch (options.view) {
     case View::kCallers:
@@ -480,23 +481,42 @@ CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amou
   return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
 }
 
+// "2 functions have the name main.main; --callers 'main.main (link)' shows one"
+std::string namesakes_text(std::span<const ChosenKey> meant, const ViewOptions& options) {
+  std::map<std::string_view, std::vector<const ChosenKey*>> by_name;
+  for (const ChosenKey& one : meant)
+    by_name[one.text].push_back(&one);
+  for (const auto& [name, namesakes] : by_name)
+    if (namesakes.size() > 1)
+      return fmt::format("{} functions are called {}; {} {} shows one of them\n",
+                         namesakes.size(), name,
+                         options.view == View::kCallers ? "--callers" : "--callees",
+                         shell_quoted(namesakes.front()->label()));
+  return {};
+}
+
 // "callers of main.fib: 92.10 % total, 12.00 % self"
-std::string around_headline(const CallTree& tree, const ViewOptions& options,
-                            const Amounts& amounts) {
+std::string around_headline(const Profile& profile, const CallTree& tree,
+                            const ViewOptions& options, const Amounts& amounts) {
+  FrameKeys keys = tree_keys(profile, options);
+  std::vector<ChosenKey> meant;
+  for (const Total& total : frame_totals(profile, profile.samples, keys))
+    if (options.function->matches(keys[total.key]))
+      meant.push_back(keys.choose(profile, keys[total.key]));
   std::vector<std::string> names;
-  for (const ViewKey& key : tree.keys)
-    if (options.function->matches(key.text))
-      names.push_back(key.text);
+  for (const ChosenKey& one : meant)
+    names.push_back(one.label());
   constexpr size_t kNamed = 3;
   std::string text = joined(std::span(names).first(std::min(names.size(), kNamed)), ", ");
   if (names.size() > kNamed)
     text += fmt::format(" and {} more", names.size() - kNamed);
   if (names.empty())
     return fmt::format("no function matches '{}'\n", printable(options.function->text()));
-  return fmt::format("{} {}: {:.2f} % of the total, {} {}\n\n",
+  return fmt::format("{} {}: {:.2f} % of the total, {} {}\n{}\n",
                      options.view == View::kCallers ? "callers of" : "callees of", text,
                      amounts.percent(tree.nodes[0].total), amounts.text(tree.nodes[0].total),
-                     amounts.unit().empty() ? "events" : amounts.unit());
+                     amounts.unit().empty() ? "events" : amounts.unit(),
+                     namesakes_text(meant, options));
 }
 
 std::string tree_view(const Profile& profile, const ViewOptions& options,
@@ -504,7 +524,7 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
   CallTree whole = make_tree(profile, options);
   CallTree tree = shown_tree(whole, options, amounts);
   bool is_around = options.view == View::kCallers || options.view == View::kCallees;
-  std::string text = is_around ? around_headline(whole, options, amounts) : "";
+  std::string text = is_around ? around_headline(profile, whole, options, amounts) : "";
   if (tree.nodes.size() > 1)
     text +=
         tree_text(tree, amounts,

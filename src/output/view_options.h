@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/pattern.h"
 #include "output/screen.h"
 #include "page/source_text.h"
 #include "view/dimension.h"
+#include "view/selection.h"
 
 namespace gosym {
 
@@ -35,9 +35,9 @@ using WriteLines = std::function<std::string(const Profile& profile, const ViewO
 
 struct ViewOptions {
   View view = View::kSummary;
-  std::optional<Pattern> function = {};  // of kCallers, kCallees and kLines
-  std::vector<Dimension> by = {};        // each within the one before
-  std::optional<size_t> top = {};        // rows of a table, 0 for all; none: as fits
+  std::optional<FunctionChoice> function = {};  // of kCallers, kCallees and kLines
+  std::vector<Dimension> by = {};               // each within the one before
+  std::optional<size_t> top = {};               // rows of a table, 0 for all; none: as fits
   SortBy sort = SortBy::kSelf;
   bool has_counts = false;       // tables have the number of samples
   double least_percent = 1;      // nodes of a tree that have less are left out

@@ -23,22 +23,24 @@ void count_inlined(const FrameKeys& keys, double period, Counts& counts) {
       continue;
     KeyId key = keys.of(stack.front()).front();
     double amount = static_cast<double>(counts.profile.amount(sample)) * period;
-    Counted& row = counts.row(keys[key].text, keys[key]);
+    Counted& row = counts.row(counts.names[to_index(key)], keys[key]);
     row.own += amount;
     if (counts.profile.locations[to_index(stack.front())].frame_count > 1)
       row.inlined += amount;
   }
 }
 
-void count_frames(const DifferenceOptions& options, double period, Counts& counts) {
-  FrameKeys keys(counts.profile, options.by.kind);
+void count_frames(const DifferenceOptions& options, double period, const RowNames& names,
+                  Counts& counts) {
+  const FrameKeys& keys = counts.keys.emplace(counts.profile, options.by.kind);
+  counts.names = names.of(counts.profile, keys);
   for (size_t block = 0; block < counts.whole.size(); block++)
     for (const Total& total :
          frame_totals(counts.profile, counts.blocks.samples[block], keys)) {
       uint64_t amount = options.is_of_totals ? total.total : total.self;
       if (amount == 0)
         continue;
-      Counted& row = counts.row(keys[total.key].text, keys[total.key]);
+      Counted& row = counts.row(counts.names[to_index(total.key)], keys[total.key]);
       row.amounts[block] += static_cast<double>(amount) * period;
       if (keys.has_places())
         row.place = hottest_line(counts.profile, total);
@@ -126,7 +128,10 @@ private:
   }
 
   std::string group_of(const std::string& name, const Counted& row, const Counts& of) const {
-    return is_of_one_build(row, of.profile) ? name : name_across_builds(name);
+    // What tells it apart from others of its name stays.
+    return is_of_one_build(row, of.profile)
+               ? name
+               : name_across_builds(row.key.text) + name.substr(row.key.text.size());
   }
 
   void append(const std::string& name, const Group& group) {
@@ -204,33 +209,32 @@ private:
     pairs_ = std::move(left);
   }
 
-  // The functions that samples passed through only as part of another that has their code.
-  static std::set<std::string> only_inlined(const Profile& profile) {
-    std::vector<bool> is_inlined(profile.functions.size());
-    std::vector<bool> is_called(profile.functions.size());
-    for (const Location& location : profile.locations) {
-      std::span<const Frame> frames = profile.frames_of(location);
-      for (const Frame& frame : frames)
-        is_inlined[to_index(frame.function)] = true;
-      if (!frames.empty())
-        is_called[to_index(frames.back().function)] = true;
+  // The rows of functions that samples passed through only as part of another that has their
+  // code.
+  static std::set<std::string> only_inlined(const Counts& of) {
+    std::vector<bool> is_inlined(of.names.size());
+    std::vector<bool> is_called(of.names.size());
+    for (size_t i = 0; i < of.profile.locations.size(); i++) {
+      if (of.profile.locations[i].frame_count == 0)
+        continue;
+      std::span<const KeyId> keys = of.keys->of(static_cast<LocationId>(i));
+      for (KeyId key : keys)
+        is_inlined[to_index(key)] = true;
+      is_called[to_index(keys.back())] = true;
     }
     std::set<std::string> names;
-    auto name_of = [&](size_t i) {
-      return printable(profile.strings[profile.functions[i].name]);
-    };
     for (size_t i = 0; i < is_inlined.size(); i++)
       if (is_inlined[i])
-        names.insert(name_of(i));
-    for (size_t i = 0; i < is_called.size(); i++)  // functions may share a name
+        names.insert(of.names[i]);
+    for (size_t i = 0; i < is_called.size(); i++)  // functions may share a row
       if (is_called[i])
-        names.erase(name_of(i));
+        names.erase(of.names[i]);
     return names;
   }
 
   void note_inlining() {
-    std::set<std::string> inlined_before = only_inlined(before_.profile);
-    std::set<std::string> inlined_after = only_inlined(after_.profile);
+    std::set<std::string> inlined_before = only_inlined(before_);
+    std::set<std::string> inlined_after = only_inlined(after_);
     auto is_inlined = [](const Counted* row) { return row && 2 * row->inlined > row->own; };
     auto is_called = [](const Counted* row) {
       return row && row->own > 0 && 2 * row->inlined <= row->own;
@@ -322,7 +326,54 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   return blocks;
 }
 
-Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options) {
+RowNames::RowNames(Kind kind, const Profile& before, const Profile& after) : kind_(kind) {
+  if (kind != Kind::kFunction && kind != Kind::kLine)
+    return;
+  note_namesakes(before);
+  note_namesakes(after);
+}
+
+void RowNames::note_namesakes(const Profile& profile) {
+  FrameKeys keys(profile, kind_);
+  std::vector<bool> is_sampled(keys.size());
+  for (LocationId location : profile.stack_locations)
+    for (KeyId key : keys.of(location))
+      is_sampled[to_index(key)] = true;
+  std::map<std::string_view, std::string> files;
+  std::map<std::pair<std::string_view, uint32_t>, uint64_t>
+      identities;  // of a name in an image
+  for (size_t i = 0; i < keys.size(); i++) {
+    if (!is_sampled[i])
+      continue;
+    const ViewKey& key = keys.all()[i];
+    std::string file = file_text(profile, key);
+    if (files.try_emplace(key.text, file).first->second != file)
+      apart_[key.text].by_file = true;
+    auto known = identities.try_emplace({key.text, key.image}, key.identity).first;
+    if (known->second != key.identity && kind_ == Kind::kFunction)
+      apart_[key.text].by_source = true;
+  }
+}
+
+std::vector<std::string> RowNames::of(const Profile& profile, const FrameKeys& keys) const {
+  std::vector<std::string> names;
+  for (const ViewKey& key : keys.all()) {
+    names.push_back(key.text);
+    auto apart = apart_.find(key.text);
+    if (apart == apart_.end())
+      continue;
+    std::string place = apart->second.by_file ? file_text(profile, key) : "";
+    if (std::string source = apart->second.by_source ? source_text(profile, key) : "";
+        !source.empty())
+      place += (place.empty() ? "" : ", ") + source;
+    if (!place.empty())
+      names.back() += fmt::format(" ({})", place);
+  }
+  return names;
+}
+
+Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options,
+                 const RowNames& names) {
   const Profile& profile = compared.profile;
   auto period = static_cast<double>(profile.period());
   Counts counts = {.profile = profile, .blocks = blocks_of(compared, options.per), .whole = {}};
@@ -334,7 +385,7 @@ Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& optio
     }
   }
   if (options.by.is_of_frames())
-    count_frames(options, period, counts);
+    count_frames(options, period, names, counts);
   else
     count_samples(options, period, counts);
   return counts;

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,29 @@ struct Counted {
 };
 using Rows = std::map<std::string, Counted>;  // by name
 
+// What rows of functions and lines are called on both sides. A name that is of several files on
+// one of them is told apart: "main.main (link)"; static functions of one file by the source
+// that declares them, "init (a.c)". Neither numbers of lines nor those of a build are in it,
+// for the other side may have others.
+class RowNames {
+public:
+  RowNames(Dimension::Kind kind, const Profile& before, const Profile& after);
+
+  // Of each key, as FrameKeys numbers them.
+  std::vector<std::string> of(const Profile& profile, const FrameKeys& keys) const;
+
+private:
+  struct Apart {
+    bool by_file = false;
+    bool by_source = false;
+  };
+
+  void note_namesakes(const Profile& profile);
+
+  Dimension::Kind kind_;
+  std::map<std::string, Apart, std::less<>> apart_;  // names that are told apart
+};
+
 // One side of the comparison, by rows.
 struct Counts {
   const Profile& profile;
@@ -48,6 +72,8 @@ struct Counts {
   std::vector<double> whole;  // amount of each block
   double samples = 0;
   Rows rows = {};
+  std::optional<FrameKeys> keys = {};   // of a dimension of frames
+  std::vector<std::string> names = {};  // of the row of each of them
 
   Counted& row(const std::string& name, const ViewKey& key) {
     auto [row, is_new] = rows.try_emplace(name);
@@ -59,7 +85,8 @@ struct Counts {
   }
   double amount_of_sample() const { return samples == 0 ? 0 : sum_of(whole) / samples; }
 };
-Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options);
+Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options,
+                 const RowNames& names);
 
 struct Pair {
   std::string name;

@@ -108,8 +108,9 @@ uint64_t block_step(uint64_t duration) {
 
 Difference difference(const ComparedProfile& before, const ComparedProfile& after,
                       const DifferenceOptions& options) {
-  Counts counts_before = counts_of(before, options);
-  Counts counts_after = counts_of(after, options);
+  RowNames names(options.by.kind, before.profile, after.profile);
+  Counts counts_before = counts_of(before, options, names);
+  Counts counts_after = counts_of(after, options, names);
   Pairs pairs = matched(counts_before, counts_after, options.by.kind);
   Comparer comparer(counts_before, counts_after, options);
   Difference result = comparer.summary();

@@ -19,11 +19,11 @@ constexpr double kNearlyAll = 0.95;
 // What one profile has of a tree of two.
 struct TreeSide {
   const Counts& counts;
-  FrameKeys frames;
+  const FrameKeys& frames;
   std::vector<KeyId> keys = {};     // what each key of `frames` is in the tree
   std::vector<Counted> nodes = {};  // of the tree
 
-  TreeSide(const Counts& of, Dimension::Kind kind) : counts(of), frames(of.profile, kind) {}
+  explicit TreeSide(const Counts& of) : counts(of), frames(*of.keys) {}
 
   CallSource source() const {
     auto total = static_cast<double>(counts.profile.total_amount());
@@ -39,12 +39,12 @@ std::vector<ViewKey> share_keys(const Pairs& pairs, TreeSide& before, TreeSide& 
     for (size_t i = 0; i < pairs.pairs.size(); i++)
       for (std::string_view name : pairs.pairs[i].*names)
         pair_of[name] = static_cast<uint32_t>(i);
-    for (const ViewKey& key : side.frames.all()) {
-      auto pair = pair_of.find(key.text);
+    for (size_t i = 0; i < side.frames.size(); i++) {
+      auto pair = pair_of.find(side.counts.names[i]);
       side.keys.push_back(
           KeyId{pair != pair_of.end() ? pair->second : static_cast<uint32_t>(keys.size())});
       if (pair == pair_of.end())
-        keys.push_back(key);
+        keys.push_back(side.frames.all()[i]);
     }
   };
   for (const Pair& pair : pairs.pairs) {
@@ -169,11 +169,12 @@ Difference with_nodes(Difference difference, const std::vector<bool>& is_kept) {
 Difference difference_tree(const ComparedProfile& before, const ComparedProfile& after,
                            DifferenceOptions options, const DifferenceTreeOptions& limits) {
   options.is_of_totals = true;
-  Counts counts_before = counts_of(before, options);
-  Counts counts_after = counts_of(after, options);
+  RowNames names(options.by.kind, before.profile, after.profile);
+  Counts counts_before = counts_of(before, options, names);
+  Counts counts_after = counts_of(after, options, names);
   Pairs pairs = matched(counts_before, counts_after, options.by.kind);
-  TreeSide side_before(counts_before, options.by.kind);
-  TreeSide side_after(counts_after, options.by.kind);
+  TreeSide side_before(counts_before);
+  TreeSide side_after(counts_after);
   std::vector<ViewKey> keys = share_keys(pairs, side_before, side_after);
 
   CallTree tree = common_tree(side_before, side_after, std::move(keys), limits);

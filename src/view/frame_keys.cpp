@@ -359,6 +359,18 @@ std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
   return fmt::format("[{} {}]", to_string(unnamed), printable(base_name(image.file.path)));
 }
 
+std::string file_text(const Profile& profile, const ViewKey& key) {
+  return image_text(profile, key.image);
+}
+
+std::string source_text(const Profile& profile, const ViewKey& key) {
+  if (key.function == ViewKey::kNoFunction)
+    return {};
+  const Function& function = profile.functions[to_index(key.function)];
+  StringId file = function.declared != StringId{} ? function.declared : function.file;
+  return printable(base_name(profile.strings[file]));
+}
+
 FrameKeys::FrameKeys(const Profile& profile, Kind kind)
     : merges_neighbours_(kind != Kind::kFunction && kind != Kind::kLine &&
                          kind != Kind::kAddress) {
@@ -392,13 +404,11 @@ ChosenKey FrameKeys::choose(const Profile& profile, const ViewKey& key) const {
   if (images.empty())
     return chosen;
   if (images.size() > 1 || !has_namesake_in_file)
-    chosen.place = image_text(profile, key.image);
+    chosen.place = file_text(profile, key);
   if (has_namesake_in_file && key.function != ViewKey::kNoFunction) {
-    const Function& function = profile.functions[to_index(key.function)];
-    StringId file = function.declared != StringId{} ? function.declared : function.file;
-    chosen.place += (chosen.place.empty() ? "" : ", ") +
-                    printable(base_name(profile.strings[file])) +
-                    (function.start_line == 0 ? "" : fmt::format(":{}", function.start_line));
+    uint32_t line = profile.functions[to_index(key.function)].start_line;
+    chosen.place += (chosen.place.empty() ? "" : ", ") + source_text(profile, key) +
+                    (line == 0 ? "" : fmt::format(":{}", line));
   }
   return chosen;
 }

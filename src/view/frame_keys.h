@@ -53,6 +53,11 @@ struct ChosenKey {
 // "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
 
+// What people call the file of a key: its name without directories, "[kernel]", ...
+std::string file_text(const Profile& profile, const ViewKey& key);
+// The source that declares the function of a key, without directories; may be empty.
+std::string source_text(const Profile& profile, const ViewKey& key);
+
 // The keys of all frames of a profile in one dimension of frames.
 class FrameKeys {
 public:

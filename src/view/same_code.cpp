@@ -111,7 +111,7 @@ std::string name_without_package(std::string_view name) {
   if (begin == 0 || dot == name.npos)
     return std::string(name);
   std::string_view rest = name.substr(dot);
-  bool is_init = rest == ".init" || rest.starts_with(".init.");
+  bool is_init = rest == ".init" || rest.starts_with(".init.") || rest.starts_with(".init (");
   return is_init ? std::string(name) : fmt::format("{}*{}", name.substr(0, begin), rest);
 }
 

@@ -18,8 +18,10 @@ public:
   explicit FunctionChoice(ChosenKey chosen)
       : pattern_(Pattern::literal(chosen.text)), chosen_(std::move(chosen)) {}
 
-  bool matches(const ViewKey& key) const {
-    return chosen_.empty() ? pattern_.matches(key.text) : chosen_.is(key);
+  bool matches(const ViewKey& key) const { return matches(key.text, key.identity); }
+  // A function by its name, and by its identity if it is of one.
+  bool matches(std::string_view name, uint64_t identity) const {
+    return chosen_.empty() ? pattern_.matches(name) : chosen_.identity == identity;
   }
   // As the option of report that comes next to it, and for people.
   std::string option_text() const;

@@ -277,6 +277,61 @@ TEST_CASE("difference: of one build a name is a name") {
   CHECK(difference({before}, {after}, {}).rows.size() == 2);
 }
 
+// A profile of functions that are all called main.main, each of a file of its own that the main
+// function of all of them is in, too.
+Profile profile_of_programs(const std::map<std::string, uint64_t>& counts, std::string build) {
+  Profile profile = profile_of({}, std::move(build));
+  StringId name = profile.strings.intern("main.main");
+  profile.functions.push_back({.name = name});
+  for (const auto& [file, count] : counts) {
+    profile.mappings.push_back({.image = static_cast<uint32_t>(profile.images.size())});
+    profile.images.push_back(profile.images[2]);
+    profile.images.back().file.path = file;
+    Location& place = profile.locations.emplace_back();
+    place.mapping = MappingId{static_cast<uint32_t>(profile.mappings.size() - 1)};
+    place.first_frame = static_cast<uint32_t>(profile.frames.size());
+    place.frame_count = 1;
+    profile.frames.push_back({.function = FunctionId{0}});
+    StackId stack{static_cast<uint32_t>(profile.stack_count())};
+    profile.add_stack(
+        std::vector{LocationId{static_cast<uint32_t>(profile.locations.size() - 1)}});
+    for (uint32_t step = 0; step < kSteps; step++)
+      profile.samples.push_back({.stack = stack, .count = count, .step = step});
+  }
+  return profile;
+}
+
+TEST_CASE("difference: functions of one name are told apart by their files, in each view") {
+  Profile before = profile_of_programs({{"/go/link", 100}, {"/go/compile", 300}}, "a");
+  Profile after = profile_of_programs({{"/go/link", 300}, {"/go/compile", 100}}, "b");
+  for (bool is_tree : {false, true}) {
+    Difference found = is_tree ? difference_tree({before}, {after}, {}, {})
+                               : difference({before}, {after}, {});
+    REQUIRE(found.rows.size() == 2);
+    CHECK(row_of(found, "main.main (link)").before.value == doctest::Approx(0.25));
+    CHECK(row_of(found, "main.main (link)").after.value == doctest::Approx(0.75));
+    CHECK(row_of(found, "main.main (compile)").verdict == Verdict::kCheaper);
+  }
+  // The other side has one of them alone, and it is known which.
+  Profile one = profile_of_programs({{"/go/link", 100}}, "b");
+  Difference found = difference({before}, {one}, {});
+  CHECK(row_of(found, "main.main (compile)").note == "none after");
+  CHECK(row_of(found, "main.main (link)").note.empty());
+}
+
+TEST_CASE("difference: a name that is of one file on each side is a name, whatever the file") {
+  Profile before = profile_of_programs({{"/old/server", 100}}, "a");
+  Profile after = profile_of_programs({{"/new/server-2", 100}}, "b");
+  Difference found = difference({before}, {after}, {});
+  REQUIRE(found.rows.size() == 1);
+  CHECK(found.rows[0].name == "main.main");
+  // Two builds of one program on a side are one.
+  Profile builds = profile_of_programs({{"/1/server", 100}, {"/2/server", 100}}, "c");
+  found = difference({builds}, {after}, {});
+  REQUIRE(found.rows.size() == 1);
+  CHECK(found.rows[0].name == "main.main");
+}
+
 TEST_CASE("difference: of a tree the paths to what changed are left") {
   FunctionCounts before = {{"main;serve;parse", uneven(100, 1)},
                            {"main;serve;parse;copy", uneven(20, 2)},

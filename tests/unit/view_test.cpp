@@ -665,6 +665,26 @@ TEST_CASE("views: callers, callees, lines and groups as text") {
         " 87.50     70.0    87.50      70.0  demo\n");
 }
 
+TEST_CASE("views: callers of several functions of one name: all are told, one can be chosen") {
+  Profile profile = make_demo_profile();
+  profile.functions[4].name = profile.functions[3].name;  // of the kernel and of the program
+  ViewOptions options = {.view = View::kCallers, .function = *Pattern::parse("^main.loop$")};
+  auto has = [&](std::string_view part) {
+    return make_text(profile, options).find(part) != std::string::npos;
+  };
+  CHECK(
+      has("callers of main.loop ([kernel]), main.loop (demo): 37.50 % of the total, 30.0 ms\n"
+          "2 functions are called main.loop; --callers 'main.loop ([kernel])' shows one of "
+          "them\n\ntotal %"));
+  FrameKeys keys(profile, Kind::kFunction);
+  for (const ViewKey& key : keys.all())
+    if (key.text == "main.loop" && !key.is_kernel)
+      options.function = FunctionChoice(keys.choose(profile, key));
+  CHECK(has("callers of main.loop (demo): 12.50 % of the total, 10.0 ms\n\ntotal %"));
+  options.function = *Pattern::parse("^main.process$");
+  CHECK_FALSE(has("are called"));
+}
+
 TEST_CASE("views: of a chain of calls that is too wide both ends are shown") {
   Profile profile = make_demo_profile();
   auto rename = [&](size_t function, std::string_view name) {

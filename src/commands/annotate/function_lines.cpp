@@ -27,7 +27,7 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
   std::map<uint64_t, LinesOfFunction> found;  // by the identity of the function
   for (const Total& total : frame_totals(profile, profile.samples, functions)) {
     const ViewKey& key = functions[total.key];
-    if (key.function == ViewKey::kNoFunction || !options.function->matches(key.text))
+    if (key.function == ViewKey::kNoFunction || !options.function->matches(key))
       continue;
     LinesOfFunction& lines = found[key.identity];
     lines.image = key.image;
