@@ -4,6 +4,7 @@ second root, where nothing is but gosym itself and the recording.
 """
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import re
@@ -427,6 +428,123 @@ def archive_without_room():
     assert told[1][1] > 20 << 20 and "--max-size" not in told[1][0], told
 
 
+def recorded_kinds():
+    """Name -> what makes a recording of that kind, and is over when the next one is made."""
+    def of(program, *options, **length):
+        with running(*program) as pid:
+            return record(*options, "-p", pid, **length or {"samples": 300})
+
+    def split():
+        folder = new_folder()
+        (folder / "hot.cpp").write_text("""
+            namespace app { template <int N> __attribute__((noinline)) long hot(long x) {
+              for (int i = 0; i < 1000; i++) x = x * N + i; return x; } }
+            static inline long work(long x) { return app::hot<3>(x) + app::hot<7>(x); }
+            int main() { volatile long sum = 0; for (;;) sum = work(sum); }""")
+        call("g++", "-g", "-O2", folder / "hot.cpp", "-o", folder / "hot")
+        call("objcopy", "--only-keep-debug", folder / "hot", folder / "hot.debug")
+        call("strip", folder / "hot")
+        call("objcopy", f"--add-gnu-debuglink={folder}/hot.debug", folder / "hot")
+        recording = of([folder / "hot"])
+        assert "app::hot" in gosym("report", "--folded", recording).out
+        told = gosym("archive", shutil.copy(recording, folder / "copy.raw")).err
+        assert "debug files that lie apart from their binaries are not kept" in told, told
+        # No archive has these names, which was told: without the file they are not here either.
+        (folder / "hot.debug").unlink()
+        return recording
+
+    def contained():
+        with container() as ids:
+            return record("-p", ids, until=ids.split(","), samples=600)
+
+    def deleted():
+        program = copied(build_fib())
+        with running(program) as pid:
+            program.unlink()
+            return record("-p", pid, samples=300)
+
+    def with_waits():
+        with running(build_demo(GO), 600) as demo, running(build_fib()) as fib:
+            return record("--off-cpu", "-p", f"{demo},{fib}", samples=300)
+
+    def bpf():
+        folder, pin = new_folder(), f"/sys/fs/bpf/gosym-archive-{os.getpid()}"
+        (folder / "packet").write_bytes(bytes(64))
+        call("clang", "-O2", "-target", "bpf", "-c", FIXTURES / "spin.bpf.c", "-o", folder / "spin.bpf.o")
+        script = f"bpftool prog load {folder}/spin.bpf.o {pin} && bpftool prog run pinned {pin} " \
+                 f"data_in {folder}/packet repeat 100000; rm -f {pin}"
+        gosym("record", "-q", "-F", 1999, "-o", folder / "cpu.raw", "--", "sh", "-c", script)
+        assert "_spin_[k]" in gosym("report", "--folded", folder / "cpu.raw").out
+        return folder / "cpu.raw"
+
+    stripped = build_demo("newest", "-ldflags=-s -w")
+    return {"Go": lambda: of([stripped, 600]),
+            "Go and C": lambda: of([build_cgo(), "callback"], samples=600),
+            "C++ with a debug file": split,
+            "Python": lambda: of(["/usr/bin/python3", "-c", "while True: sum(i * i for i in range(1000))"]),
+            "a container": contained,
+            "a deleted program": deleted,
+            "wall time": lambda: of([stripped, 600], "-e", "wall", seconds=1, hertz=499),
+            "CPU time and waits": with_waits,
+            "BPF": bpf}
+
+
+def at_home(*arguments):
+    """What gosym says here without debug files that lie apart: no archive has them, which is told."""
+    hidden = "mount -t tmpfs none /usr/lib/debug 2>&-; exec"
+    return call("unshare", "--mount", "sh", "-c", f'{hidden} "$0" "$@"', GOSYM, *arguments)
+
+
+def by_stranger(*arguments):
+    """What gosym says in the second root to a user who has no rights."""
+    (second_root() / "proc").mkdir(exist_ok=True)
+    second_root().chmod(0o755)
+    enter = 'mount -t proc none "$0/proc" && exec chroot --userspec=1234:1234 --groups= "$0" "$@"'
+    return call("unshare", "--mount", "sh", "-c", enter, second_root(), "/" + os.path.basename(GOSYM), *arguments)
+
+
+def with_files_of_home(recording, *options):
+    """A tree for --symfs, of the files that the recording needs: callers are needed once it is known that
+    they are some."""
+    tree = pathlib.Path(tempfile.mkdtemp(dir=second_root()))
+    tree.chmod(0o755)
+    while True:
+        needed = json.loads(by_stranger("report", "--needs", "--json", "--symfs", f"/{tree.name}", *options,
+                                        recording).out)
+        paths = {file["path"][1:] for file in needed["files"] if file["reason"] == "missing"}
+        there = {path for path in paths if os.path.isfile(f"/{path}") and not (tree / path).exists()}
+        if not there:
+            return f"/{tree.name}"
+        for path in there:
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(f"/{path}", tree / path)
+
+
+def same_elsewhere(name):
+    """What is said at home is said to another user below another root, by the archive, by the files,
+    and by a page and a pprof that were made at home, byte for byte."""
+    root, recording = second_root(), recorded_kinds()[name]()
+    for event in [["--event", "cpu-clock"], ["--event", "off-cpu"]] if "waits" in name else [[]]:
+        home = at_home("report", "--folded", *event, recording).out
+        assert home
+        archived = shutil.copy(recording, root / "archived.raw")
+        gosym("archive", archived)
+        at_home("report", "--idle", "--html", root / "page.html", recording)
+        at_home("report", "--pprof", root / "pprof", *event, recording)
+        shutil.copy(recording, root / "plain.raw")
+        for file in ["archived.raw", "page.html", "pprof", "plain.raw"]:
+            (root / file).chmod(0o644)
+        ways = {"the archive": ["/archived.raw", *event], "a page": ["/page.html", *event], "pprof": ["/pprof"],
+                "files": ["/plain.raw", *event, "--symfs", with_files_of_home("/plain.raw", *event)]}
+        for way, arguments in ways.items():
+            expected, found = home, by_stranger("report", "--folded", *arguments).out
+            if way == "pprof":  # it does not say why code has no name, and the file is not there
+                expected, found = (re.sub(r"\[(stripped|missing) ", "[", text) for text in (home, found))
+                expected, found = ("".join(sorted(text.splitlines(True))) for text in (expected, found))
+            lines = set(expected.splitlines()) ^ set(found.splitlines())
+            assert found == expected, (way, event, sorted(lines)[:2])
+
+
 run([("a container that is gone, by the ids of its processes", a_container),
      ("a container that is gone, of the whole system", functools.partial(a_container, "-a")),
      ("a container that is gone, without archive", a_container_without_archive),
@@ -447,4 +565,7 @@ run([("a container that is gone, by the ids of its processes", a_container),
      ("gosym archive: files of callers only", only_callers),
      ("one archive for all recordings", one_archive_for_all),
      ("gosym archive: what changed since is refused", what_changed_since_is_refused),
-     ("the size of a service", size_of_a_service)])
+     ("the size of a service", size_of_a_service)] +
+    [(f"a recording of {kind} says the same elsewhere", functools.partial(same_elsewhere, kind))
+     for kind in ["Go", "Go and C", "C++ with a debug file", "Python", "a container", "a deleted program",
+                  "wall time", "CPU time and waits", "BPF"]])
