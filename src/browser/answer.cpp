@@ -108,7 +108,8 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
 
 std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::Kind by) {
   FrameKeys keys(*selected.profile, by);
-  std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys);
+  std::vector<Total> totals = frame_totals(*selected.profile, selected.stacks, keys,
+                                           charge_for_people(*selected.profile));
   std::vector<std::string> programs =
       programs_of_keys(*selected.profile, selected.samples, keys);
   auto entries = std::make_shared<Entries>(Entries{.keys = std::move(keys),

@@ -62,6 +62,8 @@ std::vector<std::string> details_of(const Answer& answer, const ViewKey& key) {
     if (function.package != StringId{})
       add("package", printable(profile.strings[function.package]));
   }
+  if (total != answer.entries->totals.end() && total->waited_in)
+    add("waits in", answer.entries->keys[*total->waited_in].text);
   if (key.image < profile.images.size()) {
     const RecordedImage& image = profile.images[key.image].file;
     if (!image.path.empty())

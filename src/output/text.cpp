@@ -30,13 +30,16 @@ constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
 struct Line {
   std::string name;
   std::string place = {};
-  std::string program = {};  // that has most of it
+  // In columns of its own, as titles of the table have them: the program that has most of it,
+  // ...
+  std::vector<std::string> texts = {};
   uint64_t self = 0;
   uint64_t total = 0;
   uint64_t samples = 0;  // that are its own
   Style style = Style::kPlain;
-  KeyId key = {};     // of rows that others are within
-  KeyId frame = {};   // of rows of functions
+  KeyId key = {};    // of rows that others are within
+  KeyId frame = {};  // of rows of functions
+  std::string waited_in = {};
   uint32_t node = 0;  // likewise, of nested totals
 };
 
@@ -63,19 +66,21 @@ void sort_lines(std::vector<Line>& lines, SortBy sort) {
   });
 }
 
+// `is_flat`: for programs, with directories of images without lines.
 std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
-                                  std::span<const SampleCount> samples, bool has_directories) {
+                                  std::span<const SampleCount> samples, bool is_flat) {
   std::vector<Line> lines;
-  for (const Total& total : frame_totals(profile, samples, keys)) {
+  Charge charge = is_flat ? Charge::kInnermost : charge_for_people(profile);
+  for (const Total& total : frame_totals(profile, samples, keys, charge)) {
     const ViewKey& key = keys[total.key];
-    lines.push_back(
-        {.name = key.text,
-         .place = keys.has_places() ? place_of(profile, key, total, has_directories) : "",
-         .self = total.self,
-         .total = total.total,
-         .samples = total.samples,
-         .style = style_of(key),
-         .frame = total.key});
+    lines.push_back({.name = key.text,
+                     .place = keys.has_places() ? place_of(profile, key, total, is_flat) : "",
+                     .self = total.self,
+                     .total = total.total,
+                     .samples = total.samples,
+                     .style = style_of(key),
+                     .frame = total.key,
+                     .waited_in = total.waited_in ? keys[*total.waited_in].text : ""});
   }
   return lines;
 }
@@ -114,8 +119,8 @@ SortBy order_of(const Dimension& dimension, SortBy sort) {
 // The rows of one dimension, of all samples or of some of them.
 class DimensionRows {
 public:
-  DimensionRows(const Profile& profile, const Dimension& dimension, bool has_directories)
-      : profile_(profile), dimension_(dimension), has_directories_(has_directories) {
+  DimensionRows(const Profile& profile, const Dimension& dimension, bool is_flat)
+      : profile_(profile), dimension_(dimension), is_flat_(is_flat) {
     if (dimension.is_of_frames())
       frames_.emplace(profile, dimension.kind);
     else
@@ -127,8 +132,7 @@ public:
     if (samples_) {
       lines = lines_of_samples(profile_, *samples_, samples);
     } else {
-      lines = lines_of_frames(profile_, *frames_, these_samples(profile_, samples),
-                              has_directories_);
+      lines = lines_of_frames(profile_, *frames_, these_samples(profile_, samples), is_flat_);
     }
     sort_lines(lines, order_of(dimension_, sort));
     return lines;
@@ -143,7 +147,7 @@ public:
 private:
   const Profile& profile_;
   Dimension dimension_;
-  bool has_directories_;             // of images without lines
+  bool is_flat_;                     // for programs
   std::optional<FrameKeys> frames_;  // or else:
   std::optional<SampleKeys> samples_;
 };
@@ -173,7 +177,8 @@ constexpr std::string_view kCountTitle = "samples";
 constexpr size_t kCountColumn = 2;
 
 Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_titles,
-                  bool has_places, bool has_counts, bool has_programs = false) {
+                  bool has_places, bool has_counts,
+                  const std::vector<Table::Column>& beside = {}) {
   Table table;
   table.columns = {
       {"self %"}, {title_of("self", amounts)}, {"total %"}, {title_of("total", amounts)}};
@@ -181,15 +186,10 @@ Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_t
     table.columns.insert(table.columns.begin() + kCountColumn, {std::string(kCountTitle)});
   for (const std::string& title : name_titles)
     table.columns.push_back({title, Table::Kind::kName});
-  if (has_programs)
-    table.columns.push_back({"program", Table::Kind::kText});
+  table.columns.insert(table.columns.end(), beside.begin(), beside.end());
   if (has_places)
     table.columns.push_back({"hottest line", Table::Kind::kPath});
   return table;
-}
-
-bool has_column(const Table& table, Table::Kind kind) {
-  return std::ranges::find(table.columns, kind, &Table::Column::kind) != table.columns.end();
 }
 
 // `outer` is what the row is within, where that has columns of its own.
@@ -206,8 +206,8 @@ void append_row(const Line& line, const Amounts& amounts, Table& table,
   for (const std::string& name : outer)
     row.push_back({name});
   row.push_back({line.name, line.style});
-  if (has_column(table, Table::Kind::kText))
-    row.push_back({line.program});
+  for (const std::string& text : line.texts)
+    row.push_back({text});
   if (table.columns.back().kind == Table::Kind::kPath)
     row.push_back({line.place});
   table.rows.push_back(std::move(row));
@@ -388,13 +388,24 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   }
   DimensionRows rows(profile, options.by.empty() ? Dimension() : options.by[0], is_flat);
   std::vector<Line> lines = rows.of(all_samples(profile), options.sort);
+  bool has_room = !is_flat && options.screen.width >= kEnoughForPrograms;
   std::vector<std::string> programs;
-  if (!is_flat && options.screen.width >= kEnoughForPrograms)
+  if (has_room)
     programs = rows.programs();
-  table = empty_table(amounts, titles, has_places(options), options.has_counts,
-                      /*has_programs=*/!programs.empty());
+  bool has_waits = has_room && std::ranges::any_of(lines, [](const Line& line) {
+                     return !line.waited_in.empty();
+                   });
+  std::vector<Table::Column> beside;
+  if (has_waits)
+    beside.push_back({"waits in", Table::Kind::kName});
+  if (!programs.empty())
+    beside.push_back({"program", Table::Kind::kText});
+  table = empty_table(amounts, titles, has_places(options), options.has_counts, beside);
   for (Line& line : std::span(lines).first(std::min(lines.size(), limits.outer))) {
-    line.program = programs.empty() ? "" : programs[to_index(line.frame)];
+    if (has_waits)
+      line.texts.push_back(line.waited_in);
+    if (!programs.empty())
+      line.texts.push_back(programs[to_index(line.frame)]);
     append_row(line, amounts, table);
   }
   return lines.size();

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <tuple>
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
+#include "profile/wait_frames.h"
 
 namespace gosym {
 
@@ -15,7 +17,7 @@ namespace {
 
 class Totals {
 public:
-  Totals(const Profile& profile, const FrameKeys& keys)
+  Totals(const Profile& profile, const FrameKeys& keys, Charge charge)
       : profile_(profile),
         keys_(keys),
         weights_(profile.locations.size()),
@@ -23,6 +25,8 @@ public:
         last_sample_(keys.size()) {
     for (size_t i = 0; i < totals_.size(); i++)
       totals_[i].key = KeyId{static_cast<uint32_t>(i)};
+    if (charge == Charge::kWaiting && keys.has_places())
+      waits_.emplace(profile);
   }
 
   void add(const SampleCount& sample) {
@@ -43,6 +47,7 @@ public:
 
   std::vector<Total> finish() && {
     find_hottest_lines();
+    find_waited_in();
     std::erase_if(totals_, [&](const Total& total) {
       return total.total == 0 || keys_[total.key].is_gap;
     });
@@ -53,6 +58,10 @@ private:
   void add_self(std::span<const LocationId> stack, uint64_t amount, uint64_t count) {
     if (stack.empty())
       return;
+    if (waits_) {
+      add_wait(stack, amount, count);
+      return;
+    }
     weights_[to_index(stack.front())].self += amount;
     path_.clear();
     if (keys_.merges_neighbours())
@@ -62,6 +71,28 @@ private:
       return;
     totals_[to_index(ran.front())].self += amount;
     totals_[to_index(ran.front())].samples += count;
+  }
+
+  void add_wait(std::span<const LocationId> stack, uint64_t amount, uint64_t count) {
+    WaitFrames::Place place = waits_->find(stack);
+    weights_[to_index(stack[place.location])].self += amount;
+    KeyId waited = keys_.of(stack[place.location])[place.depth];
+    KeyId innermost = keys_.of(stack.front()).front();
+    totals_[to_index(waited)].self += amount;
+    totals_[to_index(waited)].samples += count;
+    if (innermost != waited)
+      waited_in_[{waited, innermost}] += amount;
+  }
+
+  void find_waited_in() {
+    std::vector<uint64_t> most(totals_.size());
+    for (const auto& [keys, amount] : waited_in_) {
+      auto& [waited, innermost] = keys;
+      if (amount <= most[to_index(waited)])
+        continue;
+      most[to_index(waited)] = amount;
+      totals_[to_index(waited)].waited_in = innermost;
+    }
   }
 
   struct LineKey {
@@ -78,6 +109,10 @@ private:
     }
   };
 
+  size_t charged_depth(LocationId location) const {
+    return waits_ ? waits_->depth(location) : 0;
+  }
+
   // The line with the most samples of its own; where there are none, that with the most calls.
   void find_hottest_lines() {
     tsl::robin_map<LineKey, Weight, BytesHash> lines;
@@ -91,7 +126,7 @@ private:
       std::span<const KeyId> keys = keys_.of(location);
       for (size_t depth = 0; depth < frames.size(); depth++) {
         Weight& weight = lines[{keys[depth], frames[depth].function, frames[depth].line}];
-        weight.self += depth == 0 ? weights_[i].self : 0;
+        weight.self += depth == charged_depth(location) ? weights_[i].self : 0;
         weight.total += weights_[i].total;
         Total& total = totals_[to_index(keys[depth])];
         Weight& most = hottest[to_index(keys[depth])];
@@ -114,7 +149,9 @@ private:
   std::vector<Total> totals_;          // of each key
   std::vector<uint64_t> last_sample_;  // that counted for the key
   uint64_t sample_number_ = 0;
-  std::vector<KeyId> path_;  // scratch of add_self()
+  std::vector<KeyId> path_;          // scratch of add_self()
+  std::optional<WaitFrames> waits_;  // if samples are charged to what waited
+  std::map<std::pair<KeyId, KeyId>, uint64_t> waited_in_;  // by the function and the innermost
 };
 
 // Adds samples up by paths of keys: a tree whose nodes are totals.
@@ -268,6 +305,10 @@ private:
 
 }  // namespace
 
+Charge charge_for_people(const Profile& profile) {
+  return is_of_waits(profile.event()) ? Charge::kWaiting : Charge::kInnermost;
+}
+
 std::vector<NestedTotal> nested_totals(const Profile& profile,
                                        std::span<const SampleCount> samples,
                                        std::span<const FrameKeys> dimensions) {
@@ -278,8 +319,8 @@ std::vector<NestedTotal> nested_totals(const Profile& profile,
 }
 
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
-                                const FrameKeys& keys) {
-  Totals totals(profile, keys);
+                                const FrameKeys& keys, Charge charge) {
+  Totals totals(profile, keys, charge);
   for (const SampleCount& sample : samples)
     totals.add(sample);
   std::vector<Total> result = std::move(totals).finish();

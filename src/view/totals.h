@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,23 @@ struct Total {
   // Of a function or line: where most of its samples are. `function` has the file of the line.
   FunctionId function = ViewKey::kNoFunction;
   uint32_t line = 0;  // 0 if unknown
+  // Of a function that waits are charged to: where most of those were, in the kernel say, if
+  // that is another one.
+  std::optional<KeyId> waited_in = {};
 };
+
+// Which frame of a stack a sample counts for.
+enum class Charge : uint8_t {
+  kInnermost,
+  kWaiting,  // of functions and lines: the one that waited, as WaitFrames has it
+};
+// What tables for people charge: programs read the same of every event.
+Charge charge_for_people(const Profile& profile);
 
 // Totals of all keys that samples have. The most samples of its own first, then the most in
 // total. `samples` are of the profile: all of them, or a group.
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
-                                const FrameKeys& keys);
+                                const FrameKeys& keys, Charge charge = Charge::kInnermost);
 
 // Totals of a key within those of other dimensions of the same frame: of a function
 // of a package, say.

@@ -280,6 +280,12 @@ func main() {
     gosym("record", "-q", *ALL, "-o", file, "--", program)
     text = gosym("report", "--event", "off-cpu", file).out
     assert "main.serve" in text and "futex" in text, text
+    # The table's function of a wait is neither the kernel's nor the runtime's; exports have the innermost.
+    title, row = re.search(r"^(self %.* waits in .*)\n(.*)$", text, re.M).groups()
+    function = row[title.index("function"):].split()[0]
+    ran = {stack.frames[-1] for stack in folded(file, "--event", "off-cpu")}
+    assert "futex" not in function and not function.startswith("runtime."), text
+    assert all(frame.endswith("_[k]") for frame in ran), ran
 
 
 def idle_threads_of_gos_runtime_are_told_apart():

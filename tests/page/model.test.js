@@ -17,7 +17,7 @@ const v = load("readPage", "readTexts", "fromDigits", "inflate", "visible", "mak
   "kInitialState", "boxColour", "kKindColours", "kHues", "amountsAfter", "varianceOf", "changeOf",
   "formatChange", "changeColour", "kSources", "kUnnamedWords", "kUnnamedReasons", "kGoSources", "TextMeasure",
   "timeTicks", "differingEnds", "layOutTime", "foldedText", "ofOwnCode",
-  "withoutRepeats");
+  "withoutRepeats", "waitNodes", "waitedIn");
 
 const profileOf = (profile) => v.makeProfile(v.readPage(encodeMessage(profile)));
 const frame = (text) => {
@@ -52,6 +52,26 @@ test("a page is read as it was written", () => {
   assert.equal(profile.origin.host, "h");
   assert.equal(profile.samples.steps, 10);
   assert.deepEqual(profile.notes, [{title: "lost", text: "nothing"}]);
+});
+
+test("waits are of the function that waited, as report has them; what they ended in is told", () => {
+  const kernel = (name) => ({name, module: 2, source: 9});
+  const go = (name, more = {}) => ({name, package: name.replace(/\.[^/]*$/, ""), source: 0, ...more});
+  const profile = profileOf({events: [{name: "off-cpu", unitNs: 1}],
+    modules: [{path: "/bin/p"}, {path: "[kernel]", kind: 1}], samples: [
+      {stack: [go("main.run"), go("internal/poll.runtime_pollWait"), go("runtime.futex"), kernel("futex_wait")], count: 3},
+      {stack: [go("main.run"), go("syscall.read"), go("syscall.Syscall"), kernel("pipe_read")], count: 2},
+      {stack: [go("runtime.mcall"), go("runtime.futex"), kernel("futex_wait")], count: 4},
+      {stack: [{name: "main", module: 1}, {name: "read", module: 1}, kernel("pipe_read")], count: 5},
+      {stack: [kernel("kthread")], count: 6}]});
+  const {keys, root, amounts} = look(profile), waits = v.waitNodes(profile);
+  const {self, total} = v.keyTotals(profile, keys, root, amounts, waits);
+  const of = (values) => Object.fromEntries(keys.text.map((text, key) => [text, values[key]]).filter(([, value]) => value > 0));
+  assert.deepEqual(of(self), {"main.run": 3, "syscall.read": 2, "runtime.futex": 4, read: 5, kthread: 6});
+  assert.deepEqual(of(total), of(look(profile).totals.total));
+  const ended = (name) => keys.text[v.waitedIn(profile, keys, amounts, waits, keys.text.indexOf(name))];
+  assert.deepEqual(["main.run", "syscall.read", "read", "kthread"].map(ended),
+    ["futex_wait", "pipe_read", "pipe_read", undefined]);
 });
 
 test("lines of a function are one box, and two by line", () => {

@@ -284,6 +284,50 @@ TEST_CASE("totals: functions of one name in two images are two") {
         7);
 }
 
+TEST_CASE("totals: people see waits at the function that waited, programs at the innermost") {
+  Profile profile = make_demo_profile();
+  profile.info.events = {{.name = std::string(kOffCpuEvent), .unit = "nanoseconds"}};
+  for (SampleCount& sample : profile.samples)
+    sample.weight = sample.count;
+  auto rename = [&](size_t function, std::string_view name, std::string_view package) {
+    profile.functions[function].name = profile.strings.intern(name);
+    profile.functions[function].package = profile.strings.intern(package);
+  };
+  rename(2, "runtime.futex", "runtime");  // inlined into main.process
+  auto rows = [&](Charge charge) {
+    FrameKeys keys(profile, Kind::kFunction);
+    std::string text;
+    for (const Total& total : frame_totals(profile, profile.samples, keys, charge))
+      if (total.self > 0)
+        text += fmt::format("{} {}/{} {}\n", keys[total.key].text, total.self, total.total,
+                            total.waited_in ? keys[*total.waited_in].text : "-");
+    return text;
+  };
+  CHECK(charge_for_people(profile) == Charge::kWaiting);
+  CHECK(rows(Charge::kInnermost) == "runtime.futex 5/5 -\nwrite 2/2 -\nmain.loop 1/1 -\n");
+  CHECK(rows(Charge::kWaiting) ==
+        "main.process 5/7 runtime.futex\n[stripped libc.so.6] 2/2 write\nmain.loop 1/1 -\n");
+  FrameKeys keys(profile, Kind::kFunction);
+  for (const Total& total : frame_totals(profile, profile.samples, keys, Charge::kWaiting))
+    if (keys[total.key].text == "main.process")
+      CHECK(hottest_line(profile, total) == "/src/demo.go:22");
+  std::string text = make_text(profile, {});
+  CHECK(text.find("waits in") != std::string::npos);
+  CHECK(text.find("main.process          runtime.futex") != std::string::npos);
+  CHECK(csv_of(make_table(profile, {})).find(",runtime.futex,") != std::string::npos);
+  // What the runtime has under the name of another package, and how the kernel is entered.
+  rename(1, "internal/poll.runtime_pollWait", "internal/poll");
+  CHECK(rows(Charge::kWaiting).starts_with("main.main 5/7 runtime.futex\n"));
+  rename(1, "syscall.Syscall", "syscall");
+  CHECK(rows(Charge::kWaiting).starts_with("main.main 5/7 runtime.futex\n"));
+  rename(1, "syscall.read", "syscall");
+  CHECK(rows(Charge::kWaiting).starts_with("syscall.read 5/7 runtime.futex\n"));
+  // A stack of the runtime alone is of its innermost function outside of the kernel.
+  rename(1, "runtime.notesleep", "runtime");
+  rename(0, "runtime.mcall", "runtime");
+  CHECK(rows(Charge::kWaiting).starts_with("runtime.futex 5/5 -\n"));
+}
+
 TEST_CASE("call tree: from the root, from the leaf, and by groups") {
   Profile profile = make_demo_profile();
   CHECK(text_of(tree_of(profile)) ==

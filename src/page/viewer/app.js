@@ -548,6 +548,9 @@ class Page {
       return facts;
     amount("self", totals.self[chosen.key]);
     amount("total", totals.total[chosen.key]);
+    const waitedIn = viewer.waitedIn(chosen.key);
+    if (waitedIn >= 0)
+      facts.push(["waits in", viewer.text(waitedIn), ""]);
     return facts;
   }
 

@@ -985,9 +985,37 @@ function selfOf(structure, amounts) {
   return self;
 }
 
+// As WaitFrames of wait_frames.h has it: of each node of the tree the one that waits which end there are of.
+function waitNodes({frames, functions, modules, texts, tree: {count, parent, frame}}) {
+  const isKernel = (of) => {
+    const module = frames.module[of];
+    return (module > 0 && modules[module - 1].kind === kKernelModule) ||
+      (frames.function[of] === 0 && frames.unnamed[of] === kLeftOut);
+  };
+  const isOfRuntime = (of) => {
+    const id = frames.function[of] - 1;
+    if (id < 0 || !kGoSources.includes(frames.source[of]))
+      return false;
+    const name = texts[functions.name[id]], path = texts[functions.package[id]];
+    if (/^(internal\/)?runtime(\/|$)/.test(path))
+      return true;
+    return path !== "" && name.startsWith(path) && (name.startsWith(".runtime_", path.length) ||
+      (path === "syscall" && /^\.([Rr]aw)?(Syscall|Vfork)/.test(name.slice(path.length))));
+  };
+  const waits = new Int32Array(count), other = new Int32Array(count), user = new Int32Array(count);
+  for (let i = 0; i < count; i++) {
+    const above = (nodes) => parent[i] >= 0 ? nodes[parent[i]] : -1;
+    user[i] = isKernel(frame[i]) ? above(user) : i;
+    other[i] = user[i] === i && !isOfRuntime(frame[i]) ? i : above(other);
+    waits[i] = other[i] >= 0 ? other[i] : user[i] >= 0 ? user[i] : i;
+  }
+  return waits;
+}
+
 // Of each key what samples have in it and in what it calls; a recursion counts once. And of each
-// frame, for the line that has the most.
-function keyTotals(profile, keys, root, amounts) {
+// frame, for the line that has the most. `waits` are nodes, as waitNodes() has them, that samples
+// are of instead of where they end; null: there are none.
+function keyTotals(profile, keys, root, amounts, waits = null) {
   const {tree: {count, parent, frame, end}, samples} = profile;
   const rawTotal = new Float64Array(count);
   const self = new Float64Array(keys.count), total = new Float64Array(keys.count);
@@ -997,13 +1025,14 @@ function keyTotals(profile, keys, root, amounts) {
   for (let i = 0; i < samples.count; i++) {
     if (amounts[i] === 0)
       continue;
-    const node = samples.node[i], key = root.tree.key[root.ends[node]];
+    const node = samples.node[i], at = waits && node < count ? waits[node] : node;
+    const key = waits && node < count ? keys.of[frame[at]] : root.tree.key[root.ends[node]];
     all += amounts[i];
     number += samples.number[i];
     if (node === count)
       continue;
     rawTotal[node] += amounts[i];
-    frameSelf[frame[node]] += amounts[i];
+    frameSelf[frame[at]] += amounts[i];
     if (key >= 0)
       self[key] += amounts[i];
   }
@@ -1023,6 +1052,20 @@ function keyTotals(profile, keys, root, amounts) {
     }
   }
   return {all, number, self, total, frameSelf, frameTotal};
+}
+
+// What most waits of a key ended in, a key as well; -1: nothing else.
+function waitedIn({samples, tree: {count, frame}}, keys, amounts, waits, key) {
+  const sums = new Map();
+  for (let i = 0; i < samples.count; i++) {
+    const node = samples.node[i];
+    if (amounts[i] === 0 || node === count || keys.of[frame[waits[node]]] !== key)
+      continue;
+    const last = keys.of[frame[node]];
+    if (last !== key && last >= 0)
+      sums.set(last, (sums.get(last) ?? 0) + amounts[i]);
+  }
+  return [...sums].reduce((most, each) => each[1] > most[1] ? each : most, [-1, 0])[0];
 }
 
 // Of each key the frame with the line that has most of its samples, as report has it.

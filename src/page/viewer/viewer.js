@@ -160,7 +160,16 @@ class Viewer {
   totals() {
     const amounts = this.amounts();
     return memo("totals", [this.root(), amounts],
-      () => keyTotals(this.profile, this.keys(), this.root(), amounts));
+      () => keyTotals(this.profile, this.keys(), this.root(), amounts, this.waits()));
+  }
+  // Of waits the functions that waited have them, and not the kernel's or the runtime's; null: of nothing else.
+  waits() {
+    const isMeant = this.event().name === "off-cpu" && !this.profile.isCompared &&
+      ["function", "line"].includes(this.state.by);
+    return isMeant ? cached(`waits ${this.stacks()}`, () => waitNodes(this.profile)) : null;
+  }
+  waitedIn(key) {
+    return this.waits() ? waitedIn(this.profile, this.keys(), this.amounts(), this.waits(), key) : -1;
   }
   hottest() {
     return memo("hottest", [this.totals()],
