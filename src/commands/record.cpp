@@ -21,6 +21,7 @@
 #include "commands/record_targets.h"
 #include "proc/cgroups.h"
 #include "record/recorder.h"
+#include "record/remover.h"
 #include "record/rights.h"
 #include "record/target.h"
 #include "record/watch.h"
@@ -70,20 +71,29 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
   }
 }
 
-void print_summary(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
-                   const RecordOptions& options) {
-  print_warnings(summary, stop, info, options);
+// "1.2 MiB -> cpu.raw"
+std::string whereabouts(const Recorder::Summary& summary, const RecordOptions& options,
+                        raw::Withdrawn withdrawn) {
+  std::string name = options.output == "-" ? "standard output" : printable(options.output);
+  if (withdrawn == raw::Withdrawn::kNot)
+    return fmt::format("{} -> {}", human_size(summary.file_size), name);
+  return withdrawn == raw::Withdrawn::kRemoved
+             ? fmt::format("{} is not kept", name)
+             : fmt::format("not kept: {} is the recording before again", name);
+}
+
+void print_summary(const Recorder::Summary& summary, const RecordOptions& options,
+                   raw::Withdrawn withdrawn) {
   if (options.is_quiet)
     return;
-  print(stderr, "recorded {} of {} {} in {:.1f} s, {} lost{}, {} -> {}\n",
+  print(stderr, "recorded {} of {} {} in {:.1f} s, {} lost{}, {}\n",
         count_text(summary.samples, "sample"), with_commas(summary.process_count),
         summary.process_count == 1 ? "process" : "processes",
         static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
         summary.skipped_percent == 0
             ? ""
             : fmt::format(", {} skipped", with_commas(summary.skipped)),
-        human_size(summary.file_size),
-        options.output == "-" ? "standard output" : printable(options.output));
+        whereabouts(summary, options, withdrawn));
   if (summary.archived > 0)
     print(stderr, "archived {} {} in it{}\n", summary.archived,
           summary.archived == 1 ? "file" : "files",
@@ -149,6 +159,9 @@ Result<int> record(const RecordOptions& options) {
   auto writer = raw::Writer::create(options.output, info);
   if (!writer)
     return std::move(writer).error();
+  Remover remover;
+  if (auto started = remover.start(options.output, (*writer)->output()); !started)
+    return std::move(started).error();
   FileSink file(*std::move(writer));
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
@@ -185,7 +198,9 @@ Result<int> record(const RecordOptions& options) {
   // The status is the command's own, as of perf and time; where that is 0, ours.
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();
-  print_summary(summary, *stop, info, options);
+  print_warnings(summary, *stop, info, options);
+  print_summary(summary, options,
+                summary.samples == 0 ? remover.remove() : raw::Withdrawn::kNot);
   int status = command ? end_command(*stop, *command, *watch, options) : kSuccess;
   bool has_lost_too_much = loss_percent(recorder.stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);

@@ -103,6 +103,14 @@ constexpr ProcessRow kProcessRows[] = {
      .paths = PathFilter::kGiven,
      .may_execute = false,
      .has_sockets = false},
+    {.kind = ProcessKind::kRemover,
+     .name = "remover",
+     .task = "removes a recording without samples",
+     .capabilities = kToOpen,
+     .filter = CallFilter::kOpening,
+     .paths = PathFilter::kGiven,
+     .may_execute = false,
+     .has_sockets = false},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ enum class ProcessKind : uint8_t {
   kReader,
   kRecorder,
   kKeeper,
+  kRemover,
 };
 
 // System calls, as seccomp(2) lets them through.

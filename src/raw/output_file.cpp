@@ -54,23 +54,29 @@ bool is_without_samples(const UniqueFd& file) {
   return false;
 }
 
+std::string old_name(const std::string& path) {
+  return path + ".old";
+}
+
 // What is there becomes PATH.old, unless somebody writes it. An older one is replaced, but not
-// by what has no samples.
-Result<> set_aside(const std::string& path) {
+// by what has no samples. False: nothing was renamed.
+Result<bool> set_aside(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT)
-    return Ok{};
+    return false;
   if (file && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return errorf("cannot create {}: another gosym records into it", quoted(path))
         .with_hint("name another file with -o");
-  std::string old = path + ".old";
+  std::string old = old_name(path);
   if (file && access(old.c_str(), F_OK) == 0 && is_without_samples(file))
     return ::unlink(path.c_str()) == 0 || errno == ENOENT
-               ? Result<>(Ok{})
+               ? Result<bool>(false)
                : system_error("cannot replace " + quoted(path), errno);
-  if (::rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT)
+  if (::rename(path.c_str(), old.c_str()) == 0)
+    return true;
+  if (errno != ENOENT)
     return system_error(fmt::format("cannot rename '{}' to '{}'", path, old), errno);
-  return Ok{};
+  return false;
 }
 
 // False, with EEXIST: somebody was faster. Where a file system knows no such rename, whatever
@@ -93,10 +99,13 @@ Result<OutputFile> create(const std::string& path) {
   constexpr int kMaxTries = 100;
   Result<> done = Ok{};
   for (int i = 0; done && i < kMaxTries; i++) {
-    if (done = set_aside(path); !done)
+    auto has_set_aside = set_aside(path);
+    if (!has_set_aside) {
+      done = std::move(has_set_aside).error();
       break;
+    }
     if (rename_to_nothing(draft, path))
-      return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true};
+      return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true, *has_set_aside};
     if (errno != EEXIST || i + 1 == kMaxTries)
       done = system_error("cannot create " + quoted(path), errno);
   }
@@ -151,6 +160,24 @@ Result<OutputFile> open_output(const std::string& path) {
   if (S_ISDIR(link.st_mode))
     return system_error("cannot write " + quoted(path), EISDIR);
   return errorf("'{}' is neither a file nor a FIFO", path);
+}
+
+std::optional<NewFile> new_file(const std::string& path, const OutputFile& output) {
+  struct stat status {};
+  if (!output.is_ours || fstat(output.fd.get(), &status) != 0)
+    return {};
+  return NewFile{path, status.st_dev, status.st_ino, output.has_set_aside};
+}
+
+Withdrawn withdraw(const NewFile& file) {
+  UniqueFd found(::open(file.path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!found || fstat(found.get(), &status) != 0 || status.st_dev != file.device ||
+      status.st_ino != file.number || !is_without_samples(found))
+    return Withdrawn::kNot;
+  if (file.has_set_aside && ::rename(old_name(file.path).c_str(), file.path.c_str()) == 0)
+    return Withdrawn::kReplaced;
+  return ::unlink(file.path.c_str()) == 0 ? Withdrawn::kRemoved : Withdrawn::kNot;
 }
 
 Result<OutputFile> open_to_append(const std::string& path) {

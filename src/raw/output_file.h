@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +17,7 @@ struct OutputFile {
   std::string name;  // for messages
   // A regular file that nobody else writes: it may be cut.
   bool is_ours = false;
+  bool has_set_aside = false;  // what was there is PATH.old now
 };
 
 // A recorder often runs as root in a directory of somebody else, so what is at `path` is never
@@ -28,6 +33,21 @@ struct OutputFile {
 //
 // "-" is standard output.
 Result<OutputFile> open_output(const std::string& path);
+
+// A file that open_output() has made, as another process can know it again.
+struct NewFile {
+  std::string path;
+  dev_t device = 0;
+  ino_t number = 0;
+  bool has_set_aside = false;
+};
+// None: it is not ours.
+std::optional<NewFile> new_file(const std::string& path, const OutputFile& output);
+
+// Takes such a file away if it is there, and has an end and no samples. What was set aside for
+// it has its name again.
+enum class Withdrawn : uint8_t { kNot, kRemoved, kReplaced };
+Withdrawn withdraw(const NewFile& file);
 
 // Opens a recording to add to it; fails while it is being recorded.
 Result<OutputFile> open_to_append(const std::string& path);

@@ -58,6 +58,7 @@ public:
   Result<> write_end(uint64_t time);
 
   uint64_t bytes_written() const { return bytes_written_; }
+  const OutputFile& output() const { return output_; }
 
 private:
   struct FreeContext {

@@ -28,15 +28,24 @@ def without_rights():
         told(["record", "-p", pid, "-d", "1s"], 4, "CAP_", "gosym: hint: ", program=WITHOUT_RIGHTS)
 
 
+def record_nothing(name):
+    """By a stream: a file without samples would not be kept."""
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        call("sh", "-c", f"exec '{GOSYM}' record -q -F 1 -p {sleeper.pid} -d 0.1s -o - > '{WORK / name}'")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
 def empty_profile():
-    (WORK / "empty.raw").unlink(missing_ok=True)
-    gosym("record", "-q", "-o", WORK / "empty.raw", "-F", "1", "--", "true")
+    record_nothing("empty.raw")
     told(["report", "empty.raw"], 5, "no samples", "gosym: hint: ")
 
 
 def other_version():
     """A recording of a format to come: its version number is the four bytes after the magic."""
-    gosym("record", "-q", "-o", WORK / "newer.raw", "--", "true")
+    record_nothing("newer.raw")
     data = bytearray((WORK / "newer.raw").read_bytes())
     data[8] = 0x7f
     (WORK / "newer.raw").write_bytes(data)

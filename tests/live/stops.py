@@ -82,22 +82,27 @@ def folded_or_empty(file):
 
 def old_recording_is_kept():
     file = new_file()
-    gosym("record", "-q", "-o", file, "--", "true")
+    work = ["record", "-q", "-F", "499", "-o", file, "--", build_demo("debian"), "1"]
+    gosym(*work)
     first = file.read_bytes()
-    gosym("record", "-q", "-o", file, "--", "true")
+    gosym(*work)
     assert (file.parent / "cpu.raw.old").read_bytes() == first
     assert file.read_bytes() != first
 
 
 def is_kept_from_empty_ones():
-    """A good one is not replaced by those of runs without samples."""
+    """Runs without samples leave what they found, and say so in a line; the status is the command's."""
     file = new_file()
+    empty = ["record", "-F", "1", "-o", file, "--", "sh", "-c", "exit 7"]
+    done = gosym(*empty, check=False)
+    assert done.status == 7 and f"0 lost, {file} is not kept\n" in done.err, done
+    assert os.listdir(file.parent) == [], os.listdir(file.parent)
     gosym("record", "-q", "-F", "499", "-o", file, "--", build_demo("debian"), "1")
     good = file.read_bytes()
     for _ in range(3):
-        gosym("record", "-q", "-F", "1", "-o", file, "--", "true")
-    assert (file.parent / "cpu.raw.old").read_bytes() == good
-    assert sorted(os.listdir(file.parent)) == ["cpu.raw", "cpu.raw.old"], os.listdir(file.parent)
+        done = gosym(*empty, check=False)
+        assert done.status == 7 and f"not kept: {file} is the recording before again\n" in done.err, done
+        assert file.read_bytes() == good and os.listdir(file.parent) == ["cpu.raw"], os.listdir(file.parent)
 
 
 def second_recorder():

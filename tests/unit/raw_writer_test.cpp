@@ -94,6 +94,38 @@ TEST_CASE("raw output: a new file is private, an existing one is kept as .old") 
   CHECK((fs::status(path).permissions() & ~fs::perms::owner_all) == fs::perms::none);
 }
 
+TEST_CASE("raw output: what has ended without samples is taken away, and nothing else") {
+  TemporaryDirectory directory;
+  std::string path = directory / "cpu.raw";
+  auto made = [&](bool has_end) {
+    auto writer = Writer::create(path, some_info());
+    REQUIRE(writer);
+    if (has_end)
+      CHECK((*writer)->write_end(1));
+    return *raw::new_file(path, (*writer)->output());
+  };
+  raw::NewFile first = made(true);
+  CHECK(raw::withdraw(first) == raw::Withdrawn::kRemoved);
+  CHECK_FALSE(fs::exists(path));
+  CHECK(raw::withdraw(first) == raw::Withdrawn::kNot);
+
+  write_text(path, "before");
+  write_text(path + ".old", "older");
+  raw::NewFile second = made(true);
+  CHECK(contents(path + ".old") == "before");
+  CHECK(raw::withdraw(second) == raw::Withdrawn::kReplaced);
+  CHECK(contents(path) == "before");
+  CHECK_FALSE(fs::exists(path + ".old"));
+
+  raw::NewFile third = made(false);  // samples may still come
+  CHECK(raw::withdraw(third) == raw::Withdrawn::kNot);
+  CHECK(fs::exists(path));
+  raw::NewFile other = made(true);
+  other.number++;
+  CHECK(raw::withdraw(other) == raw::Withdrawn::kNot);
+  CHECK(fs::exists(path));
+}
+
 TEST_CASE("raw output: a link is not followed to a file") {
   TemporaryDirectory directory;
   std::string link = directory / "cpu.raw";
