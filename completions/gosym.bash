@@ -137,7 +137,7 @@ _gosym() {
   case $command:$previous in
     diff:--per) _gosym_words "share second run" ;;
     diff:-s | diff:--by)
-      _gosym_words "function line file module package category address process thread comm label: cgroup container goroutine cpu host state waker"
+      _gosym_words "function line file module package category address process program thread comm label: cgroup container goroutine cpu host state waker"
       ;;
     diff:--sort) _gosym_words "self total" ;;
     diff:--confidence | diff:--fail-above) ;;
@@ -165,7 +165,7 @@ _gosym() {
       _gosym_words "text csv md json folded pprof html svg"
       ;;
     report:-s | report:--by)
-      _gosym_words "function line file module package category address process thread comm label: cgroup container goroutine cpu time host recording state waker"
+      _gosym_words "function line file module package category address process program thread comm label: cgroup container goroutine cpu time host recording state waker"
       ;;
     report:--side) _gosym_words "before after" ;;
     report:--sort) _gosym_words "self total name" ;;

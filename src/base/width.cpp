@@ -125,22 +125,40 @@ std::string cut_name(std::string_view name, size_t width) {
   return cut_in_middle(without_directories(name), width);
 }
 
+namespace {
+
+// The part of a function's name that says what it is, as much as fits; the least may not.
+std::string_view shorter_name(std::string_view name, size_t width) {
+  constexpr std::string_view kBrackets = "[<( ";
+  auto fits = [&] { return display_width(name) <= width; };
+  if (fits() || name.starts_with('['))
+    return name;
+  name = without_directories(name);
+  // The arguments of C++ go, but not a receiver of Go, "json.(*Encoder).Encode", nor what tells
+  // it from others of its name, "main.main (link)".
+  size_t call = name.find('(');
+  if (!fits() && call != name.npos && call > 0 && name[call - 1] != '.' &&
+      name[call - 1] != ' ')
+    name = name.substr(0, call);
+  size_t dot = name.find('.');
+  if (!fits() && dot != name.npos && dot < name.find_first_of(kBrackets) &&
+      dot + 1 < name.size())
+    name.remove_prefix(dot + 1);
+  return name;
+}
+
+}  // namespace
+
+std::string cut_function(std::string_view name, size_t width) {
+  size_t indent = std::min({name.find_first_not_of(' '), width, name.size()});
+  return std::string(name.substr(0, indent)) +
+         cut_in_middle(shorter_name(name.substr(indent), width - indent), width - indent);
+}
+
 std::string name_in_box(std::string_view name, size_t width) {
   constexpr size_t kLeastLetters = 3;
-  constexpr std::string_view kBrackets = "[<(";
-  auto fits = [&] { return display_width(name) <= width; };
-  if (!fits() && !name.starts_with('[')) {
-    name = without_directories(name);
-    // The arguments of C++ go, but not a receiver of Go, "json.(*Encoder).Encode".
-    size_t call = name.find('(');
-    if (!fits() && call != name.npos && call > 0 && name[call - 1] != '.')
-      name = name.substr(0, call);
-    size_t dot = name.find('.');
-    if (!fits() && dot != name.npos && dot < name.find_first_of(kBrackets) &&
-        dot + 1 < name.size())
-      name.remove_prefix(dot + 1);
-  }
-  if (fits())
+  name = shorter_name(name, width);
+  if (display_width(name) <= width)
     return std::string(name);
   return width > kLeastLetters ? cut_at_end(name, width) : "";
 }

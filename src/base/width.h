@@ -42,6 +42,10 @@ std::string_view without_directories(std::string_view name);
 // As cut_in_middle() for a function's name, of which first those directories go.
 std::string cut_name(std::string_view name, size_t width);
 
+// As cut_name(), but at a boundary before any word is cut: as name_in_box() does, and then in
+// the middle. Spaces before it stay.
+std::string cut_function(std::string_view name, size_t width);
+
 // A function's name where little room is: as much of it as says what it is, "json.Marshal",
 // then "Marshal" of "encoding/json.Marshal". Empty where not even three letters would be left.
 std::string name_in_box(std::string_view name, size_t width);

@@ -66,6 +66,7 @@ struct CodeLine {
   uint64_t total = 0;
   bool is_instruction = false;
   bool is_of_instructions = false;  // that, or a line or title above such
+  bool is_file = false;             // the source that the lines below are of
   std::string text = {};            // printable
   Style style = Style::kPlain;
 };

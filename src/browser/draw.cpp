@@ -119,7 +119,7 @@ private:
   void draw_title() {
     grid_.fill(0, Look::kBar);
     const Selected& selected = *answer_.selected;
-    size_t x = grid_.write(1, 0, state_.title, Look::kActive, width() / 3);
+    size_t x = grid_.write(1, 0, cut_in_middle(state_.title, width() / 3 - 1), Look::kActive);
     std::string what = with_unit(selected.total);
     if (selected.total != selected.recorded)
       what += fmt::format(" of {} ({:.1f} %)", with_unit(selected.recorded),
@@ -268,7 +268,11 @@ private:
         number(y, self_amount, amounts_.text(of.self), Look::kPlain);
         number(y, total_amount, amounts_.text(of.total), Look::kPlain);
       }
-      grid_.write(name, y, cut_name(key.text, name_end - name), look_of_name(key));
+      bool is_function = answer_.query.by == Dimension::Kind::kFunction;
+      grid_.write(name, y,
+                  is_function ? cut_function(key.text, name_end - name)
+                              : cut_name(key.text, name_end - name),
+                  look_of_name(key));
       if (has_programs)
         grid_.write(name_end + 1, y, answer_.entries->programs[to_index(of.key)], Look::kFaint,
                     place - 1);
@@ -403,6 +407,24 @@ private:
       grid_.select(y, box.begin, box.end);
   }
 
+  // A path of which the end is shown, "…/promql/functions.go".
+  static std::string shown_path(std::string_view path, size_t room) {
+    constexpr std::string_view kLeftOut = "…/";
+    if (display_width(path) <= room)
+      return std::string(path);
+    size_t mark = display_width(kLeftOut);
+    std::string end = cut_path(path, room - std::min(room, mark));
+    return path.ends_with(end) && room > mark ? std::string(kLeftOut) + end
+                                              : cut_in_middle(path, room);
+  }
+
+  // The source file of the lines; null: there are none.
+  static const std::string* file_of(const Code& code) {
+    auto title =
+        std::ranges::find_if(code.lines, [](const CodeLine& line) { return line.is_file; });
+    return title == code.lines.end() ? nullptr : &title->text;
+  }
+
   void draw_code() {
     if (!answer_.code || answer_.query.code.empty()) {
       grid_.write(1, layout_.titles,
@@ -426,7 +448,14 @@ private:
       number(layout_.titles, 17, title_of("self", amounts_), Look::kTitle);
       number(layout_.titles, 36, title_of("total", amounts_), Look::kTitle);
     }
-    grid_.write(code_begin, layout_.titles, answer_.query.code.label(), Look::kTitle);
+    size_t room = width() - std::min(width(), code_begin);
+    size_t file_begin =
+        grid_.write(code_begin, layout_.titles, cut_function(answer_.query.code.label(), room),
+                    Look::kTitle) +
+        2;
+    if (const std::string* file = file_of(code); file && file_begin < width())
+      grid_.write(file_begin, layout_.titles, shown_path(*file, width() - file_begin),
+                  Look::kFaint);
     std::vector<uint32_t> rows = code_rows(state_, code);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.code.top + line;
@@ -445,7 +474,8 @@ private:
       write_amount(at.self, 8);
       write_amount(at.total, total_end);
       bool is_match = answer_.query.search && answer_.query.search->matches(at.text);
-      grid_.write(code_begin, y, at.text, is_match ? Look::kMatch : look_of(at.style));
+      grid_.write(code_begin, y, cut_at_end(at.text, room),
+                  is_match ? Look::kMatch : look_of(at.style));
       if (row == state_.code.row)
         grid_.select(y);
     }
@@ -465,7 +495,7 @@ private:
                       fmt::format("{} %, {}", share_text(amount), with_unit(amount)));
     if (key->image < profile_.images.size() && x + 12 < width())
       grid_.write(x + 2, layout_.detail,
-                  cut_path(printable(profile_.images[key->image].file.path), width() - x - 3),
+                  shown_path(printable(profile_.images[key->image].file.path), width() - x - 3),
                   Look::kFaint);
   }
 

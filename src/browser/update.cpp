@@ -128,8 +128,8 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
   state.flame_top = top_for(state.flame_top, box.row, flame.boxes.back().row + 1, rows);
 }
 
-// The row with the most samples: of the source, in it or in what it calls; else the instruction
-// with the most of its own.
+// The row with the most samples of its own: of the source, or in what it calls where no line
+// has any; else the instruction.
 size_t hottest_row(const State& state, const Code& code) {
   std::vector<uint32_t> rows = code_rows(state, code);
   auto is_source = [&](uint32_t row) { return !code.lines[row].is_of_instructions; };
@@ -138,9 +138,8 @@ size_t hottest_row(const State& state, const Code& code) {
   });
   auto heat = [&](uint32_t row) {
     const CodeLine& line = code.lines[row];
-    if (is_by_source)
-      return is_source(row) ? line.total : 0;
-    return line.is_instruction ? line.self : 0;
+    bool is_meant = is_by_source ? is_source(row) : line.is_instruction;
+    return is_meant ? std::pair(line.self, line.total) : std::pair<uint64_t, uint64_t>();
   };
   auto hottest = std::ranges::max_element(rows, {}, heat);
   return static_cast<size_t>(hottest - rows.begin());

@@ -52,15 +52,18 @@ Result<std::vector<browser::CodeLine>> read_code(
     if (!lines.empty())
       lines.emplace_back();  // between functions
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
-      lines.push_back({.self = line.samples.self,
-                       .total = line.samples.total,
-                       .is_instruction = line.kind == AnnotatedLine::Kind::kInstruction,
-                       .is_of_instructions = line.is_of_instructions,
-                       .text = line.head + line.text,
-                       .style = line.head.empty() ? line.style : line.head_style});
+      lines.push_back(
+          {.self = line.samples.self,
+           .total = line.samples.total,
+           .is_instruction = line.kind == AnnotatedLine::Kind::kInstruction,
+           .is_of_instructions = line.is_of_instructions,
+           .is_file = line.kind == AnnotatedLine::Kind::kTitle && !line.is_of_instructions,
+           .text = line.head + line.text,
+           .style = line.head.empty() ? line.style : line.head_style});
   }
-  if (std::string note = withheld_note(sources); !note.empty())
-    lines.push_back({.text = std::move(note)});
+  for (std::string note : {withheld_note(sources), missing_note(sources)})
+    if (!note.empty())
+      lines.push_back({.text = std::move(note)});
   return lines;
 }
 

@@ -166,7 +166,8 @@ OptionGroup view_options(ViewOptions& options) {
             },
         .check = check_depth},
        {.names = "--fold-recursion",
-        .help = "Show calls that a recursion repeats once, with how often at most (×98)",
+        .help = "Show functions that call themselves, or up to 16 that call each other in "
+                "turn, once; ×98: the deepest such recursion there has 98 calls",
         .set = into(options.folds_recursion)}}};
   // One view at a time.
   for (Option& option : group.options) {

@@ -141,7 +141,9 @@ Table titled_table(const Difference& difference) {
   if (shows_intervals(difference))
     table.columns.push_back({"+-"});
   table.columns.push_back({"verdict"});
-  table.columns.push_back({to_string(difference.options.by), Table::Kind::kName});
+  bool is_of_functions = difference.options.by.kind == Dimension::Kind::kFunction;
+  table.columns.push_back({to_string(difference.options.by),
+                           is_of_functions ? Table::Kind::kFunction : Table::Kind::kName});
   if (has_places(difference))
     table.columns.push_back({"hottest line", Table::Kind::kPath});
   return table;

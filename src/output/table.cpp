@@ -17,7 +17,13 @@ constexpr size_t kLeastPath = 8;
 
 constexpr std::string_view kSeparator = "  ";
 
+bool is_name(Table::Kind kind) {
+  return kind == Table::Kind::kName || kind == Table::Kind::kFunction;
+}
+
 std::string cut(std::string_view text, Table::Kind kind, size_t width) {
+  if (kind == Table::Kind::kFunction)
+    return cut_function(text, width);
   return kind == Table::Kind::kPath ? cut_path(text, width) : cut_name(text, width);
 }
 
@@ -40,9 +46,7 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
   for (size_t i = 0; i < widths.size(); i++) {
     Table::Kind kind = table.columns[i].kind;
     used += i == 0 ? 0 : kSeparator.size();
-    (kind == Table::Kind::kName   ? names
-     : kind == Table::Kind::kPath ? paths
-                                  : used) += widths[i];
+    (is_name(kind) ? names : kind == Table::Kind::kPath ? paths : used) += widths[i];
   }
   size_t room = screen_width > used ? screen_width - used : 0;
   if (names + paths <= room)
@@ -51,7 +55,7 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
       std::min(paths, std::max({kLeastPath, room * 2 / 5, room > names ? room - names : 0}));
   size_t for_names = std::max(kLeastName, room > for_paths ? room - for_paths : 0);
   for (size_t i = 0; i < widths.size(); i++) {
-    if (table.columns[i].kind == Table::Kind::kName)
+    if (is_name(table.columns[i].kind))
       widths[i] = std::min(widths[i], for_names);
     if (table.columns[i].kind == Table::Kind::kPath)
       widths[i] = std::min(widths[i], for_paths);
@@ -64,7 +68,7 @@ std::vector<size_t> widths_of(const Table& table, const Screen& screen) {
     fit(table, screen.width, widths);
   else
     for (size_t i = 0; i < widths.size(); i++)
-      if (table.columns[i].kind == Table::Kind::kName)
+      if (is_name(table.columns[i].kind))
         widths[i] = std::min(widths[i], kMaxNameWidth);
   return widths;
 }

@@ -11,9 +11,10 @@ namespace gosym {
 struct Table {
   enum class Kind : uint8_t {
     kNumber,
-    kName,  // of a function or the like: cut in the middle where it is too long for a screen
-    kPath,  // cut at the beginning
-    kText,  // short, never cut
+    kName,      // cut in the middle where it is too long for a screen
+    kFunction,  // a name that is cut between its parts first
+    kPath,      // cut at the beginning
+    kText,      // short, never cut
   };
   struct Column {
     std::string title;

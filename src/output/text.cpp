@@ -185,7 +185,8 @@ Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_t
   if (has_counts)
     table.columns.insert(table.columns.begin() + kCountColumn, {std::string(kCountTitle)});
   for (const std::string& title : name_titles)
-    table.columns.push_back({title, Table::Kind::kName});
+    table.columns.push_back(
+        {title, title.ends_with("function") ? Table::Kind::kFunction : Table::Kind::kName});
   table.columns.insert(table.columns.end(), beside.begin(), beside.end());
   if (has_places)
     table.columns.push_back({"hottest line", Table::Kind::kPath});
@@ -482,14 +483,29 @@ bool is_from_leaf(View view) {
   return view == View::kInverted || view == View::kCallers;
 }
 
+bool is_around(View view) {
+  return view == View::kCallers || view == View::kCallees;
+}
+
+// Calls of a tree that are shown. People see the largest of those around a function alone: a
+// server has hundreds that call malloc.
+size_t most_calls(const ViewOptions& options, bool is_for_people) {
+  constexpr size_t kMostAround = 50;
+  if (options.view == View::kSummary)
+    return SIZE_MAX;
+  return limit_of(options.top,
+                  is_for_people && is_around(options.view) ? kMostAround : SIZE_MAX);
+}
+
 // A share of what the tree is of: of all samples, or of those of the functions it is around,
 // which may be few.
-CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts) {
+CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts,
+                    bool is_for_people = true) {
   double percent_of_all =
       options.least_percent * amounts.percent(tree.nodes[0].total) / kPercent;
   CallTree shown = pruned(tree, amounts.least(percent_of_all), options.depth);
-  bool is_of_tree = options.view != View::kSummary;
-  return is_of_tree && options.top.value_or(0) > 0 ? largest(shown, *options.top) : shown;
+  size_t most = most_calls(options, is_for_people);
+  return shown.nodes.size() > most ? largest(shown, most) : shown;
 }
 
 // "2 functions have the name main.main; --callers 'main.main (link)' shows one"
@@ -534,8 +550,9 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
                       const Amounts& amounts) {
   CallTree whole = make_tree(profile, options);
   CallTree tree = shown_tree(whole, options, amounts);
-  bool is_around = options.view == View::kCallers || options.view == View::kCallees;
-  std::string text = is_around ? around_headline(profile, whole, options, amounts) : "";
+  bool is_cut = tree.nodes.size() > most_calls(options, /*is_for_people=*/true);
+  std::string text =
+      is_around(options.view) ? around_headline(profile, whole, options, amounts) : "";
   if (tree.nodes.size() > 1)
     text +=
         tree_text(tree, amounts,
@@ -543,9 +560,11 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
                   options.screen);
   if (size_t left_out = whole.nodes.size() - tree.nodes.size(); left_out > 0)
     text +=
-        fmt::format("{} smaller{} calls are left out; {} 0 {}\n", with_commas(left_out),
+        fmt::format("{} smaller{} calls are left out; {}{}{} {}\n", with_commas(left_out),
                     options.depth == UINT32_MAX ? "" : ", or deeper,",
-                    options.least_percent > 0 ? "--min" : "--top",
+                    options.least_percent > 0 ? "--min 0" : "",
+                    options.least_percent > 0 && is_cut ? " " : "",
+                    is_cut || options.least_percent <= 0 ? "--top 0" : "",
                     options.depth == UINT32_MAX ? "shows all" : "without --depth shows all");
   return text;
 }
@@ -647,7 +666,9 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
 
 // Rows without numbers, for a file of rows has no other place.
 void append_damage(const Profile& profile, Table& table) {
-  auto names = std::ranges::find(table.columns, Table::Kind::kName, &Table::Column::kind);
+  auto names = std::ranges::find_if(table.columns, [](const Table::Column& column) {
+    return column.kind == Table::Kind::kName || column.kind == Table::Kind::kFunction;
+  });
   if (names == table.columns.end())
     return;
   for (const std::string& what : profile.damage) {
@@ -668,7 +689,8 @@ Table make_table(const Profile& profile, const ViewOptions& options) {
                  /*is_flat=*/true, table);
   else
     table = tree_table(
-        shown_tree(make_tree(profile, options, /*is_for_people=*/false), options, amounts),
+        shown_tree(make_tree(profile, options, /*is_for_people=*/false), options, amounts,
+                   /*is_for_people=*/false),
         amounts);
   append_damage(profile, table);
   return table;

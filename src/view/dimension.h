@@ -21,6 +21,7 @@ struct Dimension {
     kAddress,
     // Of samples.
     kProcess,  // name and number
+    kProgram,  // processes of one name
     kThread,   // name and number
     kComm,     // the thread's name
     kLabel,    // the value of a goroutine's label

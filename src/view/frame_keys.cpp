@@ -437,6 +437,8 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
   Hosts hosts(profile);
   if (dimension.kind == Kind::kProcess)
     return process_keys(profile, samples, hosts);
+  if (dimension.kind == Kind::kProgram)
+    return program_keys(profile, samples);
   SampleKeys result;
   tsl::robin_map<std::string, KeyId> known;
   auto key_of = [&](const SampleCount& sample) {

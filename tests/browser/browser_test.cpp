@@ -563,6 +563,19 @@ TEST_CASE("browser: the tree begins with programs, if there are several") {
   CHECK(alone.at_cursor() == "main.main");
 }
 
+TEST_CASE("browser: code names its file, and what is cut has an ellipsis") {
+  Person person(timed_profile());
+  person.recorded.find_code = [](const Profile& /*profile*/,
+                                 std::span<const SampleCount> /*samples*/,
+                                 const ChosenKey& /*function*/) {
+    return Code{.lines = {{.is_file = true, .text = "/src/example/shop/cart.go"},
+                          {.self = 1, .total = 1, .text = "13  " + std::string(200, 'x')}}};
+  };
+  person.type("a");
+  CHECK(person.shows("main.compute  /src/example/shop/cart.go"));
+  CHECK(person.shows("xx…"));
+}
+
 TEST_CASE("browser: code") {
   Person person(timed_profile());
   person.type("a");

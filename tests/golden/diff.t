@@ -50,8 +50,9 @@ Options that are wrong in themselves.
 
 The help of `--by` names what two recordings may have in common.
 
-  $ gosym diff --help | sed -n '/--by KEY/,/default/p'
+  $ gosym diff --help | sed -n '/--by KEY/,/function)/p'
     -s, --by KEY              Compare by one of function, line, file, module,
-                              package, category, address, process, thread, comm,
-                              label:KEY, cgroup, container, goroutine, cpu, host,
-                              state, waker (default: function)
+                              package, category, address, process, program,
+                              thread, comm, label:KEY, cgroup, container,
+                              goroutine, cpu, host, state, waker (default:
+                              function)

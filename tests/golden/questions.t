@@ -155,18 +155,27 @@ Which line?
 
   few        110 samples: shares are rough; record longer, or at a higher rate
   $ gosym report --lines '^runtime\.scanobject$' prometheus.html | sed -n '/^runtime/,$p'
+  gosym: warning: source not found: runtime/mgcmark.go (--source DIR looks below DIR)
   runtime.scanobject  self 0.25 s (4.1 %), total 0.46 s (7.5 %)
      self s      %  total s      %  runtime/mgcmark.go
                        0.02    0.3    1268
+                                       ...
        0.01    0.2     0.01    0.2    1270
+                                       ...
        0.01    0.2     0.04    0.7    1312
+                                       ...
                        0.03    0.5    1314
        0.03    0.5     0.03    0.5    1315
+                                       ...
        0.01    0.2     0.01    0.2    1318
+                                       ...
        0.16    2.6     0.16    2.6  > 1324
+                                       ...
        0.01    0.2     0.01    0.2    1328
+                                       ...
                        0.04    0.7    1338
                        0.09    1.5    1339
+                                       ...
        0.02    0.3     0.02    0.3    1345
 
 Which program of a busy machine, and what in it?

@@ -96,7 +96,7 @@ Views that are wrong in themselves.
   [2]
 
   $ gosym report --by planet
-  gosym: error: --by: 'planet' is not one of function, line, file, module, package, category, address, process, thread, comm, label:KEY, cgroup, container, goroutine, cpu, time[:STEP], host, recording, state, waker
+  gosym: error: --by: 'planet' is not one of function, line, file, module, package, category, address, process, program, thread, comm, label:KEY, cgroup, container, goroutine, cpu, time[:STEP], host, recording, state, waker
   gosym: hint: see 'gosym report --help'
   [2]
 

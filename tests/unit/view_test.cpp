@@ -629,6 +629,18 @@ TEST_CASE("sample keys: processes of one name are one program") {
   CHECK(keys.ids == std::vector{KeyId{0}, KeyId{0}, KeyId{1}, KeyId{0}});
 }
 
+TEST_CASE("sample keys: by program, as rows and as a tree of them") {
+  Profile profile = make_demo_profile();
+  profile.samples[1].pid = 43;
+  auto program = *parse_dimension("program");
+  SampleKeys keys = sample_keys(profile, profile.samples, program);
+  REQUIRE(keys.keys.size() == 2);
+  CHECK(keys.keys[0].text == "demo");
+  CHECK(keys.ids == std::vector<KeyId>{KeyId{0}, KeyId{0}, KeyId{1}});
+  CHECK(program.is_comparable());
+  CHECK_FALSE(program.is_of_frames());
+}
+
 TEST_CASE("category: by the longest beginning, then by the package, then by the module") {
   auto of = [](std::string_view name, std::string_view package) {
     return category_of(name, package, "server", false).text;
@@ -707,6 +719,32 @@ TEST_CASE("views: callers, callees, lines and groups as text") {
         "self %  self ms  total %  total ms  comm\n"
         " 12.50     10.0    12.50      10.0  a; b\n"
         " 87.50     70.0    87.50      70.0  demo\n");
+}
+
+TEST_CASE("views: of calls around a function people see the largest, programs all") {
+  Profile profile = make_demo_profile();
+  for (size_t i = 0; i < 60; i++) {  // callers of main.loop, each of another name
+    StringId name = profile.strings.intern(fmt::format("main.caller{}", i));
+    auto function = static_cast<FunctionId>(profile.functions.size());
+    profile.functions.push_back({.name = name, .system_name = name});
+    Location& caller = profile.locations.emplace_back();
+    caller.mapping = MappingId{3};
+    caller.first_frame = static_cast<uint32_t>(profile.frames.size());
+    caller.frame_count = 1;
+    profile.frames.push_back({.function = function});
+    StackId stack{static_cast<uint32_t>(profile.stack_count())};
+    LocationId leaf = profile.stack(StackId{2}).front();
+    profile.add_stack(
+        std::vector{leaf, LocationId{static_cast<uint32_t>(profile.locations.size() - 1)}});
+    profile.samples.push_back({.stack = stack, .pid = 7, .tid = 7, .count = 1});
+  }
+  ViewOptions options = {.view = View::kCallers, .function = *Pattern::parse("^main.loop$")};
+  std::string text = make_text(profile, options);
+  CHECK(text.find("13 smaller calls are left out; --min 0 --top 0 shows all\n") !=
+        std::string::npos);
+  CHECK(make_table(profile, options).rows.size() == 63);
+  options.top = 0;
+  CHECK(make_text(profile, options).find("left out") == std::string::npos);
 }
 
 TEST_CASE("views: callers of several functions of one name: all are told, one can be chosen") {

@@ -86,8 +86,11 @@ private:
       if (!instruction.calls.empty() && instruction.calls.back().line != 0)
         lines.try_emplace(std::pair(std::string(instruction.calls.back().file),
                                     instruction.calls.back().line));
-    for (const auto& [place, samples] : lines)
-      hottest_line_ = std::max(hottest_line_, samples.total);
+    // As the table of functions has it: in the line itself; where there are no such samples,
+    // in what it calls.
+    auto hottest = std::ranges::max_element(lines, {}, [](const auto& line) {
+      return std::pair(line.second.self, line.second.total);
+    });
     std::string_view file;
     uint32_t last = 0;
     for (const auto& [place, samples] : lines) {
@@ -96,29 +99,35 @@ private:
              .text = printable(file),
              .style = Style::kPlain});
         last = place.second - 1;
+        last_shown_ = 0;
       }
       // Between lines with code those without are shown, where there are but a few.
       constexpr uint32_t kFew = 8;
       if (place.second - last <= kFew)
         for (uint32_t line = last + 1; line < place.second; line++)
-          write_line(file, line, {});
-      write_line(file, place.second, samples);
+          write_line(file, line, {}, false);
+      write_line(file, place.second, samples, samples.total > 0 && place == hottest->first);
       last = place.second;
     }
     if (!lines.empty() && function_.range.size > 0)
       add({});
   }
 
-  void write_line(std::string_view file, uint32_t line, SelfAndTotal samples) {
-    bool is_hottest = samples.total > 0 && samples.total == hottest_line_;
+  void write_line(std::string_view file, uint32_t line, SelfAndTotal samples, bool is_hottest) {
     std::string start = fmt::format("{}{:>5}  ", is_hottest ? '>' : ' ', line);
     auto source = view_.sources->line(file, line);
     if (source && !source->empty())
       start += fitting(*source, start.size());
     else
       start.erase(start.find_last_not_of(' ') + 1);
-    if (source || samples.total > 0)
-      add({.kind = AnnotatedLine::Kind::kCode, .samples = samples, .text = std::move(start)});
+    if (!source && samples.total == 0)
+      return;
+    if (last_shown_ != 0 && line > last_shown_ + 1)
+      add({.kind = AnnotatedLine::Kind::kCode,
+           .text = "   ...",
+           .style = Style::kFaint});  // lines are left out
+    last_shown_ = line;
+    add({.kind = AnnotatedLine::Kind::kCode, .samples = samples, .text = std::move(start)});
   }
 
   // Those that are not the same as before, each inside the one that it is inlined into.
@@ -231,7 +240,7 @@ private:
   const AnnotateView& view_;
   size_t width_;
   bool is_at_instructions_ = false;  // behind the lines of the source
-  uint64_t hottest_line_ = 0;        // the largest total of a line
+  uint32_t last_shown_ = 0;          // line of the file; 0: none
   std::vector<AnnotatedLine> lines_;
 };
 

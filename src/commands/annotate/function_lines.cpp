@@ -84,10 +84,15 @@ std::string FunctionLines::text(const Profile& profile, const ViewOptions& optio
   }
   if (text.empty())
     return fmt::format("no function matches '{}'\n", printable(options.function->text()));
-  for (const auto& [index, image] : images)
+  auto note = [&](std::string problem) {
+    if (!problem.empty() && std::ranges::find(notes_, problem) == notes_.end())
+      notes_.push_back(std::move(problem));  // and not again of another event
+  };
+  for (const auto& [index, image] : images) {
+    note(missing_note(image.sources));
     for (std::string& problem : problems_of(image.sources, image.built))
-      if (std::ranges::find(notes_, problem) == notes_.end())  // of another event
-        notes_.push_back(std::move(problem));
+      note(std::move(problem));
+  }
   return text;
 }
 

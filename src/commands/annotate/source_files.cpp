@@ -169,6 +169,14 @@ std::vector<std::string> SourceFiles::changed_after(int64_t time_ns) const {
   return changed;
 }
 
+std::vector<std::string> SourceFiles::missing() const {
+  std::vector<std::string> missing;
+  for (const auto& [path, file] : files_)
+    if (!file.mapped && !file.is_withheld && !path.empty())
+      missing.push_back(path);
+  return missing;
+}
+
 std::vector<std::string> SourceFiles::withheld() const {
   std::vector<std::string> withheld;
   for (const auto& [path, file] : files_)
@@ -185,6 +193,13 @@ std::string withheld_note(const SourceFiles& sources) {
       "source {} is not shown: not everybody may read it, and its owner is not known to be the "
       "program's (--source DIR shows what lies below DIR)",
       with_more(fmt::format("'{}'", printable(paths.front())), paths.size()));
+}
+
+std::string missing_note(const SourceFiles& sources) {
+  std::vector<std::string> paths = sources.missing();
+  return paths.empty() ? std::string()
+                       : fmt::format("source not found: {} (--source DIR looks below DIR)",
+                                     with_more(printable(paths.front()), paths.size()));
 }
 
 SourceFiles::Places source_places(const std::string& directory, const std::string& root) {

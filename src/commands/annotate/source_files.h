@@ -40,6 +40,8 @@ public:
   // Where those files are of which a line was asked for and that were changed after a time,
   // since 1970: their lines may be others than those that were compiled.
   std::vector<std::string> changed_after(int64_t time_ns) const;
+  // Recorded paths that were asked for, and there is no such file, or no text.
+  std::vector<std::string> missing() const;
   // Files that were asked for and are there, but are not shown.
   std::vector<std::string> withheld() const;
 
@@ -62,6 +64,9 @@ private:
 
 // A warning that names the files that are withheld; empty if none is.
 std::string withheld_note(const SourceFiles& sources);
+
+// Likewise, of those that are missing.
+std::string missing_note(const SourceFiles& sources);
 
 // As the environment has them: GOROOT, GOMODCACHE, GOPATH.
 SourceFiles::Places source_places(const std::string& directory, const std::string& root);
