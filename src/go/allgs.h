@@ -10,11 +10,8 @@ namespace gosym::go {
 // three words, the address of an array of pointers to g (runtime_layout.h), its length and its
 // capacity. Goroutines that have ended stay in it, to be used again.
 //
-// No table has the addresses of variables, but runtime.allgadd reads and writes all three words
-// of this one, each by an instruction that names it by its distance:
-//
-//   amd64   48..4f 8b|89 xx DISTANCE        mov between a register and [rip + DISTANCE]
-//   arm64   adrp, and with its register     ldr, str, ldp, stp, or add before one of these
+// runtime.allgadd reads and writes all three words of this one, each by an instruction that
+// names it by its distance (code_operands.h).
 //
 // Places of three such words in a row are given; what else lies next to them makes it more than
 // one. Empty if the function is not there. Which of them it is its value tells.
