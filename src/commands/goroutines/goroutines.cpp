@@ -11,12 +11,9 @@
 #include "commands/command.h"
 #include "commands/goroutines/profile.h"
 #include "commands/option_checks.h"
-#include "confine/parser.h"
 #include "output/html.h"
 #include "output/output_file.h"
 #include "output/pprof.h"
-#include "record/helper_process.h"
-#include "record/target.h"
 
 namespace gosym {
 
@@ -115,23 +112,6 @@ GoroutineView choose(const NamedGoroutines& named, const GoroutineFilter& filter
     if (passes(filter, named, i, has_system))
       view.shown.push_back(&named.goroutines.all[i]);
   return view;
-}
-
-Result<uint32_t> find_process(const std::string& text) {
-  if (auto pid = parse_decimal(text))
-    return static_cast<uint32_t>(*pid);
-  std::vector<uint32_t> found = processes_named(text);
-  if (found.empty())
-    return errorf("'{}' is no file, and no process has this name", printable(text))
-        .with_exit_status(kNoTarget);
-  if (found.size() == 1)
-    return found.front();
-  std::vector<std::string> pids;
-  for (uint32_t pid : found)
-    pids.push_back(std::to_string(pid));
-  return errorf("{} processes run '{}'", found.size(), printable(text))
-      .with_hint("name one of them: " + joined(pids, ", "))
-      .with_exit_status(kUsage);
 }
 
 std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
@@ -255,17 +235,7 @@ Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesO
   return kSuccess;
 }
 
-std::vector<std::string> outputs_of(const GoroutinesOptions& options) {
-  std::vector<std::string> outputs = {options.pprof, options.html};
-  std::erase(outputs, "");
-  return outputs;
-}
-
 Result<int> run_goroutines(const GoroutinesOptions& options) {
-  if (options.process.empty())
-    return Error("PID, NAME or CORE is required: of which process?")
-        .with_hint("gosym goroutines 4242, or a name, or a core file")
-        .with_exit_status(kUsage);
   auto filter = make_filter(options);
   if (!filter)
     return std::move(filter).error();
@@ -275,37 +245,17 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
     return errorf("--watch: '{}' is not a duration of 10ms or more, such as 1s",
                   printable(options.watch))
         .with_exit_status(kUsage);
-  bool is_core = !parse_decimal(options.process) && names_core_file(options.process);
-  if (is_core && interval)
+  if (interval && names_core_file(options.process))
     return Error("--watch: a core file does not change").with_exit_status(kUsage);
-  if (!is_core && !options.program.empty())
-    return errorf("'{}': a program is named only with a core file", printable(options.program))
-        .with_exit_status(kUsage);
-  NamedFiles files = {.outputs = outputs_of(options), .has_processes = true};
-  if (is_core) {
-    files.inputs = {options.process, options.program};
-    if (auto confined = become_parser(files); !confined)
-      return std::move(confined).error();
-    auto look = look_at(open_core_source(options.process, options.program), *filter,
-                        options.has_system);
-    return look ? show(*look, options) : Result<int>(std::move(look).error());
-  }
-  auto pid = find_process(options.process);
-  if (!pid)
-    return std::move(pid).error();
-  auto process = open_process(*pid);
-  if (!process)
-    return std::move(process).error();
-  if (auto made = make_helper_starter(*pid); !made)
-    return std::move(made).error();
-  if (auto confined = become_parser(files); !confined)
-    return std::move(confined).error();
+  auto chosen = choose_source("goroutines", options.process, options.program,
+                              {options.pprof, options.html});
+  if (!chosen)
+    return std::move(chosen).error();
   if (interval)
-    return watch(*pid, *filter, options, *interval);
-  auto look = look_at(open_process_source(*pid), *filter, options.has_system);
-  // Else all this might be of another process that was given the number.
-  if (has_ended(*process))
-    return errorf("process {} has ended", *pid).with_exit_status(kNoTarget);
+    return watch(chosen->pid, *filter, options, *interval);
+  auto look = look_at(open_source(*chosen), *filter, options.has_system);
+  if (auto is_there = check_is_there(*chosen); !is_there)
+    return std::move(is_there).error();
   return look ? show(*look, options) : Result<int>(std::move(look).error());
 }
 

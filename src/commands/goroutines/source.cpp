@@ -7,7 +7,10 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
+#include "confine/parser.h"
 #include "record/files/found_file.h"
+#include "record/helper_process.h"
+#include "record/target.h"
 
 namespace gosym {
 
@@ -82,6 +85,23 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   return source;
 }
 
+Result<uint32_t> find_process(const std::string& text) {
+  if (auto pid = parse_decimal(text))
+    return static_cast<uint32_t>(*pid);
+  std::vector<uint32_t> found = processes_named(text);
+  if (found.empty())
+    return errorf("'{}' is no file, and no process has this name", printable(text))
+        .with_exit_status(kNoTarget);
+  if (found.size() == 1)
+    return found.front();
+  std::vector<std::string> pids;
+  for (uint32_t pid : found)
+    pids.push_back(std::to_string(pid));
+  return errorf("{} processes run '{}'", found.size(), printable(text))
+      .with_hint("name one of them: " + joined(pids, ", "))
+      .with_exit_status(kUsage);
+}
+
 }  // namespace
 
 Result<GoroutineSource> open_process_source(uint32_t pid) {
@@ -109,7 +129,56 @@ Result<GoroutineSource> open_core_source(const std::string& path, const std::str
   return source;
 }
 
+Result<ChosenSource> choose_source(std::string_view command, const std::string& word,
+                                   const std::string& program,
+                                   std::vector<std::string> outputs) {
+  if (word.empty())
+    return Error("PID, NAME or CORE is required: of which process?")
+        .with_hint(fmt::format("gosym {} 4242, or a name, or a core file", command))
+        .with_exit_status(kUsage);
+  ChosenSource chosen = {.is_core = names_core_file(word)};
+  std::erase(outputs, "");
+  NamedFiles files = {.outputs = std::move(outputs), .has_processes = true};
+  if (chosen.is_core) {
+    chosen.core = word;
+    chosen.program = program;
+    files.inputs = {word, program};
+    if (auto confined = become_parser(files); !confined)
+      return std::move(confined).error();
+    return chosen;
+  }
+  if (!program.empty())
+    return errorf("'{}': a program is named only with a core file", printable(program))
+        .with_exit_status(kUsage);
+  auto pid = find_process(word);
+  if (!pid)
+    return std::move(pid).error();
+  auto process = open_process(*pid);
+  if (!process)
+    return std::move(process).error();
+  if (auto made = make_helper_starter(*pid); !made)
+    return std::move(made).error();
+  if (auto confined = become_parser(files); !confined)
+    return std::move(confined).error();
+  chosen.pid = *pid;
+  chosen.process = *std::move(process);
+  return chosen;
+}
+
+Result<GoroutineSource> open_source(const ChosenSource& chosen) {
+  return chosen.is_core ? open_core_source(chosen.core, chosen.program)
+                        : open_process_source(chosen.pid);
+}
+
+Result<> check_is_there(const ChosenSource& chosen) {
+  if (!chosen.is_core && has_ended(chosen.process))
+    return errorf("process {} has ended", chosen.pid).with_exit_status(kNoTarget);
+  return Ok{};
+}
+
 bool names_core_file(const std::string& word) {
+  if (parse_decimal(word))
+    return false;
   if (word.find('/') != word.npos)
     return true;
   auto file = map_file(word);

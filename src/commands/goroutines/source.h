@@ -38,6 +38,25 @@ Result<GoroutineSource> open_process_source(uint32_t pid);
 // is no core file, and if none of its files that can be found has Go code.
 Result<GoroutineSource> open_core_source(const std::string& path, const std::string& program);
 
+// What the command line names, once it is certain that it can be read from here.
+struct ChosenSource {
+  bool is_core = false;
+  std::string core;
+  std::string program;  // likewise
+  uint32_t pid = 0;
+  UniqueFd process;  // pidfd
+};
+
+// Finds the process or the core file that the words name, and makes this process a parser,
+// which may write these files. `program`, as above. `command` is for the hint: "goroutines".
+Result<ChosenSource> choose_source(std::string_view command, const std::string& word,
+                                   const std::string& program,
+                                   std::vector<std::string> outputs);
+Result<GoroutineSource> open_source(const ChosenSource& chosen);
+// Fails if the process has ended: else what was read might be of another that was given its
+// number.
+Result<> check_is_there(const ChosenSource& chosen);
+
 // Whether the word is meant for a core file, not for the name of a process: it is a path with a
 // slash, or that of a core file.
 bool names_core_file(const std::string& word);
