@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 #include <tsl/robin_map.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
+#include <tuple>
 
 #include "base/text.h"
 #include "model/container.h"
@@ -108,6 +110,34 @@ std::vector<ValueType> value_types(std::span<const RecordedEvent> events) {
   return types;
 }
 
+// A profile of Go's own: what compares two of them wants the order of their values and the type
+// of their period to be the same.
+struct GoProfileTypes {
+  std::vector<std::string_view> events;  // in order
+  ValueType period;
+};
+const GoProfileTypes kGoHeap = {
+    {"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, {"space", "bytes"}};
+
+bool is_go_heap(std::span<const RecordedEvent> events) {
+  return events.size() == kGoHeap.events.size() &&
+         std::ranges::all_of(kGoHeap.events, [&](std::string_view name) {
+           return std::ranges::find(events, name, &RecordedEvent::name) != events.end();
+         });
+}
+
+// Numbers of the events in the order in which their values are written.
+std::vector<uint32_t> order_of(std::span<const RecordedEvent> events) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < events.size(); i++) {
+    auto event = is_go_heap(events)
+                     ? std::ranges::find(events, kGoHeap.events[i], &RecordedEvent::name)
+                     : events.begin() + i;
+    order.push_back(static_cast<uint32_t>(event - events.begin()));
+  }
+  return order;
+}
+
 // The numbers of samples of several events have no sum that means anything.
 bool has_counts(const Profile& profile) {
   const RecordingInfo& info = profile.info;
@@ -119,7 +149,11 @@ public:
   // With a scale the samples of the first recording are those that the others are compared
   // with.
   PprofWriter(const Profile& profile, const Write& write, std::optional<double> scale = {})
-      : profile_(profile), write_(write), scale_(scale) {}
+      : profile_(profile),
+        write_(write),
+        scale_(scale),
+        order_(order_of(profile.info.events)),
+        is_heap_(is_go_heap(profile.info.events)) {}
 
   void write() && {
     write_header();
@@ -151,9 +185,9 @@ private:
     if (has_counts(profile_))
       write_value_type(pprof_field::kSampleType, {"samples", "count"});
     std::vector<ValueType> types = value_types(profile_.info.events);
-    for (const ValueType& type : types)
-      write_value_type(pprof_field::kSampleType, type);
-    write_value_type(pprof_field::kPeriodType, types.front());
+    for (uint32_t event : order_)
+      write_value_type(pprof_field::kSampleType, types[event]);
+    write_value_type(pprof_field::kPeriodType, is_heap_ ? kGoHeap.period : types.front());
     const RecordedEvent& first = profile_.info.events.front();
     out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
@@ -262,8 +296,19 @@ private:
       values = {scaled(sample.count, sample), value};
       return;
     }
-    values.assign(profile_.info.events.size(), 0);
-    values[sample.event] = value;
+    values.resize(order_.size(), 0);
+    values[static_cast<size_t>(std::ranges::find(order_, sample.event) - order_.begin())] +=
+        value;
+  }
+
+  // Whether the sample of another event is of what this one is of, but for the number of it.
+  static bool is_of_same(const SampleCount& one, const SampleCount& other) {
+    auto key = [](const SampleCount& sample) {
+      return std::tuple(sample.stack, sample.pid, sample.tid, sample.comm, sample.label_set,
+                        sample.goid, sample.cgroup, sample.recording, sample.state,
+                        sample.waker, sample.process);
+    };
+    return one.event != other.event && key(one) == key(other);
   }
 
   bool is_base(const SampleCount& sample) const { return scale_ && sample.recording == 0; }
@@ -276,11 +321,17 @@ private:
   void write_samples() {
     std::vector<uint64_t> locations;
     std::vector<int64_t> values;
-    for (const SampleCount& sample : profile_.samples) {
+    for (size_t i = 0; i < profile_.samples.size(); i++) {
+      const SampleCount& sample = profile_.samples[i];
       locations.clear();
       for (LocationId id : profile_.stack(sample.stack))
         locations.push_back(to_index(id) + 1);
+      values.clear();
       set_values(sample, values);
+      // Of a profile of memory each place has a sample of each event: they are one in pprof.
+      while (is_heap_ && i + 1 < profile_.samples.size() &&
+             is_of_same(sample, profile_.samples[i + 1]))
+        set_values(profile_.samples[++i], values);
       protozero::pbf_writer out(out_, pprof_field::kSample);
       out.add_packed_uint64(pprof_field::kSampleLocations, locations.begin(), locations.end());
       out.add_packed_int64(pprof_field::kValues, values.begin(), values.end());
@@ -295,11 +346,20 @@ private:
       write_text(out, "state", profile_.strings[sample.state]);
       write_text(out, "waker", profile_.strings[sample.waker]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
-        write_label(out, profile_.strings[label.key], pprof_field::kText,
-                    string(profile_.strings[label.value]));
+        write_own_label(out, profile_.strings[label.key], profile_.strings[label.value]);
       out.commit();
       flush(kStep);
     }
+  }
+
+  // A size of objects is a number, as Go has it.
+  void write_own_label(protozero::pbf_writer& out, std::string_view key,
+                       std::string_view value) {
+    auto number = is_heap_ && key == "bytes" ? parse_decimal(value) : std::nullopt;
+    if (number && *number <= INT64_MAX)
+      write_label(out, key, pprof_field::kNumber, signed_of(*number));
+    else
+      write_label(out, key, pprof_field::kText, string(value));
   }
 
   // As pprof does when it merges: without the time between recordings.
@@ -374,7 +434,9 @@ private:
   const Profile& profile_;
   const Write& write_;
   std::optional<double> scale_;
-  std::string data_;  // that is not written yet
+  std::vector<uint32_t> order_;  // numbers of events
+  bool is_heap_;                 // by Go's runtime
+  std::string data_;             // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
   std::vector<Named> named_;             // by mapping
